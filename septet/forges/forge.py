@@ -1,4 +1,4 @@
-"""What the engine asks of a forge, whichever it is. What people wrote there is untrusted text, and bounded."""
+"""The interface that the engine uses for every forge. People's text on a forge is untrusted, and bounded."""
 
 import re
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ MOST_LABELLED: Final = 1000
 TITLE_LIMIT: Final = 256
 """Characters of a title: GitHub's own limit."""
 SHORT_TITLE_LIMIT: Final = 255
-"""That of GitLab and Gitea, with the prefix of a draft."""
+"""Characters of a title on GitLab and Gitea, including the prefix of a draft."""
 BODY_LIMIT: Final = 60_000
 """Characters of a pull request's body; GitHub takes 65,536."""
 _BODIES_LIMIT: Final = 65_000
-"""Characters of the body of one that brings the work of several work orders."""
+"""Characters of the body of a pull request that brings the work of several work orders."""
 MOST_BRANCHES: Final = 1000
-"""The most branches with one prefix that are looked at."""
+"""The most branches with one prefix that are read."""
 PullRequestState = Literal["open", "closed", "merged"]
 ReviewState = Literal["approved", "changes_requested", "commented"]
 CheckState = Literal["pending", "success", "failure"]
@@ -41,12 +41,12 @@ class Comment:
     created_at: str = ""
     """ISO 8601, UTC."""
     standing: str = ""
-    """What the author is to the repository, in the forge's own word in lower case, such as `owner`, `member`,
-    `maintainer`, `collaborator` or `none`; empty where the forge does not tell."""
+    """The author's role in the repository, in the forge's own word in lower case, such as `owner`, `member`,
+    `maintainer`, `collaborator` or `none`; empty if the forge does not report the role."""
 
     @property
     def is_note(self) -> bool:
-        """Whether it is a note of Septet's own about other comments: those of a forge have a time."""
+        """Whether the comment is Septet's own note about other comments: a forge's comments have a time."""
         return not self.created_at and self.author == "septet"
 
 
@@ -63,9 +63,9 @@ class Issue:
     comments: tuple[Comment, ...] = ()
     """From the oldest to the newest."""
     author: str = ""
-    """Empty where the forge does not tell."""
+    """Empty if the forge does not report the author."""
     text_sha256: str = field(default="", compare=False)
-    """Of title and body, before anything was cut."""
+    """The hash of title and body before any cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +81,19 @@ class PullRequest:
     head_sha: str
     state: PullRequestState = "open"
     warnings: tuple[str, ...] = ()
-    """What did not work on the side, such as a label."""
+    """Additions that failed, such as a label."""
     conflicts: bool = field(default=False, compare=False)
-    """Whether the forge says that it does not merge into its base; not where it has not looked yet."""
+    """Whether the forge reports a conflict with the base; false as long as the forge has not checked."""
     base_sha: str = field(default="", compare=False)
-    """Where its base stands, as far as the forge tells."""
+    """The commit of its base; empty if the forge does not report the commit."""
     body: str = field(default="", compare=False, repr=False)
     updated_at: str = field(default="", compare=False)
-    """When it changed last, in the forge's own form."""
+    """The time of the last change, in the forge's own form."""
     author: str = field(default="", compare=False)
-    """Empty where the forge does not tell."""
+    """Empty if the forge does not report the author."""
 
     def is_of(self, work_order_id: str) -> bool:
-        """Say whether it brings the work of a work order, by the mark in its body."""
+        """Return whether the pull request brings the work of a work order, by the mark in its body."""
         return marker_of(work_order_id) in self.body
 
 
@@ -107,51 +107,51 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What somebody thinks of a pull request."""
+    """A review of a pull request."""
 
     author: str
     state: ReviewState
     body: str = ""
     commit: str = ""
-    """What was looked at; empty where the forge does not tell."""
+    """The reviewed commit; empty if the forge does not report the commit."""
     standing: str = ""
     """As `Comment.standing`."""
     id: str = ""
-    """The forge's own; empty where it has none."""
+    """The forge's own id; empty if the forge has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommitCheck:
-    """What a check, a status or a job of a pipeline says of a commit."""
+    """The result of a check, a status or a pipeline's job for a commit."""
 
     name: str
     state: CheckState
     url: str = ""
     id: str = ""
-    """By which the forge has its log; empty where it has none."""
+    """The forge's id for the check's log; empty if there is no log."""
     summary: str = field(default="", compare=False, repr=False)
-    """What it says of itself."""
+    """The check's own summary."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewPullRequest:
-    """What a pull request is to be opened with."""
+    """The content of a pull request that is to be opened."""
 
     head: str
     base: str
     title: str
     body: str
     marker: str
-    """The work order's id; it stands invisibly in the body, so that people and programs find whose it is."""
+    """The work order's id; the body carries the id invisibly, so that people and programs find the work order."""
     draft: bool = False
     labels: tuple[str, ...] = ()
     reviewers: tuple[str, ...] = ()
-    """Accounts that are asked for a review."""
+    """Accounts that are requested to review."""
     assignees: tuple[str, ...] = ()
     head_project: str = ""
-    """The fork that holds `head`, such as `me/r`; empty where the repository itself does."""
+    """The fork that holds `head`, such as `me/r`; empty if the repository itself holds `head`."""
     notice: str = ""
-    """A line that stands first, before all other words on the pull request."""
+    """The first line of the body, before all other text."""
 
     @property
     def bounded_title(self) -> str:
@@ -162,15 +162,15 @@ class NewPullRequest:
         """Return the title on one line.
 
         Args:
-            draft: What stands in front of a draft's title on this forge.
-            limit: Characters that the forge takes, with what stands in front.
+            draft: The prefix of a draft's title on this forge.
+            limit: Characters that the forge accepts, including the prefix.
         """
         title = " ".join(mask(without_controls(self.title)).split())
         return f"{draft if self.draft else ''}{title}"[:limit].rstrip()
 
     @property
     def marked_body(self) -> str:
-        """The body within the limit, below the notice, and the marker."""
+        """The notice, the body within the limit, and the mark."""
         return self._below_notice(self._own_part)
 
     @property
@@ -180,10 +180,10 @@ class NewPullRequest:
         return f"{body.rstrip()}\n\n{self._mark}\n"
 
     def added_to(self, body: str) -> str:
-        """Return the body of a pull request that brings this too; the same where it tells of it already.
+        """Return a pull request's body with this work order added; unchanged if the body already has the mark.
 
         Raises:
-            ForgeError: There is no room for it.
+            ForgeError: The body would be too long.
         """
         longer = self._below_notice(body)
         if self._mark not in body:
@@ -193,7 +193,7 @@ class NewPullRequest:
         return longer
 
     def _below_notice(self, body: str) -> str:
-        """Return a body with the notice as its first line; one that begins with it stays."""
+        """Return a body with the notice as its first line; unchanged if the body begins with the notice."""
         notice = mask(without_controls(self.notice))
         return body if not notice or body.partition("\n")[0] == notice else f"{notice}\n\n{body}"
 
@@ -203,12 +203,12 @@ class NewPullRequest:
 
 
 def marker_of(work_order_id: str) -> str:
-    """Return the mark of a work order, which people do not see in a text that is shown as Markdown."""
+    """Return the mark of a work order; rendered Markdown does not show the mark."""
     return f"<!-- septet: {work_order_id} -->"
 
 
 def no_fork_of(fork: str, project: str, parent: str = "") -> InvalidInputError:
-    """Return the error of a repository that is named as a fork and is none, or one of another `parent`."""
+    """Return the error for a named fork that is no fork of the project, or a fork of another `parent`."""
     return InvalidInputError(
         f"push_to: {fork} is not a fork of {project}" + (f", but of {parent}." if parent else "."),
         remedy=f"Fork {project} on the forge, and name that fork.",
@@ -216,7 +216,7 @@ def no_fork_of(fork: str, project: str, parent: str = "") -> InvalidInputError:
 
 
 def ended_one(pull_request: PullRequest) -> ForgeError:
-    """Return the error of a work order whose pull request has ended: it is neither opened again nor replaced."""
+    """Return the error for an ended pull request, which Septet neither reopens nor replaces."""
     other = "tart another work order for the rest."
     is_local = LOCAL_PULL.fullmatch(pull_request.url) is not None
     return ForgeError(
@@ -236,19 +236,19 @@ class Forge(Protocol):
         """Return an issue.
 
         Raises:
-            NotFoundError: There is none of this number that the worker can see.
-            InvalidInputError: It is in another repository now, or the repository has another name.
+            NotFoundError: The worker can see no pull request of this number.
+            InvalidInputError: The issue is in another repository now, or the repository was renamed.
             ForgeUnavailableError: The forge did not answer.
-            ForgeError: It refused.
+            ForgeError: The forge refused.
         """
 
     def find_issues(self, numbers: Sequence[int]) -> tuple[Issue, ...]:
-        """Return those of some issues that there are, without their comments, in the order of `numbers`.
+        """Return the existing issues among `numbers`, in that order, without their comments.
 
         Raises:
             InvalidInputError: A number is a pull request's, or an issue's of another repository now.
             ForgeUnavailableError: The forge did not answer.
-            ForgeError: It refused.
+            ForgeError: The forge refused.
         """
 
     def open_issues(self, label: str) -> tuple[Issue, ...]:
@@ -257,21 +257,21 @@ class Forge(Protocol):
         Raises:
             InvalidInputError: There are more than `MOST_LABELLED`.
             ForgeUnavailableError: The forge did not answer.
-            ForgeError: It refused.
+            ForgeError: The forge refused.
         """
 
     def expect_fork(self, fork: str) -> None:
-        """See that `fork`, such as `me/r`, is a fork of this repository on the same host.
+        """Check that `fork`, such as `me/r`, is a fork of this repository on the same host.
 
         Raises:
-            InvalidInputError: It is not, or the forge has none.
+            InvalidInputError: It is not, or the forge has no forks.
             NotFoundError: There is no such repository that the worker can see.
             ForgeUnavailableError: The forge did not answer.
-            ForgeError: It refused.
+            ForgeError: The forge refused.
         """
 
     def find_pull_request(self, head: str, fork: str = "") -> PullRequest | None:
-        """Return the open pull request of branch `head`, whoever opened it, or `None`.
+        """Return the open pull request of branch `head`, by any account, or `None`.
 
         Args:
             head: The branch.
@@ -279,11 +279,11 @@ class Forge(Protocol):
 
         Raises:
             ForgeUnavailableError: The forge did not answer.
-            ForgeError: It refused.
+            ForgeError: The forge refused.
         """
 
     def pull_requests_of(self, head: str, fork: str = "") -> tuple[PullRequest, ...]:
-        """Return the pull requests of branch `head` in every state, whoever opened them, the newest first.
+        """Return the pull requests of branch `head` in every state, by any account, the newest first.
 
         Args:
             head: The branch.
@@ -291,7 +291,7 @@ class Forge(Protocol):
 
         Raises:
             ForgeUnavailableError: The forge did not answer.
-            ForgeError: It refused.
+            ForgeError: The forge refused.
         """
 
     def branches(self, prefix: str) -> tuple[Branch, ...]:
@@ -299,104 +299,104 @@ class Forge(Protocol):
 
         Raises:
             ForgeUnavailableError: The forge did not answer.
-            ForgeError: It refused.
+            ForgeError: The forge refused.
         """
 
     def reviews(self, number: int) -> tuple[Review, ...]:
         """Return the reviews of a pull request, from the oldest to the newest.
 
         Raises:
-            NotFoundError: There is none of this number that the worker can see.
+            NotFoundError: The worker can see no pull request of this number.
             ForgeUnavailableError: The forge did not answer.
-            ForgeError: It refused.
+            ForgeError: The forge refused.
         """
 
     def checks(self, commit: str) -> tuple[CommitCheck, ...]:
-        """Return what checks, statuses or pipelines say of a commit; one for each name, the newest.
+        """Return the results of checks, statuses or pipelines for a commit: the newest of each name.
 
         Raises:
             ForgeUnavailableError: The forge did not answer.
-            ForgeError: It refused.
+            ForgeError: The forge refused.
         """
 
     def put_comment(self, number: int, marker: str, body: str) -> None:
-        """Have an issue carry one comment with the mark of `marker`: a new one, or the one that is there, edited.
+        """Put one comment with the mark of `marker` on an issue: edit the present comment, or create one.
 
         Raises:
-            NotFoundError: There is no issue of this number that the worker can see.
+            NotFoundError: The worker can see no issue of this number.
             ForgeUnavailableError: The forge did not answer.
-            ForgeError: It refused.
+            ForgeError: The forge refused.
         """
 
     def has_comment(self, number: int, marker: str) -> bool:
-        """Say whether an issue carries a comment with the mark of `marker`.
+        """Return whether an issue has a comment with the mark of `marker`.
 
         Raises:
-            NotFoundError: There is no issue of this number that the worker can see.
+            NotFoundError: The worker can see no issue of this number.
             ForgeUnavailableError: The forge did not answer.
-            ForgeError: It refused.
+            ForgeError: The forge refused.
         """
 
     def may_write(self, account: str) -> bool:
-        """Say whether an account may push to the repository, as the forge itself knows.
+        """Return whether an account may push to the repository, as the forge reports.
 
         Raises:
             ForgeUnavailableError: The forge did not answer.
-            ForgeError: It refused.
+            ForgeError: The forge refused.
         """
 
     def is_own(self, account: str) -> bool:
-        """Say whether an account is the one that the worker writes by.
+        """Return whether an account is the worker's own.
 
         Raises:
             ForgeUnavailableError: The forge did not answer.
         """
 
     def set_label(self, number: int, label: str, instead_of: Sequence[str]) -> None:
-        """Have an issue carry `label`, and none of `instead_of`; all its other labels stay.
+        """Put `label` on an issue and remove the labels `instead_of`; all other labels stay.
 
         Raises:
-            NotFoundError: There is no issue of this number that the worker can see.
+            NotFoundError: The worker can see no issue of this number.
             ForgeUnavailableError: The forge did not answer.
-            ForgeError: It refused.
+            ForgeError: The forge refused.
         """
 
     def pull_request(self, number: int, commit: str = "") -> PullRequest:
-        """Return a pull request as it is now: open, merged or closed.
+        """Return a pull request in its present state: open, merged or closed.
 
         Args:
-            number: Which one.
-            commit: What it brings, as far as the caller knows; its branch may be gone.
+            number: The number of the pull request.
+            commit: The commit that it brings, as far as the caller knows; its branch may be gone.
 
         Raises:
-            NotFoundError: There is none of this number that the worker can see.
+            NotFoundError: The worker can see no pull request of this number.
             ForgeUnavailableError: The forge did not answer.
-            ForgeError: It refused.
+            ForgeError: The forge refused.
         """
 
     def open_pull_request(self, new: NewPullRequest) -> PullRequest:
-        """Return the one open pull request of `new.head`: the one that is there, or else a new one.
+        """Return the one open pull request of `new.head`: the present one, or else a new one.
 
         Raises:
             ForgeUnavailableError: The forge did not answer.
-            ForgeError: It refused.
+            ForgeError: The forge refused.
         """
 
     def add_to_pull_request(self, number: int, new: NewPullRequest) -> None:
-        """Have a pull request tell of another work order whose work it brings as well, once.
+        """Add another work order, whose work the pull request also brings, to its text, once.
 
         Raises:
-            NotFoundError: There is none of this number that the worker can see.
+            NotFoundError: The worker can see no pull request of this number.
             ForgeUnavailableError: The forge did not answer.
-            ForgeError: It refused, or the text is full.
+            ForgeError: The forge refused, or the text is full.
         """
 
 
 def pull_request_number(url: str) -> int:
-    """Return the number of a pull request by its address.
+    """Return the number in the address of a pull request.
 
     Raises:
-        InvalidInputError: It is not the address of a pull request.
+        InvalidInputError: `url` is not the address of a pull request.
     """
     match = _NUMBERED.search(url)
     if match is None:
@@ -408,9 +408,9 @@ def pull_request_number(url: str) -> int:
 
 
 def bounded_issue(issue: Issue) -> Issue:
-    """Return the issue with at most `ISSUE_LIMIT_BYTES` of body and comments, and a note where something was cut.
+    """Return the issue with at most `ISSUE_LIMIT_BYTES` of body and comments, with a note at each cut.
 
-    The body comes first, then the newest comments: they say how things stand.
+    The body has priority, then the newest comments, which tell the present state.
     """
     whole, body = issue.text_sha256, _cut(issue.body, ISSUE_LIMIT_BYTES, issue.url)
     room_bytes = ISSUE_LIMIT_BYTES - len(body.encode(errors="replace"))
@@ -439,7 +439,7 @@ def bounded_list(issues: Sequence[Issue], label: str, project: str) -> tuple[Iss
     """Return the issues of a label in the order of their numbers, each bounded.
 
     Raises:
-        InvalidInputError: There are more than `MOST_LABELLED`, or they are of another repository than `project`.
+        InvalidInputError: There are more than `MOST_LABELLED`, or one is of another repository than `project`.
     """
     if len(issues) > MOST_LABELLED:
         message = f"label: more than {MOST_LABELLED} open issues have the label {label}."
@@ -449,5 +449,5 @@ def bounded_list(issues: Sequence[Issue], label: str, project: str) -> tuple[Iss
 
 
 def label_names(labels: Sequence[str]) -> tuple[str, ...]:
-    """Return each label once, in order."""
+    """Return each label once, stripped, in order."""
     return tuple(dict.fromkeys(label.strip() for label in labels if label.strip()))

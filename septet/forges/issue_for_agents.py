@@ -1,4 +1,4 @@
-"""An issue as agents get it: what people see of it, and of its comments those that count."""
+"""An issue in the form for agents: its visible text, and only the comments that count."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -10,20 +10,20 @@ from septet.forges.issue_history import Writers
 from septet.outgoing.visible import visible_line, visible_text
 
 _MOST_AUTHORS: Final = 30
-"""So many accounts are asked about, the newest first; comments of further ones are left out."""
+"""The most accounts whose permission is checked, the newest first; comments of further accounts are left out."""
 
 
 def issue_for_agents(issue: Issue, writers: Writers | None) -> dict[str, JsonValue]:
-    """Return an issue as an agent gets it.
+    """Return an issue in the form for agents.
 
     Args:
-        issue: As the forge has it.
-        writers: Who may push: comments of others than these and the issue's author are left out, and counted;
-            `None` where nobody but people on this machine writes.
+        issue: The issue as the forge has it.
+        writers: The accounts that may push. Comments of accounts other than these and the issue's author are left
+            out and counted; `None` if only people on this machine write.
 
     Raises:
         ForgeUnavailableError: The forge did not answer.
-        ForgeError: It refused.
+        ForgeError: The forge refused.
     """
     comments = issue.comments if writers is None else _that_count(issue, writers)
     return {
@@ -39,7 +39,7 @@ def issue_for_agents(issue: Issue, writers: Writers | None) -> dict[str, JsonVal
 
 
 def comment_for_agents(comment: Comment, writers: Writers | None) -> JsonValue:
-    """Return a comment as an agent gets it; where somebody may not push, that is said."""
+    """Return a comment in the form for agents, with a mark if its author may not push."""
     told: dict[str, JsonValue] = {
         "author": comment.author,
         "body": comment.body if comment.is_note else visible_text(comment.body),
@@ -51,13 +51,13 @@ def comment_for_agents(comment: Comment, writers: Writers | None) -> JsonValue:
 
 
 def left_out(count: int, url: str) -> tuple[Comment, ...]:
-    """Return a note in place of comments that do not count."""
+    """Return one note that replaces the comments that do not count; none for a `count` of 0."""
     words = f"{count} comment of others is" if count == 1 else f"{count} comments of others are"
     return (Comment("septet", f"[{words} left out; all are at {url}]"),) if count else ()
 
 
 def _that_count(issue: Issue, writers: Writers) -> Sequence[Comment]:
-    """Return the comments of writers and of the issue's own author, below a note of how many are left out."""
+    """Return the comments of writers and of the issue's author, after a note that counts the omitted comments."""
     authors = dict.fromkeys(each.author for each in reversed(issue.comments) if not each.is_note)
     asked = [each for each in authors if each != issue.author][:_MOST_AUTHORS]
     counting = {issue.author, *(each for each in asked if writers.may_write(each))}

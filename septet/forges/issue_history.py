@@ -1,4 +1,4 @@
-"""Who set an issue's label, and who has changed its text since: whether what it says now is what was asked for."""
+"""Check that an issue still has the requested text: read who set its label and who edited it since."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from septet.system.timestamps import timestamp
 
 UnknownEdits = Literal["wait", "take"]
 _DELIVERY_LAGS: Final = timedelta(minutes=5)
-"""A webhook that came so soon after a label was set tells of the text that stood there then."""
+"""A webhook that arrives within this time of the label's event carries the issue's text of that moment."""
 _WHY_LIMIT: Final = 1000
 
 
@@ -22,54 +22,54 @@ class IssueEdit:
     """A change of an issue's title or body."""
 
     author: str
-    """Empty where the forge does not tell."""
+    """Empty if the forge does not report the author."""
     at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class IssueHistory:
-    """What a forge tells of an issue's past."""
+    """The past of an issue, as its forge reports it."""
 
     set_by: str = ""
-    """Who set the label that was asked about, the last time; empty where nobody is told."""
+    """The account that last set the requested label; empty if the forge reports no account."""
     set_at: datetime | None = None
     edits: tuple[IssueEdit, ...] = ()
     tells_all_edits: bool = True
     updated_at: datetime | None = None
-    """When anything on the issue changed last, where the forge does not tell all edits of its text."""
+    """The time of the issue's last change of any kind, if the forge does not report all edits of its text."""
 
     def may_have_changed_since(self, moment: datetime) -> bool:
-        """Say whether there may be an edit since then of which the forge does not tell."""
+        """Return whether the issue may have an edit since `moment` that the forge does not report."""
         return not self.tells_all_edits and (self.updated_at is None or self.updated_at > moment)
 
 
 @runtime_checkable
 class TellingForge(Forge, Protocol):
-    """A forge that tells who did what to an issue."""
+    """A forge that reports the accounts that edited and labelled an issue."""
 
     def issue_history(self, number: int, label: str = "") -> IssueHistory:
-        """Return what became of an issue's text, and who set `label`, where one is named.
+        """Return the edits of an issue's text, and the account that set `label` unless `label` is empty.
 
         Raises:
             NotFoundError: There is no issue of this number that the worker can see.
             ForgeUnavailableError: The forge did not answer.
-            ForgeError: It refused.
+            ForgeError: The forge refused.
         """
 
 
 @dataclass(slots=True)
 class Writers:
-    """Who may push to a repository, each asked for once."""
+    """Checks which accounts may push to a repository; requests each account's permission once."""
 
     forge: Forge
     trusted_accounts: Iterable[str] = ()
-    """Accounts that count whatever the forge says, such as those of Apps."""
+    """Accounts that count without a check of the forge, such as those of Apps."""
     known: dict[str, bool] = field(default_factory=dict)
     refusal: str = ""
-    """Why the forge has not told of an account; who is not told of does not count."""
+    """Why the forge refused to report an account's permission; such an account does not count."""
 
     def may_write(self, account: str) -> bool:
-        """Say whether what an account says counts.
+        """Return whether an account's words count.
 
         Raises:
             ForgeUnavailableError: The forge did not answer.
@@ -84,21 +84,21 @@ class Writers:
             return self.forge.may_write(account)
         except ForgeUnavailableError:
             raise
-        except ForgeError as error:  # such as that the key itself may not push there
+        except ForgeError as error:  # such as a key that may not push to the repository itself
             self.refusal = self.refusal or str(error)
             return False
 
 
 @dataclass(frozen=True, slots=True)
 class RequestCheck:
-    """Holds what was asked for against what an issue says now."""
+    """Compares a request with the present text of its issue."""
 
     history: IssueHistory
     writers: Writers
     on_unknown_edits: UnknownEdits
 
     def label_refusal(self, label: str) -> str:
-        """Return why a label does not count; empty where somebody who may push has set it."""
+        """Return why a label does not count; empty if an account that may push has set it."""
         set_by = self.history.set_by
         if self.history.set_at is not None and self.writers.may_write(set_by):
             return ""
@@ -111,11 +111,11 @@ class RequestCheck:
         return cut(f"{why}. Somebody who may can set it again, or comment `/septet run`.", _WHY_LIMIT)
 
     def by_label(self, issue: Issue, delivered: IssueRequest | None) -> IssueRequest:
-        """Return what the setter of a label asked for; one that counts.
+        """Return the request that a label makes; call `label_refusal` first.
 
         Args:
             issue: As it is now.
-            delivered: What a webhook has told, and when.
+            delivered: The request that a webhook delivered, with the time of the delivery.
         """
         set_at = self.history.set_at
         if set_at is None:
@@ -129,24 +129,24 @@ class RequestCheck:
         return self._request(issue, self.history.set_by, set_at, sha256)
 
     def by_comment(self, issue: Issue, commanded: IssueRequest) -> IssueRequest:
-        """Return what somebody who may push asked for in a comment."""
+        """Return the request that a comment of an account that may push makes."""
         at = parse_time(commanded.at) or datetime.now(UTC)
         return self._request(issue, commanded.by, at, commanded.text_sha256)
 
     def changed_since(self, requested: IssueRequest) -> str:
-        """Return why a text that is another than was asked for needs a person; empty where writers changed it."""
+        """Return why a text other than the requested one needs a person; empty if writers changed it."""
         since = parse_time(requested.at)
         if since is None or not self.history.tells_all_edits or not self._edits_since(since):
             return f"The issue was edited since {_request_by(requested.by)}, and the forge does not tell by whom."
         return self._foreign_edit(requested.by, since)
 
     def _request(self, issue: Issue, by: str, at: datetime, sha256: str) -> IssueRequest:
-        """Return a request for the text that an issue has now, and what stands against it."""
+        """Return a request for the present text of an issue, with the reason why it must wait, if any."""
         why = self._doubt(by, at, is_known=bool(sha256)) if sha256 != issue.text_sha256 else ""
         return IssueRequest(by=by[:200], at=timestamp(at), text_sha256=issue.text_sha256, waits_because=why)
 
     def _doubt(self, by: str, at: datetime, *, is_known: bool) -> str:
-        """Say why the text may be another than was asked for, where nothing proves that it is the same."""
+        """Return why a text that is not known to be the requested one needs a person; empty if it needs none."""
         if foreign := self._foreign_edit(by, at):
             return foreign
         if is_known and not (self.history.tells_all_edits and self._edits_since(at)):
@@ -156,7 +156,7 @@ class RequestCheck:
         return ""
 
     def _foreign_edit(self, by: str, since: datetime) -> str:
-        """Say that somebody who may not push has edited the issue since then; empty where nobody has."""
+        """Return a note on an edit since then by an account that may not push; empty if there is no such edit."""
         for edit in self._edits_since(since):
             if not self.writers.may_write(edit.author):
                 who = one_line(edit.author) or "somebody"
@@ -164,11 +164,11 @@ class RequestCheck:
         return ""
 
     def _edits_since(self, moment: datetime) -> list[IssueEdit]:
-        """Return the edits since then; of those in the same second nobody knows what was first."""
+        """Return the edits since `moment`, with all edits of the same second: their order is unknown."""
         return [each for each in self.history.edits if each.at >= moment.replace(microsecond=0)]
 
 
-def read_request(  # noqa: PLR0913 -- what it is held against
+def read_request(  # noqa: PLR0913 -- the sources that it compares
     forge: TellingForge,
     number: int,
     label: str,
@@ -178,25 +178,25 @@ def read_request(  # noqa: PLR0913 -- what it is held against
     trusted_accounts: Iterable[str] = (),
     on_unknown_edits: UnknownEdits = "wait",
 ) -> IssueRequest | str:
-    """Return what somebody who may push asked for, or why nobody has.
+    """Return the request of an account that may push, or why there is none.
 
     Args:
-        forge: Where.
-        number: Of the issue.
-        label: By which it is asked for.
-        delivered: What a webhook tells of the label; its time is when the webhook came.
-        commanded: A comment of somebody who may push, which counts in place of the label.
-        trusted_accounts: Accounts that count whatever the forge says.
-        on_unknown_edits: What holds where the forge does not tell of edits.
+        forge: The forge that has the issue.
+        number: The number of the issue.
+        label: The label that requests the work.
+        delivered: The request that a webhook delivered for the label; its time is the webhook's arrival.
+        commanded: The request in a comment of an account that may push; it replaces the label.
+        trusted_accounts: Accounts that count without a check of the forge.
+        on_unknown_edits: Whether to wait or to take the issue if the forge does not report all edits.
 
     Raises:
         ForgeUnavailableError: The forge did not answer.
-        ForgeError: It refused.
+        ForgeError: The forge refused.
     """
     issues = forge.find_issues((number,))
     if not issues:
         return f"there is no issue {number}"
-    history = forge.issue_history(number, label)  # read after the text that it is about
+    history = forge.issue_history(number, label)  # read after the text: an edit in between is then in the history
     check = RequestCheck(history, Writers(forge, trusted_accounts), on_unknown_edits)
     if commanded is not None:
         return check.by_comment(issues[0], commanded)
@@ -204,7 +204,7 @@ def read_request(  # noqa: PLR0913 -- what it is held against
 
 
 def parse_time(text: str) -> datetime | None:
-    """Return a time as a forge writes it; `None` where it is none."""
+    """Parse a time in a forge's ISO form, UTC if it has no zone; `None` if the text is no time."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -1,6 +1,6 @@
-"""An answer is about what was asked: a renamed repository and a moved issue are told apart.
+"""Check that an answer is about the requested thing; tell a renamed repository from a moved issue.
 
-Forges answer a question about either with a redirect (`http/redirects.py`), and some as if nothing had happened.
+A forge answers a request for either with a redirect (`http/redirects.py`); some forges just answer with the thing.
 """
 
 import re
@@ -19,18 +19,18 @@ _PAGE: Final = re.compile(
 
 @dataclass(slots=True)
 class RepositoryNames:
-    """The names that repositories have now, by API and the name that they are asked by."""
+    """The present names of repositories, by API and requested name."""
 
     _names: dict[tuple[str, str], str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def now(self, api_url: str, project: str) -> str:
-        """Return the name that a repository has now, as far as its forge has told."""
+        """Return the present name of a repository; `project` itself if no other name was noted."""
         with self._lock:
             return self._names.get((api_url, project.lower()), project)
 
     def note(self, api_url: str, project: str, name: str) -> None:
-        """Remember that a repository is asked by another name from now on."""
+        """Record the present name of a repository, for all later requests."""
         with self._lock:
             if len(self._names) >= _MOST_NAMES:
                 self._names.clear()
@@ -38,15 +38,15 @@ class RepositoryNames:
                 if key[0] == api_url and known.lower() == project.lower():
                     self._names[key] = name
             self._names[api_url, project.lower()] = name
-            self._names.pop((api_url, name.lower()), None)  # whoever has the name has it now
+            self._names.pop((api_url, name.lower()), None)  # the name now belongs to the renamed repository
 
 
 NAMES: Final = RepositoryNames()
-"""Those of this process."""
+"""The names that this process has recorded."""
 
 
 class _Shown(Protocol):
-    """What has a number and a page on a forge."""
+    """An issue or a pull request: it has a number and a page on a forge."""
 
     @property
     def number(self) -> int: ...
@@ -58,15 +58,15 @@ T = TypeVar("T", bound=_Shown)
 
 
 def asked_for(thing: T, project: str, number: int | None = None) -> T:
-    """Return what a forge shows, if it is what was asked for.
+    """Return an issue or a pull request if it is the requested one.
 
     Args:
         thing: An issue or a pull request.
-        project: The repository that was asked.
-        number: The number that was asked for; `None` where a list was.
+        project: The requested repository.
+        number: The requested number; `None` if the request was for a list.
 
     Raises:
-        InvalidInputError: It is in another repository, or has another number.
+        InvalidInputError: The thing is in another repository, or has another number.
     """
     match = _PAGE.match(thing.url)
     there = urlsplit(match["repository"]).path.strip("/") if match is not None else project
@@ -77,13 +77,13 @@ def asked_for(thing: T, project: str, number: int | None = None) -> T:
 
 
 def moved_error(project: str, number: int | None, url: str, *, is_renamed: bool = False) -> InvalidInputError:
-    """Return the error of an issue that is in another repository now, or of a repository with another name.
+    """Return the error for an issue that moved to another repository, or for a renamed repository.
 
     Args:
-        project: The repository that was asked.
-        number: The number that was asked for; `None` where a list was.
-        url: Where it is now; empty where the forge does not tell.
-        is_renamed: Whether the repository itself has another name.
+        project: The requested repository.
+        number: The requested number; `None` if the request was for a list.
+        url: The present page of the issue; empty if the forge does not report the page.
+        is_renamed: Whether the repository itself was renamed.
     """
     match = _PAGE.match(url)
     if match is None:

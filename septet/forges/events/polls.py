@@ -1,4 +1,4 @@
-"""What became of many pull requests, by one conditional question to each repository."""
+"""Poll the states of many pull requests by one conditional request for each repository."""
 
 import threading
 import time
@@ -10,36 +10,36 @@ from septet.errors import SeptetError
 from septet.forges.forge import Forge, PullRequest, PullRequestState
 
 LONGEST_SECONDS: Final = 60.0
-"""A repository in which nothing changes is asked so rarely."""
+"""The longest interval between polls of a repository in which nothing changes."""
 TOLD_SECONDS: Final = 300.0
-"""One that sends webhooks is asked so rarely, in case one is lost."""
+"""The interval between polls of a repository that sends webhooks, in case a webhook is lost."""
 _MOST_PAGES: Final = 200
-"""The last pages of a repository with more pull requests are not read: each of those is asked for by itself."""
+"""The most pages that are read of a repository; pull requests on later pages are read one by one."""
 _SHARE: Final = 0.1
-"""Of the time since something changed: so old may an answer be."""
+"""The greatest age of an answer, as a share of the quiet time before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecentPullRequests:
-    """The pull requests of a repository in every state that changed last, the latest change first."""
+    """A page of a repository's pull requests in every state, the latest change first."""
 
     pull_requests: tuple[PullRequest, ...]
     is_all: bool
     """Whether no page follows."""
     etag: str = ""
-    """What the forge is to be told, so that it may answer that nothing has changed."""
+    """The ETag for the next request, so that the forge may answer that nothing has changed."""
 
 
 @runtime_checkable
 class PolledForge(Forge, Protocol):
-    """A forge that lists what changed last, and is not on this host's disk."""
+    """A forge that lists the latest changes, and is not on this host's disk."""
 
     def recent_pull_requests(self, etag: str = "", page: int = 1) -> RecentPullRequests | None:
-        """Return a page of the pull requests, those that changed last first; `None` where `etag` still holds.
+        """Return a page of the pull requests, the latest change first; `None` if `etag` still matches.
 
         Raises:
             ForgeUnavailableError: The forge did not answer.
-            ForgeError: It refused.
+            ForgeError: The forge refused.
         """
 
 
@@ -49,43 +49,43 @@ class _Repository:
     states: dict[int, PullRequestState] = field(default_factory=dict)
     etag: str = ""
     seen: frozenset[tuple[int, str]] = frozenset()
-    """Number and time of change of those on the first page, as it was read last."""
+    """The number and time of change of each pull request on the first page, as last read."""
     pages: int = 0
-    """How many pages in a row are known, from the first one on."""
+    """The number of pages that were read, from the first page on."""
     is_all: bool = False
-    """Whether these are all of them."""
+    """Whether these pages hold all pull requests."""
     asked_at: float | None = None
     changed_at: float = 0.0
     error: SeptetError | None = None
-    """What the last question came to."""
+    """The error of the last request, if any."""
 
 
 @dataclass(slots=True)
 class PullRequestPolls:
-    """Keeps what a page tells of all pull requests of a repository, and asks for it no more than needed."""
+    """The known states of pull requests by repository; sends no more requests than needed."""
 
     first_seconds: float
-    """An answer so young is good for everybody; where nothing changes, an older one too."""
+    """The age up to which every caller shares an answer; an older answer also serves a quiet repository."""
     clock: Callable[[], float] = time.monotonic
     is_told: Callable[[str], bool] = lambda _key: False
-    """Says whether webhooks tell what changes in a repository, by its key: then it is asked rarely."""
+    """Returns whether webhooks report a repository's changes, by its key: then it is polled rarely."""
     _repositories: dict[str, _Repository] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def state(self, key: str, forge: PolledForge, number: int) -> PullRequestState:
         """Return whether a pull request is open, merged or closed.
 
-        Where no page has told of it, the next ones are read; what none of them has is asked for by itself, once.
+        If no known page has it, the next pages are read; a pull request on none of them is read by itself, once.
 
         Args:
             key: The repository's address.
             forge: Its forge.
-            number: Which pull request.
+            number: The number of the pull request.
 
         Raises:
-            NotFoundError: There is none of this number that the worker can see.
+            NotFoundError: The worker can see no pull request of this number.
             ForgeUnavailableError: The forge did not answer.
-            ForgeError: It refused.
+            ForgeError: The forge refused.
         """
         with self._lock:
             repository = self._repositories.setdefault(key, _Repository())
@@ -112,9 +112,9 @@ class PullRequestPolls:
         return now - repository.asked_at >= good_seconds
 
     def _read_on(self, repository: _Repository, forge: PolledForge, number: int) -> None:
-        """Read pages on from where they are known, until one tells of a pull request.
+        """Read the pages after the known ones until a page has the pull request.
 
-        What changes meanwhile comes to the first page, so that nothing is passed over.
+        A pull request that changes meanwhile moves to the first page, so that none is missed.
         """
         while number not in repository.states and not repository.is_all and repository.pages < _MOST_PAGES:
             recent = forge.recent_pull_requests(page=repository.pages + 1)
@@ -128,7 +128,7 @@ class PullRequestPolls:
         repository.asked_at, repository.error = self.clock(), None
         try:
             recent = forge.recent_pull_requests(repository.etag)
-        except SeptetError as error:  # who asks next to nothing does not ask a forge that is away
+        except SeptetError as error:  # the next caller gets the error without a new request
             repository.error, repository.changed_at = error, self.clock()
             return
         if recent is None:

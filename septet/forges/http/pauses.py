@@ -1,4 +1,4 @@
-"""Forges that want to be left alone for a while: one pause for all who ask within one limit."""
+"""Pauses that forges request: one pause for all requests that count for one rate limit."""
 
 import hashlib
 import threading
@@ -16,24 +16,24 @@ from septet.telemetry.metrics import FORGE_PAUSES
 from septet.telemetry.recorder import RECORDER
 
 _LONGEST_SECONDS: Final = 3600.0
-"""A forge that names a longer pause is asked again after this one: limits are counted by the hour."""
+"""The longest pause, even if a forge names a longer one: forges count limits by the hour."""
 _UNNAMED_SECONDS: Final = 60.0
-"""GitHub wants at least a minute where it names no time, and longer each time that it refuses again."""
+"""GitHub requires at least a minute if its refusal names no time, and longer after each further refusal."""
 _MOST_KEYS: Final = 10_000
 _TOLD_SECONDS: Final = 5.0
-"""A pause that is shorter is not worth a word to the other hosts, nor is one that is longer by less than that."""
+"""The shortest pause, and the smallest extension of a known pause, that is reported to other hosts."""
 _WAITING_SECONDS: Final = 30.0
-"""For all that is asked at once; a longer wait is told, and the work order waits."""
+"""The longest wait of one client in all; a longer pause is an error, and the work order waits."""
 _LEAST_SECONDS: Final = 1.0
-"""Also where the forge names less: it has just refused."""
+"""The shortest wait, even if the forge names less: it has just refused."""
 _RESETS: Final = ("x-ratelimit-reset", "ratelimit-reset")
 _REMAINING: Final = ("x-ratelimit-remaining", "ratelimit-remaining")
 
 
 def pause_seconds(headers: Mapping[str, str]) -> float | None:
-    """Return for how long a forge wants to be left alone, in seconds; `None` where it does not say.
+    """Return the seconds that a forge requests to wait; `None` if its answer names no time.
 
-    It says so in `Retry-After`, or by the time at which a limit begins anew of which nothing is left.
+    The time is in `Retry-After`, or in the reset time of a limit that is spent.
     """
     retry_after = headers.get("retry-after", "")
     if retry_after.isdecimal():
@@ -45,52 +45,52 @@ def pause_seconds(headers: Mapping[str, str]) -> float | None:
 
 
 def is_spent(headers: Mapping[str, str]) -> bool:
-    """Say whether an answer tells that no request is left of the limit."""
+    """Return whether an answer reports that no request is left of the limit."""
     return any(headers.get(name) == "0" for name in _REMAINING)
 
 
 class FleetPauses(Protocol):
-    """What all hosts know of limits that are spent; a server that does not answer knows nothing."""
+    """The pauses that all hosts share through a server; a server that does not answer counts as no pause."""
 
     def until(self, budget: str) -> float:
-        """Return until when nobody is to ask, in seconds since the epoch; 0 where nobody has said so."""
+        """Return the end of a budget's pause, in seconds since the epoch; 0 if no host reported a pause."""
 
     def note(self, budget: str, host: str, until: float) -> None:
-        """Tell the other hosts.
+        """Report a pause to the other hosts.
 
         Args:
-            budget: Whose limit it is.
-            host: The host whose API it is, for people.
-            until: Seconds since the epoch.
+            budget: The name of the limit that is spent.
+            host: The host of the API, for people.
+            until: The end of the pause, in seconds since the epoch.
         """
 
 
 @dataclass(slots=True)
 class ForgePauses:
-    """Who is left alone until when: known to all workers, so that none asks into a limit."""
+    """The pauses of all forges, shared by all workers, so that no worker sends requests into a spent limit."""
 
     folder: Path | None = None
-    """Where workers of one host tell each other; without one, the threads of this process do."""
+    """The folder by which the workers of one host share pauses; without it, only this process's threads do."""
     fleet: FleetPauses | None = None
-    """How hosts tell each other; without it, each learns of a limit from the forge."""
+    """The server by which hosts share pauses; without it, each host learns of a limit from the forge."""
     clock: Callable[[], float] = time.time
     _until: dict[str, float] = field(default_factory=dict)
-    """By budget: a time of the machine's clock."""
+    """The end of the pause by budget, by the machine's clock."""
     _budgets: dict[str, str] = field(default_factory=dict)
-    """By key: whose limit its requests count for, where that is not the key's own."""
+    """The shared limit by key, for each key whose requests do not count for a limit of its own."""
     _unnamed: dict[str, float] = field(default_factory=dict)
-    """By budget: how long the last pause was for which the forge named no time."""
+    """The seconds of the last pause without a named time, by budget."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count_for(self, token: str, budget: str) -> None:
-        """Let the requests of a key count for a limit that other keys share, such as an App's installation."""
+        """Count the requests of a key for a limit that other keys share, such as an App's installation."""
         with self._lock:
             self._budgets[token] = budget
             if len(self._budgets) > _MOST_KEYS:  # keys of an App last an hour
                 del self._budgets[next(iter(self._budgets))]
 
     def note(self, api_url: str, token: str | None, seconds: float) -> None:
-        """Let nobody ask for a while, on any host: who asks after this has returned is told."""
+        """Start a pause on all hosts; each `check` after this call reports the pause."""
         seconds = min(seconds, _LONGEST_SECONDS)
         host = urlsplit(api_url).hostname or api_url
         RECORDER.record(FORGE_PAUSES, seconds, host=host)
@@ -101,7 +101,7 @@ class ForgePauses:
             self.fleet.note(budget, host, now + seconds)
 
     def note_unnamed(self, api_url: str, token: str | None) -> float:
-        """Let nobody ask for a while where the forge names no time; return for how long, in seconds.
+        """Start a pause if the forge names no time; return its seconds.
 
         A refusal soon after such a pause makes the next one twice as long; refusals during a pause do not.
         """
@@ -117,17 +117,17 @@ class ForgePauses:
         return seconds
 
     def clear(self) -> None:
-        """Let everybody ask again."""
+        """Forget all pauses of this process."""
         with self._lock:
             self._until.clear()
             self._unnamed.clear()
             self._budgets.clear()
 
     def check(self, api_url: str, token: str | None, what: str) -> None:
-        """See that the forge may be asked.
+        """Check that no pause forbids a request.
 
         Raises:
-            ForgeUnavailableError: It wants to be left alone; the error says for how long.
+            ForgeUnavailableError: A pause is not over; the error has its remaining seconds.
         """
         budget, now = self._budget(api_url, token), self.clock()
         until = self._known_until(budget)
@@ -141,28 +141,28 @@ class ForgePauses:
             raise ForgeUnavailableError(message, retry_after_seconds=seconds)
 
     def _budget(self, api_url: str, token: str | None) -> str:
-        """Return a name for an API and a key that tells neither."""
+        """Return a name for an API and a key that reveals neither."""
         with self._lock:
             whose = self._budgets.get(token or "", token or "")
         return hashlib.sha256(f"{api_url} {whose}".encode()).hexdigest()
 
     def _known_until(self, budget: str) -> float:
-        """Return until when a worker of this host says that nobody is to ask."""
+        """Return the end of the pause that any worker of this host has recorded."""
         with self._lock:
             until = self._until.get(budget, 0.0)
         return max(until, self._noted_until(budget))
 
     def _keep(self, budget: str, until: float) -> None:
-        """Have all workers of this host know of a pause."""
+        """Record a pause for all workers of this host."""
         with self._lock:
             self._until[budget] = until = max(self._until.get(budget, 0.0), until)
         if self.folder is not None:
-            with suppress(OSError):  # the others learn of it from the forge
+            with suppress(OSError):  # the other workers learn of the limit from the forge
                 self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 write_atomically(self.folder / budget, str(until).encode())
 
     def _noted_until(self, budget: str) -> float:
-        """Return until when another worker of this host says that nobody is to ask."""
+        """Return the end of the pause in the folder of this host; delete the record of a pause that is over."""
         if self.folder is None:
             return 0.0
         path = self.folder / budget
@@ -176,19 +176,19 @@ class ForgePauses:
 
 
 PAUSES: Final = ForgePauses()
-"""Those of this process, of its host once a worker has named the folder, and of all hosts once it has a server."""
+"""This process's pauses; shared by the host's workers once `folder` is set, by all hosts once `fleet` is set."""
 
 
 @dataclass(slots=True)
 class ForgePatience:
-    """How long a read waits for an API that refuses reads for a moment."""
+    """Waits of a client whose reads an API refuses for a moment, bounded in all."""
 
     left: float = _WAITING_SECONDS
     refusals: int = 0
-    """How many reads in a row were refused without a time."""
+    """The number of consecutive refusals without a named time."""
 
     def wait(self, seconds: float) -> bool:
-        """Wait for so many seconds; `False`, at once, where they are more than what is left."""
+        """Wait for `seconds`; return `False` at once if less time is left."""
         seconds = max(seconds, _LEAST_SECONDS)
         if seconds > self.left:
             return False
@@ -197,16 +197,16 @@ class ForgePatience:
         return True
 
     def wait_unnamed(self, seconds: float) -> bool:
-        """Wait where the forge names no time: for `seconds`, and twice as long each time; as `wait`."""
+        """Wait if the forge names no time: for `seconds`, and twice as long each further time; as `wait`."""
         waited = self.wait(seconds * 2**self.refusals)
         self.refusals += waited
         return waited
 
     def await_turn(self, api_url: str, token: str | None, what: str) -> None:
-        """Wait until a forge may be asked that wants to be left alone.
+        """Wait until a forge's pause is over.
 
         Raises:
-            ForgeUnavailableError: That takes longer; the error says how long.
+            ForgeUnavailableError: The pause is longer than the time left; the error has its seconds.
         """
         while True:
             try:

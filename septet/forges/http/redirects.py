@@ -1,7 +1,6 @@
-"""Where a redirect of a forge leads: to another name of a repository, or to another place of an issue.
+"""Check where a redirect of a forge leads: to a renamed repository, or to a moved issue.
 
-No redirect is followed blindly: the forge is asked for the present name of the repository, and for the address of
-the thing.
+No redirect is followed unchecked: further requests read the repository's present name and the thing's address.
 """
 
 import re
@@ -20,26 +19,26 @@ if TYPE_CHECKING:
 
 _SOON_SECONDS: Final = 0.2
 _INSTALLATION: Final = "/installation"
-"""What an App asks to learn where it is installed: its key may ask for nothing else there."""
+"""The path by which an App reads its installation; the App's key may request nothing else of the repository."""
 _REPOSITORY: Final = re.compile(
     r"^/(?:repos/(?P<name>[^/]+/[^/]+)|projects/(?P<path>[^/]+)|repositories/\d+)(?=/|$)"
 )
-"""The repository in the path of a question to GitHub, Gitea or GitLab."""
+"""The repository in the path of a request to GitHub, Gitea or GitLab."""
 _THING: Final = re.compile(r"^.*?/(?:issues|pulls|merge_requests)/(?P<number>\d{1,18})(?=[/?]|$)")
 
 
 def check_redirect(api: "HttpApi", what: str, response: httpx.Response) -> None:
-    """See that a redirect leads to the same thing, before it is followed.
+    """Check that a redirect leads to the same thing, before the client follows the redirect.
 
     Args:
-        api: What was asked.
-        what: What it was asked, for errors.
-        response: The redirect.
+        api: The API that answered with the redirect.
+        what: The request in words, for errors.
+        response: The answer that redirects.
 
     Raises:
-        InvalidInputError: What was asked for is in another repository now.
-        ForgeUnavailableError: The repository has another name, by which it is asked the next time.
-        ForgeError: The API answers elsewhere.
+        InvalidInputError: The requested thing is in another repository now.
+        ForgeUnavailableError: The repository was renamed; the next request uses the new name.
+        ForgeError: The API answers at another address.
     """
     request, there = response.request, response.request.url.join(response.headers["location"])
     asked, led = _repository_in(api.url, str(request.url)), _repository_in(api.url, str(there))
@@ -55,7 +54,7 @@ def check_redirect(api: "HttpApi", what: str, response: httpx.Response) -> None:
 
 
 def _explain_redirect(api: "HttpApi", repository: str, there: str, request: httpx.Request) -> SeptetError:
-    """Return what a redirect from a repository's path means: another name of it, or another place of a thing."""
+    """Return the error for a redirect from a repository's path: a renamed repository, or a moved thing."""
     match = _REPOSITORY.match(repository)
     project = unquote(match["name"] or match["path"] or "") if match is not None else ""
     name = _ask(api.url + repository, request, ("full_name", "path_with_namespace"))
@@ -71,13 +70,13 @@ def _explain_redirect(api: "HttpApi", repository: str, there: str, request: http
 
 
 def _repository_in(api_url: str, url: str) -> str:
-    """Return the part of a question's address that names a repository of this API; empty where none does."""
+    """Return the part of a request's address that names a repository of this API; empty if no part does."""
     match = _REPOSITORY.match(url.removeprefix(api_url)) if url.startswith(api_url) else None
     return match[0] if match is not None else ""
 
 
 def _ask(url: str, like: httpx.Request, names: tuple[str, ...]) -> str:
-    """Return one field of what a forge answers, whose redirects are followed; empty where it does not tell."""
+    """Read one field of a forge's answer and follow its redirects; empty if the answer has no such field."""
     headers = {name: like.headers[name] for name in ("authorization", "user-agent") if name in like.headers}
     bounds = AnswerBounds(TIMEOUT_SECONDS)
     try:

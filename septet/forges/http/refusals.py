@@ -1,4 +1,4 @@
-"""What an answer over HTTP says that is not what was asked for: whether to wait, what is wrong, and what helps."""
+"""Read HTTP answers that refuse a request: the pause, the error and the remedy."""
 
 import re
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _ERRORS: Final = 400
 _LIMITED: Final = frozenset({403, 429})
 _TOO_MANY: Final = 429
 _LIMIT_WORDS: Final = re.compile(r"secondary rate limit|abuse detection|rate limit exceeded", re.IGNORECASE)
-"""How GitHub names a limit of which no header tells."""
+"""GitHub's words for a limit that no header reports."""
 _NOT_THERE: Final = frozenset({404, 410})
 _REFUSED: Final = frozenset({400, 409, 412, 422})
 _ERRNO: Final = re.compile(r"^\[(?:Errno )?-?\w+\] ")
@@ -38,21 +38,21 @@ class ForgeRefusedError(ForgeError):
 
 @dataclass(frozen=True, slots=True)
 class ApiRefusal:
-    """What an API says in place of what was asked for."""
+    """The refusal of a request by an API."""
 
     words: str
     error: type[SeptetError] = ForgeUnavailableError
     remedy: str = ""
     seconds: float | None = None
-    """For so long the API wants to be left alone, where it says so."""
+    """The seconds that the API requests to wait; `None` if the API names no time."""
     is_limit: bool = False
-    """Whether the limit of the key is spent, so that nobody is to ask with it."""
+    """Whether the key's limit is spent, so that no request may use the key."""
     is_told: bool = False
-    """Whether the API says that the limit is spent, and not only that it is asked too much."""
+    """Whether the API itself reports a spent limit, and not only too many requests."""
 
 
 def read_refusal(api: "HttpApi", response: "httpx.Response") -> ApiRefusal | None:
-    """Return what the status and the words of an answer mean; `None` where it is what was asked for."""
+    """Return the refusal in an answer, by its status and words; `None` if the answer is no refusal."""
     status = response.status_code
     if status < _ERRORS:
         return None
@@ -69,18 +69,18 @@ def read_refusal(api: "HttpApi", response: "httpx.Response") -> ApiRefusal | Non
 
 
 def bounded_words(words: str, response: "httpx.Response") -> str:
-    """Return an API's own words within bounds, or those of the status where there are none."""
+    """Return an API's own words within bounds, or the words of the status if there are none."""
     return (words or response.reason_phrase or "no reason given")[:_SHOWN]
 
 
 def explain_unreached(error: Exception) -> str:
-    """Return why an API was not reached, in the system's words; by the kind of error where there are none."""
+    """Return why an API was not reached, in the system's words, or else by the kind of error."""
     words = _ERRNO.sub("", str(error)).strip().removesuffix(".")
     return words or _BETWEEN_WORDS.sub(" ", type(error).__name__).lower()
 
 
 def describe_answer(answer: "httpx.Response | None") -> str:
-    """Say what an answer was that is not the API's: a page to sign in, nothing, or an error's words."""
+    """Describe an answer that is not the API's JSON: a sign-in page, nothing, or other text."""
     content = answer.content if answer is not None and answer.is_stream_consumed else b""
     if answer is None or not content:
         return ": the answer was empty"
@@ -94,7 +94,7 @@ def describe_answer(answer: "httpx.Response | None") -> str:
 
 
 def _words_of_refusal(response: "httpx.Response") -> str:
-    """Return the API's own words on one line; a proxy's page is none."""
+    """Return the API's own words, or the status's if the body is not JSON, such as a proxy's page."""
     try:
         answer = from_json(response.content)
     except ValueError:
@@ -105,7 +105,7 @@ def _words_of_refusal(response: "httpx.Response") -> str:
 
 
 def _words_of(reason: object) -> str:
-    """Return a reason as people read it: a text, a list of them, or what is wrong by the name of a field."""
+    """Return a reason as text: it is a text, a list of reasons, or an object with field names."""
     if isinstance(reason, list):
         return "; ".join(filter(None, map(_words_of, reason)))
     if not isinstance(reason, dict):
