@@ -33,7 +33,7 @@ class NamedRepository(Foreign):
     full_name: str
 
     def is_named(self, project: str) -> bool:
-        """Say whether the repository has a name."""
+        """Return whether the repository has a name."""
         return self.full_name.lower() == project.lower()
 
 
@@ -51,7 +51,7 @@ class RepositoryAnswer(NamedRepository):
         return self.parent.full_name if self.parent else ""
 
     def is_fork_of(self, project: str) -> bool:
-        """Say whether it was forked from a repository, or from a fork of it."""
+        """Return whether it was forked from a repository, or from a fork of it."""
         return any(each is not None and each.is_named(project) for each in (self.parent, self.source))
 
 
@@ -114,7 +114,7 @@ class BranchAnswer(Foreign):
     """`None` where the fork is gone."""
 
     def is_of(self, project: str, ref: str) -> bool:
-        """Say whether it is a branch of a repository, as far as the forge tells."""
+        """Return whether it is a branch of a repository, as far as the forge tells."""
         return self.ref == ref and (self.repo is None or self.repo.is_named(project))
 
 

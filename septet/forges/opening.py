@@ -45,7 +45,7 @@ def open_once(find: Find, create: Create, new: NewPullRequest) -> PullRequest:
     Raises:
         ForgeUnavailableError: The forge did not answer, or says that there is one and does not show it yet.
         ForgeLagsError: It does not know yet what was pushed, or there is nothing to open one for: tries tell.
-        ForgeError: It refused.
+        ForgeError: The forge refused.
     """
     if (there := find(new.head)) is not None:
         return there
@@ -73,7 +73,7 @@ def own_pull_request(  # noqa: PLR0913 -- whose it is, and where it stands
 
     Raises:
         ForgeUnavailableError: The forge did not answer.
-        ForgeError: It refused.
+        ForgeError: The forge refused.
     """
     there = [each for each in forge.pull_requests_of(head, fork) if each.is_of(work_order_id)]
     stands = [each for each in there if each.state in states and each.head_sha == sha]
@@ -106,7 +106,7 @@ class CommentPlace:
         yield from (each for each in self.comments() if mark in each.body and self.is_own(each.author))
 
     def has(self, marker: str) -> bool:
-        """Say whether there is one."""
+        """Return whether there is one."""
         return next(self.find_marked(marker), None) is not None
 
 
@@ -122,7 +122,7 @@ def put_once(place: CommentPlace, marker: str, body: str) -> None:
 
     Raises:
         ForgeUnavailableError: The forge did not answer.
-        ForgeError: It refused.
+        ForgeError: The forge refused.
     """
     text = f"{body.rstrip()}\n\n{marker_of(marker)}\n"
     for there in place.find_marked(marker):
@@ -164,7 +164,7 @@ def label_once(
     Raises:
         NotFoundError: There is no such issue.
         ForgeUnavailableError: The forge did not answer.
-        ForgeError: It refused.
+        ForgeError: The forge refused.
     """
 
     def lacking() -> tuple[str, list[str]]:

@@ -93,7 +93,7 @@ class RestForge(ABC):
             return self.with_comments(client, number, self.read_issue(client, number))
 
     def find_issues(self, numbers: Sequence[int]) -> tuple[Issue, ...]:
-        """Return those of some issues that there are; as `Forge.find_issues`. One question for each."""
+        """Return the existing issues among `numbers`; as `Forge.find_issues`. One question for each."""
         issues: list[Issue] = []
         for number in numbers:
             with suppress(NotFoundError), self.asking(self.issue_name(number)) as client:
@@ -112,7 +112,7 @@ class RestForge(ABC):
         return bounded_list(issues, label, self.project)
 
     def expect_fork(self, fork: str) -> None:
-        """See that `fork` is a fork of this repository; as `Forge.expect_fork`."""
+        """Check that `fork` is a fork of this repository; as `Forge.expect_fork`."""
         with self.api.asking(f"the fork {fork}", self.root_of(fork)) as client:
             answer = client.get(self.repository_form, "")
         if not answer.is_fork_of(self.now):
@@ -166,7 +166,7 @@ class RestForge(ABC):
         return replace(opened, warnings=tuple(warnings)) if warnings else opened
 
     def add_to_pull_request(self, number: int, new: NewPullRequest) -> None:
-        """Have a pull request tell of another work order; as `Forge.add_to_pull_request`."""
+        """Add another work order to a pull request's text; as `Forge.add_to_pull_request`."""
         path = f"{self.pulls}/{number}"
         with self.asking(f"the text of {self.pull_name(number)}") as client:
             there = client.get(self.pull_form, path).pull_request().body
@@ -180,15 +180,15 @@ class RestForge(ABC):
         return tuple(review for each in answers if (review := each.review()) is not None)
 
     def put_comment(self, number: int, marker: str, body: str) -> None:
-        """Have an issue carry one comment with a mark; as `Forge.put_comment`."""
+        """Put one comment with a mark on an issue; as `Forge.put_comment`."""
         put_once(self.comment_place(self.issue_name(number), f"issues/{number}"), marker, body)
 
     def has_comment(self, number: int, marker: str) -> bool:
-        """Say whether an issue carries a comment with a mark; as `Forge.has_comment`."""
+        """Return whether an issue has a comment with a mark; as `Forge.has_comment`."""
         return self.comment_place(self.issue_name(number), f"issues/{number}").has(marker)
 
     def set_label(self, number: int, label: str, instead_of: Sequence[str]) -> None:
-        """Have an issue carry one label instead of others; as `Forge.set_label`."""
+        """Replace labels of an issue by one label; as `Forge.set_label`."""
 
         def labels() -> Sequence[str]:
             with self.asking(self.issue_name(number)) as client:
@@ -201,7 +201,7 @@ class RestForge(ABC):
         label_once(labels, change, label, instead_of)
 
     def is_own(self, account: str) -> bool:
-        """Say whether an account is the one that the worker writes by; as `Forge.is_own`.
+        """Return whether an account is the one that the worker writes by; as `Forge.is_own`.
 
         Where the forge does not tell, nobody is told apart.
         """
@@ -244,7 +244,7 @@ class RestForge(ABC):
         return client.read_list(self.comment_form, self.comments_path(thing))
 
     def comments_path(self, thing: str) -> str:
-        """Return where the comments on an issue or a pull request are; a pull request's are an issue's."""
+        """Return the path of the comments on an issue or a pull request are; a pull request's are an issue's."""
         return f"issues/{thing.rpartition('/')[2]}/comments"
 
     def comment_path(self, thing: str, comment_id: int) -> str:
@@ -270,12 +270,12 @@ class RestForge(ABC):
         return CommentPlace(comments, create, partial(self.edit_comment, what, thing), self.is_own)
 
     def edit_comment(self, what: str, thing: str, comment_id: int, text: str) -> None:
-        """Have a comment say something else."""
+        """Replace the text of a comment."""
         path = self.comment_path(thing, comment_id)
         self.write(f"comment {comment_id} on {what}", self.update_method, path, {"body": text})
 
     def is_listed(self, issue: Issue, label: str) -> bool:
-        """Say whether an issue is of a label's list: the forge has chosen."""
+        """Return whether an issue is of a label's list: the forge has chosen."""
         del issue, label
         return True
 
@@ -289,7 +289,7 @@ class RestForge(ABC):
 
     @abstractmethod
     def create_pull_request(self, new: NewPullRequest) -> PullRequest:
-        """Open a pull request, without looking for another."""
+        """Open a pull request, without a search for an open one."""
 
     @abstractmethod
     def additions(self, new: NewPullRequest) -> Sequence[Addition]:
@@ -297,4 +297,4 @@ class RestForge(ABC):
 
     @abstractmethod
     def change_labels(self, client: "ApiClient", number: int, missing: str, surplus: Sequence[str]) -> None:
-        """Put one label on an issue, where it is not empty, and take others off."""
+        """Add the label `missing` to an issue unless it is empty, and remove the labels `surplus`."""

@@ -37,7 +37,7 @@ class RestConversation(ABC):
         put_once(self.forge.comment_place(self.name, self.path), marker, text)
 
     def has_comment(self, marker: str) -> bool:
-        """Say whether it carries a comment with a mark; as `Conversation.has_comment`."""
+        """Return whether it carries a comment with a mark; as `Conversation.has_comment`."""
         return self.forge.comment_place(self.name, self.path).has(marker)
 
     def reply(self, thread: ReviewThread, marker: str, text: str) -> None:
@@ -48,7 +48,7 @@ class RestConversation(ABC):
         put_once(place, marker, text)
 
     def edit_reply(self, comment_id: int, text: str) -> None:
-        """Have a reply say something else."""
+        """Replace the text of a reply."""
         self.forge.edit_comment(self.name, self.path, comment_id, text)
 
     @abstractmethod

@@ -42,7 +42,7 @@ def parse_command(body: str) -> CommentCommand | None:
 
 
 def is_own_text(body: str) -> bool:
-    """Say whether a text carries a mark of Septet's own: as an answer does, and one that quotes it."""
+    """Return whether a text carries a mark of Septet's own: as an answer does, and one that quotes it."""
     return _OWN_MARK in body
 
 

@@ -53,7 +53,7 @@ class Conversation(Protocol):
         """Have the pull request carry one comment with the mark of `marker`."""
 
     def has_comment(self, marker: str) -> bool:
-        """Say whether the pull request carries a comment with the mark of `marker`."""
+        """Return whether the pull request carries a comment with the mark of `marker`."""
 
 
 @runtime_checkable

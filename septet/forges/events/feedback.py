@@ -52,7 +52,7 @@ class Feedback:
 
         Raises:
             ForgeUnavailableError: The forge did not answer.
-            ForgeError: It refused.
+            ForgeError: The forge refused.
         """
         checks = self.failures if f"checks:{self.pull_request.head_sha}" in event_ids else ()
         return {
@@ -102,9 +102,9 @@ def read_feedback(
         trusted_accounts: Accounts whose words count whatever the forge says.
 
     Raises:
-        NotFoundError: There is none of this number that the worker can see.
+        NotFoundError: The worker can see no pull request of this number.
         ForgeUnavailableError: The forge did not answer.
-        ForgeError: It refused.
+        ForgeError: The forge refused.
     """
     pull_request = forge.pull_request(number, commit)
     if pull_request.state != "open":

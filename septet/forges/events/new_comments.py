@@ -33,5 +33,5 @@ class CommentedForge(Forge, Protocol):
 
         Raises:
             ForgeUnavailableError: The forge did not answer.
-            ForgeError: It refused.
+            ForgeError: The forge refused.
         """

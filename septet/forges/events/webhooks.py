@@ -65,7 +65,7 @@ class ForeignEvent(BaseModel):
 
 
 def is_hmac_sha256(body: bytes, secret: str, signature: str) -> bool:
-    """Say whether a signature, in hexadecimal digits, is that of a body; in constant time."""
+    """Return whether a signature, in hexadecimal digits, is that of a body; in constant time."""
     expected = hmac.digest(secret.encode(), body, hashlib.sha256).hex()
     return hmac.compare_digest(expected.encode(), signature.strip().lower().encode())
 

@@ -56,7 +56,7 @@ class GiteaTimelineAnswer(Foreign):
     """Of a label: `1` where it was set, and empty where it was taken off."""
 
     def sets(self, label: str) -> bool:
-        """Say whether it tells that somebody set a label."""
+        """Return whether it tells that somebody set a label."""
         return self.type == "label" and self.body == "1" and self.label is not None and self.label.name == label
 
 

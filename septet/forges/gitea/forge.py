@@ -82,7 +82,7 @@ class GiteaForge(RestForge):
     review_form: ClassVar[type[ReviewAnswer]] = GiteaReviewAnswer
 
     def issue_history(self, number: int, label: str = "") -> IssueHistory:
-        """Return what became of an issue's text, and who set a label; as `TellingForge.issue_history`.
+        """Return an issue's edits, and the account that set a label; as `TellingForge.issue_history`.
 
         Gitea tells of new titles, but not of new bodies.
         """
@@ -115,18 +115,18 @@ class GiteaForge(RestForge):
         return tuple(checks.values())
 
     def conversation(self, number: int) -> GiteaConversation:
-        """Return what is said on a pull request; as `FollowedForge.conversation`."""
+        """Return the conversation on a pull request; as `FollowedForge.conversation`."""
         return GiteaConversation(self, number)
 
     def comments_since(self, since: datetime) -> tuple[NewComment, ...]:
-        """Return what was written since then; as `CommentedForge.comments_since`."""
+        """Return the comments since `since`; as `CommentedForge.comments_since`."""
         query = {"since": timestamp(since)}
         with self.asking(f"the comments in {self.project}") as client:
             answers = client.read_list(GiteaRepositoryCommentAnswer, "issues/comments", query, MOST_PAGES)
             return tuple(each.new_comment() for each in answers)
 
     def may_write(self, account: str) -> bool:
-        """Say whether an account may push to the repository; as `Forge.may_write`.
+        """Return whether an account may push to the repository; as `Forge.may_write`.
 
         Gitea tells an account's right to administrators of a repository alone, and to others who can be assigned
         to its issues: who may push.
@@ -151,7 +151,7 @@ class GiteaForge(RestForge):
         return client.get(list[GiteaCommentAnswer], self.comments_path(thing))
 
     def is_listed(self, issue: Issue, label: str) -> bool:
-        """Say whether an issue is of a label's list: Gitea passes over a label that it does not know."""
+        """Return whether an issue is of a label's list: Gitea passes over a label that it does not know."""
         return label in issue.labels
 
     def with_comments(self, client: "ApiClient", number: int, answer: IssueAnswer) -> Issue:
@@ -177,7 +177,7 @@ class GiteaForge(RestForge):
         )
 
     def create_pull_request(self, new: NewPullRequest) -> PullRequest:
-        """Open a pull request, without looking for another."""
+        """Open a pull request, without a search for an open one."""
         owner = self.name_now(new.head_project).partition("/")[0]
         body = {
             "head": f"{owner}:{new.head}" if owner else new.head,
@@ -199,7 +199,7 @@ class GiteaForge(RestForge):
         )
 
     def change_labels(self, client: "ApiClient", number: int, missing: str, surplus: Sequence[str]) -> None:
-        """Put one label on an issue, where it is not empty, and take others off."""
+        """Add the label `missing` to an issue unless it is empty, and remove the labels `surplus`."""
         there = client.get(GiteaIssueAnswer, f"issues/{number}").labels or ()
         if missing:
             _add_labels([missing], client, number)

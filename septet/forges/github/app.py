@@ -125,4 +125,4 @@ def _base64(content: bytes) -> str:
 
 
 INSTALLATIONS: Final = InstallationTokens()
-"""Those of this process."""
+"""The instance of this process."""

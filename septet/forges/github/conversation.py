@@ -46,7 +46,7 @@ class GitHubConversation(RestConversation):
         self.forge.write(f"a reply on {self.name}", "POST", path, {"body": text})
 
     def edit_reply(self, comment_id: int, text: str) -> None:
-        """Have a reply say something else."""
+        """Replace the text of a reply."""
         path = f"pulls/comments/{comment_id}"
         self.forge.write(f"reply {comment_id} on {self.name}", "PATCH", path, {"body": text})
 

@@ -89,18 +89,18 @@ class GitHubForge(RestForge):
         return tuple({each.name: each for each in (*runs.checks(), *statuses.checks())}.values())
 
     def conversation(self, number: int) -> GitHubConversation:
-        """Return what is said on a pull request; as `FollowedForge.conversation`."""
+        """Return the conversation on a pull request; as `FollowedForge.conversation`."""
         return GitHubConversation(self, number)
 
     def comments_since(self, since: datetime) -> tuple[NewComment, ...]:
-        """Return what was written since then; as `CommentedForge.comments_since`."""
+        """Return the comments since `since`; as `CommentedForge.comments_since`."""
         query = {"sort": "created", "direction": "asc", "since": timestamp(since)}
         with self.asking(f"the comments in {self.project}") as client:
             answers = client.read_list(RepositoryCommentAnswer, "issues/comments", query, MOST_PAGES)
             return tuple(each.new_comment() for each in answers)
 
     def may_write(self, account: str) -> bool:
-        """Say whether an account may push to the repository; as `Forge.may_write`."""
+        """Return whether an account may push to the repository; as `Forge.may_write`."""
         if account.endswith(BOT):  # GitHub tells no App's right; that of our own follows from its key
             return account.lower() == self.own_account().lower()
         try:
@@ -124,19 +124,19 @@ class GitHubForge(RestForge):
                 return login if login.endswith(BOT) else f"{login}{BOT}"
 
     def is_own(self, account: str) -> bool:
-        """Say whether an account is the one that the worker writes by; an unknown App's is no person's."""
+        """Return whether an account is the one that the worker writes by; an unknown App's is no person's."""
         own = self.own_account()
         return account.lower() == own.lower() if own else account.endswith(BOT)
 
     def issue_history(self, number: int, label: str = "") -> IssueHistory:
-        """Return what became of an issue's text, and who set a label; as `TellingForge.issue_history`."""
+        """Return an issue's edits, and the account that set a label; as `TellingForge.issue_history`."""
         owner, _, name = self.now.partition("/")
         with self.asking(f"the history of {self.issue_name(number)}") as client:
             issue = ask_graphql(client, HISTORY, {"owner": owner, "name": name, "number": number})
             return IssueHistoryAnswer.model_validate(issue["repository"]["issue"]).history(label)
 
     def with_comments(self, client: "ApiClient", number: int, answer: IssueAnswer) -> Issue:
-        """Return an issue with its newest comments, as many as can be of use, from the oldest to the newest."""
+        """Return an issue with its newest comments up to the limit, from the oldest to the newest."""
         comments: tuple[Comment, ...] = ()
         size = 0
         for page in range(-(-answer.comments // self.api.page_size), 0, -1):
@@ -162,7 +162,7 @@ class GitHubForge(RestForge):
         return tuple(each.pull_request() for each in answers if each.head.is_of(project, head))
 
     def create_pull_request(self, new: NewPullRequest) -> PullRequest:
-        """Open a pull request, without looking for another."""
+        """Open a pull request, without a search for an open one."""
         owner, _, name = self.name_now(new.head_project).partition("/")
         body: dict[str, Any] = {
             "title": new.bounded_title,
@@ -189,7 +189,7 @@ class GitHubForge(RestForge):
         )
 
     def change_labels(self, client: "ApiClient", number: int, missing: str, surplus: Sequence[str]) -> None:
-        """Put one label on an issue, where it is not empty, and take others off."""
+        """Add the label `missing` to an issue unless it is empty, and remove the labels `surplus`."""
         if missing:
             client.write("POST", f"issues/{number}/labels", {"labels": [missing]})
         for each in surplus:

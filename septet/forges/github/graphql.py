@@ -125,7 +125,7 @@ def ask_graphql(client: "ApiClient", document: str, variables: dict[str, Any]) -
     Raises:
         NotFoundError: There is no such thing, or the token may not see it.
         ForgeUnavailableError: GitHub wants to be left alone, or did not come to its end.
-        ForgeError: It refused.
+        ForgeError: The forge refused.
     """
     address = f"{client.api.url.removesuffix('/v3')}/graphql"  # GitHub Enterprise has it beside the REST API
     reply = _Reply.model_validate_json(client.ask_graphql(address, document, variables).content)

@@ -119,7 +119,7 @@ class GitLabLabelEventAnswer(Foreign):
     """`None` where the label is gone."""
 
     def sets(self, label: str) -> bool:
-        """Say whether it tells that somebody set a label."""
+        """Return whether it tells that somebody set a label."""
         return self.action == "add" and self.label is not None and self.label.name == label
 
 

@@ -91,7 +91,7 @@ class GitLabForge(RestForge):
         return f"/projects/{quote(self.name_now(project), safe='')}"
 
     def issue_history(self, number: int, label: str = "") -> IssueHistory:
-        """Return what became of an issue's text, and who set a label; as `TellingForge.issue_history`.
+        """Return an issue's edits, and the account that set a label; as `TellingForge.issue_history`.
 
         GitLab tells the one in its own notes, and the other in events of labels.
         """
@@ -132,11 +132,11 @@ class GitLabForge(RestForge):
         return tuple({each.name: each.check() for each in answers}.values())
 
     def conversation(self, number: int) -> GitLabConversation:
-        """Return what is said on a merge request; as `FollowedForge.conversation`."""
+        """Return the conversation on a merge request; as `FollowedForge.conversation`."""
         return GitLabConversation(self, number)
 
     def comments_since(self, since: datetime) -> tuple[NewComment, ...]:
-        """Return what was written since then; as `CommentedForge.comments_since`.
+        """Return the comments since `since`; as `CommentedForge.comments_since`.
 
         GitLab lists the notes of a whole project only as events, which are asked for by whole days.
         """
@@ -148,7 +148,7 @@ class GitLabForge(RestForge):
         return tuple(each for each in found if datetime.fromisoformat(each.created_at) >= since)
 
     def may_write(self, account: str) -> bool:
-        """Say whether an account may push to the project; as `Forge.may_write`: a Developer may."""
+        """Return whether an account may push to the project; as `Forge.may_write`: a Developer may."""
         with suppress(NotFoundError), self.asking(f"what {account} may do in {self.project}") as client:
             account_id = _account_id(client, account)
             return _standings(client, {account_id}).get(account_id, "none") in _WRITERS
@@ -176,7 +176,7 @@ class GitLabForge(RestForge):
         return f"{thing}/notes/{comment_id}"
 
     def with_comments(self, client: "ApiClient", number: int, answer: IssueAnswer) -> Issue:
-        """Return an issue with its newest comments, as many as can be of use, from the oldest to the newest."""
+        """Return an issue with its newest comments up to the limit, from the oldest to the newest."""
         notes: list[GitLabNoteAnswer] = []
         size = 0
         if answer.comments:
@@ -201,7 +201,7 @@ class GitLabForge(RestForge):
         )
 
     def create_pull_request(self, new: NewPullRequest) -> PullRequest:
-        """Open a merge request, without looking for another."""
+        """Open a merge request, without a search for an open one."""
         body: dict[str, Any] = {
             "source_branch": new.head,
             "target_branch": new.base,
@@ -223,7 +223,7 @@ class GitLabForge(RestForge):
         )
 
     def change_labels(self, client: "ApiClient", number: int, missing: str, surplus: Sequence[str]) -> None:
-        """Put one label on an issue, where it is not empty, and take others off."""
+        """Add the label `missing` to an issue unless it is empty, and remove the labels `surplus`."""
         facts = {"add_labels": missing, "remove_labels": ",".join(surplus)}
         client.write("PUT", f"issues/{number}", {name: value for name, value in facts.items() if value})
 

@@ -146,7 +146,7 @@ def _is_signed(delivery: Delivery, secret: str) -> bool:
 
 
 def _is_standard(delivery: Delivery, secret: str) -> bool:
-    """Say whether a delivery is signed as Standard Webhooks say, not long ago."""
+    """Return whether a delivery is signed as Standard Webhooks say, not long ago."""
     stamp, signatures = delivery.header("webhook-timestamp"), delivery.header("webhook-signature").split()
     if not stamp.isdecimal() or abs(time.time() - int(stamp)) > _CLOCKS_DIFFER_SECONDS:
         return False

@@ -1,1 +1,1 @@
-"""How forges and trackers are asked: one HTTP client, bounds, pauses, and errors with a remedy."""
+"""Requests to forges and trackers: one HTTP client, bounds, pauses, and errors with a remedy."""

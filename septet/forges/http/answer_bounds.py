@@ -1,4 +1,4 @@
-"""What is taken of a forge's answers at the most: so much time, so many bytes unpacked, and of a log its end."""
+"""Bounds of a forge's answers: time, unpacked bytes, and only the end of a log."""
 
 import socket
 import ssl
@@ -14,13 +14,13 @@ from typing import Any, Final, Self
 import httpx
 
 TIMEOUT_SECONDS: Final = 30.0
-"""For a connection, and then for each piece of the answer."""
+"""The time for a connection, and then for each piece of the answer."""
 MOST_BYTES: Final = 16 * 1024 * 1024
-"""Of one answer: a page of a hundred issues with the longest texts has half of that."""
+"""The most bytes of one answer: a page of a hundred issues with the longest texts has half."""
 MOST_BYTES_IN_ALL: Final = 64 * 1024 * 1024
-"""Of all that is asked at once."""
+"""The most bytes of all answers within the bounds."""
 MOST_LOG_BYTES: Final = 256 * 1024 * 1024
-"""That a log is read through for its end."""
+"""The most bytes that are read of a log to find its end."""
 CUT_LOG: Final = b"\n(The log goes on: only its first 256 MiB were read.)\n"
 _PIECE_BYTES: Final = 64 * 1024
 _GZIP: Final = 16 + zlib.MAX_WBITS
@@ -34,19 +34,19 @@ class TooMuchError(httpx.TransportError):
 
 @dataclass(slots=True)
 class AnswerBounds:
-    """From now on, for all that is asked at once."""
+    """The bounds of all requests of one `with` block."""
 
     seconds: float
     tail_bytes: int = 0
-    """Of an answer that is a log, what is kept of its end; 0: answers are taken whole, or not at all."""
+    """The bytes that are kept of a log's end; 0: an answer is read whole, or is an error."""
     _ends_at: float = field(init=False)
-    """By the monotonic clock."""
+    """The end of the time, by the monotonic clock."""
     _left_bytes: int = MOST_BYTES_IN_ALL
     _sockets: list[socket.socket] = field(default_factory=list)
     _timer: threading.Timer = field(init=False)
 
     def __enter__(self) -> Self:
-        """Begin."""
+        """Start the time."""
         self._ends_at = time.monotonic() + self.seconds
         self._timer = threading.Timer(self.seconds, self._hang_up)
         self._timer.daemon = True
@@ -54,18 +54,18 @@ class AnswerBounds:
         return self
 
     def __exit__(self, _kind: object, error: object, _trace: object) -> None:
-        """End; where the time has ended a connection, say so."""
+        """Stop the timer; if it closed a connection, raise `TooMuchError`."""
         self._timer.cancel()
         if isinstance(error, httpx.TransportError):
             self.check()
 
     def client(self, headers: Mapping[str, str], request: Hooks = (), response: Hooks = ()) -> httpx.Client:
-        """Return a client that keeps to the bounds.
+        """Return a client that keeps the bounds.
 
         Args:
-            headers: Of each request.
-            request: What is called besides for each request.
-            response: What is called besides for each answer, those of redirects too.
+            headers: The headers of each request.
+            request: Additional hooks for each request.
+            response: Additional hooks for each answer, including redirects.
         """
         return httpx.Client(
             headers=headers,
@@ -76,7 +76,7 @@ class AnswerBounds:
         )
 
     def before(self, request: httpx.Request) -> None:
-        """Check before a request, and have it answered in a form that can be unpacked piece by piece.
+        """Check the time before a request, and request gzip, which can be unpacked piece by piece.
 
         Raises:
             TooMuchError: There is no time left.
@@ -86,10 +86,10 @@ class AnswerBounds:
         request.extensions["trace"] = self._trace
 
     def over(self, response: httpx.Response) -> None:
-        """Check while the body of an answer is read.
+        """Bound the body of an answer as it is read.
 
         Raises:
-            DecodingError: It is packed otherwise than was asked for.
+            DecodingError: The answer is packed in another form than gzip.
         """
         packing = response.headers.pop("content-encoding", "identity").lower()
         if packing not in {"identity", "gzip", "x-gzip"}:
@@ -99,19 +99,19 @@ class AnswerBounds:
             response.stream = _BoundedStream(response.stream, self, packing != "identity", is_log)
 
     def check(self) -> None:
-        """See that there is time left.
+        """Check that time is left.
 
         Raises:
-            TooMuchError: There is none.
+            TooMuchError: No time is left.
         """
         if time.monotonic() >= self._ends_at:
             raise TooMuchError(f"no whole answer within {self.seconds:.0f} s")
 
     def whole(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield an answer's pieces.
+        """Yield an answer's pieces, and count their bytes.
 
         Raises:
-            TooMuchError: They are too many.
+            TooMuchError: The answer, or all answers together, have too many bytes.
         """
         size = 0
         for piece in pieces:
@@ -123,7 +123,7 @@ class AnswerBounds:
             yield piece
 
     def end_of(self, pieces: Iterable[bytes]) -> bytes:
-        """Return the end of a log, of which no more than that is kept."""
+        """Return the end of a log, at most `tail_bytes`; memory holds no more of the log."""
         end, size = b"", 0
         for piece in pieces:
             end, size = (end + piece)[-self.tail_bytes :], size + len(piece)
@@ -132,7 +132,7 @@ class AnswerBounds:
         return end
 
     def _trace(self, event: str, facts: Mapping[str, Any]) -> None:
-        """Note the connections that are made: one on which nothing comes can be ended by another thread alone."""
+        """Record new connections: only another thread can close a connection that receives nothing."""
         if event.endswith(_CONNECTED):
             self._sockets.append(facts["return_value"].get_extra_info("socket"))
 
@@ -160,14 +160,14 @@ class _BoundedStream(httpx.SyncByteStream):
         for piece in self.stream:
             self.bounds.check()
             yield piece
-        self.bounds.check()  # a body that names no length ends with its connection
+        self.bounds.check()  # a body without a length also ends if the timer closes its connection
 
     def close(self) -> None:
         self.stream.close()
 
 
 def _unpacked(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield what gzip has packed, never more at a time than a piece: a thousand times as much may be in it."""
+    """Yield unpacked gzip, one piece at most at a time: a piece may unpack to a thousand times its size."""
     unpacker = zlib.decompressobj(_GZIP)
     try:
         for piece in pieces:
@@ -184,5 +184,5 @@ def _unpacked(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 @cache
 def trusted_authorities() -> ssl.SSLContext:
-    """Return the machine's trusted authorities: reading them takes longer than asking a forge."""
+    """Return the machine's trusted authorities, read once: the read takes longer than a request."""
     return httpx.create_ssl_context()

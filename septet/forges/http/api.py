@@ -1,4 +1,4 @@
-"""An API over HTTP: its address, the key for it, and the words with which it refuses."""
+"""An API over HTTP: its address, its key, and how to read its refusals."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from septet.forges.http.client import ApiClient
 
 ASKING_SECONDS: Final = 180.0
-"""For all that is asked at once: a thousand issues are twenty pages."""
+"""The time of one client for all its requests: a thousand issues are twenty pages."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpApi:
-    """An API, and all in which APIs differ."""
+    """An API, with the properties in which APIs differ."""
 
     service: str
     """Its name, for people: `GitLab`."""
@@ -26,41 +26,41 @@ class HttpApi:
     """Its address, without a slash at its end."""
     token: str | None = field(default=None, repr=False)
     remedies: Mapping[int, str] = field(default_factory=dict)
-    """What helps, by the status of an answer."""
+    """The remedy, by the status of an answer."""
     refusals: tuple[tuple[str, str], ...] = ()
-    """What helps, by words of a refusal in lower case."""
+    """The remedy, by a part of a refusal's words in lower case."""
     unnamed_seconds: float = 1.0
-    """After a refusal for which it names no time, a read is sent again so much later."""
+    """The first wait before a read is repeated, if the refusal names no time."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """What each request has besides."""
+    """Additional headers of each request."""
     page_field: str = "per_page"
-    """The parameter by which a page's size is asked for."""
+    """The query parameter for the size of a page."""
     page_size: int = 100
     scheme: str = "Bearer "
-    """What stands before the token."""
+    """The text before the token in the `Authorization` header."""
     read_refusal: Callable[["HttpApi", "httpx.Response"], ApiRefusal | None] = read_refusal
 
     @contextmanager
     def asking(
         self, what: str, root: str = "", *, within_seconds: float = ASKING_SECONDS, tail_bytes: int = 0
     ) -> Iterator["ApiClient"]:
-        """Give a client for the block, and turn what goes wrong in the block into errors of ours.
+        """Yield a client for the block, and raise Septet's errors for its failures.
 
         httpx is imported here: a worker whose repositories are local does not need it.
 
         Args:
-            what: What is asked, for errors.
-            root: The path below which paths without a slash at their beginning lie.
-            within_seconds: After that nothing more is asked or read.
-            tail_bytes: Of an answer that is a log, what is kept of its end; 0: answers are taken whole.
+            what: The request in words, for errors.
+            root: The base of paths that do not begin with a slash.
+            within_seconds: The time for all requests and answers of the block.
+            tail_bytes: The bytes that are kept of a log's end; 0: answers are read whole.
 
         Raises:
-            ForgeUnavailableError: The API did not answer, wants to be left alone, did not answer its JSON, or
-                answered more than is read.
-            NotFoundError: There is no such thing, or the token may not see it.
-            InvalidInputError: It is in another repository now.
-            ForgeRefusedError: It is there already, or the API takes it for invalid.
-            ForgeError: It refused otherwise.
+            ForgeUnavailableError: The API did not answer, requests a pause, did not answer with its JSON, or
+                answered too much or too slowly.
+            NotFoundError: The thing does not exist, or the token may not see it.
+            InvalidInputError: The thing is in another repository now.
+            ForgeRefusedError: The thing exists already, or the API calls it invalid.
+            ForgeError: The API refused for another reason.
         """
         from septet.forges.http.client import open_client
 

@@ -1,4 +1,4 @@
-"""The client with which forges and trackers are asked: bounds of time and size, and errors of ours."""
+"""The HTTP client for forges and trackers: bounds of time and size, and Septet's errors."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from septet.telemetry.metrics import FORGE_REQUESTS, FORGE_SECONDS
 from septet.telemetry.recorder import RECORDER
 
 MOST_PAGES: Final = 50
-"""Of one list."""
+"""The most pages of one list."""
 _NOT_MODIFIED: Final = 304
 _READS: Final = frozenset({"GET", "HEAD"})
 _BEGAN_AT: Final = "septet_began_at"
@@ -32,26 +32,26 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class ApiClient:
-    """Asks one API, for one purpose."""
+    """Sends requests to one API, for one purpose."""
 
     api: HttpApi
     what: str
-    """What is asked, for errors."""
+    """The request in words, for errors."""
     root: str
-    """The address below which paths without a slash at their beginning lie."""
+    """The base address of paths that do not begin with a slash."""
     http: httpx.Client
     patience: ForgePatience
     last: httpx.Response | None = None
-    """What was answered last."""
+    """The last answer."""
 
     def get(self, form: type[T], path: str, query: Query | None = None) -> T:
-        """Return what is answered as a value of type `form`."""
+        """Read a path and return the answer as a value of type `form`."""
         return read_as(form, self.send("GET", path, query=query))
 
     def pages(
         self, form: type[T], path: str, query: Query | None = None, most: int = MOST_PAGES
     ) -> Iterator[list[T]]:
-        """Yield a list page by page, as far as the last page that is asked for."""
+        """Yield a list page by page, at most `most` pages."""
         for page in range(1, most + 1):
             answers = self.get(list[form], path, self.page_query(query or {}, page))  # type: ignore[valid-type]
             yield answers
@@ -59,22 +59,22 @@ class ApiClient:
                 return
 
     def read_list(self, form: type[T], path: str, query: Query | None = None, most: int = MOST_PAGES) -> list[T]:
-        """Return a list, as far as the last page that is asked for."""
+        """Return a list, at most `most` pages."""
         return [each for page in self.pages(form, path, query, most) for each in page]
 
     def page_query(self, query: Query, page: int) -> Query:
-        """Return the parameters by which a page of a list is asked for."""
+        """Return the parameters that request a page of a list."""
         return {**query, self.api.page_field: self.api.page_size, "page": page}
 
     def get_if_changed(self, form: type[T], path: str, query: Query, etag: str) -> tuple[list[T], str] | None:
-        """Return a page of a list and its ETag; `None` where the page is still what `etag` stands for."""
+        """Return a page of a list and its ETag; `None` if `etag` still matches the page."""
         response = self.send("GET", path, query=query, headers={"If-None-Match": etag} if etag else None)
         if response.status_code == _NOT_MODIFIED:
             return None
         return read_as(list[form], response), response.headers.get("etag", "")  # type: ignore[valid-type]
 
     def post(self, form: type[T], path: str, body: Mapping[str, object]) -> T:
-        """Send a body as JSON, and return what is answered as a value of type `form`."""
+        """Send a body as JSON, and return the answer as a value of type `form`."""
         return read_as(form, self.write("POST", path, body))
 
     def write(self, method: str, path: str, body: Mapping[str, object] | None = None) -> httpx.Response:
@@ -96,15 +96,15 @@ class ApiClient:
         headers: Mapping[str, str] | None = None,
         is_read: bool = False,
     ) -> httpx.Response:
-        """Send a request, and return the answer; send a read again that is refused for a moment.
+        """Send a request, and return the answer; repeat a read that the API refuses for a moment.
 
         Args:
             method: The method, such as `GET`.
-            path: Below the root; below the API's own address with a slash at its beginning; or a whole address.
-            query: The parameters of the address.
-            body: What is sent as JSON.
-            headers: What this request has besides.
-            is_read: Whether the request changes nothing, although its method does not say so.
+            path: A path below the root; with a leading slash, below the API's own address; or a whole address.
+            query: The query parameters.
+            body: The value that is sent as JSON.
+            headers: Additional headers of this request.
+            is_read: Whether the request changes nothing although its method is not GET or HEAD.
 
         Raises:
             SeptetError: The API refused; as for `HttpApi.asking`.
@@ -127,7 +127,7 @@ class ApiClient:
         return f"{self.root}/{path}" if path else self.root
 
     def _is_sent_again(self, refusal: ApiRefusal, *, is_read: bool) -> bool:
-        """Note the pause that an API wants, and wait where a read can be sent again soon."""
+        """Record the pause of a refusal; wait and return `True` if the request is a read to repeat soon."""
         if not refusal.is_limit:
             return False
         if refusal.seconds is not None:
@@ -147,14 +147,14 @@ def read_as(form: type[T], response: httpx.Response) -> T:
     """Return the JSON of an answer as a value of type `form`.
 
     Raises:
-        ValueError: It is no such value.
+        ValueError: The JSON is no such value.
     """
     return TypeAdapter(form).validate_python(from_json(response.content))
 
 
 @contextmanager
 def open_client(api: HttpApi, what: str, root: str, within_seconds: float, tail_bytes: int) -> Iterator[ApiClient]:
-    """Give a client for the block, and turn what goes wrong in the block into errors; as `HttpApi.asking`."""
+    """Yield a client for the block, and raise Septet's errors for its failures; as `HttpApi.asking`."""
     patience = ForgePatience()
     patience.await_turn(api.url, api.token, what)
     bounds = AnswerBounds(within_seconds, tail_bytes)
@@ -183,12 +183,12 @@ def open_client(api: HttpApi, what: str, root: str, within_seconds: float, tail_
 
 
 def _note_request(request: httpx.Request) -> None:
-    """Note when a request begins, by the monotonic clock."""
+    """Record the start of a request, by the monotonic clock."""
     request.extensions[_BEGAN_AT] = time.monotonic()
 
 
 def _note_answer(response: httpx.Response) -> None:
-    """Record that an API answered, by the class of the status, and how long that took."""
+    """Record an API's answer by the class of its status, and its duration."""
     host, began_at = response.request.url.host, response.request.extensions.get(_BEGAN_AT)
     RECORDER.record(FORGE_REQUESTS, host=host, outcome=f"{response.status_code // 100}xx")
     if began_at is not None:

@@ -1,4 +1,4 @@
-"""Logins that a forge's own program keeps: `gh` for GitHub, `glab` for GitLab; read only where they are named."""
+"""Logins of a forge's own program: `gh` for GitHub, `glab` for GitLab; read only if the settings name it."""
 
 import threading
 import time
@@ -11,13 +11,13 @@ from septet.system.masking import hide_of
 from septet.system.processes import run
 
 _KEPT_SECONDS: Final = 60.0
-"""A login may change, and starting a program for each question takes longer than the question."""
+"""The age at which a token is read again: a login may change, and a program's start outlasts a request."""
 _TIMEOUT_SECONDS: Final = 20.0
 
 
 @dataclass(slots=True)
 class LoginTokens:
-    """What programs said last, by program and host."""
+    """The tokens that programs printed last, by program and host."""
 
     _known: dict[tuple[tuple[str, ...], str], tuple[float, str]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -26,12 +26,12 @@ class LoginTokens:
         """Return the token that a program has for a host.
 
         Args:
-            argv: The program's own command that prints it; the host is put at its end.
-            host: Of the forge.
+            argv: The program's command that prints the token; the host is appended.
+            host: The host of the forge.
             env: The program's environment.
 
         Raises:
-            ForgeError: The program is not there, or has no login for the host.
+            ForgeError: The program does not exist, or has no login for the host.
         """
         key = (tuple(argv), host)
         with self._lock:
@@ -62,4 +62,4 @@ def _ask(argv: Sequence[str], host: str, env: Mapping[str, str]) -> str:
 
 
 LOGINS: Final = LoginTokens()
-"""Those of this process."""
+"""The instance of this process."""

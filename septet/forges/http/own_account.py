@@ -1,4 +1,4 @@
-"""Which account a key writes by: what somebody else wrote is not the engine's, whatever mark it carries."""
+"""The account of a key: another account's text is not the engine's, even if the text carries a mark."""
 
 import threading
 from collections.abc import Callable
@@ -9,23 +9,23 @@ from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
 
 _MOST_KEYS: Final = 100
 BOT: Final = "[bot]"
-"""How the names of GitHub's Apps end; no person's name can."""
+"""The end of the names of GitHub's Apps; no person's name can end so."""
 
 
 @dataclass(slots=True)
 class KeyAccounts:
-    """The accounts of this process's keys, each asked for once."""
+    """The accounts of this process's keys, each requested once."""
 
     _names: dict[tuple[str, str | None], str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def name_of(self, api_url: str, token: str | None, ask: Callable[[], str]) -> str:
-        """Return the account that a key writes by; empty where the forge does not tell, as for an App's key.
+        """Return the account of a key; empty if the forge refuses to report the account.
 
         Args:
-            api_url: Where.
+            api_url: The address of the forge's API.
             token: The key.
-            ask: Asks the forge.
+            ask: Requests the account from the forge.
 
         Raises:
             ForgeUnavailableError: The forge did not answer.

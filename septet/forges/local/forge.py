@@ -108,7 +108,7 @@ class LocalForge:
         return bounded_issue(asked_for(self._issue(self._issue_record(self._store.read(), number)), "", number))
 
     def find_issues(self, numbers: Sequence[int]) -> tuple[Issue, ...]:
-        """Return those of some issues that there are; as `Forge.find_issues`."""
+        """Return the existing issues among `numbers`; as `Forge.find_issues`."""
         records = {record.number: record for record in self._records(self._store.read(), "issue", _IssueRecord)}
         issues = (self._issue(records[number]) for number in numbers if number in records)
         return tuple(bounded_issue(replace(issue, comments=())) for issue in issues)
@@ -180,7 +180,7 @@ class LocalForge:
         return ()
 
     def put_comment(self, number: int, marker: str, body: str) -> None:
-        """Have an issue carry one comment with a mark; as `Forge.put_comment`."""
+        """Put one comment with a mark on an issue; as `Forge.put_comment`."""
 
         def put(contents: StoreContents) -> bool | None:
             record = self._issue_record(contents, number)
@@ -202,7 +202,7 @@ class LocalForge:
         self._until_done(put)
 
     def has_comment(self, number: int, marker: str) -> bool:
-        """Say whether an issue carries a comment with a mark; as `Forge.has_comment`."""
+        """Return whether an issue has a comment with a mark; as `Forge.has_comment`."""
         record = self._issue_record(self._store.read(), number)
         mark = marker_of(marker)
         return any(mark in each.body and each.author == _OWN for each in record.comments)
@@ -218,7 +218,7 @@ class LocalForge:
         return True
 
     def set_label(self, number: int, label: str, instead_of: Sequence[str]) -> None:
-        """Have an issue carry one label instead of others; as `Forge.set_label`."""
+        """Replace labels of an issue by one label; as `Forge.set_label`."""
 
         def set_it(contents: StoreContents) -> bool | None:
             record = self._issue_record(contents, number)
@@ -299,7 +299,7 @@ class LocalForge:
         return self._until_done(find_or_open)
 
     def add_to_pull_request(self, number: int, new: NewPullRequest) -> None:
-        """Have a pull request tell of another work order; as `Forge.add_to_pull_request`."""
+        """Add another work order to a pull request's text; as `Forge.add_to_pull_request`."""
 
         def add(contents: StoreContents) -> bool | None:
             there = self._pull(contents, number)

@@ -15,7 +15,7 @@ _NO_VALUE: Final = frozenset({b"unspecified", b"unset"})
 
 
 def holds(git: Git, branch: str, commit: str) -> bool:
-    """Say whether a branch holds a commit; not where either is unknown."""
+    """Return whether a branch holds a commit; not where either is unknown."""
     if not commit:
         return False
     return git.try_run("merge-base", "--is-ancestor", commit, f"refs/heads/{branch}").exit_code == 0

@@ -14,7 +14,7 @@ _MILLISECONDS: Final = 1000.0
 
 
 def is_signed(delivery: Delivery, secret: str) -> bool:
-    """Say whether Linear signed a delivery within the last minute, as its signed body says."""
+    """Return whether Linear signed a delivery within the last minute, as its signed body says."""
     if not is_hmac_sha256(delivery.body, secret, delivery.header("linear-signature")):
         return False
     try:
@@ -85,7 +85,7 @@ class _Activity(ForeignEvent):
     user: _Author
 
     def is_of_a_person(self, app_user: str) -> bool:
-        """Say whether a person wrote it, and not the agent's own account."""
+        """Return whether a person wrote it, and not the agent's own account."""
         return self.content.type == "prompt" and self.user.id != app_user
 
 
