@@ -1,4 +1,4 @@
-"""Which forge a repository has; a host with none is refused before anything starts."""
+"""Choose the forge and the key of a repository; refuse a host without a forge before anything starts."""
 
 from typing import Final
 
@@ -17,19 +17,19 @@ from septet.git.engine.address import Address
 from septet.settings import Settings
 
 KINDS: Final[tuple[ForgeKind, ...]] = (GITHUB, GITLAB, GITEA)
-"""All but `local`; another forge is another package, and a name here."""
+"""All forges except `local`; a new forge is a new package and a name here."""
 WEBHOOK_KINDS: Final = {kind.name: kind.webhook for kind in KINDS}
-"""By the names in their paths: `POST /webhooks/github`."""
+"""The webhook kinds by the name in their paths, such as `POST /webhooks/github`."""
 _HOSTS_NAMES: Final = ", ".join(f"SEPTET_{kind.name.upper()}_HOSTS" for kind in KINDS)
 KEY_WAYS: Final = "GITHUB_TOKEN (or GITLAB_TOKEN, GITEA_TOKEN), a GitHub App, or SEPTET_FORGE_LOGINS"
-"""What gives a worker a key, for people."""
+"""The ways to give a worker a key, for people."""
 
 
 def forge_name(address: Address, settings: Settings) -> str:
-    """Return which forge the repository has.
+    """Return the name of the repository's forge.
 
     Raises:
-        InvalidInputError: Its host has no forge that is known, or the address is no repository there.
+        InvalidInputError: The host has no known forge, or the address is no repository of its forge.
     """
     return "local" if address.path is not None else _kind_of(address, settings).name
 
@@ -48,13 +48,13 @@ def forge_for(address: Address, settings: Settings) -> Forge:
 
 
 def token_for(address: Address, settings: Settings) -> str | None:
-    """Return the worker's key for an origin; a key is for the hosts of its own forge, and for no other.
+    """Return the worker's key for an origin; a key is only for the hosts of its own forge.
 
-    It is the token of the settings, else one of the App's installation, else that of a login that they name.
+    The key is the settings' token, else a token of the App's installation, else the token of a named login.
 
     Raises:
-        ForgeError: The App or the login has none.
-        ForgeUnavailableError: GitHub did not answer when it was asked for one.
+        ForgeError: The App or the login has no key.
+        ForgeUnavailableError: GitHub did not answer the request for a token.
     """
     if address.path is not None:
         return None
@@ -63,12 +63,12 @@ def token_for(address: Address, settings: Settings) -> str | None:
 
 
 def hosts_with_key(settings: Settings) -> tuple[str, ...]:
-    """Return the hosts for which the settings name a key: a token, an App or a login. None is asked for it."""
+    """Return the hosts for which the settings name a token, an App or a login; sends no request."""
     return tuple(host for kind in KINDS if _has_key(kind, settings) for host in _hosts(kind, settings))
 
 
 def no_key_for(host: str) -> InvalidInputError:
-    """Return the error where the worker has no key for a forge: what it would be paid for could not leave."""
+    """Return the error for a forge without a key: the worker could not push the work that it pays for."""
     usual = {name for kind in KINDS for name in Settings.model_fields[f"{kind.name}_hosts"].default}
     naming = "" if host in usual else f", {_naming(host)}"
     return InvalidInputError(
@@ -78,7 +78,7 @@ def no_key_for(host: str) -> InvalidInputError:
 
 
 def _naming(host: str) -> str:
-    """Return how a forge at a host of its own is made known; the list replaces the usual hosts."""
+    """Return the remedy that adds a host to the settings; their list replaces the usual hosts."""
     return f"add {host} to one of {_HOSTS_NAMES}, by its API, and keep the hosts that you use"
 
 
@@ -86,14 +86,14 @@ def refuse_without_key(address: Address, settings: Settings) -> None:
     """Refuse a repository on a forge for which the settings name no key.
 
     Raises:
-        InvalidInputError: They name none.
+        InvalidInputError: The settings name no key.
     """
     if address.path is None and address.host not in hosts_with_key(settings):
         raise no_key_for(address.host)
 
 
 def fork_for(address: Address, settings: Settings) -> str:
-    """Return the fork that the settings name for a repository, such as `me/r`; empty where they name none."""
+    """Return the fork that the settings name for a repository, such as `me/r`; empty if they name no fork."""
     return settings.forks.get(f"{address.host}/{address.project}".lower(), "")
 
 

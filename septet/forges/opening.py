@@ -1,4 +1,4 @@
-"""Exactly one pull request, whatever the forge answers."""
+"""Create exactly one pull request, comment or label, even if the forge answers a done write with an error."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -15,36 +15,37 @@ if TYPE_CHECKING:
 Find = Callable[[str], PullRequest | None]
 Create = Callable[[NewPullRequest], PullRequest]
 Addition = tuple[str, Sequence[str], Callable[["ApiClient", int], object]]
-"""What is set on a pull request besides: what for people, the names, and what sets them."""
+"""An addition to a pull request: its word for people, the names, and the function that sets them."""
 
 _LAGS: Final = re.compile(
     r"PullRequest head invalid|no commits between|no changes between|source.branch.* does not exist"
     r"|target couldn't be found",
     re.IGNORECASE,
 )
-"""What GitHub, GitLab 19 and Gitea say of a branch that they took a moment ago: servers of theirs lag behind."""
+"""Errors of GitHub, GitLab 19 and Gitea for a branch that was just pushed: some of their servers lag behind."""
 _LAG_SECONDS: Final = 2.0
 
 
 def send_addition(method: str, path: str, body: Mapping[str, object], client: "ApiClient", number: int) -> None:
-    """Set something on a pull request by one request, whose path has its number in braces."""
+    """Set an addition by one request; `{}` in `path` becomes the pull request's number."""
     client.write(method, path.format(number), body)
 
 
 def open_once(find: Find, create: Create, new: NewPullRequest) -> PullRequest:
-    """Return the one open pull request of `new.head`: the one that is there, or else a new one.
+    """Return the one open pull request of `new.head`: the present one, or else a new one.
 
-    An answer that is an error says nothing of what the forge has done: it is looked up again, and only what is
-    not there then has failed. Two who ask at once get the same one, for each forge itself refuses a second.
+    An error does not prove that the forge did nothing: after an error the pull request is searched again, and only
+    if there is none has the request failed. Two callers at once get the same pull request, for each forge itself
+    refuses a second.
 
     Args:
-        find: Looks for the open pull request of a branch.
-        create: Asks for a new one, without looking.
-        new: What it is opened with.
+        find: Returns the open pull request of a branch.
+        create: Opens a new pull request, without a search.
+        new: The content of the new pull request.
 
     Raises:
-        ForgeUnavailableError: The forge did not answer, or says that there is one and does not show it yet.
-        ForgeLagsError: It does not know yet what was pushed, or there is nothing to open one for: tries tell.
+        ForgeUnavailableError: The forge did not answer, or reports an open pull request that it does not list yet.
+        ForgeLagsError: The forge does not know the pushed branch yet, or the branch has no changes: a retry shows.
         ForgeError: The forge refused.
     """
     if (there := find(new.head)) is not None:
@@ -53,7 +54,7 @@ def open_once(find: Find, create: Create, new: NewPullRequest) -> PullRequest:
         return create(new)
     except (ForgeError, NotFoundError) as error:
         there = None
-        with suppress(SeptetError):  # the first error says more
+        with suppress(SeptetError):  # the first error has more information
             there = find(new.head)
         if there is not None:
             return there
@@ -64,10 +65,10 @@ def open_once(find: Find, create: Create, new: NewPullRequest) -> PullRequest:
         raise
 
 
-def own_pull_request(  # noqa: PLR0913 -- whose it is, and where it stands
+def own_pull_request(  # noqa: PLR0913 -- the owner and the state to match
     forge: Forge, head: str, fork: str, work_order_id: str, sha: str, *, states: Collection[str] = ("open",)
 ) -> PullRequest | None:
-    """Return the pull request by which a work order has brought a branch to a commit; `None` where none has.
+    """Return the worker's pull request of a work order for a branch at commit `sha`; `None` if there is none.
 
     Anybody who may push can copy a branch's name, a commit and a mark, but not the worker's account.
 
@@ -82,7 +83,7 @@ def own_pull_request(  # noqa: PLR0913 -- whose it is, and where it stands
 
 @dataclass(frozen=True, slots=True)
 class MarkedComment:
-    """A comment that may carry a mark: anybody may copy one."""
+    """A comment that may carry a mark; anybody may copy a mark."""
 
     id: int
     author: str
@@ -91,34 +92,34 @@ class MarkedComment:
 
 @dataclass(frozen=True, slots=True)
 class CommentPlace:
-    """Where comments stand: on an issue, on a pull request, or in a thread."""
+    """A place with comments: an issue, a pull request, or a thread."""
 
     comments: Callable[[], Sequence[MarkedComment]]
-    """Lists those that there are, from the oldest."""
+    """Lists the comments, from the oldest."""
     create: Callable[[str], object]
     edit: Callable[[int, str], object]
     is_own: Callable[[str], bool]
-    """Says whether an account is the one that the worker writes by."""
+    """Returns whether an account is the worker's own."""
 
     def find_marked(self, marker: str) -> Iterator[MarkedComment]:
-        """Yield the comments with the mark of `marker` that the worker has written, from the oldest."""
+        """Yield the worker's comments with the mark of `marker`, from the oldest."""
         mark = marker_of(marker)
         yield from (each for each in self.comments() if mark in each.body and self.is_own(each.author))
 
     def has(self, marker: str) -> bool:
-        """Return whether there is one."""
+        """Return whether the worker has written a comment with the mark of `marker`."""
         return next(self.find_marked(marker), None) is not None
 
 
 def put_once(place: CommentPlace, marker: str, body: str) -> None:
-    """Have one comment with a mark say `body`: the worker's oldest that carries it, or a new one.
+    """Write `body` to the worker's oldest comment with the mark of `marker`, or to a new one.
 
-    After an answer that is an error the comments are looked up again, as `open_once` does.
+    After an error the comments are read again, as in `open_once`.
 
     Args:
-        place: Where.
+        place: The place of the comment.
         marker: The work order's id.
-        body: What it is to say.
+        body: The text of the comment.
 
     Raises:
         ForgeUnavailableError: The forge did not answer.
@@ -132,14 +133,17 @@ def put_once(place: CommentPlace, marker: str, body: str) -> None:
             place.edit(there.id, text)
         except ForgeUnavailableError:
             raise
-        except (ForgeError, NotFoundError):  # of an account that cannot be told from the worker's
+        except (
+            ForgeError,
+            NotFoundError,
+        ):  # if the own account is unknown, it may be another's
             continue
         return
     try:
         place.create(text)
     except (ForgeError, NotFoundError):
         is_there = False
-        with suppress(SeptetError):  # the first error says more
+        with suppress(SeptetError):  # the first error has more information
             is_there = place.has(marker)
         if not is_there:
             raise
@@ -151,18 +155,18 @@ def label_once(
     label: str,
     others: Sequence[str],
 ) -> None:
-    """Have an issue carry `label` and none of `others`; what carries it already is left alone.
+    """Put `label` on an issue and remove `others`; write nothing if the labels are right already.
 
-    After an answer that is an error the labels are looked up again, as `open_once` does.
+    After an error the labels are read again, as in `open_once`.
 
     Args:
-        labels: Lists the labels that it carries.
-        change: Adds the one, where it is not empty, and removes the others: those alone that have to change.
-        label: What it is to carry.
-        others: What it is not to carry.
+        labels: Lists the present labels of the issue.
+        change: Adds a label unless it is empty, and removes labels; called only with labels that must change.
+        label: The label that the issue must have.
+        others: The labels that the issue must not have.
 
     Raises:
-        NotFoundError: There is no such issue.
+        NotFoundError: The issue does not exist.
         ForgeUnavailableError: The forge did not answer.
         ForgeError: The forge refused.
     """
@@ -178,14 +182,14 @@ def label_once(
         change(missing, surplus)
     except (ForgeError, NotFoundError):
         missing, surplus = label, [""]
-        with suppress(SeptetError):  # the first error says more
+        with suppress(SeptetError):  # the first error has more information
             missing, surplus = lacking()
         if missing or surplus:
             raise
 
 
 def without_links_to(plan: str, body: str) -> str:
-    """Return a body that does not link to a plan that the branch lacks, as where the repository ignores it."""
+    """Return a body without links to a plan that the branch lacks, such as a file that the repository ignores."""
     target = rf"[^)\s>]{{0,500}}{re.escape(plan)}(?:#[^)\s>]{{0,100}})?"
     body = re.sub(rf"\[([^\]\n]{{0,300}})\]\({target}\)", r"\1", body)
     body = re.sub(rf"<?https?://{target}>?", f"`{plan}`", body)

@@ -1,4 +1,4 @@
-"""What forges that are asked over HTTP have in common: GitHub's paths, where a forge has no others."""
+"""The common part of the forges over HTTP, with GitHub's paths as the default."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -48,16 +48,16 @@ class RestForge(ABC):
 
     name: ClassVar[str]
     pull_word: ClassVar[str] = "pull request"
-    """How people call a pull request there."""
+    """The forge's word for a pull request."""
     pulls: ClassVar[str] = "pulls"
-    """Where they are."""
+    """The path of pull requests."""
     body_field: ClassVar[str] = "body"
     update_method: ClassVar[str] = "PATCH"
     open_state: ClassVar[str] = "open"
     open_query: ClassVar[dict[str, str | int]]
-    """By which open issues are listed, the oldest first."""
+    """The query that lists open issues, the oldest first."""
     recent_query: ClassVar[dict[str, str | int]]
-    """By which all pull requests are listed, the last change first."""
+    """The query that lists all pull requests, the last change first."""
     issue_form: ClassVar[type[IssueAnswer]] = IssueAnswer
     comment_form: ClassVar[type[CommentAnswer]] = CommentAnswer
     pull_form: ClassVar[type[PullRequestForm]] = PullRequestAnswer
@@ -67,11 +67,11 @@ class RestForge(ABC):
 
     @property
     def now(self) -> str:
-        """The name that the repository has now."""
+        """The present name of the repository."""
         return self.name_now(self.project)
 
     def name_now(self, project: str) -> str:
-        """Return the name that a repository of the same forge has now."""
+        """Return the present name of a repository of the same forge."""
         return NAMES.now(self.api.url, project)
 
     def root_of(self, project: str) -> str:
@@ -79,7 +79,7 @@ class RestForge(ABC):
         return f"/repos/{quote(self.name_now(project))}"
 
     def asking(self, what: str, *, tail_bytes: int = 0) -> AbstractContextManager["ApiClient"]:
-        """Give a client for the block, below the repository's path; as `HttpApi.asking`."""
+        """Yield a client for the block, below the repository's path; as `HttpApi.asking`."""
         return self.api.asking(what, self.root_of(self.project), tail_bytes=tail_bytes)
 
     def write(self, what: str, method: str, path: str, body: Mapping[str, object]) -> None:
@@ -93,7 +93,7 @@ class RestForge(ABC):
             return self.with_comments(client, number, self.read_issue(client, number))
 
     def find_issues(self, numbers: Sequence[int]) -> tuple[Issue, ...]:
-        """Return the existing issues among `numbers`; as `Forge.find_issues`. One question for each."""
+        """Return the existing issues among `numbers`; as `Forge.find_issues`. One request for each."""
         issues: list[Issue] = []
         for number in numbers:
             with suppress(NotFoundError), self.asking(self.issue_name(number)) as client:
@@ -101,7 +101,7 @@ class RestForge(ABC):
         return tuple(issues)
 
     def open_issues(self, label: str) -> tuple[Issue, ...]:
-        """Return the open issues with a label; as `Forge.open_issues`. Pull requests are passed over."""
+        """Return the open issues with a label; as `Forge.open_issues`. Pull requests are left out."""
         issues: list[Issue] = []
         with self.asking(f"the issues of {self.project} with the label {label}") as client:
             for answers in client.pages(self.issue_form, "issues", {**self.open_query, "labels": label}):
@@ -127,7 +127,7 @@ class RestForge(ABC):
         return self.pulls_with_head(head, fork, "all")
 
     def pull_request(self, number: int, commit: str = "") -> PullRequest:
-        """Return a pull request as it is now; as `Forge.pull_request`. The forge itself knows."""
+        """Return a pull request in its present state; as `Forge.pull_request`. `commit` is not needed."""
         del commit
         with self.asking(self.pull_name(number)) as client:
             answer = client.get(self.pull_form, f"{self.pulls}/{number}")
@@ -136,7 +136,7 @@ class RestForge(ABC):
     def recent_pull_requests(self, etag: str = "", page: int = 1) -> RecentPullRequests | None:
         """Return the pull requests that changed last; as `PolledForge.recent_pull_requests`.
 
-        An answer that nothing has changed counts for no limit of GitHub's.
+        GitHub counts an answer that nothing has changed for no limit.
         """
         with self.asking(f"{self.pull_word}s of {self.project}") as client:
             query = client.page_query(self.recent_query, page)
@@ -149,7 +149,7 @@ class RestForge(ABC):
     def open_pull_request(self, new: NewPullRequest) -> PullRequest:
         """Return the one open pull request of `new.head`; as `Forge.open_pull_request`.
 
-        What cannot be set on it besides is a warning, for the pull request is what counts.
+        An addition that fails is a warning: the pull request itself matters.
         """
         opened = open_once(partial(self.find_pull_request, fork=new.head_project), self.create_pull_request, new)
         warnings: list[str] = []
@@ -201,15 +201,15 @@ class RestForge(ABC):
         label_once(labels, change, label, instead_of)
 
     def is_own(self, account: str) -> bool:
-        """Return whether an account is the one that the worker writes by; as `Forge.is_own`.
+        """Return whether an account is the worker's own; as `Forge.is_own`.
 
-        Where the forge does not tell, nobody is told apart.
+        If the forge does not report the worker's account, every account counts as its own.
         """
         own = self.own_account()
         return not own or account.lower() == own.lower()
 
     def own_account(self) -> str:
-        """Return the account that the key writes by; empty where the forge does not tell.
+        """Return the account of the worker's key; empty if the forge refuses to report the account.
 
         Raises:
             ForgeUnavailableError: The forge did not answer.
@@ -217,20 +217,20 @@ class RestForge(ABC):
         return OWN_ACCOUNTS.name_of(self.api.url, self.api.token, self.ask_own_account)
 
     def ask_own_account(self) -> str:
-        """Ask the forge for the account that the key writes by."""
+        """Request the account of the worker's key from the forge."""
         with self.api.asking("whose key this is") as client:
             return client.get(self.user_form, "/user").login
 
     def issue_name(self, number: int) -> str:
-        """Return how errors name an issue."""
+        """Return the name of an issue for errors."""
         return f"issue {number} of {self.project}"
 
     def pull_name(self, number: int) -> str:
-        """Return how errors name a pull request."""
+        """Return the name of a pull request for errors."""
         return f"{self.pull_word} {number} of {self.project}"
 
     def read_issue(self, client: "ApiClient", number: int) -> IssueAnswer:
-        """Return an issue as the forge answers it, where it is the issue that was asked for."""
+        """Return the forge's answer for an issue, checked to be the requested issue."""
         answer = client.get(self.issue_form, f"issues/{number}")
         if answer.pull_request is not None:
             raise InvalidInputError(
@@ -244,11 +244,11 @@ class RestForge(ABC):
         return client.read_list(self.comment_form, self.comments_path(thing))
 
     def comments_path(self, thing: str) -> str:
-        """Return the path of the comments on an issue or a pull request are; a pull request's are an issue's."""
+        """Return the path of the comments on an issue or a pull request; both are below `issues/`."""
         return f"issues/{thing.rpartition('/')[2]}/comments"
 
     def comment_path(self, thing: str, comment_id: int) -> str:
-        """Return where one comment on an issue or a pull request is edited."""
+        """Return the path by which a comment on an issue or a pull request is edited."""
         del thing
         return f"issues/comments/{comment_id}"
 
@@ -256,8 +256,8 @@ class RestForge(ABC):
         """Return the comments on an issue or a pull request.
 
         Args:
-            what: Its name, for errors.
-            thing: Its path.
+            what: The name of the thing, for errors.
+            thing: The path of the thing.
         """
 
         def comments() -> list[MarkedComment]:
@@ -275,7 +275,7 @@ class RestForge(ABC):
         self.write(f"comment {comment_id} on {what}", self.update_method, path, {"body": text})
 
     def is_listed(self, issue: Issue, label: str) -> bool:
-        """Return whether an issue is of a label's list: the forge has chosen."""
+        """Return whether an issue has the label of a list: true, for the forge filters by label."""
         del issue, label
         return True
 
@@ -293,7 +293,7 @@ class RestForge(ABC):
 
     @abstractmethod
     def additions(self, new: NewPullRequest) -> Sequence[Addition]:
-        """Return what is set on a pull request besides."""
+        """Return what else is set on a pull request, such as reviewers."""
 
     @abstractmethod
     def change_labels(self, client: "ApiClient", number: int, missing: str, surplus: Sequence[str]) -> None:

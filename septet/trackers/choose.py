@@ -1,4 +1,4 @@
-"""Which trackers a worker has a key for, which repository the code of an issue lives in, and who works on it."""
+"""Choose the tracker, and an issue's repository and agent, by the settings."""
 
 from collections.abc import Mapping
 
@@ -12,10 +12,10 @@ from septet.trackers.tracker import Tracker, TrackerIssue
 
 
 def tracker_for(name: TrackerName, settings: Settings) -> Tracker:
-    """Return a tracker, asked with the worker's key.
+    """Return a tracker that uses the worker's key.
 
     Raises:
-        InvalidInputError: The worker has no key for it.
+        InvalidInputError: The worker has no key for the tracker.
     """
     if settings.linear_token is None:
         raise InvalidInputError(
@@ -26,10 +26,10 @@ def tracker_for(name: TrackerName, settings: Settings) -> Tracker:
 
 
 def repository_of(issue: TrackerIssue, settings: Settings) -> str:
-    """Return the repository of an issue: its project's, or else its team's, as the settings say.
+    """Return the repository that the settings name for an issue's project, or else for its team.
 
     Raises:
-        InvalidInputError: They name none.
+        InvalidInputError: The settings name no repository.
     """
     if repository := _choice_for(issue, settings.linear_repositories):
         return repository
@@ -42,7 +42,7 @@ def repository_of(issue: TrackerIssue, settings: Settings) -> str:
 
 
 def agent_of(issue: TrackerIssue, settings: Settings) -> str | None:
-    """Return the agent for an issue: its project's, or else its team's; `None` where the settings name none.
+    """Return the agent that the settings name for an issue's project, or else for its team; `None` if none.
 
     Raises:
         InvalidInputError: There is no such agent.
@@ -57,6 +57,6 @@ def agent_of(issue: TrackerIssue, settings: Settings) -> str | None:
 
 
 def _choice_for(issue: TrackerIssue, choices: Mapping[str, str]) -> str | None:
-    """Return what is chosen for an issue's project, or else for its team."""
+    """Return the choice for an issue's project, or else for its team."""
     found = (choices.get(name.lower()) for name in (*issue.projects, issue.group))
     return next((choice for choice in found if choice), None)

@@ -1,4 +1,4 @@
-"""What people answer in a session of a tracker: a word of ours first, and then their own."""
+"""Replies of people in a session of a tracker: a command word, then their own text."""
 
 import re
 from typing import Final
@@ -14,7 +14,7 @@ USAGE: Final = (
 
 
 def what_is_missing(command: CommentCommand) -> str:
-    """Return what a reply must say besides, for people; empty where nothing is missing."""
+    """Return what a reply lacks, for people; empty if the reply is complete."""
     match command.verb:
         case "unknown" | "run":
             return USAGE
@@ -27,7 +27,7 @@ def what_is_missing(command: CommentCommand) -> str:
 
 
 def parse_reply(body: str) -> CommentCommand:
-    """Return what a reply asks for, as the comment with the same words would; `unknown` where it is talk."""
+    """Return the command of a reply, as of a comment with the same words; `unknown` if it has no command."""
     match = _WORD.match(body)
     if match is None:
         return CommentCommand(verb="unknown")

@@ -1,4 +1,4 @@
-"""The page of a team in Linear: by its address people name the team whose issues are taken."""
+"""The page of a team in Linear, by whose address people name the team."""
 
 import re
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ class TeamPage:
 
     @property
     def address(self) -> str:
-        """The page, however somebody had it open."""
+        """The address of the team's page, without the rest of the given address."""
         return f"https://linear.app/{self.workspace}/team/{self.team}"
 
 
 def team_page(text: str) -> TeamPage | None:
-    """Return the team whose page an address names; `None` where it is no such page."""
+    """Return the team of a page's address; `None` if the address is no team's page."""
     page = _PAGE.fullmatch(text.strip())
     return TeamPage(page["workspace"].lower(), page["team"].upper()) if page is not None else None

@@ -1,4 +1,4 @@
-"""What the engine asks of a tracker, whichever it is. What people wrote there is untrusted text, and bounded."""
+"""The interface that the engine uses for every tracker. People's text there is untrusted, and bounded."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -17,7 +17,7 @@ _ISSUE_LIMIT_BYTES: Final = 256 * 1024
 """The most that an issue's body and comments may hold together."""
 _TITLE_LIMIT: Final = 256
 _HEARD: Final = ("member", "guest")
-"""Whose comments agents get: those of people in the workspace, and none of Apps or from outside."""
+"""The standings whose comments agents get: people of the workspace, but no apps and no outsiders."""
 _STANDINGS: Final = {"guest": "a guest of the workspace", "app": "an app"}
 _WHY_LIMIT: Final = 1000
 _MARK: Final = re.compile(r"#septet-(?P<order>wo-[A-Za-z0-9._-]{1,61})")
@@ -29,20 +29,20 @@ class TrackerIssue:
 
     id: str
     key: str
-    """What people call it, such as `ENG-12`."""
+    """The key that people use, such as `ENG-12`."""
     title: str
     body: str
     url: str
     group: str = ""
-    """The key of the team that it belongs to."""
+    """The key of its team."""
     projects: tuple[str, ...] = ()
-    """The names by which the settings may know its project."""
+    """The names that the settings may use for its project."""
     labels: tuple[str, ...] = ()
     comments: tuple[Comment, ...] = ()
     """From the oldest to the newest."""
 
     def as_agents_see_it(self) -> dict[str, JsonValue]:
-        """Return the issue in the form in which agents get a forge's; it has no number there."""
+        """Return the issue in the form for agents, as a forge's issue but without a number."""
         kept = [each for each in self.comments if each.is_note or each.standing in _HEARD]
         note = left_out(len(self.comments) - len(kept), self.url)
         comments = [comment_for_agents(each, None) for each in (*note, *kept)]
@@ -59,11 +59,11 @@ class TrackerIssue:
 
 @dataclass(frozen=True, slots=True)
 class IssueMark:
-    """The durable mark on an issue that a work order is about it."""
+    """The durable mark on an issue that names its work order."""
 
     order_id: str
     claimant: str
-    """Who made it; empty where the tracker does not tell."""
+    """The maker of the mark; empty if the tracker does not report the maker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +73,19 @@ class LabelledIssue:
     number: int
     """Within its team: 12 for `ENG-12`."""
     mark: IssueMark | None = None
-    """The oldest mark that this installation has made on it."""
+    """The oldest mark of this installation on the issue."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelSetter:
-    """Who set a label, and what that one is to the workspace."""
+    """The account that set a label, with its standing in the workspace."""
 
     name: str = ""
     standing: Literal["member", "guest", "app", ""] = ""
-    """Empty where the tracker does not tell who it was."""
+    """Empty if the tracker does not report the account."""
 
     def refusal(self, label: str, trusted_apps: Collection[str]) -> str:
-        """Return why a label does not count; empty where a member has set it, or an app that the settings name."""
+        """Return why a label does not count; empty if a member, or an app that the settings name, has set it."""
         is_named = self.standing == "app" and self.name.lower() in {each.lower() for each in trusted_apps}
         if self.standing == "member" or is_named:
             return ""
@@ -96,7 +96,7 @@ class LabelSetter:
 
 
 class Tracker(Protocol):
-    """Where issues live. All raise `TrackerUnavailableError`, `TrackerError` and `NotFoundError`."""
+    """A tracker of issues. All methods raise `TrackerUnavailableError`, `TrackerError` and `NotFoundError`."""
 
     def read_issue(self, issue_id: str) -> TrackerIssue:
         """Return an issue with its comments, by its id or its key."""
@@ -105,46 +105,46 @@ class Tracker(Protocol):
         """Return the open issues of a team with a label that no other agent works on, the oldest first."""
 
     def label_setter(self, issue_id: str, label: str) -> LabelSetter:
-        """Return who set a label on an issue, the last time."""
+        """Return the account that last set a label on an issue."""
 
     def find_mark(self, issue_id: str) -> IssueMark | None:
-        """Return the oldest mark on an issue that this installation has made; `None` where it has made none."""
+        """Return the oldest mark of this installation on an issue; `None` if there is none."""
 
     def put_mark(self, issue: TrackerIssue, mark: IssueMark) -> None:
-        """Have an issue carry a mark; it stays when Temporal has forgotten the work order."""
+        """Put a mark on an issue; the mark outlives Temporal's history of the work order."""
 
     def say(self, message: SessionMessage) -> None:
-        """Have a session carry a message, once."""
+        """Write a message to a session, once."""
 
     def attach(self, issue_id: str, session: str, url: str, title: str) -> None:
-        """Have an issue, and its session where there is one, show a link, once."""
+        """Put a link on an issue, and on its session if there is one, once."""
 
     def mark_started(self, issue_id: str) -> None:
         """Show on an issue that this installation works on it.
 
-        One that nobody has begun moves to its team's first stage of work, and others stay where they are; one that
-        no agent has is this one's.
+        An issue that nobody has started moves to its team's first started state; other issues keep their state. An
+        issue without a delegate gets this installation's agent.
         """
 
 
 def tracked_order_id(tracker: TrackerName, key: str) -> str:
-    """Return the id of the work order of an issue, whoever starts it."""
+    """Return the id of an issue's work order; it is the same for every caller that starts the work order."""
     return f"wo-{tracker}-{key.lower()}"
 
 
 def mark_url(issue: TrackerIssue, order_id: str) -> str:
-    """Return the address that marks an issue: its own, with the id of the work order."""
+    """Return the address that marks an issue: the issue's address with the work order's id."""
     return f"{issue.url.partition('#')[0]}#septet-{order_id}"
 
 
 def marked_order(url: str) -> str:
-    """Return the work order that an address marks; empty where it is no mark."""
+    """Return the id of the work order in a mark's address; empty if the address is no mark."""
     match = _MARK.search(url)
     return match["order"] if match is not None and url.endswith(match[0]) else ""
 
 
 def bound_text(text: str, comments: Sequence[Comment], url: str) -> tuple[str, tuple[Comment, ...]]:
-    """Return a body and the newest comments within the limit, with a note where something was cut."""
+    """Return a body and the newest comments within the limit, with a note at each cut."""
     content = text.encode(errors="replace")
     if len(content) > _ISSUE_LIMIT_BYTES:
         text = f"{content[:_ISSUE_LIMIT_BYTES].decode(errors='ignore')}\n\n[cut here; the whole text is at {url}]"

@@ -1,4 +1,4 @@
-"""What Septet says in a session, by whoever it is said: the same message has the same key."""
+"""Septet's messages in a session: the same message has the same key, from every sender."""
 
 from typing import Final
 
@@ -12,13 +12,13 @@ GREETING: Final = "Septet has received this, and reads the issue."
 
 
 def cancelled_message(issue: TrackedIssue, order_id: str) -> SessionMessage:
-    """Return what is said of a work order that was cancelled."""
+    """Return the message for a cancelled work order."""
     text = f"Work order `{order_id}` is cancelled. Its work is kept: reply `retry` to continue with it."
     return SessionMessage(issue=issue, key=f"{order_id}/cancelled", kind="response", text=text)
 
 
 def failed_message(issue: TrackedIssue, order_id: str, why: str, again_at: str = "") -> SessionMessage:
-    """Return what is said of a work order that failed; each failure after a retry is told by its time."""
+    """Return the message for a failed work order; `again_at` tells failures after a retry apart."""
     remedy = "Everything is kept. Reply `retry` to continue with it."
     text = cut(f"Work order `{order_id}` failed{' again' * bool(again_at)}: {why}", _WHY_LIMIT)
     key = "/".join(filter(None, (order_id, "failed", again_at)))
@@ -26,12 +26,12 @@ def failed_message(issue: TrackedIssue, order_id: str, why: str, again_at: str =
 
 
 def completed_message(issue: TrackedIssue, task: Task) -> SessionMessage:
-    """Return what is said of a work order that is completed."""
+    """Return the message for a completed work order."""
     return pull_request_message(issue, task.id, task.pr_url or "")
 
 
 def pull_request_message(issue: TrackedIssue, order_id: str, url: str) -> SessionMessage:
-    """Return what is said of a work order that has opened its pull request."""
+    """Return the message for a work order that has opened its pull request."""
     what = f"The pull request is open: {url}" if url else "It is completed."
     text = f"Work order `{order_id}`: {what}"
     return SessionMessage(issue=issue, key=f"{order_id}/completed/{url}"[:300], kind="response", text=text)

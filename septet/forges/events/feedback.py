@@ -1,7 +1,7 @@
-"""What waits for an agent's answer on a pull request: what has happened, and in whose words.
+"""Feedback on a pull request that waits for an agent's answer: failed checks, reviews, threads, conflicts.
 
-What Septet writes there carries hidden marks, so that no event is answered twice, whoever looks and whatever was
-forgotten meanwhile.
+Septet's answers carry hidden marks, so that no event is answered twice, even if another process reads the pull
+request or a record was lost.
 """
 
 import re
@@ -20,10 +20,10 @@ from septet.outgoing.visible import visible_line, visible_text
 from septet.system.text import cut, without_controls
 
 BODY_LIMIT: Final = 8000
-"""Characters of one comment."""
+"""The most characters of one comment."""
 _MOST_LOGS: Final = 5
 _MOST_SHOWN: Final = 10
-"""Comments of one thread: the newest."""
+"""The most comments of one thread: the newest."""
 _OURS: Final = "<!-- septet: "
 _ANSWERED: Final = re.compile(r"<!-- septet answers: ([\x21-\x7e]{1,200}) -->")
 
@@ -35,20 +35,20 @@ def mark_answer(event_id: str) -> str:
 
 @dataclass(slots=True)
 class Feedback:
-    """What is said on a pull request, and waits for an answer."""
+    """The feedback on a pull request that waits for an answer."""
 
     pull_request: PullRequest
     conversation: Conversation | None
     writers: Writers | None = None
     failures: tuple[CommitCheck, ...] = ()
     reviews: dict[str, Review] = field(default_factory=dict)
-    """By the id of their event."""
+    """By the id of the event."""
     threads: dict[str, ReviewThread] = field(default_factory=dict)
-    """By the id of their event."""
+    """By the id of the event."""
     events: tuple[ReworkEvent, ...] = ()
 
     def words_on(self, event_ids: Collection[str]) -> dict[str, JsonValue]:
-        """Return what is said, as an agent gets it; of checks that failed with the end of their logs.
+        """Return the feedback in the form for agents; failed checks have the end of their logs.
 
         Raises:
             ForgeUnavailableError: The forge did not answer.
@@ -66,7 +66,7 @@ class Feedback:
         }
 
     def _thread(self, thread: ReviewThread) -> JsonValue:
-        """Return the newest comments of a thread: those of writers, and how many of others there are."""
+        """Return the newest comments of a thread by writers, and the number of others among the newest."""
         newest = thread.comments[-_MOST_SHOWN:]
         kept = [each for each in newest if self.writers is None or self.writers.may_write(each.comment.author)]
         comments: list[JsonValue] = [
@@ -93,13 +93,13 @@ class Feedback:
 def read_feedback(
     forge: FollowedForge, number: int, commit: str = "", trusted_accounts: Iterable[str] = ()
 ) -> Feedback:
-    """Return what waits for an answer on an open pull request; nothing of one that has ended.
+    """Return the feedback on an open pull request; none on a pull request that has ended.
 
     Args:
-        forge: Where.
-        number: Which pull request.
-        commit: What it brings, as far as the caller knows.
-        trusted_accounts: Accounts whose words count whatever the forge says.
+        forge: The forge that has the pull request.
+        number: The number of the pull request.
+        commit: The commit that it brings, as far as the caller knows.
+        trusted_accounts: Accounts whose words count without a check of the forge.
 
     Raises:
         NotFoundError: The worker can see no pull request of this number.
@@ -130,9 +130,9 @@ def read_feedback(
 
 
 def _requests(reviews: Sequence[Review], comments: Sequence[Comment]) -> Iterator[tuple[str, Review]]:
-    """Yield the reviews that ask for changes, by the ids of their events; who has approved since asks for none.
+    """Yield the reviews that request changes, by event id, except of accounts that have approved since.
 
-    Where a forge tells only who asks, the last comment of that account says what for.
+    If the forge reports only the account of a review, the account's last comment is the review's text.
     """
     standing = {each.author: each.state for each in reviews if each.state != "commented"}
     for review in reviews:
@@ -170,7 +170,7 @@ def _event(event_id: str, kind: str, title: str) -> ReworkEvent:
 
 
 def _answers(comments: Iterable[Comment], writers: Writers) -> frozenset[str]:
-    """Return the events that are answered by the marks of accounts that may write: others may write marks too."""
+    """Return the ids of answered events; only marks of accounts that may write count: anybody can write a mark."""
     return frozenset(
         event
         for comment in comments

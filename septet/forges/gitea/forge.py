@@ -1,4 +1,4 @@
-"""Gitea and Forgejo: what they have otherwise than GitHub."""
+"""The forges Gitea and Forgejo, where they differ from `RestForge`."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -52,9 +52,9 @@ if TYPE_CHECKING:
     from septet.forges.http.client import ApiClient
 
 _PAGE: Final = 50
-"""The most that Gitea puts on one page, unless its administrator allows more."""
+"""The largest page of Gitea, unless its administrator allows more."""
 _MOST_AUTHORS: Final = 20
-"""The standing of so many is asked for, each by a question of its own; that of the others is not told."""
+"""The most authors whose standing is requested, each by one request; further authors have none."""
 _LABEL_COLOR: Final = "#ededed"
 _RIGHTS: Final = "Give the token the scopes `write:issue` and `write:repository`."
 _REMEDIES: Final = {
@@ -84,7 +84,7 @@ class GiteaForge(RestForge):
     def issue_history(self, number: int, label: str = "") -> IssueHistory:
         """Return an issue's edits, and the account that set a label; as `TellingForge.issue_history`.
 
-        Gitea tells of new titles, but not of new bodies.
+        Gitea reports new titles, but not new bodies.
         """
         with self.asking(f"the history of {self.issue_name(number)}") as client:
             events = client.read_list(GiteaTimelineAnswer, f"issues/{number}/timeline")
@@ -106,7 +106,7 @@ class GiteaForge(RestForge):
         return tuple(each.branch() for each in found if each.name.startswith(prefix))[:MOST_BRANCHES]
 
     def checks(self, commit: str) -> tuple[CommitCheck, ...]:
-        """Return what statuses say of a commit, the newest first; as `Forge.checks`."""
+        """Return the newest status of each name for a commit; as `Forge.checks`."""
         with self.asking(f"the checks of {commit[:12]} in {self.project}") as client:
             answers = client.read_list(GiteaStatusAnswer, f"commits/{commit}/statuses", {"sort": "recentupdate"})
         checks: dict[str, CommitCheck] = {}
@@ -128,8 +128,8 @@ class GiteaForge(RestForge):
     def may_write(self, account: str) -> bool:
         """Return whether an account may push to the repository; as `Forge.may_write`.
 
-        Gitea tells an account's right to administrators of a repository alone, and to others who can be assigned
-        to its issues: who may push.
+        Gitea reports an account's permission only to a repository's administrators. Others can read the list of
+        possible assignees, which are the accounts that may push.
         """
         what = f"what {account} may do in {self.project}"
         try:
@@ -147,15 +147,15 @@ class GiteaForge(RestForge):
                 }
 
     def read_comments(self, client: "ApiClient", thing: str) -> Iterable[GiteaCommentAnswer]:
-        """Return the comments on an issue or a pull request: all of them, for the list has no pages."""
+        """Return all comments on an issue or a pull request: Gitea's list has no pages."""
         return client.get(list[GiteaCommentAnswer], self.comments_path(thing))
 
     def is_listed(self, issue: Issue, label: str) -> bool:
-        """Return whether an issue is of a label's list: Gitea passes over a label that it does not know."""
+        """Return whether an issue has the label of a list: Gitea does not filter by an unknown label."""
         return label in issue.labels
 
     def with_comments(self, client: "ApiClient", number: int, answer: IssueAnswer) -> Issue:
-        """Return an issue within bounds, with its newest comments and whose they are."""
+        """Return an issue within bounds, with its newest comments and their authors' standing."""
         comments = self.read_comments(client, f"issues/{number}") if answer.comments else ()
         issue = bounded_issue(answer.issue(tuple(each.comment() for each in comments)))
         standings = self._standings(client, issue.comments)
@@ -165,7 +165,7 @@ class GiteaForge(RestForge):
     def pulls_with_head(self, head: str, fork: str, state: str) -> tuple[PullRequest, ...]:
         """Return the pull requests of a branch; as `RestForge.pulls_with_head`.
 
-        Gitea filters by no branch: of the last 2,500 that changed those are taken that have it.
+        Gitea cannot filter by branch: the branch is searched in the last 2,500 pull requests that changed.
         """
         with self.asking(f"pull requests of {self.project}") as client:
             answers = client.read_list(GiteaPullRequestAnswer, "pulls", {**self.recent_query, "state": state})
@@ -208,7 +208,7 @@ class GiteaForge(RestForge):
                 client.write("DELETE", f"issues/{number}/labels/{each.id}")
 
     def _standings(self, client: "ApiClient", comments: Sequence[Comment]) -> dict[str, str]:
-        """Return what the newest authors are to the repository: `owner`, `collaborator` or `none`."""
+        """Return the newest authors' standing in the repository: `owner`, `collaborator` or `none`."""
         owner = self.project.partition("/")[0]
         authors = list(dict.fromkeys(comment.author for comment in reversed(comments)))
         standings: dict[str, str] = {}
@@ -224,12 +224,12 @@ class GiteaForge(RestForge):
             except ForgeUnavailableError:
                 raise
             except ForgeError:
-                break  # the token may not ask
+                break  # the token may not read collaborators
         return standings
 
 
 def _add_labels(names: Sequence[str], client: "ApiClient", number: int) -> None:
-    """Put labels on an issue or pull request; those that the repository does not have are made first."""
+    """Put labels on an issue or pull request; create the labels that the repository lacks first."""
     ids = {label.name: label.id for label in client.read_list(GiteaLabelAnswer, "labels")}
     for name in names:
         if name not in ids:

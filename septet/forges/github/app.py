@@ -1,4 +1,4 @@
-"""A GitHub App in place of a person's token: each repository's installation has tokens that last an hour."""
+"""A GitHub App instead of a person's token: an installation's tokens last an hour."""
 
 import json
 import re
@@ -17,10 +17,10 @@ from septet.forges.http.pauses import PAUSES
 from septet.system.masking import hide_of
 
 _KEPT_SECONDS: Final = 3000.0
-"""GitHub's last an hour; what is asked with one may take minutes."""
+"""The age at which a token is replaced: tokens last an hour, and requests with a token may take minutes."""
 _CLOCKS_DIFFER_SECONDS: Final = 60
 _JWT_SECONDS: Final = 540
-"""GitHub takes ten minutes at the most."""
+"""The life of a JWT; GitHub accepts ten minutes at most."""
 _BY_ID: Final = re.compile(r"/repositories/(\d+)/installation$")
 _REMEDIES: Final[Mapping[int, str]] = {
     401: (
@@ -51,14 +51,14 @@ class GitHubApp:
 
 @dataclass(slots=True)
 class InstallationTokens:
-    """The tokens of installations, each asked for again before it ends."""
+    """The tokens of installations; each is requested again before it ends."""
 
     _known: dict[tuple[str, str, str], tuple[float, str]] = field(default_factory=dict)
-    """By App, API and repository: when it was given, by the monotonic clock, and the token."""
+    """The time of the request, by the monotonic clock, and the token, by App, API and repository."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def token(self, app: GitHubApp, api_url: str, project: str) -> str:
-        """Return a token for a repository, by the installation that has it.
+        """Return a token for a repository, from the App's installation there.
 
         Raises:
             NotFoundError: The App is not installed there.
@@ -82,17 +82,17 @@ def _ask(app: GitHubApp, api_url: str, project: str) -> str:
     with api.asking(f"a token of GitHub App {app.id} for {project}") as client:
         answer = client.send("GET", f"/repos/{project}/installation")
         found = _Installation.model_validate_json(answer.content)
-        by_id = _BY_ID.search(answer.url.path)  # a renamed repository's question is led to its id
+        by_id = _BY_ID.search(answer.url.path)  # GitHub redirects a renamed repository's request to its id
         wished = {"repository_ids": [int(by_id[1])]} if by_id else {"repositories": [project.partition("/")[2]]}
         token = client.post(_InstallationToken, f"/app/installations/{found.id}/access_tokens", wished).token
-    # A token lasts an hour: to mask those of a whole year would slow each line that is read.
+    # A token lasts an hour: to mask the tokens of a whole year would slow the masking of each line.
     hide_of(f"app {app.id}, {api_url}, {project}", [token])
     PAUSES.count_for(token, f"installation {found.id} of app {app.id}")
     return token
 
 
 def _jwt(app: GitHubApp) -> str:
-    """Return what the App proves itself with: signed by its key, good for some minutes."""
+    """Return the JWT that authenticates the App: signed by the App's key, valid for some minutes."""
     from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
     from cryptography.hazmat.primitives.hashes import SHA256

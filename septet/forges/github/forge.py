@@ -1,4 +1,4 @@
-"""GitHub, and GitHub Enterprise: what only GitHub has."""
+"""The forges GitHub and GitHub Enterprise, where they differ from `RestForge`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -56,9 +56,9 @@ _REFUSALS: Final = (
     ("pullrequest base", "Name a base that the repository has."),
 )
 _UNNAMED_SECONDS: Final = 60.0
-"""GitHub wants at least a minute where it names no time."""
+"""GitHub requires at least a minute if its refusal names no time."""
 HEADERS: Final = {"X-GitHub-Api-Version": "2022-11-28"}
-"""The version that GitHub Enterprise servers speak as well; what is read here is the same in newer ones."""
+"""The version that GitHub Enterprise servers support too; newer versions have the same fields."""
 
 
 def github_api(url: str, token: str | None = None) -> HttpApi:
@@ -82,7 +82,7 @@ class GitHubForge(RestForge):
         return tuple(each.branch() for each in answers[:MOST_BRANCHES])
 
     def checks(self, commit: str) -> tuple[CommitCheck, ...]:
-        """Return what check runs and statuses say of a commit; as `Forge.checks`."""
+        """Return the results of check runs and statuses for a commit; as `Forge.checks`."""
         with self.asking(f"the checks of {commit[:12]} in {self.project}") as client:
             runs = client.get(CheckRunsAnswer, f"commits/{commit}/check-runs", {"per_page": 100})
             statuses = client.get(CombinedStatusAnswer, f"commits/{commit}/status", {"per_page": 100})
@@ -101,7 +101,7 @@ class GitHubForge(RestForge):
 
     def may_write(self, account: str) -> bool:
         """Return whether an account may push to the repository; as `Forge.may_write`."""
-        if account.endswith(BOT):  # GitHub tells no App's right; that of our own follows from its key
+        if account.endswith(BOT):  # GitHub reports no App's permission; our own App counts as a writer
             return account.lower() == self.own_account().lower()
         try:
             with self.asking(f"what {account} may do in {self.project}") as client:
@@ -111,7 +111,7 @@ class GitHubForge(RestForge):
             return False
 
     def ask_own_account(self) -> str:
-        """Ask GitHub for the account that the key writes by; that of an App's installation GraphQL alone tells."""
+        """Request the key's account from GitHub; only GraphQL reports the account of an App's installation."""
         what = "whose key this is"
         try:
             with self.api.asking(what) as client:
@@ -124,7 +124,7 @@ class GitHubForge(RestForge):
                 return login if login.endswith(BOT) else f"{login}{BOT}"
 
     def is_own(self, account: str) -> bool:
-        """Return whether an account is the one that the worker writes by; an unknown App's is no person's."""
+        """Return whether an account is the worker's own; any App's account if the worker's is unknown."""
         own = self.own_account()
         return account.lower() == own.lower() if own else account.endswith(BOT)
 
@@ -158,7 +158,7 @@ class GitHubForge(RestForge):
         }
         with self.asking(f"pull requests of {self.project}") as client:
             answers = client.get(list[PullRequestAnswer], "pulls", query)
-        # A head that GitHub does not understand filters nothing, and an owner may have several forks.
+        # GitHub ignores a head that it does not understand, and an owner may have several forks.
         return tuple(each.pull_request() for each in answers if each.head.is_of(project, head))
 
     def create_pull_request(self, new: NewPullRequest) -> PullRequest:
@@ -171,7 +171,7 @@ class GitHubForge(RestForge):
             "body": new.marked_body,
             "draft": new.draft,
         }
-        # Among repositories of one owner the name tells which one has the branch.
+        # If the fork has the same owner, only its name identifies the repository with the branch.
         if owner.lower() == self.now.partition("/")[0].lower():
             body["head_repo"] = name
         with self.asking(f"a pull request of {self.project}") as client:

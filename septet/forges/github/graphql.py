@@ -1,4 +1,4 @@
-"""What GitHub's GraphQL API alone tells: who has edited an issue's body, and whose an App's key is."""
+"""Facts that only GitHub's GraphQL API reports: the editors of an issue's body, and an App key's account."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -45,7 +45,7 @@ class _Actor(Foreign):
 
     @property
     def account(self) -> str:
-        """The account as REST names it."""
+        """The account, by its name in the REST API."""
         return f"{self.login}{BOT}" if self.kind == "Bot" and not self.login.endswith(BOT) else self.login
 
 
@@ -92,7 +92,7 @@ class IssueHistoryAnswer(Foreign):
     timelineItems: _Events  # noqa: N815
 
     def history(self, label: str) -> IssueHistory:
-        """Return the past that agents' work depends on; where pages follow, GitHub has not told all."""
+        """Return an issue's edits and the label's setter; further pages mean that edits may be missing."""
         events, edits = [each for each in self.timelineItems.nodes if each is not None], self.userContentEdits
         of_label = [each for each in events if each.label is not None and each.label.name.lower() == label.lower()]
         last = of_label[-1] if of_label else None
@@ -120,14 +120,14 @@ class _Reply(Foreign):
 
 
 def ask_graphql(client: "ApiClient", document: str, variables: dict[str, Any]) -> dict[str, Any]:
-    """Return what GitHub's GraphQL API answers; its refusals come with a good status.
+    """Return the data of a GraphQL answer; GitHub's refusals have a status of success.
 
     Raises:
-        NotFoundError: There is no such thing, or the token may not see it.
-        ForgeUnavailableError: GitHub wants to be left alone, or did not come to its end.
+        NotFoundError: The thing does not exist, or the token may not see it.
+        ForgeUnavailableError: GitHub's limit is spent, or the operation did not finish.
         ForgeError: The forge refused.
     """
-    address = f"{client.api.url.removesuffix('/v3')}/graphql"  # GitHub Enterprise has it beside the REST API
+    address = f"{client.api.url.removesuffix('/v3')}/graphql"  # GitHub Enterprise has GraphQL beside the REST API
     reply = _Reply.model_validate_json(client.ask_graphql(address, document, variables).content)
     if not reply.errors:
         return reply.data or {}
@@ -137,6 +137,6 @@ def ask_graphql(client: "ApiClient", document: str, variables: dict[str, Any]) -
         raise ForgeUnavailableError(f"GitHub wants to be left alone ({client.what}).")
     if "NOT_FOUND" in kinds:
         raise NotFoundError(message, remedy=_RIGHTS)
-    if kinds <= {"", None}:  # it did not come to its end
+    if kinds <= {"", None}:  # the operation did not finish
         raise ForgeUnavailableError(message)
     raise ForgeError(message, remedy=_RIGHTS)

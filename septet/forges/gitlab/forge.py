@@ -1,4 +1,4 @@
-"""GitLab: what only GitLab has."""
+"""The forge GitLab, where it differs from `RestForge`."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from septet.forges.http.client import ApiClient
 
 _MOST_NOTES: Final = 5000
-"""So many of an issue's notes are read at the most."""
+"""The most notes of an issue that are read."""
 _MOVED_TO: Final = re.compile(r"moved to ([\w./-]+)#(\d+)")
 _WRITERS: Final = frozenset({"developer", "maintainer", "owner"})
 _NEWEST_FIRST: Final = {"sort": "desc", "order_by": "created_at"}
@@ -93,7 +93,7 @@ class GitLabForge(RestForge):
     def issue_history(self, number: int, label: str = "") -> IssueHistory:
         """Return an issue's edits, and the account that set a label; as `TellingForge.issue_history`.
 
-        GitLab tells the one in its own notes, and the other in events of labels.
+        GitLab reports edits in its own notes, and labels in label events.
         """
         path = f"issues/{number}"
         with self.asking(f"the history of {self.issue_name(number)}") as client:
@@ -115,7 +115,7 @@ class GitLabForge(RestForge):
         return tuple(each.branch() for each in answers if each.name.startswith(prefix))
 
     def reviews(self, number: int) -> tuple[Review, ...]:
-        """Return what reviewers and approvers think; as `Forge.reviews`, one for each of them."""
+        """Return one review of each reviewer and approver; as `Forge.reviews`."""
         path = f"merge_requests/{number}"
         with self.asking(f"the reviews of {self.pull_name(number)}") as client:
             reviewers = client.get(list[GitLabReviewerAnswer], f"{path}/reviewers")
@@ -126,7 +126,7 @@ class GitLabForge(RestForge):
         return tuple(reviews.values())
 
     def checks(self, commit: str) -> tuple[CommitCheck, ...]:
-        """Return what jobs and services say of a commit; as `Forge.checks`."""
+        """Return the results of jobs and services for a commit; as `Forge.checks`."""
         with self.asking(f"the checks of {commit[:12]} in {self.project}") as client:
             answers = client.read_list(GitLabStatusAnswer, f"repository/commits/{commit}/statuses")
         return tuple({each.name: each.check() for each in answers}.values())
@@ -138,7 +138,7 @@ class GitLabForge(RestForge):
     def comments_since(self, since: datetime) -> tuple[NewComment, ...]:
         """Return the comments since `since`; as `CommentedForge.comments_since`.
 
-        GitLab lists the notes of a whole project only as events, which are asked for by whole days.
+        GitLab lists the notes of a whole project only as events, which are requested by whole days.
         """
         day_before = (since - timedelta(days=1)).date().isoformat()
         query = {"action": "commented", "after": day_before, "sort": "asc"}
@@ -148,14 +148,14 @@ class GitLabForge(RestForge):
         return tuple(each for each in found if datetime.fromisoformat(each.created_at) >= since)
 
     def may_write(self, account: str) -> bool:
-        """Return whether an account may push to the project; as `Forge.may_write`: a Developer may."""
+        """Return whether an account may push to the project; as `Forge.may_write`. A Developer may."""
         with suppress(NotFoundError), self.asking(f"what {account} may do in {self.project}") as client:
             account_id = _account_id(client, account)
             return _standings(client, {account_id}).get(account_id, "none") in _WRITERS
         return False
 
     def read_issue(self, client: "ApiClient", number: int) -> GitLabIssueAnswer:
-        """Return an issue as GitLab answers it, where it has not moved."""
+        """Return GitLab's answer for an issue; raise `InvalidInputError` if the issue has moved."""
         answer = client.get(GitLabIssueAnswer, f"issues/{number}")
         asked_for(answer.issue(), self.project, number)
         if answer.moved_to_id is not None:
@@ -163,16 +163,16 @@ class GitLabForge(RestForge):
         return answer
 
     def read_comments(self, client: "ApiClient", thing: str) -> Iterable[GitLabNoteAnswer]:
-        """Return the notes on an issue or merge request that people have written, from the oldest."""
+        """Return people's notes on an issue or merge request, from the oldest."""
         notes = client.read_list(GitLabNoteAnswer, self.comments_path(thing), _OLDEST_FIRST)
         return [each for each in notes if not each.system]
 
     def comments_path(self, thing: str) -> str:
-        """Return where the notes on an issue or merge request are."""
+        """Return the path of the notes on an issue or merge request."""
         return f"{thing}/notes"
 
     def comment_path(self, thing: str, comment_id: int) -> str:
-        """Return where one note is edited."""
+        """Return the path by which a note is edited."""
         return f"{thing}/notes/{comment_id}"
 
     def with_comments(self, client: "ApiClient", number: int, answer: IssueAnswer) -> Issue:
@@ -216,7 +216,7 @@ class GitLabForge(RestForge):
             return asked_for(client.post(GitLabMergeRequestAnswer, path, body).pull_request(), self.now)
 
     def additions(self, new: NewPullRequest) -> Sequence[Addition]:
-        """Return reviewers and assignees; labels are set where a merge request is created."""
+        """Return reviewers and assignees; `create_pull_request` sets the labels."""
         return (
             ("reviewers", new.reviewers, partial(_set_people, "reviewer_ids", new.reviewers)),
             ("assignees", new.assignees, partial(_set_people, "assignee_ids", new.assignees)),
@@ -228,7 +228,7 @@ class GitLabForge(RestForge):
         client.write("PUT", f"issues/{number}", {name: value for name, value in facts.items() if value})
 
     def _new_page(self, client: "ApiClient", issue: GitLabIssueAnswer) -> str:
-        """Return the page of a moved issue, as GitLab's own note under it tells; empty where there is none."""
+        """Return the new page of a moved issue from GitLab's own note; empty if there is no such note."""
         for note in client.read_list(GitLabNoteAnswer, f"issues/{issue.number}/notes", _NEWEST_FIRST, 1):
             if note.system and (told := _MOVED_TO.fullmatch(note.body.strip())) is not None:
                 group = "" if "/" in told[1] else f"{self.now.rpartition('/')[0]}/"
@@ -248,7 +248,7 @@ def _account_id(client: "ApiClient", name: str) -> int:
 
 
 def _standings(client: "ApiClient", accounts: set[int]) -> dict[int, str]:
-    """Return the roles of some accounts; an account without a role is not there."""
+    """Return the roles of some accounts by id; an account without a role has no entry."""
     standings: dict[int, str] = {}
     wanted, size = sorted(accounts), client.api.page_size
     for start in range(0, len(wanted), size):

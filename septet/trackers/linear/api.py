@@ -1,4 +1,4 @@
-"""Linear's GraphQL API: one operation after the other, and what Linear's refusals mean."""
+"""Linear's GraphQL API: send one operation, and read Linear's refusals."""
 
 import time
 from collections.abc import Mapping
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 API_URL: Final = "https://api.linear.app/graphql"
 _ASKING_SECONDS: Final = 60.0
-"""For a whole answer, however slowly its pieces come."""
+"""The time for a whole answer, even if its pieces arrive slowly."""
 _KEY_PREFIX: Final = "lin_api_"
 _LIMITED: Final = "RATELIMITED"
 _BUDGETS: Final = ("requests", "complexity", "endpoint-requests")
 _PAUSE_SECONDS: Final = 60.0
-"""Where Linear does not say for how long it wants to be left alone."""
+"""The pause if Linear names no time."""
 _KEY_REMEDY: Final = (
     "Set SEPTET_LINEAR_TOKEN here and where the worker (`septet up`) runs to a key that may see the issue, and "
     "start "
@@ -51,25 +51,25 @@ class _Reply(Foreign):
 
 @dataclass(frozen=True, slots=True)
 class LinearApi:
-    """Where Linear answers, and the key with which it is asked."""
+    """The address of Linear's API, and the key for it."""
 
     token: str = field(repr=False)
     """A personal API key, or the token of an app."""
     url: str = API_URL
 
     def ask(self, what: str, document: str, variables: Mapping[str, Any], form: type[A]) -> A:
-        """Return what a document is answered.
+        """Send a document and return its data in the form `form`.
 
         Args:
-            what: What is asked, for errors.
+            what: The request in words, for errors.
             document: One operation.
             variables: Its variables.
-            form: What the answer must be.
+            form: The type of the answer.
 
         Raises:
-            TrackerUnavailableError: Linear did not answer, or wants to be left alone.
-            NotFoundError: There is no such thing, or the key may not see it.
-            TrackerError: It refused.
+            TrackerUnavailableError: Linear did not answer, or requests a pause.
+            NotFoundError: The thing does not exist, or the key may not see it.
+            TrackerError: Linear refused.
         """
         scheme = "" if self.token.startswith(_KEY_PREFIX) else "Bearer "
         api = HttpApi("Linear", self.url, self.token, scheme=scheme, read_refusal=_read_refusal)
@@ -85,11 +85,11 @@ class LinearApi:
 
 
 def _read_refusal(_api: HttpApi, response: "httpx.Response") -> ApiRefusal | None:
-    """Return what the status and the errors of an answer mean; `None` where it is what was asked for."""
+    """Return the refusal in an answer, by its status and errors; `None` if the answer is no refusal."""
     status = response.status_code
     try:
         reply = _Reply.model_validate(from_json(response.content))
-    except ValueError:  # not in Linear's form, as a proxy's page
+    except ValueError:  # not Linear's form, such as a proxy's page
         reply = None
     errors = reply.errors if reply is not None else ()
     if reply is not None and not errors and response.is_success:
@@ -108,9 +108,9 @@ def _read_refusal(_api: HttpApi, response: "httpx.Response") -> ApiRefusal | Non
 
 
 def _pause_seconds(headers: Mapping[str, str]) -> float:
-    """Return for how long Linear wants to be left alone: by the budget of which nothing is left.
+    """Return the seconds that Linear requests to wait: until the reset of each spent budget.
 
-    It tells the reset of each in milliseconds.
+    Linear reports the resets in milliseconds.
     """
     if (seconds := pause_seconds(headers)) is not None:
         return seconds

@@ -1,4 +1,4 @@
-"""What Linear's GraphQL API is asked: documents of our own, which a test holds against Linear's schema."""
+"""The GraphQL documents for Linear's API; a test checks them against Linear's schema."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Linear as a tracker."""
+"""The tracker Linear."""
 
 import hashlib
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ from septet.trackers.linear.api import LinearApi
 from septet.trackers.tracker import IssueMark, LabelledIssue, LabelSetter, TrackerIssue, mark_url
 
 _MOST_PAGES: Final = 20
-"""A thousand issues: who has more with one label takes them in several passes."""
+"""The most pages of a list, which is a thousand issues; further ones of a label need another pass."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinearTracker:
-    """Linear, asked with one key."""
+    """Linear, read and written with one key."""
 
     api: LinearApi
 
@@ -39,7 +39,7 @@ class LinearTracker:
         return self.api.ask(what, operations.ISSUE, {"id": issue_id}, TrackedIssueAnswer).issue.issue()
 
     def open_issues(self, team: str, label: str) -> tuple[LabelledIssue, ...]:
-        """Return the open issues of a team with a label, page by page; of very many the oldest may be missing."""
+        """Return the open issues of a team with a label; beyond `_MOST_PAGES` pages the oldest may be missing."""
         wanted = {
             "team": {"key": {"eq": team}},
             "labels": {"some": {"name": {"eq": label}}},
@@ -56,7 +56,7 @@ class LinearTracker:
         return tuple(sorted(found, key=lambda each: each.number))
 
     def label_setter(self, issue_id: str, label: str) -> LabelSetter:
-        """Return who set a label the last time; of a history longer than is read, nobody is told."""
+        """Return the account that last set a label; no account if the part of a long history that is read has none."""
         what = f"history of issue {issue_id}"
         setters: list[tuple[str, LabelSetter]] = []
         after: str | None = None
@@ -69,12 +69,12 @@ class LinearTracker:
         return max(setters, key=lambda each: each[0], default=("", LabelSetter()))[1]
 
     def find_mark(self, issue_id: str) -> IssueMark | None:
-        """Return the oldest mark: attachments are unique by issue and address, and tell who made them."""
+        """Return the oldest mark: attachments are unique by issue and address, and name their creator."""
         what = f"attachments of issue {issue_id}"
         return self.api.ask(what, operations.MARKS, {"id": issue_id}, MarksAnswer).oldest()
 
     def put_mark(self, issue: TrackerIssue, mark: IssueMark) -> None:
-        """Attach the issue's own address with the work order's id."""
+        """Attach the mark's address: the issue's own with the work order's id."""
         self._attach(
             issueId=issue.id,
             url=mark_url(issue, mark.order_id),
@@ -83,7 +83,7 @@ class LinearTracker:
         )
 
     def say(self, message: SessionMessage) -> None:
-        """Add an activity to the session, under an id that follows from its key, so that it is there once."""
+        """Add an activity to the session once: its id follows from the message's key."""
         activity_id = str(_uuid4_of(message.issue.session, message.key))
         fields: dict[str, Any] = {
             "id": activity_id,
@@ -108,7 +108,7 @@ class LinearTracker:
             self.api.ask(what, operations.LINK, {"id": session, "input": links}, DoneAnswer)
 
     def mark_started(self, issue_id: str) -> None:
-        """Move the issue to the first state of its team that means work has begun, and be its delegate."""
+        """Move the issue to its team's first started state, and become its delegate; as `Tracker.mark_started`."""
         what = f"state of issue {issue_id}"
         answer = self.api.ask(what, operations.START, {"id": issue_id}, StartAnswer)
         if changes := answer.changes():
@@ -143,5 +143,5 @@ def _choices(plan_sha256: str) -> list[dict[str, str]]:
 
 
 def _uuid4_of(session: str, key: str) -> UUID:
-    """Return an id in the form that Linear takes, the same for the same message."""
+    """Return an id in Linear's form; the same message has the same id."""
     return UUID(bytes=hashlib.sha256(f"{session} {key}".encode()).digest()[:16], version=4)

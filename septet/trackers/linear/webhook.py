@@ -1,4 +1,4 @@
-"""Webhooks of Linear: what happens in the sessions of its agents."""
+"""Webhooks of Linear: events in the sessions of its agents."""
 
 import time
 from typing import Any, Final
@@ -14,7 +14,7 @@ _MILLISECONDS: Final = 1000.0
 
 
 def is_signed(delivery: Delivery, secret: str) -> bool:
-    """Return whether Linear signed a delivery within the last minute, as its signed body says."""
+    """Return whether Linear signed a delivery, with a time in the signed body within the last minute."""
     if not is_hmac_sha256(delivery.body, secret, delivery.header("linear-signature")):
         return False
     try:
@@ -28,10 +28,10 @@ def is_signed(delivery: Delivery, secret: str) -> bool:
 
 
 def read_event(delivery: Delivery) -> SessionStarted | SessionPrompted | None:
-    """Return what a delivery tells; `None` where that is nothing to act on.
+    """Return the event of a delivery; `None` if the event needs no action.
 
     Raises:
-        InvalidInputError: It cannot be read.
+        InvalidInputError: The delivery cannot be read.
     """
     if read_payload(_AnyEvent, delivery).type != "AgentSessionEvent":
         return None
@@ -85,7 +85,7 @@ class _Activity(ForeignEvent):
     user: _Author
 
     def is_of_a_person(self, app_user: str) -> bool:
-        """Return whether a person wrote it, and not the agent's own account."""
+        """Return whether a person wrote the activity, and not the agent's own account."""
         return self.content.type == "prompt" and self.user.id != app_user
 
 
