@@ -1,4 +1,4 @@
-"""What GitHub answers, and Gitea and Forgejo in the same form: strict in what is used, and blind to all else."""
+"""Answers of GitHub, also of Gitea and Forgejo in the same form; used fields are checked, others ignored."""
 
 from datetime import datetime
 from typing import ClassVar, Literal, Protocol
@@ -33,7 +33,7 @@ class NamedRepository(Foreign):
     full_name: str
 
     def is_named(self, project: str) -> bool:
-        """Return whether the repository has a name."""
+        """Return whether the repository has the name `project`."""
         return self.full_name.lower() == project.lower()
 
 
@@ -41,17 +41,17 @@ class RepositoryAnswer(NamedRepository):
     """`GET /repos/{owner}/{repo}`."""
 
     parent: NamedRepository | None = None
-    """What it was forked from."""
+    """The repository that it was forked from."""
     source: NamedRepository | None = None
-    """What that, or what that was forked from, began as."""
+    """The root of its chain of forks."""
 
     @property
     def parent_name(self) -> str:
-        """What it was forked from; empty where it is no fork."""
+        """The name of the repository that it was forked from; empty if it is no fork."""
         return self.parent.full_name if self.parent else ""
 
     def is_fork_of(self, project: str) -> bool:
-        """Return whether it was forked from a repository, or from a fork of it."""
+        """Return whether it is a fork of `project`: `project` is its parent or the root of its chain of forks."""
         return any(each is not None and each.is_named(project) for each in (self.parent, self.source))
 
 
@@ -66,10 +66,10 @@ class IssueAnswer(Foreign):
     labels: tuple[LabelAnswer | str, ...] | None = ()
     user: UserAnswer | None = None
     comments: int = 0
-    """How many there are."""
+    """The number of comments."""
     updated_at: datetime | None = None
     pull_request: dict[str, object] | None = None
-    """Present where the number is a pull request's."""
+    """Present if the number is a pull request's."""
 
     def issue(self, comments: tuple[Comment, ...] = ()) -> Issue:
         """Return the issue with `comments`."""
@@ -83,7 +83,7 @@ class CommentAnswer(Foreign):
     """One of `GET /repos/{owner}/{repo}/issues/{number}/comments`."""
 
     ghost: ClassVar[str] = "ghost"
-    """How the forge shows an account that is gone."""
+    """The name that the forge shows for a deleted account."""
 
     id: int
     user: UserAnswer | None = None
@@ -93,7 +93,7 @@ class CommentAnswer(Foreign):
 
     @property
     def author(self) -> str:
-        """Who wrote it."""
+        """The author of the comment."""
         return self.user.login if self.user else self.ghost
 
     def comment(self) -> Comment:
@@ -101,7 +101,7 @@ class CommentAnswer(Foreign):
         return Comment(self.author, self.body or "", self.created_at, self.author_association.lower())
 
     def marked_comment(self) -> MarkedComment:
-        """Return the comment as one that may carry a mark."""
+        """Return the comment in the form that may carry a mark."""
         return MarkedComment(self.id, self.author, self.body or "")
 
 
@@ -111,10 +111,10 @@ class BranchAnswer(Foreign):
     ref: str
     sha: str = ""
     repo: NamedRepository | None = None
-    """`None` where the fork is gone."""
+    """`None` if the fork is gone."""
 
     def is_of(self, project: str, ref: str) -> bool:
-        """Return whether it is a branch of a repository, as far as the forge tells."""
+        """Return whether it is branch `ref` of a repository; the fork of a branch may be gone and then matches."""
         return self.ref == ref and (self.repo is None or self.repo.is_named(project))
 
 
@@ -143,7 +143,7 @@ class PullRequestAnswer(Foreign):
 
     @property
     def conflicts(self) -> bool:
-        """Whether the forge says that it does not merge."""
+        """Whether the forge reports that it cannot be merged."""
         return self.mergeable is False
 
     def pull_request(self) -> PullRequest:
@@ -167,7 +167,7 @@ class PermissionAnswer(Foreign):
     """`GET /repos/{owner}/{repo}/collaborators/{username}/permission`."""
 
     permission: str
-    """Such as `owner`, `admin`, `write`, `read` or `none`, whatever gives it."""
+    """Such as `owner`, `admin`, `write`, `read` or `none`, from any source."""
 
     @property
     def may_write(self) -> bool:
@@ -180,7 +180,7 @@ class ReviewAnswer(Foreign):
 
     ghost: ClassVar[str] = "ghost"
     states: ClassVar[dict[str, ReviewState]]
-    """What the forge's words for states mean."""
+    """The review states by the forge's words."""
 
     id: int | None = None
     user: UserAnswer | None = None
@@ -192,7 +192,7 @@ class ReviewAnswer(Foreign):
     comments_count: int = 0
 
     def review(self) -> Review | None:
-        """Return the review; `None` where it was dismissed, or is not given yet."""
+        """Return the review; `None` if the review was dismissed, or is not submitted yet."""
         if self.dismissed or (state := self.states.get(self.state)) is None:
             return None
         author, standing = self.user.login if self.user else self.ghost, self.author_association.lower()
@@ -202,5 +202,5 @@ class ReviewAnswer(Foreign):
 def status_check(
     states: dict[str, CheckState], context: str, state: str, url: str | None, summary: str | None
 ) -> CommitCheck:
-    """Return what the status of a service says of a commit."""
+    """Return the status of a service for a commit as a check."""
     return CommitCheck(context, states.get(state, "pending"), url or "", summary=summary or "")

@@ -1,4 +1,4 @@
-"""What a package of a forge says of itself, so that one line in `choose` adds it."""
+"""The description of a forge's package, so that one line in `choose` adds the forge."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,20 +13,20 @@ class ForgeKind:
     """A kind of forge."""
 
     name: str
-    """As records and settings have it: `SEPTET_<NAME>_TOKEN`, `_HOSTS` and `_API_URL`."""
+    """The name in records and settings: `SEPTET_<NAME>_TOKEN`, `_HOSTS` and `_API_URL`."""
     title: str
-    """As people call it."""
+    """The name for people."""
     nests: bool
     """Whether a repository may lie in a group of a group."""
     connect: Callable[[Address, str | None, str | None], Forge]
-    """Returns a repository's forge, by the API's address where it does not follow from the host, and the key."""
+    """Returns a repository's forge, by its address, the API's address (`None`: from the host) and the key."""
     webhook: WebhookKind
-    """How it sends its events to `POST /webhooks/<name>`."""
+    """The form of its events at `POST /webhooks/<name>`."""
     login: tuple[str, ...] = ()
-    """The command of the forge's own program that prints its token for the host that follows; empty: none."""
+    """The forge's own command that prints a token for the host that is appended; empty: no such program."""
 
 
 def web_address(address: Address) -> str:
-    """Return where a repository's host answers over HTTP: as its address says, or else over https."""
+    """Return the web address of a repository's host: over http if its address is http, or else https."""
     scheme = "http" if address.url.startswith("http://") else "https"
     return f"{scheme}://{address.host}"

@@ -18,7 +18,7 @@ def cancelled_message(issue: TrackedIssue, order_id: str) -> SessionMessage:
 
 
 def failed_message(issue: TrackedIssue, order_id: str, why: str, again_at: str = "") -> SessionMessage:
-    """Return the message for a failed work order; `again_at` tells failures after a retry apart."""
+    """Return the message for a failed work order; `again_at` distinguishes failures after a retry."""
     remedy = "Everything is kept. Reply `retry` to continue with it."
     text = cut(f"Work order `{order_id}` failed{' again' * bool(again_at)}: {why}", _WHY_LIMIT)
     key = "/".join(filter(None, (order_id, "failed", again_at)))

@@ -1,1 +1,1 @@
-"""What happens on issues and pull requests, whether a forge tells of it or is asked."""
+"""Events on issues and pull requests, from webhooks and from polls."""

@@ -1,4 +1,4 @@
-"""What a comment asks for, where its first line is `/septet VERB …`; anything else is talk."""
+"""The command of a comment whose first line is `/septet VERB …`; any other comment has none."""
 
 import re
 from typing import Final, get_args
@@ -19,7 +19,7 @@ USAGE: Final = (
 
 
 def parse_command(body: str) -> CommentCommand | None:
-    """Return what a comment asks for; `None` where it asks for nothing, or Septet has written it itself."""
+    """Return the command of a comment; `None` if it has none, or carries a mark of Septet's own."""
     first, _, below = body.strip().partition("\n")
     match = _FIRST.fullmatch(first.strip())
     if match is None or is_own_text(body):
@@ -42,7 +42,7 @@ def parse_command(body: str) -> CommentCommand | None:
 
 
 def is_own_text(body: str) -> bool:
-    """Return whether a text carries a mark of Septet's own: as an answer does, and one that quotes it."""
+    """Return whether a text carries a mark of Septet's own, as Septet's answers and quotes of them do."""
     return _OWN_MARK in body
 
 

@@ -1,4 +1,4 @@
-"""What is said on a pull request, and how it is answered: reviews by file and line, logs of checks, conflicts."""
+"""The interface to the conversation on a pull request: review threads, comments, replies, logs of checks."""
 
 from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
@@ -6,10 +6,10 @@ from typing import Final, Protocol, runtime_checkable
 from septet.forges.forge import Comment, CommitCheck, Forge
 
 LOG_LIMIT: Final = 8000
-"""Characters of a failing check's log: its end says most."""
+"""The most characters of a failing check's log: its end has the most information."""
 LOG_TAIL_BYTES: Final = 4 * LOG_LIMIT
 MOST_THREADS: Final = 100
-"""The most threads of reviews that are looked at: the newest."""
+"""The most review threads that are read: the newest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,38 +22,41 @@ class ThreadComment:
 
 @dataclass(frozen=True, slots=True)
 class ReviewThread:
-    """What is said of one place of a pull request, or of a review that stands alone."""
+    """The comments on one place of a pull request."""
 
     id: str
-    """By which it is answered."""
+    """The id that a reply names."""
     path: str
     line: int | None
-    """In the file as the pull request has it; `None` where it speaks of the whole file, or the line is gone."""
+    """The line in the pull request's version of the file; `None` for the whole file, or if the line is gone."""
     comments: tuple[ThreadComment, ...]
     """From the oldest to the newest; at least one."""
 
 
 @runtime_checkable
 class Conversation(Protocol):
-    """What is said on one pull request. All raise `ForgeUnavailableError`, `NotFoundError` and `ForgeError`."""
+    """The conversation on one pull request.
+
+    All methods raise `ForgeUnavailableError`, `NotFoundError` and `ForgeError`.
+    """
 
     def threads(self) -> tuple[ReviewThread, ...]:
-        """Return the threads that nobody has resolved, as far as the forge tells, the oldest first."""
+        """Return the unresolved threads, the oldest first; all threads if the forge reports no resolution."""
 
     def comments(self) -> tuple[Comment, ...]:
         """Return the comments on the pull request as a whole, from the oldest to the newest."""
 
     def check_log(self, check: CommitCheck) -> str:
-        """Return the end of what a check printed, at most `LOG_LIMIT` characters, as far as there is any."""
+        """Return the end of a check's log, at most `LOG_LIMIT` characters; empty if there is none."""
 
     def reply(self, thread: ReviewThread, marker: str, text: str) -> None:
-        """Have a thread carry one reply with the mark of `marker`."""
+        """Put one reply with the mark of `marker` in a thread."""
 
     def put_comment(self, marker: str, text: str) -> None:
-        """Have the pull request carry one comment with the mark of `marker`."""
+        """Put one comment with the mark of `marker` on the pull request."""
 
     def has_comment(self, marker: str) -> bool:
-        """Return whether the pull request carries a comment with the mark of `marker`."""
+        """Return whether the pull request has a comment with the mark of `marker`."""
 
 
 @runtime_checkable
@@ -61,4 +64,4 @@ class FollowedForge(Forge, Protocol):
     """A forge whose pull requests an agent can follow."""
 
     def conversation(self, number: int) -> Conversation:
-        """Return what is said on a pull request; nothing is asked yet."""
+        """Return the conversation on a pull request; sends no request yet."""

@@ -1,4 +1,4 @@
-"""What people wrote on the issues and pull requests of a repository since some time."""
+"""The comments on a repository's issues and pull requests since some time."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,16 +7,16 @@ from typing import Final, Protocol, runtime_checkable
 from septet.forges.forge import Forge
 
 MOST_PAGES: Final = 5
-"""What is on later pages is found from the time of the last one on."""
+"""The most pages of one search; the next search begins at the time of the last comment."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewComment:
-    """One comment, and where it stands."""
+    """One comment with its place."""
 
     id: int
     number: int
-    """Of the issue or the pull request."""
+    """The number of the issue or the pull request."""
     is_on_pull_request: bool
     author: str
     body: str
@@ -26,10 +26,10 @@ class NewComment:
 
 @runtime_checkable
 class CommentedForge(Forge, Protocol):
-    """A forge that lists what was written in a whole repository."""
+    """A forge that lists the comments of a whole repository."""
 
     def comments_since(self, since: datetime) -> tuple[NewComment, ...]:
-        """Return what was written on issues and pull requests since then, from the oldest to the newest.
+        """Return the comments on issues and pull requests since `since`, from the oldest to the newest.
 
         Raises:
             ForgeUnavailableError: The forge did not answer.

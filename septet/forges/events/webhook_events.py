@@ -1,4 +1,4 @@
-"""The events of GitHub, Gitea and Forgejo: one form, in which the names of kinds and actions differ."""
+"""The events of GitHub, Gitea and Forgejo: one form with different names of kinds and actions."""
 
 from dataclasses import dataclass
 from typing import Final, Literal, TypedDict
@@ -38,7 +38,7 @@ class _IssueFacts(ForeignEvent):
 
     @property
     def text_sha256(self) -> str:
-        """What title and body are known by; empty where they are not told."""
+        """The hash of title and body; empty if the event has no title."""
         return text_sha256(self.title, self.body) if self.title is not None else ""
 
 
@@ -72,7 +72,7 @@ class _IssueEvent(_Event):
 class _CommentEvent(_IssueEvent):
     comment: _CommentFacts
     is_pull: bool = False
-    """Gitea's; on GitHub the issue tells."""
+    """Gitea's field; on GitHub `issue.pull_request` is present instead."""
 
 
 class _PullRequestEvent(_Event):
@@ -96,18 +96,18 @@ class _Origin(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class EventForm:
-    """How one forge tells its events: its readers are named in a `WebhookKind`."""
+    """The form of one forge's events; a `WebhookKind` names its methods as readers."""
 
     forge: str
     issue_actions: frozenset[str]
-    """After which an issue may be taken."""
+    """The actions after which an issue may be taken."""
     push_action: str
-    """After which a pull request has new commits."""
+    """The action after which a pull request has new commits."""
     review_actions: frozenset[str]
-    """After which a review, or a word on a line, is written."""
+    """The actions after which a review, or a comment on a line, is written."""
 
     def issue(self, delivery: Delivery) -> ForgeEvent | None:
-        """Return what an issue has become."""
+        """Return the event of a changed issue."""
         event = read_payload(_IssueEvent, delivery)
         if event.action not in self.issue_actions or event.issue.pull_request is not None:
             return None
@@ -121,7 +121,7 @@ class EventForm:
         )
 
     def comment(self, delivery: Delivery) -> ForgeEvent | None:
-        """Return what somebody wrote on an issue or a pull request."""
+        """Return the event of a new comment on an issue or a pull request."""
         event = read_payload(_CommentEvent, delivery)
         if event.action != "created" or event.comment.user is None:
             return None
@@ -138,7 +138,7 @@ class EventForm:
         )
 
     def pull_request(self, delivery: Delivery) -> ForgeEvent | None:
-        """Return that a pull request has changed."""
+        """Return the event of a changed pull request."""
         event = read_payload(_PullRequestEvent, delivery)
         look: Look = "followers" if event.action == self.push_action else "none"
         if event.action in {"closed", "reopened"}:
@@ -147,14 +147,14 @@ class EventForm:
         return PullRequestTouched(**self._origin(event), url=event.pull_request.html_url, look=look)
 
     def review(self, delivery: Delivery) -> ForgeEvent | None:
-        """Return that somebody reviewed a pull request, or wrote to a line of it."""
+        """Return the event of a review of a pull request, or of a comment on a line."""
         event = read_payload(_PullRequestEvent, delivery)
         if event.action not in self.review_actions:
             return None
         return PullRequestTouched(**self._origin(event), url=event.pull_request.html_url, look="followers")
 
     def checks(self, delivery: Delivery) -> ForgeEvent | None:
-        """Return that a check or all checks of an App have ended."""
+        """Return the event of a completed check, or of all completed checks of an App."""
         event = read_payload(_ChecksEvent, delivery)
         facts = event.check_run or event.check_suite
         if event.action != "completed" or facts is None:
@@ -164,7 +164,7 @@ class EventForm:
         return PullRequestTouched(**origin, commit=facts.head_sha, pull_requests=numbers, look="followers")
 
     def status(self, delivery: Delivery) -> ForgeEvent | None:
-        """Return that a status was set on a commit."""
+        """Return the event of a status on a commit."""
         event = read_payload(_StatusEvent, delivery)
         look: Look = "none" if event.state == "pending" else "followers"
         return PullRequestTouched(**self._origin(event), commit=event.sha, look=look)
@@ -174,7 +174,7 @@ class EventForm:
 
 
 def common_readers(form: EventForm) -> dict[str, Reader]:
-    """Return the readers of the kinds of events that have the same names everywhere."""
+    """Return the readers of the events whose kinds have the same name on all these forges."""
     return {
         "issues": form.issue,
         "issue_comment": form.comment,

@@ -1,4 +1,4 @@
-"""A delivery of a forge's webhook: proven by its signature before a byte of it is read."""
+"""A delivery of a forge's webhook: its signature is checked before its body is parsed."""
 
 import hashlib
 import hmac
@@ -17,42 +17,42 @@ F = TypeVar("F", bound="ForeignEvent")
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A request as it came in; nothing of it is true before its signature was checked."""
+    """A received request; its content is untrusted before its signature was checked."""
 
     headers: Mapping[str, str]
-    """By their names in lower case."""
+    """The headers by their names in lower case."""
     body: bytes = field(repr=False)
 
     def header(self, name: str) -> str:
-        """Return a header; empty where there is none."""
+        """Return a header; empty if there is none."""
         return self.headers.get(name, "")
 
     @property
     def digest(self) -> str:
-        """What the delivery is known by: its body, which is signed, while the id in its headers is not."""
+        """The delivery's identity: a hash of the body, which is signed; the id in the headers is not signed."""
         return hashlib.sha256(self.body).hexdigest()[:_ID_CHARACTERS]
 
 
 Reader = Callable[[Delivery], ForgeEvent | None]
-"""Reads one kind of event; `None` where that is nothing to act on."""
+"""Reads one kind of event; returns `None` if the event needs no action."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookKind:
-    """How one kind of forge sends its events."""
+    """The form in which one kind of forge sends its events."""
 
     is_signed: Callable[[Delivery, str], bool]
-    """Says whether a delivery was made by somebody who knows the secret, in constant time."""
+    """Returns whether the sender of a delivery knows the secret, in constant time."""
     event_header: str
-    """Which header names the kind of an event, in lower case."""
+    """The header with the kind of the event, in lower case."""
     readers: Mapping[str, Reader]
-    """By the kind of event."""
+    """The readers by the kind of event."""
 
     def read_event(self, delivery: Delivery) -> ForgeEvent | None:
-        """Return what a delivery tells; `None` where that is nothing to act on.
+        """Return the event of a delivery; `None` if the event needs no action.
 
         Raises:
-            InvalidInputError: It cannot be read.
+            InvalidInputError: The delivery cannot be read.
         """
         reader = self.readers.get(delivery.header(self.event_header))
         return reader(delivery) if reader is not None else None
@@ -65,16 +65,16 @@ class ForeignEvent(BaseModel):
 
 
 def is_hmac_sha256(body: bytes, secret: str, signature: str) -> bool:
-    """Return whether a signature, in hexadecimal digits, is that of a body; in constant time."""
+    """Return whether a hexadecimal signature matches a body, in constant time."""
     expected = hmac.digest(secret.encode(), body, hashlib.sha256).hex()
     return hmac.compare_digest(expected.encode(), signature.strip().lower().encode())
 
 
 def read_payload(form: type[F], delivery: Delivery) -> F:
-    """Return the body of a delivery that was proven.
+    """Return the body of a delivery whose signature was checked, as a value of type `form`.
 
     Raises:
-        InvalidInputError: It is no such event.
+        InvalidInputError: The body is no such event.
     """
     try:
         return form.model_validate_json(delivery.body)
@@ -86,5 +86,5 @@ def read_payload(form: type[F], delivery: Delivery) -> F:
 
 
 def bounded_text(text: str | None) -> str:
-    """Return as much of what somebody wrote as an event carries."""
+    """Return a text cut to the limit of an event."""
     return (text or "")[:EVENT_TEXT_LIMIT]

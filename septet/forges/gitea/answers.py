@@ -1,4 +1,4 @@
-"""What Gitea and Forgejo answer otherwise than GitHub."""
+"""Answers of Gitea and Forgejo that differ from GitHub's."""
 
 from datetime import datetime
 from typing import ClassVar, Final
@@ -53,10 +53,10 @@ class GiteaTimelineAnswer(Foreign):
     created_at: datetime
     label: GiteaLabelAnswer | None = None
     body: str = ""
-    """Of a label: `1` where it was set, and empty where it was taken off."""
+    """For a label: `1` if the label was set, and empty if the label was removed."""
 
     def sets(self, label: str) -> bool:
-        """Return whether it tells that somebody set a label."""
+        """Return whether the event set a label."""
         return self.type == "label" and self.body == "1" and self.label is not None and self.label.name == label
 
 
@@ -67,7 +67,7 @@ class GiteaRepositoryCommentAnswer(GiteaCommentAnswer):
     pull_request_url: str = ""
 
     def new_comment(self) -> NewComment:
-        """Return the comment, and where it stands."""
+        """Return the comment with its place."""
         where = self.pull_request_url or self.issue_url
         return NewComment(
             id=self.id,
@@ -84,7 +84,7 @@ class GiteaPullRequestAnswer(PullRequestAnswer):
 
     @property
     def conflicts(self) -> bool:
-        """Whether Gitea says that it does not merge: a draft never does."""
+        """Whether Gitea reports that it cannot be merged; not for a draft, which Gitea never calls mergeable."""
         return self.mergeable is False and not self.draft
 
 
@@ -119,7 +119,7 @@ class GiteaReviewCommentAnswer(GiteaCommentAnswer):
 
     path: str = ""
     position: int = 0
-    """The line, as the pull request has it."""
+    """The line in the pull request's version of the file."""
     resolver: UserAnswer | None = None
 
 
@@ -132,5 +132,5 @@ class GiteaStatusAnswer(Foreign):
     description: str | None = None
 
     def check(self) -> CommitCheck:
-        """Return what it says."""
+        """Return the status as a check."""
         return status_check(CHECKS, self.context, self.status, self.target_url, self.description)

@@ -1,4 +1,4 @@
-"""What Gitea and Forgejo send: GitHub's form in most of it, with names of their own for kinds and actions."""
+"""Webhooks of Gitea and Forgejo: mostly GitHub's form, with other names of kinds and actions."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What GitHub answers that no other forge does."""
+"""Answers of GitHub in forms of its own."""
 
 from typing import ClassVar, Final
 
@@ -32,7 +32,7 @@ class RepositoryCommentAnswer(CommentAnswer):
     issue_url: str
 
     def new_comment(self) -> NewComment:
-        """Return the comment, and where it stands."""
+        """Return the comment with its place."""
         return NewComment(
             id=self.id,
             number=int(self.issue_url.rpartition("/")[2]),
@@ -84,7 +84,7 @@ class CheckOutputAnswer(Foreign):
 
     @property
     def text(self) -> str:
-        """All that it says."""
+        """Title, summary and text of the check's output."""
         return "\n\n".join(filter(None, (self.output.title, self.output.summary, self.output.text)))
 
 
@@ -106,7 +106,7 @@ class CheckRunsAnswer(Foreign):
     check_runs: tuple[_CheckRun, ...]
 
     def checks(self) -> tuple[CommitCheck, ...]:
-        """Return what they say."""
+        """Return the results as checks."""
         return tuple(each.check() for each in self.check_runs)
 
 
@@ -123,7 +123,7 @@ class CombinedStatusAnswer(Foreign):
     statuses: tuple[_Status, ...]
 
     def checks(self) -> tuple[CommitCheck, ...]:
-        """Return what they say."""
+        """Return the results as checks."""
         return tuple(
             status_check(CONCLUSIONS, each.context, each.state, each.target_url, each.description)
             for each in self.statuses

@@ -16,7 +16,7 @@ def connect_github(address: Address, api_url: str | None, token: str | None) -> 
 
 
 def github_api_url(address: Address, api_url: str | None) -> str:
-    """Return where the API of a repository's host answers: as the settings say, or as follows from the host."""
+    """Return the API's address for a repository: from the settings, or else from the host."""
     follows = f"https://api.{_PUBLIC}" if address.host == _PUBLIC else f"https://{address.host}/api/v3"
     return api_url or follows
 

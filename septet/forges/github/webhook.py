@@ -1,4 +1,4 @@
-"""What GitHub sends: `X-GitHub-Event` names the kind, `X-Hub-Signature-256` proves it."""
+"""Webhooks of GitHub: `X-GitHub-Event` has the kind, `X-Hub-Signature-256` the signature."""
 
 from typing import Final
 

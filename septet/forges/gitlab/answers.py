@@ -1,4 +1,4 @@
-"""What GitLab answers, as far as it is used: read strictly in what is needed, and blind to all else."""
+"""Answers of GitLab; used fields are checked, others ignored."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -27,7 +27,7 @@ _CHECKS: Final[dict[str, CheckState]] = {
 }
 _STATES: Final = {"opened": "open", "closed": "closed"}
 _EDITED: Final = ("changed title ", "changed the description", "marked the task ", "marked the checklist item ")
-"""How GitLab's own notes of a change of the text begin; a ticked box is one, too."""
+"""The first words of GitLab's own notes on a change of the text; a ticked box is such a change, too."""
 _REVIEWS: Final[dict[str, ReviewState]] = {
     "approved": "approved",
     "requested_changes": "changes_requested",
@@ -76,7 +76,7 @@ class GitLabIssueAnswer(IssueAnswer):
     comments: int = Field(default=0, alias="user_notes_count")
     state: Annotated[Literal["open", "closed"], BeforeValidator(_STATES.get)]
     moved_to_id: int | None = None
-    """Present where it is closed because it is in another project now."""
+    """Present if it is closed because it moved to another project."""
 
 
 class GitLabNoteAnswer(CommentAnswer):
@@ -85,12 +85,12 @@ class GitLabNoteAnswer(CommentAnswer):
     body: str
     user: GitLabUserAnswer | None = Field(default=None, alias="author")
     type: str | None = None
-    """`DiffNote` or `DiscussionNote` where it stands in a thread."""
+    """`DiffNote` or `DiscussionNote` if the note is in a thread."""
     system: bool = False
     """Written by GitLab itself, such as that a label was set."""
 
     def comment(self) -> Comment:
-        """Return the comment, whose author's role another question tells."""
+        """Return the comment with the standing `none`; another request reads the author's role."""
         return Comment(self.author, self.body, self.created_at, "none")
 
     def comment_with(self, standings: dict[int, str]) -> Comment:
@@ -99,7 +99,7 @@ class GitLabNoteAnswer(CommentAnswer):
         return replace(self.comment(), standing=standing)
 
     def edit(self) -> IssueEdit | None:
-        """Return the change of title or description that GitLab notes; `None` where it notes something else."""
+        """Return the edit of title or description that the note records; `None` if the note records no edit."""
         if not self.system or not self.body.startswith(_EDITED):
             return None
         return IssueEdit(self.user.login if self.user else "", datetime.fromisoformat(self.created_at))
@@ -116,10 +116,10 @@ class GitLabLabelEventAnswer(Foreign):
     created_at: datetime
     action: str
     label: _LabelName | None = None
-    """`None` where the label is gone."""
+    """`None` if the label is gone."""
 
     def sets(self, label: str) -> bool:
-        """Return whether it tells that somebody set a label."""
+        """Return whether the event set a label."""
         return self.action == "add" and self.label is not None and self.label.name == label
 
 
@@ -139,7 +139,7 @@ class GitLabCommentedAnswer(Foreign):
     note: _EventNote | None = None
 
     def new_comment(self) -> NewComment | None:
-        """Return the comment, and where it stands; `None` where that is neither an issue nor a merge request."""
+        """Return the comment with its place; `None` if the place is neither an issue nor a merge request."""
         note = self.note
         if note is None or note.system or note.noteable_iid is None:
             return None
@@ -169,12 +169,12 @@ class GitLabThreadNoteAnswer(GitLabNoteAnswer):
 
     @property
     def path(self) -> str:
-        """The file that it speaks of; empty where it speaks of the whole."""
+        """The file that the note is about; empty if the note is about the whole merge request."""
         return (self.position.new_path if self.position else None) or ""
 
     @property
     def line(self) -> int | None:
-        """The line that it speaks of, as the merge request has it."""
+        """The line that the note is about, in the merge request's version of the file."""
         return self.position.new_line if self.position else None
 
 
@@ -193,7 +193,7 @@ class GitLabMergeRequestAnswer(Foreign):
     source_branch: str
     target_branch: str
     source_project_id: int | None = None
-    """`None` where the fork is gone."""
+    """`None` if the fork is gone."""
     target_project_id: int
     sha: str | None = None
     state: Literal["opened", "closed", "locked", "merged"]
@@ -241,7 +241,7 @@ class GitLabReviewerAnswer(Foreign):
     state: str
 
     def review(self) -> Review | None:
-        """Return what the reviewer thinks; `None` where there is nothing yet."""
+        """Return the reviewer's review; `None` if there is none yet."""
         state = _REVIEWS.get(self.state)
         return Review(self.user.login, state) if state else None
 
@@ -267,7 +267,7 @@ class GitLabStatusAnswer(Foreign):
     allow_failure: bool = False
 
     def check(self) -> CommitCheck:
-        """Return what it says; a job that may fail has not failed."""
+        """Return the status as a check; a failed job that is allowed to fail counts as a success."""
         state = _CHECKS.get(self.status, "pending")
         return CommitCheck(
             self.name,

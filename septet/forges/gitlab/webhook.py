@@ -1,4 +1,4 @@
-"""What GitLab sends: signed as Standard Webhooks are where it has a signing token, else with a secret token."""
+"""Webhooks of GitLab: signed as Standard Webhooks with a signing token, or else with a secret token."""
 
 import base64
 import hashlib
@@ -15,7 +15,7 @@ from septet.forges.events.webhooks import Delivery, ForeignEvent, WebhookKind, b
 _GITLAB: Final = "gitlab"
 _SIGNING: Final = "whsec_"
 _CLOCKS_DIFFER_SECONDS: Final = 300.0
-"""A signed delivery that is older was sent by somebody who has caught it."""
+"""The greatest age of a signed delivery: an older one may be a replay."""
 _LOOKS: Final[Mapping[str, Look]] = {
     "merge": "merged",
     "close": "watches",
@@ -23,7 +23,7 @@ _LOOKS: Final[Mapping[str, Look]] = {
     "approved": "followers",
     "approval": "followers",
 }
-"""By the action of a merge request's event, what is to be looked at."""
+"""What to look at, by the action of a merge request's event."""
 _ENDED: Final = frozenset({"success", "failed", "canceled"})
 
 
@@ -146,7 +146,7 @@ def _is_signed(delivery: Delivery, secret: str) -> bool:
 
 
 def _is_standard(delivery: Delivery, secret: str) -> bool:
-    """Return whether a delivery is signed as Standard Webhooks say, not long ago."""
+    """Return whether a delivery has a recent signature in the form of Standard Webhooks."""
     stamp, signatures = delivery.header("webhook-timestamp"), delivery.header("webhook-signature").split()
     if not stamp.isdecimal() or abs(time.time() - int(stamp)) > _CLOCKS_DIFFER_SECONDS:
         return False

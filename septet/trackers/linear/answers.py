@@ -1,4 +1,4 @@
-"""What Linear answers, as far as it is used."""
+"""The parts of Linear's answers that Septet uses."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ from septet.trackers.tracker import (
 )
 
 CLOSED: Final = ("completed", "canceled", "duplicate")
-"""The types of states in which nobody works on an issue any more."""
+"""The types of states of issues that are closed."""
 
 
 class _Named(Foreign):
@@ -42,7 +42,7 @@ class _Comment(Foreign):
     externalUser: _Bot | None = None  # noqa: N815
 
     def comment(self) -> Comment:
-        """Return it with who wrote it, and what that one is to the workspace."""
+        """Return the comment with its author, and the author's standing in the workspace."""
         if self.user is not None:
             return Comment(
                 self.user.displayName, self.body, self.createdAt, "guest" if self.user.guest else "member"
@@ -83,7 +83,7 @@ class IssueNode(Foreign):
     comments: _Comments = _Comments()
 
     def issue(self) -> TrackerIssue:
-        """Return it within the bounds of what agents get."""
+        """Return the issue within the bounds for agents."""
         ordered = sorted((each.comment() for each in self.comments.nodes), key=lambda each: each.created_at)
         body, comments = bound_text(self.description or "", ordered, self.url)
         project = self.project
@@ -121,7 +121,7 @@ class _Attachments(Foreign):
     nodes: tuple[_Attachment, ...] = ()
 
     def oldest_mark(self, viewer: _Creator) -> IssueMark | None:
-        """Return the oldest mark of our own: what somebody else has attached is none."""
+        """Return the oldest mark by `viewer`: an attachment of another account is no mark."""
         own = [each for each in self.nodes if each.creator == viewer and marked_order(each.url)]
         first = min(own, key=lambda each: each.createdAt, default=None)
         return IssueMark(marked_order(first.url), str(first.metadata.get("claimant", ""))) if first else None
@@ -138,7 +138,7 @@ class MarksAnswer(Foreign):
     issue: _Marked
 
     def oldest(self) -> IssueMark | None:
-        """Return the oldest mark of our own."""
+        """Return the oldest mark by the key's own account."""
         return self.issue.attachments.oldest_mark(self.viewer)
 
 
@@ -164,7 +164,7 @@ class IssuesAnswer(Foreign):
     issues: _Issues
 
     def available_issues(self) -> tuple[LabelledIssue, ...]:
-        """Return those of the page that no other agent works on."""
+        """Return the issues of the page that have no other delegate."""
         return tuple(
             LabelledIssue(int(each.number), each.attachments.oldest_mark(self.viewer))
             for each in self.issues.nodes
@@ -172,7 +172,7 @@ class IssuesAnswer(Foreign):
         )
 
     def next_page(self) -> str | None:
-        """Return where the next page begins; `None` where this is the last one."""
+        """Return the cursor of the next page; `None` if this page is the last."""
         page = self.issues.pageInfo
         return page.endCursor if page.hasNextPage else None
 
@@ -181,7 +181,7 @@ class _Setter(_User):
     app: bool = False
 
     def setter(self, viewer: _Creator) -> LabelSetter:
-        """Return what that one is to the workspace; our own account is as good as a member."""
+        """Return the account with its standing in the workspace; the key's own account counts as a member."""
         is_other_app = self.app and self.id != viewer.id
         return LabelSetter(self.displayName, "app" if is_other_app else "guest" if self.guest else "member")
 
@@ -193,7 +193,7 @@ class _Change(Foreign):
     addedLabels: tuple[_Named, ...] | None = None  # noqa: N815
 
     def setter(self, viewer: _Creator) -> LabelSetter:
-        """Return who made it; an automation of the workspace is nobody."""
+        """Return the account that made the change; an automation of the workspace has no account."""
         if self.actor is not None:
             return self.actor.setter(viewer)
         return LabelSetter(self.botActor.name or "", "app") if self.botActor is not None else LabelSetter()
@@ -216,7 +216,7 @@ class LabelledAnswer(Foreign):
     issue: _WithHistory
 
     def setters(self, label: str) -> tuple[tuple[str, LabelSetter], ...]:
-        """Return when a label was set as this page tells, and who set it."""
+        """Return the times at which a label was set on this page, each with the account that set the label."""
         return tuple(
             (each.createdAt, each.setter(self.viewer))
             for each in self.issue.history.nodes
@@ -224,11 +224,11 @@ class LabelledAnswer(Foreign):
         )
 
     def creator(self) -> LabelSetter:
-        """Return who made the issue, and with it the labels of which its history does not tell."""
+        """Return the creator of the issue, who also set the labels that its history does not list."""
         return self.issue.creator.setter(self.viewer) if self.issue.creator is not None else LabelSetter()
 
     def next_page(self) -> str | None:
-        """Return where the next page begins; `None` where this is the last one."""
+        """Return the cursor of the next page; `None` if this page is the last."""
         page = self.issue.history.pageInfo
         return page.endCursor if page.hasNextPage else None
 
@@ -268,13 +268,13 @@ class StartAnswer(Foreign):
     issue: _ToStart
 
     def changes(self) -> dict[str, str]:
-        """Return what is to be changed: nobody is made delegate in place of another, nor a person at all."""
+        """Return the changes that start an issue; an issue keeps its delegate, and only an app becomes one."""
         state = self._next_state()
         changes = {"stateId": state} if state is not None else {}
         return changes | ({"delegateId": self.viewer.id} if self.viewer.app and not self.issue.delegate else {})
 
     def _next_state(self) -> str | None:
-        """Return the state to move to; `None` where somebody has begun, or the team has no such state."""
+        """Return the state to move to; `None` if the issue is started or closed, or the team has no started state."""
         if self.issue.state.type in {"started", *CLOSED}:
             return None
         first = min(self.issue.team.states.nodes, key=lambda each: each.position, default=None)

@@ -56,7 +56,7 @@ class LinearTracker:
         return tuple(sorted(found, key=lambda each: each.number))
 
     def label_setter(self, issue_id: str, label: str) -> LabelSetter:
-        """Return the account that last set a label; no account if the part of a long history that is read has none."""
+        """Return the account that last set a label; no account if the read part of a long history has none."""
         what = f"history of issue {issue_id}"
         setters: list[tuple[str, LabelSetter]] = []
         after: str | None = None
