@@ -410,7 +410,7 @@ def pull_request_number(url: str) -> int:
 def bounded_issue(issue: Issue) -> Issue:
     """Return the issue with at most `ISSUE_LIMIT_BYTES` of body and comments, with a note at each cut.
 
-    The body has priority, then the newest comments, which tell the present state.
+    The body has priority, then the newest comments, which have the present state.
     """
     whole, body = issue.text_sha256, _cut(issue.body, ISSUE_LIMIT_BYTES, issue.url)
     room_bytes = ISSUE_LIMIT_BYTES - len(body.encode(errors="replace"))

@@ -1,4 +1,4 @@
-"""Check that an answer is about the requested thing; tell a renamed repository from a moved issue.
+"""Check that an answer is about the requested thing, and not about a moved issue or a renamed repository.
 
 A forge answers a request for either with a redirect (`http/redirects.py`); some forges just answer with the thing.
 """

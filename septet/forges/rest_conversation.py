@@ -1,4 +1,4 @@
-"""What is said on a pull request of a forge that is asked over HTTP, as far as forges have it in common."""
+"""The common part of conversations on pull requests of the forges over HTTP."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -12,36 +12,36 @@ from septet.forges.rest import RestForge
 
 @dataclass(frozen=True, slots=True)
 class RestConversation(ABC):
-    """What is said on one pull request; as `Conversation`."""
+    """The conversation on one pull request; as `Conversation`."""
 
     forge: RestForge
     number: int
 
     @property
     def name(self) -> str:
-        """How errors name the pull request."""
+        """The name of the pull request for errors."""
         return self.forge.pull_name(self.number)
 
     @property
     def path(self) -> str:
-        """Where the pull request is."""
+        """The path of the pull request."""
         return f"{self.forge.pulls}/{self.number}"
 
     def comments(self) -> tuple[Comment, ...]:
-        """Return the comments on the whole of it; as `Conversation.comments`."""
+        """Return the comments on the pull request as a whole; as `Conversation.comments`."""
         with self.forge.asking(f"the comments on {self.name}") as client:
             return tuple(each.comment() for each in self.forge.read_comments(client, self.path))
 
     def put_comment(self, marker: str, text: str) -> None:
-        """Have it carry one comment; as `Conversation.put_comment`."""
+        """Put one comment on the pull request; as `Conversation.put_comment`."""
         put_once(self.forge.comment_place(self.name, self.path), marker, text)
 
     def has_comment(self, marker: str) -> bool:
-        """Return whether it carries a comment with a mark; as `Conversation.has_comment`."""
+        """Return whether the pull request has a comment with a mark; as `Conversation.has_comment`."""
         return self.forge.comment_place(self.name, self.path).has(marker)
 
     def reply(self, thread: ReviewThread, marker: str, text: str) -> None:
-        """Have a thread carry one reply; as `Conversation.reply`."""
+        """Put one reply in a thread; as `Conversation.reply`."""
         place = CommentPlace(
             partial(self.replies, thread), partial(self.create_reply, thread), self.edit_reply, self.forge.is_own
         )
@@ -53,11 +53,11 @@ class RestConversation(ABC):
 
     @abstractmethod
     def threads(self) -> tuple[ReviewThread, ...]:
-        """Return the threads that nobody has resolved; as `Conversation.threads`."""
+        """Return the unresolved threads; as `Conversation.threads`."""
 
     @abstractmethod
     def check_log(self, check: CommitCheck) -> str:
-        """Return the end of what a check printed; as `Conversation.check_log`."""
+        """Return the end of a check's log; as `Conversation.check_log`."""
 
     @abstractmethod
     def replies(self, thread: ReviewThread) -> list[MarkedComment]:

@@ -22,7 +22,7 @@ class ThreadComment:
 
 @dataclass(frozen=True, slots=True)
 class ReviewThread:
-    """The comments on one place of a pull request."""
+    """The comments on one place of a pull request, or one discussion of the whole."""
 
     id: str
     """The id that a reply names."""

@@ -1,4 +1,4 @@
-"""What is said on a pull request of Gitea's or Forgejo's."""
+"""The conversation on a pull request of Gitea or Forgejo."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from septet.forges.rest_conversation import RestConversation
 
 @dataclass(frozen=True, slots=True)
 class GiteaConversation(RestConversation):
-    """What is said on one pull request; as `Conversation`. What stands on one line of one file is one thread."""
+    """The conversation on one pull request; as `Conversation`. The comments on one line are one thread."""
 
     def threads(self) -> tuple[ReviewThread, ...]:
-        """Return the threads of reviews that nobody has resolved; as `Conversation.threads`."""
+        """Return the unresolved threads of reviews; as `Conversation.threads`."""
         threads: dict[tuple[str, int], list[GiteaReviewCommentAnswer]] = {}
         for answer in sorted(self._review_comments(), key=lambda each: each.id):
             threads.setdefault((answer.path, answer.position), []).append(answer)
@@ -23,7 +23,7 @@ class GiteaConversation(RestConversation):
         return tuple(found[-MOST_THREADS:])
 
     def check_log(self, check: CommitCheck) -> str:
-        """Return what a check says of itself; as `Conversation.check_log`. Statuses name no log."""
+        """Return the summary of a check; as `Conversation.check_log`. Statuses name no log."""
         return check.summary[-LOG_LIMIT:]
 
     def replies(self, thread: ReviewThread) -> list[MarkedComment]:
@@ -32,7 +32,7 @@ class GiteaConversation(RestConversation):
         return [each.marked_comment() for each in self._review_comments() if (each.path, each.position) == place]
 
     def create_reply(self, thread: ReviewThread, text: str) -> None:
-        """Write a review with a comment on the same line."""
+        """Create a review with a comment on the same line."""
         comment = {"path": thread.path, "new_position": thread.line or 0, "body": text}
         body = {"event": "COMMENT", "comments": [comment]}
         self.forge.write(f"a reply on {self.name}", "POST", f"{self.path}/reviews", body)

@@ -1,4 +1,4 @@
-"""Gitea and Forgejo, as `choose` knows them."""
+"""The entry of Gitea and Forgejo for `choose`."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What is said on a pull request of GitHub's."""
+"""The conversation on a pull request of GitHub."""
 
 from dataclasses import dataclass
 
@@ -12,17 +12,17 @@ from septet.forges.rest_conversation import RestConversation
 
 @dataclass(frozen=True, slots=True)
 class GitHubConversation(RestConversation):
-    """What is said on one pull request; as `Conversation`."""
+    """The conversation on one pull request; as `Conversation`."""
 
     def threads(self) -> tuple[ReviewThread, ...]:
-        """Return the threads of reviews; as `Conversation.threads`. The REST API calls none resolved."""
+        """Return the threads of reviews; as `Conversation.threads`. The REST API reports no resolution."""
         threads: dict[int, list[ReviewCommentAnswer]] = {}
         for answer in self._review_comments():
             threads.setdefault(answer.in_reply_to_id or answer.id, []).append(answer)
         return tuple(_thread(root, answers) for root, answers in threads.items())[-MOST_THREADS:]
 
     def check_log(self, check: CommitCheck) -> str:
-        """Return the end of a job's log, else of what a check says of itself; as `Conversation.check_log`."""
+        """Return the end of a job's log, or else of a check's own output; as `Conversation.check_log`."""
         if not check.id.isdecimal():
             return check.summary[-LOG_LIMIT:]
         where = f"{check.name} in {self.forge.project}"
@@ -31,7 +31,7 @@ class GitHubConversation(RestConversation):
                 return client.send("GET", f"actions/jobs/{check.id}/logs").text[-LOG_LIMIT:]
         except ForgeUnavailableError:
             raise
-        except (ForgeError, NotFoundError):  # a check of another program than GitHub Actions
+        except (ForgeError, NotFoundError):  # a check of a program other than GitHub Actions
             with self.forge.asking(f"the check {where}") as client:
                 return client.get(CheckOutputAnswer, f"check-runs/{check.id}").text[-LOG_LIMIT:]
 

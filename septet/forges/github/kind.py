@@ -1,4 +1,4 @@
-"""GitHub, as `choose` knows it."""
+"""The entry of GitHub for `choose`."""
 
 from typing import Final
 

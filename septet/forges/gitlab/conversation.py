@@ -1,4 +1,4 @@
-"""What is said on a merge request of GitLab's."""
+"""The conversation on a merge request of GitLab."""
 
 from dataclasses import dataclass
 
@@ -12,10 +12,10 @@ from septet.forges.rest_conversation import RestConversation
 
 @dataclass(frozen=True, slots=True)
 class GitLabConversation(RestConversation):
-    """What is said on one merge request; as `Conversation`."""
+    """The conversation on one merge request; as `Conversation`."""
 
     def threads(self) -> tuple[ReviewThread, ...]:
-        """Return the discussions that nobody has resolved; as `Conversation.threads`."""
+        """Return the unresolved discussions; as `Conversation.threads`."""
         threads = []
         for discussion in self._discussions():
             first = discussion.notes[0] if discussion.notes else None
@@ -26,7 +26,7 @@ class GitLabConversation(RestConversation):
         return tuple(threads[-MOST_THREADS:])
 
     def comments(self) -> tuple[Comment, ...]:
-        """Return the comments on the whole of it; as `Conversation.comments`."""
+        """Return the comments on the merge request as a whole; as `Conversation.comments`."""
         with self.forge.asking(f"the comments on {self.name}") as client:
             notes = self.forge.read_comments(client, self.path)
             return tuple(
@@ -34,7 +34,7 @@ class GitLabConversation(RestConversation):
             )
 
     def check_log(self, check: CommitCheck) -> str:
-        """Return the end of a job's trace; as `Conversation.check_log`. A service has none."""
+        """Return the end of a job's trace; as `Conversation.check_log`. A service has only a summary."""
         if not check.id.isdecimal():
             return check.summary[-LOG_LIMIT:]
         try:

@@ -1,4 +1,4 @@
-"""GitLab, as `choose` knows it."""
+"""The entry of GitLab for `choose`."""
 
 from typing import Final
 

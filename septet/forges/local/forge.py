@@ -1,7 +1,7 @@
 """The `local` forge: issues and pull requests as JSON under `refs/septet/forge` of a repository on disk.
 
-The ref's tree holds `issue-<n>.json` and `pull-<n>.json`. Writers at the same time lose nothing, on one machine or
-on several: each adds to what it has seen, and looks again where another one was faster.
+The ref's tree holds `issue-<n>.json` and `pull-<n>.json`. Concurrent writers lose nothing, on one machine or on
+several: each writer adds to the contents that it read, and reads again if another writer was faster.
 """
 
 import random
@@ -50,7 +50,7 @@ from septet.system.timestamps import timestamp
 
 REF: Final = "refs/septet/forge"
 _OWN: Final = "septet"
-"""By whom the engine's comments are."""
+"""The author of the engine's comments."""
 _CLOSES: Final = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):? +#([1-9][0-9]{0,8})\b", re.IGNORECASE)
 _LONGEST_PAUSE_SECONDS: Final = 0.05
 _IDENTITY: Final = {
@@ -101,7 +101,7 @@ class LocalForge:
     """The environment of engine git."""
     name: str = "local"
     tries: int = 100
-    """How often a write is tried again when another one was faster."""
+    """The most tries of a write if other writers are faster."""
 
     def issue(self, number: int) -> Issue:
         """Return an issue; as `Forge.issue`."""
@@ -124,7 +124,7 @@ class LocalForge:
 
         Raises:
             NotFoundError: There is no repository.
-            ForgeUnavailableError: Others wrote all the time.
+            ForgeUnavailableError: Other processes were always faster.
             ForgeError: The title is blank.
         """
         if not title.strip():
@@ -231,22 +231,22 @@ class LocalForge:
         self._until_done(set_it)
 
     def pull_request(self, number: int, commit: str = "") -> PullRequest:
-        """Return a pull request as it is now; as `Forge.pull_request`.
+        """Return a pull request in its present state; as `Forge.pull_request`.
 
-        It is merged as soon as its base holds what its branch brings, whoever merged and pushed; without its
-        branch it is closed.
+        It is merged as soon as its base contains its branch's commit, by any merge and push; if its branch is
+        gone, it is closed.
         """
         return self._as_it_is(self._pull(self._store.read(), number), commit)
 
     def merge_pull_request(self, number: int) -> PullRequest:
-        """Merge an open pull request into its base, as a person does with a button, and close its issues.
+        """Merge an open pull request into its base, and close the issues that its body closes.
 
-        A clean checkout of the base goes along.
+        A clean checkout of the base moves to the merge as well.
 
         Raises:
             NotFoundError: There is none.
-            RefusedTransitionError: It is not open, conflicts with its base, or a person has to merge it.
-            ForgeUnavailableError: Others moved the base all the time.
+            RefusedTransitionError: It is not open, conflicts with its base, or a person must merge it.
+            ForgeUnavailableError: Other processes kept moving the base.
         """
         record = self._open_pull(number)
         merge = partial(merge_branch, self._git, record.base, record.head, f"Merge #{number}: {record.title}")
@@ -258,7 +258,7 @@ class LocalForge:
         return merged
 
     def find_obstacle(self, number: int) -> SeptetError | None:
-        """Return why an open pull request cannot be merged here; `None` where it can."""
+        """Return why a pull request cannot be merged here; `None` if it can."""
         try:
             record = self._open_pull(number)
             merge_branch(self._git, record.base, record.head, "", only_try=True)
@@ -271,7 +271,7 @@ class LocalForge:
 
         Raises:
             NotFoundError: There is none.
-            RefusedTransitionError: It is not open.
+            RefusedTransitionError: The pull request is not open.
         """
         self._open_pull(number)
         return self._mark(number, "closed")
@@ -319,7 +319,7 @@ class LocalForge:
         return tuple(replace(self._issue(record), comments=()) for record in records)
 
     def close_issue(self, number: int) -> Issue:
-        """Close an issue and return it; one that is closed stays so.
+        """Close an issue and return it; a closed issue stays closed.
 
         Raises:
             NotFoundError: There is none.
@@ -335,7 +335,7 @@ class LocalForge:
         return self._until_done(close)
 
     def list_pull_requests(self) -> tuple[tuple[PullRequest, str], ...]:
-        """Return all pull requests as they are now with their titles, oldest first.
+        """Return all pull requests in their present state with their titles, oldest first.
 
         Raises:
             NotFoundError: There is no repository.
@@ -353,7 +353,7 @@ class LocalForge:
         return record.title, record.body
 
     def pull_request_patch(self, number: int) -> str:
-        """Return what the branch of a pull request brings, or has brought, as a patch.
+        """Return the changes of a pull request's branch as a patch, also after the merge.
 
         Raises:
             NotFoundError: There is none.
@@ -410,7 +410,7 @@ class LocalForge:
         )
 
     def _records(self, contents: StoreContents, kind: str, form: type[R], naming: str = "") -> list[R]:
-        """Return the records of a kind by their numbers; those alone that name something, where that is asked."""
+        """Return the records of a kind by number; with `naming`, only records whose text contains `naming`."""
         mark = to_json(naming).strip(b'"')
         texts = (text for name, text in contents.files.items() if name.startswith(kind) and mark in text)
         try:
@@ -425,11 +425,11 @@ class LocalForge:
         return self._store.put(contents, f"{kind}-{record.number}.json", content)
 
     def _until_done(self, change: Callable[[StoreContents], T | None]) -> T:
-        """Return what `change` returns, once no other writer was faster: until then it returns `None`."""
+        """Call `change` until it returns a result; it returns `None` if another writer was faster."""
         for _ in range(self.tries):
             if (result := change(self._store.read())) is not None:
                 return result
-            time.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))  # noqa: S311 -- to let others through, no secret
+            time.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))  # noqa: S311 -- a pause for other writers, no secret
         raise ForgeUnavailableError(f"Other processes keep writing to {REF} of {self.path}.")
 
     def _issue(self, record: _IssueRecord) -> Issue:
@@ -464,7 +464,7 @@ class LocalForge:
 
     @property
     def _git(self) -> Git:
-        """The repository's git dir, found where git itself would look."""
+        """The repository's git dir, found in the places where git itself searches."""
         for folder in (self.path / ".git", self.path, self.path.with_name(f"{self.path.name}.git")):
             if folder.is_file() or (folder / "objects").is_dir():
                 return Git(folder, env={**self.env, **_IDENTITY})

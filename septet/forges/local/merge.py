@@ -1,4 +1,4 @@
-"""Merges of the `local` forge: in the repository itself, or in the clean checkout that stands on the base."""
+"""Merges of the `local` forge: in the repository itself, and in a clean checkout of the base."""
 
 import shlex
 import tempfile
@@ -15,26 +15,26 @@ _NO_VALUE: Final = frozenset({b"unspecified", b"unset"})
 
 
 def holds(git: Git, branch: str, commit: str) -> bool:
-    """Return whether a branch holds a commit; not where either is unknown."""
+    """Return whether a branch contains a commit; false if either is unknown."""
     if not commit:
         return False
     return git.try_run("merge-base", "--is-ancestor", commit, f"refs/heads/{branch}").exit_code == 0
 
 
 def merge_branch(git: Git, base: str, head: str, message: str, *, only_try: bool = False) -> str:
-    """Merge branch `head` into `base` and return the merge's commit; the empty string where the base just moved.
+    """Merge branch `head` into `base` and return the merge's commit; empty if the base moved meanwhile.
 
-    A checkout of the base goes along if it is clean. No hook and no program of its settings runs.
+    A clean checkout of the base moves to the merge as well. No hook and no program of its settings runs.
 
     Args:
         git: The repository, with an identity in its environment.
         base: The branch that moves.
-        head: The branch that it is to hold.
-        message: Of the merge's commit.
-        only_try: Move nothing: see whether a person has to merge.
+        head: The branch that is merged.
+        message: The message of the merge's commit.
+        only_try: Move nothing: only check whether a person must merge.
 
     Raises:
-        RefusedTransitionError: A person has to merge; the remedy can be typed where there is a checkout.
+        RefusedTransitionError: A person must merge; if there is a checkout, the remedy is a command.
         GitError: git failed.
     """
     before, head_commit = (_commit(git, branch) for branch in (base, head))
@@ -68,7 +68,7 @@ def _remedy(checkout: Git | None, head: str) -> str:
 
 
 def _checkout_of(git: Git, branch: str) -> Git | None:
-    """Return the worktree that stands on a branch, its repository's own or a linked one; `None` for none."""
+    """Return the worktree that has a branch checked out, the main or a linked one; `None` if there is none."""
     path: Path | None = None
     for line in git.text("worktree", "list", "--porcelain").split("\n"):
         key, _, value = line.partition(" ")
@@ -80,10 +80,10 @@ def _checkout_of(git: Git, branch: str) -> Git | None:
 
 
 def _see_that_it_can_move(checkout: Git, base: str, before: str, after: str, remedy: str) -> None:
-    """See that a checkout is clean, and that git alone can bring it from one commit to another.
+    """Check that a checkout is clean, and that git alone can move it from one commit to another.
 
     Raises:
-        RefusedTransitionError: It is not, or git cannot.
+        RefusedTransitionError: The checkout is not clean, or git alone cannot move it.
     """
     stands = f"{base} is checked out in {checkout.work_tree}"
     if any((Path(checkout.text("rev-parse", "--absolute-git-dir")) / name).exists() for name in _UNDER_WAY):

@@ -1,4 +1,4 @@
-"""Files kept under one ref of a repository, beside its branches: read whole, and changed whole or not at all."""
+"""Files under one ref of a repository, beside its branches; each change is atomic."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from typing import Final
 from septet.git.engine.engine import Git
 
 _NOTHING: Final = ""
-"""To `git update-ref`, as the old value, it means that there is no such ref."""
+"""As the old value of `git update-ref`: the ref must not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreContents:
-    """What the ref held when it was read."""
+    """The contents of the ref when it was read."""
 
     commit: str
     shas: Mapping[str, str]
@@ -23,14 +23,14 @@ class StoreContents:
 
 @dataclass(frozen=True, slots=True)
 class RefStore:
-    """A ref whose commit's tree holds files. Whoever writes must have seen what is there (compare and swap)."""
+    """A ref whose commit's tree holds files. A write names the contents that it replaces (compare and swap)."""
 
     git: Git
-    """With an identity in its environment."""
+    """The repository, with an identity in its environment."""
     ref: str
 
     def read(self) -> StoreContents:
-        """Return what the ref holds; nothing, where there is no such ref.
+        """Return the contents of the ref; empty if there is no such ref.
 
         Raises:
             GitError: The repository cannot be read.
@@ -45,7 +45,7 @@ class RefStore:
         return StoreContents(commit, MappingProxyType(shas), MappingProxyType(files))
 
     def put(self, contents: StoreContents, name: str, content: bytes) -> bool:
-        """Add or replace one file, if the ref still holds what was read; return whether it did.
+        """Add or replace one file if the ref still has the contents that were read; return whether it did.
 
         Raises:
             GitError: The repository cannot be written.
