@@ -1,1 +1,1 @@
-"""Where issues and pull requests live: `github`, or `local` (a bare repository on disk)."""
+"""Forges of issues and pull requests: `github`, `gitlab`, `gitea`, and `local` (a repository on disk)."""

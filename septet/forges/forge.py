@@ -226,7 +226,7 @@ def ended_one(pull_request: PullRequest) -> ForgeError:
 
 
 class Forge(Protocol):
-    """Where issues and pull requests live."""
+    """A forge, with the issues and pull requests of one repository."""
 
     @property
     def name(self) -> str:
@@ -264,8 +264,8 @@ class Forge(Protocol):
         """Check that `fork`, such as `me/r`, is a fork of this repository on the same host.
 
         Raises:
-            InvalidInputError: It is not, or the forge has no forks.
-            NotFoundError: There is no such repository that the worker can see.
+            InvalidInputError: `fork` is no such fork, or the forge has no forks.
+            NotFoundError: The worker can see no such repository.
             ForgeUnavailableError: The forge did not answer.
             ForgeError: The forge refused.
         """

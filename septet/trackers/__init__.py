@@ -1,1 +1,1 @@
-"""Trackers: where issues live whose code is on a forge."""
+"""Trackers of issues whose code is on a forge."""

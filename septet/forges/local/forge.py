@@ -170,12 +170,12 @@ class LocalForge:
         return tuple(Branch(name, sha) for name, _, sha in pairs if name.startswith(prefix))
 
     def reviews(self, number: int) -> tuple[Review, ...]:
-        """Return no review: nobody writes one here; as `Forge.reviews`."""
+        """Return no review: there are none here; as `Forge.reviews`."""
         self._pull(self._store.read(), number)
         return ()
 
     def checks(self, commit: str) -> tuple[CommitCheck, ...]:
-        """Return no check: nothing runs here; as `Forge.checks`."""
+        """Return no check: there are none here; as `Forge.checks`."""
         del commit
         return ()
 
@@ -208,12 +208,12 @@ class LocalForge:
         return any(mark in each.body and each.author == _OWN for each in record.comments)
 
     def may_write(self, account: str) -> bool:
-        """Say that no account may: there are none here; as `Forge.may_write`."""
+        """Return false: there are no accounts here; as `Forge.may_write`."""
         del account
         return False
 
     def is_own(self, account: str) -> bool:
-        """Say that each account is the worker's: there are none here; as `Forge.is_own`."""
+        """Return true: there are no other accounts here; as `Forge.is_own`."""
         del account
         return True
 
