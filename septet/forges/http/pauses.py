@@ -90,7 +90,7 @@ class ForgePauses:
                 del self._budgets[next(iter(self._budgets))]
 
     def note(self, api_url: str, token: str | None, seconds: float) -> None:
-        """Start a pause on all hosts; each `check` after this call reports the pause."""
+        """Start a pause on this host, and on all hosts if it is not short; each `check` after this call reports it."""
         seconds = min(seconds, _LONGEST_SECONDS)
         host = urlsplit(api_url).hostname or api_url
         RECORDER.record(FORGE_PAUSES, seconds, host=host)
