@@ -90,7 +90,7 @@ class ForgePauses:
                 del self._budgets[next(iter(self._budgets))]
 
     def note(self, api_url: str, token: str | None, seconds: float) -> None:
-        """Start a pause on this host, and on all hosts if it is not short; each `check` after this call reports it."""
+        """Start a pause on this host, and on all hosts unless it is short; each later `check` reports it."""
         seconds = min(seconds, _LONGEST_SECONDS)
         host = urlsplit(api_url).hostname or api_url
         RECORDER.record(FORGE_PAUSES, seconds, host=host)
