@@ -1,4 +1,4 @@
-"""Whether the living workers can use an agent: told before a work order starts, in the words of its failure."""
+"""Check before a work order starts that a living worker can use its agent, with the worker's own error text."""
 
 import asyncio
 import secrets
@@ -23,7 +23,7 @@ _ASK: Final = "check_agent"
 
 
 async def worker_agents(client: Client, task_queue: str) -> Sequence[AnnouncedAgents]:
-    """Return what the living workers have announced; nothing where one of them, or the server, does not tell."""
+    """Return what the living workers announced; nothing if a worker or the server does not report it."""
     with suppress(RPCError):
         return await announced_agents(client, task_queue) or ()
     return ()
@@ -34,12 +34,12 @@ async def check_worker_agents(
 ) -> None:
     """Refuse agents that no living worker can use; `None` is a worker's default.
 
-    Only where what workers announced as they started speaks against an agent are they asked, for its program may
-    have been installed since. Where workers do not tell, and where none lives, nothing is refused: the work order
-    says it once a worker has it.
+    Workers are queried only if none announced the agent at its start, for the agent's program may have been
+    installed since. If workers announced nothing, or none lives, nothing is refused: the work order itself reports
+    the error once a worker runs it.
 
     Raises:
-        AgentMissingError: None of them can use it; message and remedy are a worker's own.
+        AgentMissingError: No living worker can use it; message and remedy are a worker's own.
     """
     if not hosts:
         return
@@ -49,10 +49,10 @@ async def check_worker_agents(
 
 
 def check_forge_key(hosts: Sequence[AnnouncedAgents], repository: str) -> None:
-    """Refuse a repository for whose forge no living worker has a key; where one does not tell, nothing is refused.
+    """Refuse a repository if all living workers report their keys and none has a key for its forge.
 
     Raises:
-        InvalidInputError: None of them has a key.
+        InvalidInputError: No living worker has a key.
     """
     address = parse_address(repository, home=Path.home())
     keys = [host.forge_keys for host in hosts]
@@ -63,7 +63,7 @@ def check_forge_key(hosts: Sequence[AnnouncedAgents], repository: str) -> None:
 
 
 async def _refuse(client: Client, hosts: Sequence[AnnouncedAgents], name: str | None) -> None:
-    """Ask the hosts themselves, and refuse where none of them can use the agent now."""
+    """Query the hosts, and raise unless one of them can use the agent now."""
     answers = await asyncio.gather(*(_ask(client, host, name) for host in hosts))
     errors = [answer.error for answer in answers if answer is not None]
     if None in errors:
@@ -73,7 +73,7 @@ async def _refuse(client: Client, hosts: Sequence[AnnouncedAgents], name: str | 
 
 
 async def _ask(client: Client, host: AnnouncedAgents, name: str | None) -> AgentAnswer | None:
-    """Return what a host answers; `None` where it does not, because it is gone or its server has no such calls."""
+    """Return a host's answer; `None` if the host is gone or its server does not support the call."""
     try:
         answer: AgentAnswer = await client.execute_activity(
             _ASK,
@@ -90,7 +90,7 @@ async def _ask(client: Client, host: AnnouncedAgents, name: str | None) -> Agent
 
 
 def _error_of(hosts: Sequence[AnnouncedAgents], name: str | None) -> TaskError:
-    """Return why an agent cannot be used, as far as its workers have announced it."""
+    """Return the error for an agent that no worker announced, if no host answered."""
     agent = name or hosts[0].default
     others = ", ".join(sorted(set().union(*(host.agents for host in hosts)))) or "none"
     return TaskError(
@@ -101,5 +101,5 @@ def _error_of(hosts: Sequence[AnnouncedAgents], name: str | None) -> TaskError:
 
 
 def first_agent(agents: Sequence[str | None], hosts: Sequence[AnnouncedAgents]) -> str:
-    """Return the agent that a work order gets: its own, else the default of a living worker, else nothing."""
+    """Return a work order's agent: the first named, else a living worker's default, else an empty name."""
     return next(iter(agents), None) or (hosts[0].default if hosts else "")

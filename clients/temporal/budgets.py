@@ -1,4 +1,4 @@
-"""The budgets of an installation: each is an account, which is looked at, set and raised."""
+"""Read, set and raise the budgets of an installation, each of which is an `Account` workflow."""
 
 import asyncio
 from collections.abc import Sequence
@@ -60,8 +60,8 @@ class BudgetClient:
         """Return a budget.
 
         Raises:
-            InvalidInputError: Nothing has a budget of such a name.
-            NotFoundError: There is none.
+            InvalidInputError: The name is no budget's.
+            NotFoundError: There is no such budget.
             ServerNotReachedError: Nobody answered.
         """
         scope = whole_scope(scope)
@@ -75,16 +75,16 @@ class BudgetClient:
             raise
 
     async def list(self, *, after: str = "", limit: int = BUDGETS_AT_ONCE) -> BudgetsReply:
-        """Return a page of budgets: first those of the day and of all projects, then others, the newest first.
+        """Return a page of budgets: first the day's and all projects', then others, newest first.
 
-        An account that was opened again since stands where it is now, and not where it had ended.
+        An account that was opened again is listed at the place of its open run only.
 
         Args:
             after: The `next` of the page before.
-            limit: How many others at the most.
+            limit: The most budgets other than the day's and the projects'.
 
         Raises:
-            NotFoundError: No list goes on at `after`.
+            NotFoundError: `after` is the `next` of no page.
             ServerNotReachedError: Nobody answered.
         """
         own = f"({self._begins(ORDER)} OR {self._begins(PIPELINE)})"
@@ -100,7 +100,7 @@ class BudgetClient:
         return BudgetsReply(budgets=tuple(views), next=following)
 
     async def set(self, scope: str, call: LimitCall) -> BudgetReply:
-        """Set a budget, also where there was none.
+        """Set a budget, or create it.
 
         Raises:
             InvalidInputError: Nothing has a budget of such a name, or there is no such step.
@@ -113,11 +113,11 @@ class BudgetClient:
         return BudgetReply(budget=view) if view is not None else await self.show(scope)
 
     async def raise_limit(self, scope: str, call: LimitCall) -> RaiseReply:
-        """Raise a budget by an amount; whoever waits for it goes on.
+        """Raise a budget by an amount, so that work that waits for it continues.
 
         Args:
-            scope: Whose it is.
-            call: The amount; a `RaiseCall` may name the limit that was seen, and adds nothing to another one.
+            scope: The budget's name.
+            call: The amount; a `RaiseCall` may name the limit that the caller saw, and raises no other limit.
 
         Raises:
             InvalidInputError: Nothing has a budget of such a name, or there is no such step.
@@ -129,7 +129,7 @@ class BudgetClient:
         await self.show(scope)
         await self._open(scope, await self._look_up(scope))
         view = await self._update(scope, "raise_limit", call, RaiseView)
-        if view is None:  # it was taken, and is slow to answer
+        if view is None:  # the account accepted the update, and is slow to answer
             return RaiseReply(budget=(await self.show(scope)).budget, is_raised=True)
         return RaiseReply(budget=view, is_raised=view.is_raised)
 
@@ -146,7 +146,7 @@ class BudgetClient:
             raise server_refusal(error) from error
 
     async def _shared(self) -> Sequence[str]:
-        """Return the accounts of the day and of projects, by name."""
+        """Return the ids of the day's and the projects' accounts, sorted."""
         day = f'WorkflowId="{account_id(self.task_queue, DAY)}"'
         query = f"({day} OR {self._begins(PROJECT)}) AND {_OPEN}"
         return sorted([row.id async for row in self.client.list_workflows(query)])
@@ -155,13 +155,13 @@ class BudgetClient:
         return f'WorkflowId STARTS_WITH "{account_id(self.task_queue, kind)}/"'
 
     async def _ask_all(self, accounts: Sequence[tuple[str, str]]) -> Sequence[AccountView]:
-        """Return what accounts say, without those that do not answer, and runs that another one came after.
+        """Return the accounts' views, without silent accounts and without runs that a later run replaced.
 
         Args:
-            accounts: Each by its scope, and by its run where that has ended.
+            accounts: For each the scope, and the id of its run if that has ended.
 
         Raises:
-            ServerNotReachedError: None of the first has answered.
+            ServerNotReachedError: None of the first 20 answered.
         """
         views = list[AccountView]()
         for first in range(0, len(accounts), _AT_ONCE):
@@ -175,7 +175,7 @@ class BudgetClient:
     async def _find(
         self, scope: str, ended_run: str
     ) -> AccountView | NotFoundError | ServerNotReachedError | None:
-        """Return what an account says; else that it is gone, or does not answer; nothing of an older run."""
+        """Return an account's view, or the error of the read; `None` for a run that a later run replaced."""
         try:
             found = await self._look_up(scope)
             return await self._ask(scope, found) if ended_run in {"", found.run_id} else None
@@ -193,7 +193,7 @@ class BudgetClient:
         return view.on(_today()) if view is not None else None
 
     async def _began_unsealed(self, scope: str) -> bool:
-        """Say whether workers have refused the account itself, which somebody without keys wanted to open."""
+        """Return whether workers refused to open the account because its input was not sealed."""
         handle = self.client.get_workflow_handle(account_id(self.task_queue, scope))
         try:
             if (await handle.describe()).status is WorkflowExecutionStatus.FAILED:
@@ -205,7 +205,7 @@ class BudgetClient:
         return False
 
     async def _ask(self, scope: str, account: FoundAccount) -> AccountView:
-        """Return what an account says, or knew as it ended."""
+        """Return an account's view: from a query, or from its state at its end."""
         if account.ended_with is not None:
             book = AccountBook(account.ended_with)
             book.take_time(datetime.now(UTC))
@@ -215,7 +215,7 @@ class BudgetClient:
 
 
 def whole_scope(name: str) -> str:
-    """Return the scope that a name means: a name alone is a work order's.
+    """Return the scope of a name: a name without a slash is a work order's.
 
     Raises:
         InvalidInputError: Nothing has a budget of such a name.
@@ -235,7 +235,7 @@ def _today() -> str:
 
 
 def _scope_of(scope: str, call: LimitCall) -> str:
-    """Return the whole scope of a budget, where it has the step that is to be limited."""
+    """Return the scope of a budget, and refuse a call that limits an unknown step."""
     message, remedy = find_unknown_step(call.step)
     if message:
         raise InvalidInputError(message, remedy=remedy)

@@ -1,4 +1,4 @@
-"""What forges tell by webhooks, given on to the workflows that act on it: nothing is waited for."""
+"""Pass a forge's webhooks on to the workflows that act on them, without waiting for their results."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -34,30 +34,30 @@ _NOBODY_WATCHES: Final = WebhookReply(accepted=False, why="No work order watches
 _NOBODY_FOLLOWS: Final = WebhookReply(accepted=False, why="No agent follows this pull request.")
 _TOO_OLD: Final = WebhookReply(accepted=False, why="The comment is more than three days old.")
 _MOST_AGE: Final = timedelta(days=3)
-"""Of a command: GitHub sends deliveries again for so long, and nobody means one that is older."""
+"""The greatest age of a command: GitHub redelivers for three days, and an older command is not meant any more."""
 _NOTED_EVERY: Final = timedelta(minutes=10)
 _NOTED: Final[dict[tuple[str, str, str], datetime]] = {}
-"""When this process noted last that a repository sends webhooks."""
+"""When this process last recorded that a repository sends webhooks."""
 _KNOWN: Final = WebhookReply(accepted=False, why="This delivery was already received.")
 
 
 @dataclass(frozen=True, slots=True)
 class Deliveries:
-    """The events that one Temporal namespace is told of.
+    """The webhooks' events for one Temporal namespace.
 
-    A delivery's own digest is in the ids of the workflows that it starts, so that the server itself refuses one
-    that comes again, for as long as it remembers; after that what was done stands on the forge.
+    The ids of the workflows that a delivery starts contain its digest, so that the server itself refuses a repeat
+    within its retention; after that, the forge shows what was done.
     """
 
     client: Client
     task_queue: str
 
     async def take(self, event: ForgeEvent | None, digest: str) -> WebhookReply:
-        """Start what acts on an event, and say what that is.
+        """Start or notify the workflows that act on an event, and return their ids.
 
         Args:
-            event: What a signed delivery tells; `None` where that is nothing to act on.
-            digest: What the delivery is known by.
+            event: The event of a signed delivery; `None` if Septet does not act on such events.
+            digest: The delivery's identity.
 
         Raises:
             ServerNotReachedError: The server refused; the forge may send it again.
@@ -78,7 +78,7 @@ class Deliveries:
             raise server_refusal(error) from error
 
     async def _note(self, event: ForgeEvent) -> None:
-        """Note that the repository sends webhooks, so that it is asked more rarely: about once an hour."""
+        """Record that the repository sends webhooks, so that it is polled only about once an hour."""
         key, now = parse_address(event.repository, home=Path.home()).key, datetime.now(UTC)
         place = (self.client.namespace, self.client.service_client.config.target_host, key)
         if now - _NOTED.get(place, datetime.min.replace(tzinfo=UTC)) < _NOTED_EVERY:
@@ -97,9 +97,9 @@ class Deliveries:
         return await self._start("Intake", request, f"intake/{event.forge}/{digest}")
 
     async def _obey(self, event: CommentWritten, digest: str) -> WebhookReply:
-        """Have a command in a comment obeyed: by the comment's id, so that no second delivery does it again.
+        """Start a comment's command once: the workflow's id contains the comment's id.
 
-        What else people write on a pull request is for an agent that follows it.
+        A comment without a command on a pull request goes to the agent that follows the pull request.
         """
         command = parse_command(event.body)
         if command is None:
@@ -118,7 +118,7 @@ class Deliveries:
         return await self._start("CommentCommand", call, comment_workflow_id(event.forge, key, event.comment_id))
 
     async def _nudge(self, event: PullRequestTouched, digest: str) -> WebhookReply:
-        """Have a pull request looked at now by those to whom the event is news."""
+        """Make the workflows that the event concerns check the pull request now."""
         match event.look:
             case "none":
                 return _NOTHING
@@ -150,7 +150,7 @@ class Deliveries:
 
 
 def _age(created_at: str) -> timedelta:
-    """Return how long ago something was written; nothing for what does not say."""
+    """Return the time since a timestamp; zero if the text is no timestamp."""
     try:
         written = datetime.fromisoformat(created_at)
     except ValueError:

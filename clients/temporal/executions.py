@@ -1,4 +1,4 @@
-"""What the typed clients have in common: a workflow is started, looked at, waited for, updated and cancelled."""
+"""Operations that all typed clients share: start, read, await, update and cancel a workflow."""
 
 import asyncio
 from abc import abstractmethod
@@ -36,7 +36,7 @@ Input = TypeVar("Input", bound=Wire)
 _CANCELLED_WITHIN_SECONDS: Final = 20.0
 _SUMMARY_LIMIT: Final = 200
 _SHOWN_BY: Final = {"Pipeline": "Use `septet pipeline show {0}`.", "WorkOrder": "Use `septet show {0}`."}
-"""How a work order that was taken for a pipeline is seen, and the other way round."""
+"""The command for a work order whose id was given as a pipeline's, and the other way round."""
 _HAS_RESULT: Final = (WorkflowExecutionStatus.COMPLETED, WorkflowExecutionStatus.FAILED)
 CLOSED_AS: Final[Mapping[WorkflowExecutionStatus | None, str]] = {
     WorkflowExecutionStatus.COMPLETED: "completed",
@@ -45,14 +45,14 @@ CLOSED_AS: Final[Mapping[WorkflowExecutionStatus | None, str]] = {
     WorkflowExecutionStatus.CANCELED: "cancelled",
     WorkflowExecutionStatus.TERMINATED: "cancelled",
 }
-"""The status of what the server knows to be closed, by how it closed."""
+"""Septet's status of a closed workflow, by Temporal's status."""
 
 
 @dataclass(frozen=True, slots=True)
 class Executions(Generic[View]):
-    """The workflows of one type on one Temporal namespace, each seen as one object.
+    """The workflows of one type on one Temporal namespace, each read as one object.
 
-    Types and queries are asked for by name: what a worker runs takes a second to import.
+    Types and queries are strings here: importing the workflows' own modules takes a second.
     """
 
     client: Client
@@ -61,12 +61,12 @@ class Executions(Generic[View]):
     workflow: ClassVar[str]
     """The workflow's type."""
     query: ClassVar[str]
-    """The query that answers with the object."""
+    """The query that returns the object."""
     view: ClassVar[type[Any]]
     """The object's class."""
 
     async def get(self, workflow_id: str) -> View:
-        """Return a workflow's object: as it tells it now, or told it at its end; else as the server knows it.
+        """Return a workflow's object: from its query, else its result, else the server's record.
 
         Raises:
             NotFoundError: There is no such workflow.
@@ -75,7 +75,7 @@ class Executions(Generic[View]):
         return await self.get_of_row(await self.describe(workflow_id))
 
     async def wait(self, workflow_id: str) -> View:
-        """Wait until a workflow is closed and return its object; one that the server has forgotten has ended."""
+        """Wait until a workflow is closed and return its object; a workflow past retention counts as closed."""
         try:
             await self.handle(workflow_id).result()
         except WorkflowFailureError:
@@ -86,12 +86,12 @@ class Executions(Generic[View]):
         return await self.get(workflow_id)
 
     async def cancel_and_wait(self, workflow_id: str, reason: str = "") -> View:
-        """Cancel a workflow as `ask_to_cancel`, and return its object: closed, unless that takes too long."""
+        """Request a workflow's cancel, wait at most 20 s for its end, and return its object."""
         await self.ask_to_cancel(workflow_id, reason)
         return await self.wait_briefly(workflow_id)
 
     async def ask_to_cancel(self, workflow_id: str, reason: str = "") -> None:
-        """Ask for the cancel of a workflow, which a worker carries out.
+        """Request the cancel of a workflow; a worker carries it out.
 
         Raises:
             NotFoundError: There is no such workflow.
@@ -106,12 +106,12 @@ class Executions(Generic[View]):
             raise self.subject.refusal_of_open(error, workflow_id) from error
 
     def refusal_of_cancel(self, view: View) -> RefusedTransitionError:
-        """Return the error where a closed workflow is to be cancelled."""
+        """Return the error for the cancel of a closed workflow."""
         message = f"{view.id} is {view.status.value} and cannot be cancelled."
         return RefusedTransitionError(message, remedy=self.remedy_for_closed(view))
 
     async def wait_briefly(self, workflow_id: str) -> View:
-        """Wait for an end that was asked for, as long as people wait, and return the object as it is then."""
+        """Wait at most 20 s for the end of a workflow, and return its object as of then."""
         try:
             async with asyncio.timeout(_CANCELLED_WITHIN_SECONDS):
                 return await self.wait(workflow_id)
@@ -147,14 +147,14 @@ class Executions(Generic[View]):
         return True
 
     async def answer_of(self, workflow_id: str, query: str, kind: type[Answer]) -> Answer | None:
-        """Return what a workflow answers to a query; `None` where no worker can be asked."""
+        """Return a workflow's answer to a query; `None` if no worker answers."""
         try:
             return await send_query(self.handle(workflow_id), query, kind, self.subject)
         except (NotFoundError, ServerNotReachedError):
             return None
 
     async def stuck_cause(self, row: WorkflowExecution) -> str | None:
-        """Return why an open workflow stands still; nobody can be asked about it then. Else `None`.
+        """Return why an open workflow is stuck, and so cannot answer a query; else `None`.
 
         Raises:
             ServerNotReachedError: The server refused.
@@ -165,7 +165,7 @@ class Executions(Generic[View]):
             raise self.subject.refusal(error, row.id) from error
 
     async def get_of_row(self, row: WorkflowExecution) -> View:
-        """Return the object of a workflow that the server has told of.
+        """Return the object of a workflow whose row was read from the server.
 
         Raises:
             ServerNotReachedError: The server refused.
@@ -183,20 +183,20 @@ class Executions(Generic[View]):
         return self.at_close(await self.without_result(row, has_failed=error is not None), row, error)
 
     async def at_end(self, view: View) -> View:
-        """Return what a workflow told at its end, with what was learnt since."""
+        """Return a workflow's result, with later facts added."""
         return view
 
     @abstractmethod
     async def without_result(self, row: WorkflowExecution, *, has_failed: bool) -> View:
-        """Return the object of a workflow that told none at its end, or has not come to it."""
+        """Return the object of a workflow that is open, or ended without a result."""
 
     @abstractmethod
     def at_close(self, view: View, row: WorkflowExecution, error: TaskError | None) -> View:
-        """Return the object with the truth about its end: what was terminated could not tell it."""
+        """Return the object with its real end: a terminated workflow could not record its own."""
 
     @abstractmethod
     def remedy_for_closed(self, view: View) -> str:
-        """Return how to go on where one was to be cancelled that is closed."""
+        """Return the remedy for the cancel of a closed workflow."""
 
     async def start_workflow(
         self,
@@ -231,7 +231,7 @@ class Executions(Generic[View]):
             raise self.subject.refusal(error, workflow_id) from error
 
     async def input_of(self, kind: type[Input], workflow_id: str, run_id: str | None = None) -> Input | None:
-        """Return what a run was started with, by default the latest; `None` where that is no input of this kind.
+        """Return the input of a workflow's run, by default the latest; `None` if the input is of another kind.
 
         Raises:
             NotFoundError: There is no such run.
@@ -254,7 +254,7 @@ class Executions(Generic[View]):
 
 
 def error_of(cause: BaseException) -> TaskError:
-    """Return what a workflow failed of that could not tell it itself."""
+    """Return the error of a workflow that failed without a result."""
     if isinstance(cause, ApplicationError):
         return TaskError(type=cause.type or "Failed", message=cause.message)
     return TaskError(type=type(cause).__name__, message=str(cause))

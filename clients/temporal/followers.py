@@ -1,4 +1,4 @@
-"""Agents that follow a pull request are told what happened on it."""
+"""Notify the agents that follow a pull request of an event on it."""
 
 from typing import Final
 
@@ -18,22 +18,22 @@ _FOLLOWED: Final = (
     'AND SeptetStage IN ("review", "executing") AND SeptetPullRequest {} "{}"'
 )
 _MOST_ROWS: Final = 10_000
-"""Of one repository, the latest: a check names a commit, and commits cannot be asked for."""
+"""The most rows read of one repository, latest first: a check names a commit, which the index does not have."""
 
 
 async def nudge_followers(client: Client, event: PullRequestTouched, digest: str) -> tuple[str, ...]:
-    """Have a pull request looked at now where an agent follows it; return who was told.
+    """Make the watches of a pull request that an agent follows check it now, and return their ids.
 
     Args:
-        client: Where.
-        event: What has happened on it, or to its commit.
-        digest: What the delivery of the event is known by.
+        client: The client.
+        event: The event on the pull request or on its commit.
+        digest: The identity of the event's delivery.
 
     Raises:
         RPCError: The server refused.
     """
     where = event.url or f"{event.repository.rstrip('/')}/"
-    if '"' in where or "\\" in where:  # the server cannot be asked for it
+    if '"' in where or "\\" in where:  # a query cannot contain these characters
         return ()
     query = _FOLLOWED.format("=" if event.url else "STARTS_WITH", where)
     told = []
@@ -47,7 +47,7 @@ async def nudge_followers(client: Client, event: PullRequestTouched, digest: str
 
 
 async def _is_followed(row: WorkflowExecution) -> bool:
-    """Say whether an agent follows the pull request of a watch; one that cannot be opened is none of ours."""
+    """Return whether an agent follows the pull request of a watch; false if the watch's memo cannot be opened."""
     try:
         return await memo_json(row, FOLLOWS) == b"true"
     except SealedError:
@@ -55,7 +55,7 @@ async def _is_followed(row: WorkflowExecution) -> bool:
 
 
 def _is_about(checks: PullRequestTouched, task: Task) -> bool:
-    """Say whether checks are of a task's commit, or of a pull request that its forge names."""
+    """Return whether checks are of a task's commit, or of its pull request if the event names pull requests."""
     if checks.commit and checks.commit == task.commit_sha:
         return True
     return bool(checks.pull_requests) and pull_request_number(task.pr_url or "") in checks.pull_requests

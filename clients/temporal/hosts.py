@@ -1,4 +1,4 @@
-"""A person's word on hosts: which work orders go on elsewhere because one of them is dead."""
+"""Report a dead host to the workflows that use it, so that they continue on another host."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -24,28 +24,28 @@ from workflows.wire.search_attributes import HOST, STAGE
 _PIPELINES: Final = 'WorkflowType="Pipeline" AND ExecutionStatus="Running"'
 _RUNNING: Final = 'WorkflowType IN ("WorkOrder", "PullRequest") AND ExecutionStatus="Running"'
 _MAY_WORK: Final = f'{STAGE.name} != "review"'
-"""In review nobody has to be told: no agent works."""
+"""A work order in review needs no report: no agent works."""
 _ANSWERED_WITHIN: Final = timedelta(seconds=20)
 _AT_ONCE: Final = 32
-"""So many are told at once. Where none of the first so many answers, no worker runs, and no more are asked."""
+"""The most reports at once. If none of the first 32 workflows answers, no worker runs, and reporting stops."""
 
 _NAMED: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class AbandonedHost:
-    """Who was told that a host is dead: ids, sorted."""
+    """The workflows that received the report of a dead host: ids, sorted."""
 
     work_orders: list[str]
-    """Those whose workspace it has, and completed ones whose pull request an agent reworks there."""
+    """Work orders with a workspace there, and completed ones whose pull request an agent reworks there."""
     pipelines: list[str]
-    """Those with lanes there: the work orders that enter them later open them elsewhere."""
+    """Pipelines with lanes there: a work order that enters such a lane later opens it on another host."""
     unanswered: list[str]
-    """Work orders and pipelines that may be there and were not told, as no worker answered for them."""
+    """Work orders and pipelines that may be there, but for which no worker answered."""
 
 
 async def give_up(client: Client, host: str, within: timedelta = _ANSWERED_WITHIN) -> AbandonedHost:
-    """Tell all that is on a host that it is dead, and return who that was.
+    """Report to all workflows on a host that it is dead, and return their ids.
 
     Args:
         client: The client.
@@ -75,7 +75,7 @@ async def give_up(client: Client, host: str, within: timedelta = _ANSWERED_WITHI
 
 @dataclass
 class _Word:
-    """What is said of one host to all that may be there."""
+    """The report of one dead host to all workflows that may use it."""
 
     client: Client
     host: str
@@ -84,7 +84,7 @@ class _Word:
     _answers: int = 0
 
     async def tell(self, query: str) -> list[str]:
-        """Tell what a query finds, and return the ids of those that are on the host, sorted."""
+        """Report to the workflows that a query finds, and return the ids of those on the host, sorted."""
         places = asyncio.Semaphore(_AT_ONCE)
 
         async def ask(row: WorkflowExecution) -> bool:
@@ -96,7 +96,7 @@ class _Word:
         return sorted(row.id for row, is_there in zip(rows, answers, strict=True) if is_there)
 
     async def _is_there(self, row: WorkflowExecution) -> bool:
-        """Tell a workflow that the host is dead, and return whether it has something there."""
+        """Report to a workflow that the host is dead, and return whether the workflow uses the host."""
         if not self._answers and len(self.unanswered) >= _AT_ONCE:
             self.unanswered.append(row.id)
             return False
@@ -118,7 +118,7 @@ class _Word:
 
 
 async def _query(client: Client, host: str) -> str:
-    """Return what finds all that may be on a host: on a server that tells of no workers none shows where it is."""
+    """Return the query for work orders that may be on a host: all running ones if the server lacks `HOST`."""
     if await lacks_attribute(client, HOST):
         return f"{_RUNNING} AND {_MAY_WORK}"
     return f"{_RUNNING} AND ({HOST.name} = {quote_name(host)} OR ({HOST.name} IS NULL AND {_MAY_WORK}))"

@@ -1,4 +1,4 @@
-"""The server's index, page by page, without runs that a reset took up again: those stay there as they closed."""
+"""Read the server's index page by page, without the closed runs that a reset replaced."""
 
 import asyncio
 import base64
@@ -25,7 +25,7 @@ _OPEN: Final = datetime.max.replace(tzinfo=UTC)
 async def page_of(
     client: Client, query: str, *, after: str, limit: int
 ) -> tuple[list[WorkflowExecution], str | None]:
-    """Return a page of what a query finds, and the word at which the next one goes on: `None` after the last.
+    """Return a page of a query's rows, and the word for the next page: `None` after the last.
 
     Args:
         client: Where.
@@ -53,10 +53,10 @@ async def page_of(
 
 
 def quote_name(name: str) -> str:
-    """Return a name as a query has it.
+    """Return a name in the quotes of a query.
 
     Raises:
-        InvalidInputError: The server finds no such name.
+        InvalidInputError: A query cannot contain such a name.
     """
     if '"' in name or "\\" in name:
         message = f"{name!r} cannot be asked for: the server finds no name with a double quote or a backslash."
@@ -65,17 +65,17 @@ def quote_name(name: str) -> str:
 
 
 def page_word(token: bytes) -> str | None:
-    """Return the word for the server's own token; `None` where nothing goes on."""
+    """Return the word for the server's page token; `None` if the token is empty."""
     return base64.urlsafe_b64encode(_mark(token) + token).decode("ascii") if token else None
 
 
 def page_token(word: str) -> bytes | None:
-    """Return the server's token of a word; `None` for the empty word, which stands for the beginning.
+    """Return the server's page token of a word; `None` for the empty word, which means the first page.
 
-    The server takes anything else for a failure of its own.
+    The server reports any other token as its own internal failure.
 
     Raises:
-        NotFoundError: It is no word of ours.
+        NotFoundError: The word is not from `page_word`.
     """
     if not word:
         return None
@@ -91,11 +91,11 @@ def page_token(word: str) -> bytes | None:
 
 
 async def taken_up_again(client: Client, query: str) -> dict[str, WorkflowExecution]:
-    """Return the last runs of the work orders that a reset took up again, by name.
+    """Return the last runs of the work orders that were reset, by name.
 
     Args:
         client: Where.
-        query: A condition more, with its `AND`; empty for none.
+        query: Another condition, with its `AND`; empty for none.
 
     Raises:
         RPCError: The server refused.
@@ -105,7 +105,7 @@ async def taken_up_again(client: Client, query: str) -> dict[str, WorkflowExecut
 
 
 async def count_before(client: Client, last: Mapping[str, WorkflowExecution], query: str) -> int:
-    """Return how many runs a query finds of some workflows, beside their last ones.
+    """Return how many runs of some workflows a query finds, without their last runs.
 
     Raises:
         RPCError: The server refused.
@@ -121,7 +121,7 @@ async def count_before(client: Client, last: Mapping[str, WorkflowExecution], qu
 
 
 async def runs_of(client: Client, names: Iterable[str]) -> list[WorkflowExecution]:
-    """Return the runs of some workflows; of names that are not ours, none.
+    """Return the runs of some workflows; none for names that Septet does not use.
 
     Raises:
         RPCError: The server refused.
@@ -134,7 +134,7 @@ async def runs_of(client: Client, names: Iterable[str]) -> list[WorkflowExecutio
 
 
 def latest(runs: Iterable[WorkflowExecution]) -> dict[str, WorkflowExecution]:
-    """Return by name the run that none came after."""
+    """Return the last run of each workflow, by name."""
     last: dict[str, WorkflowExecution] = {}
     for run in runs:
         if run.id not in last or _close_time(run) > _close_time(last[run.id]):
@@ -143,7 +143,7 @@ def latest(runs: Iterable[WorkflowExecution]) -> dict[str, WorkflowExecution]:
 
 
 async def _latest(client: Client, rows: Sequence[WorkflowExecution]) -> list[WorkflowExecution]:
-    """Return the rows that no run has come after; the server is asked for closed ones alone."""
+    """Return the rows that are the last run of their workflow; only closed rows are checked at the server."""
     last = latest(await runs_of(client, (row.id for row in rows if row.close_time is not None)))
     return [row for row in rows if row.id not in last or row.run_id == last[row.id].run_id]
 

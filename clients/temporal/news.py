@@ -1,6 +1,6 @@
-"""What happens in a workflow, as it happens: the server holds the question until the history has grown.
+"""Follow a workflow's history by a long poll, which the server answers once the history has grown.
 
-A history is read for nothing, where each query is a billable Action: who waits asks a worker only on news.
+Reading a history is free, but each query is a billable Action: so callers query a worker only on news.
 """
 
 import asyncio
@@ -18,12 +18,12 @@ from septet.contracts.names import READ_OUTGOING, Step
 
 _STEPS: Final = frozenset(step.value for step in Step)
 _IN_STEPS: Final = frozenset({"finalize_json", READ_OUTGOING})
-"""A step goes on with these."""
+"""Activities that belong to the step before them."""
 _AGAIN_SECONDS: Final = 1.0
-"""After a server that refused, and between two runs of one workflow."""
+"""The pause after a server's refusal, and between two runs of one workflow."""
 _UNANSWERED_SECONDS: Final = 2.0
 _LONGEST_SECONDS: Final = 30.0
-"""How soon and how late it is news again that nobody answered."""
+"""The first and the longest pause before a query without an answer counts as news again."""
 _NEWS: Final = frozenset(
     {
         EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED,
@@ -36,7 +36,7 @@ _NEWS: Final = frozenset(
         EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW,
     }
 )
-"""With these a workflow answers something else than before, or another one answers."""
+"""Events after which a query's answer may differ, or another run answers."""
 _ENDS: Final = (
     "activity_task_completed_event_attributes",
     "activity_task_failed_event_attributes",
@@ -51,9 +51,9 @@ class News:
 
     handle: WorkflowHandle[Any, Any]
     running_step: str = ""
-    """The step of a work order that is under way, as its history tells."""
+    """The step of a work order that is under way, from its history."""
     has_results: bool = False
-    """Whether a step of the run has ended: who is asked must know of it."""
+    """Whether a step of the run has ended: so a query's answer must contain steps."""
     _grown: asyncio.Event = field(default_factory=asyncio.Event)
     _steps: dict[int, str] = field(default_factory=dict)
     """The steps under way by the event that scheduled them."""
@@ -61,7 +61,7 @@ class News:
     _pause: float = _UNANSWERED_SECONDS
 
     async def come_within(self, seconds: float) -> bool:
-        """Wait for news, but not for longer; return whether there are some since they were last waited for."""
+        """Wait for news at most so many seconds; return whether there is news since the last wait."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._grown.wait(), seconds)
         is_news = self._grown.is_set()
@@ -69,14 +69,14 @@ class News:
         return is_news
 
     def come_again(self) -> None:
-        """Be news once more after a pause that doubles: nobody has answered who was asked."""
+        """Set news again after a pause, which doubles each time: for a caller whose query got no answer."""
         asyncio.get_running_loop().call_later(self._pause, self._grown.set)
         self._pause = min(2 * self._pause, _LONGEST_SECONDS)
 
     async def follow(self) -> None:
         """Read run after run of the workflow, until this is cancelled."""
         while True:
-            with suppress(RPCError):  # who waits for the news asks the server too, and says what is wrong
+            with suppress(RPCError):  # the caller that waits for news reads from the server too, and reports the error
                 await self._follow_run()
             await asyncio.sleep(_AGAIN_SECONDS)
 
@@ -110,7 +110,7 @@ class News:
 
 @asynccontextmanager
 async def follow_workflow(handle: WorkflowHandle[Any, Any]) -> AsyncIterator[News]:
-    """Give the news of a workflow for as long as the block lasts."""
+    """Follow a workflow and yield its news for as long as the block lasts."""
     news = News(handle)
     task = asyncio.create_task(news.follow())
     try:

@@ -1,4 +1,4 @@
-"""The typed client of pipelines: every face asks here, and gets the same objects."""
+"""The typed client of pipelines, which the CLI, the HTTP API, the MCP server and the page share."""
 
 import asyncio
 import re
@@ -39,18 +39,18 @@ _LIST: Final = 'WorkflowType="Pipeline" AND ExecutionStatus!="ContinuedAsNew"'
 _BEGUN_SECONDS: Final = 0.5
 _LOOK_SECONDS: Final = 3.0
 KnownViews = dict[tuple[str | None, int], PipelineView]
-"""Pipelines as they were seen, by run and length of the history."""
+"""Pipelines as they were last read, by Temporal run and length of the history."""
 PipelineDecision = Literal["pause", "resume", "stop", "skip", "replan", "cancel"]
 _OF_AN_ISSUE: Final = frozenset({"skip", "replan"})
-"""Decisions that are about one issue."""
+"""Decisions that name one issue."""
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineClient(Executions[PipelineView]):
     """Pipelines on one Temporal namespace, with the files of this host.
 
-    All raise `NotFoundError` for a pipeline that there is not, `ServerNotReachedError` where nobody answers, and
-    `RefusedTransitionError` for what cannot be done with it now.
+    All methods raise `NotFoundError` if there is no such pipeline, `ServerNotReachedError` if nobody answers, and
+    `RefusedTransitionError` if the pipeline's state does not allow the request.
     """
 
     state: StateDir = field(kw_only=True)
@@ -61,13 +61,13 @@ class PipelineClient(Executions[PipelineView]):
     view: ClassVar[type[PipelineView]] = PipelineView
 
     async def start(self, order: PipelineInput, pipeline_id: str | None = None, *, key: str = "") -> PipelineReply:
-        """Start a pipeline, and return it as it was asked for: no worker is waited for.
+        """Start a pipeline and return it as its input describes it, without waiting for a worker.
 
-        With a key it is started once: the same key and input give the same pipeline again.
+        With a key the start is idempotent: the same key and input return the same pipeline.
 
         Raises:
             AlreadyRunningError: The id was used before, or the key with another input.
-            InvalidInputError: It is no id; or issues go in a circle, or come after one that is not there.
+            InvalidInputError: It is no id; or issues form a circle, or come after a missing issue.
         """
         if pipeline_id is None:
             pipeline_id = pipeline_id_of_key(key) if key else f"pl-{secrets.token_hex(4)}"
@@ -86,14 +86,14 @@ class PipelineClient(Executions[PipelineView]):
         return PipelineReply(pipeline=view_of_input(pipeline_id, order, timestamp(datetime.now(UTC))))
 
     async def show(self, pipeline_id: str) -> PipelineReply:
-        """Return a pipeline with what is known of each issue."""
+        """Return a pipeline with the state of each issue, and the requests of its work orders to people."""
         return PipelineReply(pipeline=await with_needs(self.client, await self.get(pipeline_id)))
 
     async def views(self, pipeline_id: str) -> AsyncGenerator[PipelineView, None]:
-        """Yield a pipeline now and whenever something has happened, and last when it is over.
+        """Yield a pipeline now, after each change, and last when it is over.
 
-        A worker is asked only on news: a pipeline that goes on costs no Action for being watched. What its work
-        orders need a person for, the server is asked every few seconds.
+        A worker is queried only on news, so watching an unchanged pipeline costs no Temporal Action. The requests
+        of its work orders to people are read from the server every few seconds.
         """
         await self.describe(pipeline_id)
         async with follow_workflow(self.handle(pipeline_id)) as news:
@@ -118,30 +118,30 @@ class PipelineClient(Executions[PipelineView]):
         Args:
             after: The `next` of a page.
             limit: How many at the most.
-            known_views: What was seen before by one who lists again and again: nobody is asked for it.
+            known_views: The views of the caller's previous call, updated in place: they are not read again.
 
         Raises:
-            NotFoundError: No list goes on at `after`.
+            NotFoundError: `after` is the `next` of no page.
         """
         rows, more = await page_of(self.client, _LIST, after=after, limit=limit)
         views = await self._known_or_asked(rows, known_views if known_views is not None else {})
         return PipelinesReply(pipelines=tuple(map(row_of_view, views)), next=more)
 
     async def results(self, pipeline_id: str) -> ResultsReply:
-        """Return both documents of its results, as of now."""
+        """Return both documents of a pipeline's results, as of now."""
         view = await self.get(pipeline_id)
         planning, execution = await asyncio.to_thread(documents, store_of(self.state, view.id), view)
         return ResultsReply(planning=planning, execution=execution)
 
     async def report(self, pipeline_id: str) -> ReportReply:
-        """Return the report on it, as of now."""
+        """Return the report on a pipeline, as of now."""
         report = report_of(await self.get(pipeline_id))
         return ReportReply(report=report, markdown=as_markdown(report))
 
     async def decide(
         self, pipeline_id: str, decision: PipelineDecision, issue_id: str = "", who: Who = "", why: Words = ""
     ) -> PipelineReply:
-        """Pause, resume, stop or cancel a pipeline, or skip or replan one of its issues; return it as it is then.
+        """Carry out a decision on a pipeline or on one of its issues, and return the pipeline.
 
         Raises:
             InvalidInputError: The issue is missing, or is no part of such a decision.
@@ -159,9 +159,9 @@ class PipelineClient(Executions[PipelineView]):
         return await self.show(pipeline_id)
 
     async def cancel(self, pipeline_id: str, who: str = "", why: str = "") -> PipelineReply:
-        """End both agents and the work orders under way, each with its work in a rescue.
+        """Cancel a pipeline: stop its agents and work orders, whose work goes to rescues.
 
-        Where nobody works, the cancel is only asked for, and the reply says so.
+        If no worker runs, the cancel is only requested, and the reply reports that.
         """
         call = PipelineCall(who=who, why=why)
         by = f"cancelled by {call.who}" if call.who else ""
@@ -172,7 +172,7 @@ class PipelineClient(Executions[PipelineView]):
         return PipelineReply(pipeline=view)
 
     async def without_result(self, row: WorkflowExecution, *, has_failed: bool) -> PipelineView:
-        """Return what a worker says of a pipeline; where nobody does, the pipeline as it was asked for."""
+        """Return a pipeline from a worker, else as its input describes it."""
         del has_failed
         cause = await self.stuck_cause(row)
         view = await self.answer_of(row.id, self.query, PipelineView) if cause is None else None
@@ -188,18 +188,18 @@ class PipelineClient(Executions[PipelineView]):
         return await why_nobody_works_on(self.client, await self.describe(pipeline_id), self.state)
 
     def at_close(self, view: PipelineView, row: WorkflowExecution, error: TaskError | None) -> PipelineView:
-        """Return a pipeline with the truth about its end."""
+        """Return a pipeline with its real end."""
         return view_at_close(view, row, error)
 
     def remedy_for_closed(self, view: PipelineView) -> str:
-        """Return how to go on where one was to be cancelled that is closed."""
+        """Return the remedy for the cancel of a closed pipeline."""
         del view
         return "Only pipelines that are open can be cancelled."
 
     async def _known_or_asked(
         self, rows: Sequence[WorkflowExecution], known_views: KnownViews
     ) -> Sequence[PipelineView]:
-        """Return the rows' pipelines, and remember them; only those are asked whose history has grown."""
+        """Return the rows' pipelines and remember them; only pipelines with a longer history are read again."""
 
         async def look(row: WorkflowExecution) -> tuple[tuple[str | None, int], PipelineView]:
             mark = (row.run_id, (await self.describe(row.id)).history_length)
@@ -211,7 +211,7 @@ class PipelineClient(Executions[PipelineView]):
         return [view for _, view in seen]
 
     async def _first_input(self, pipeline_id: str) -> PipelineInput | None:
-        """Return what the first run of a pipeline was started with."""
+        """Return the input of a pipeline's first Temporal run."""
         order = await self.input_of(PipelineRun, pipeline_id)
         if order is not None and order.carried is not None:
             order = await self.input_of(PipelineRun, pipeline_id, order.carried.first_run_id)
@@ -219,5 +219,5 @@ class PipelineClient(Executions[PipelineView]):
 
 
 def pipeline_id_of_key(key: str) -> str:
-    """Return the id of the pipeline that a key stands for where none is named."""
+    """Return the id that a key gives to a pipeline without an id."""
     return f"pl-{sha256(key.encode()).hexdigest()[:16]}"

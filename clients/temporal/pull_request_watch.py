@@ -1,4 +1,4 @@
-"""The watch over a completed work order's pull request: what became of the task since."""
+"""Read, notify and cancel the watch over the pull request of a completed work order."""
 
 import asyncio
 from typing import TYPE_CHECKING, Final
@@ -20,7 +20,7 @@ _HAS_THE_ROW: Final = (WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.
 
 
 async def watch_of(client: Client, order_id: str) -> WorkflowExecutionDescription | None:
-    """Return the watch of a work order; `None` where there is none, or it was given up."""
+    """Return the watch of a work order; `None` if there is none, or it neither runs nor completed."""
     try:
         description = await client.get_workflow_handle(watch_id(order_id)).describe()
     except RPCError:
@@ -29,7 +29,7 @@ async def watch_of(client: Client, order_id: str) -> WorkflowExecutionDescriptio
 
 
 async def with_watch(client: Client, task: Task) -> Task:
-    """Return a completed work order in the stage that it has come to since."""
+    """Return a completed work order with the current stage and rework from its watch."""
     watch = await watch_of(client, task.id)
     if watch is None:
         return task
@@ -51,7 +51,7 @@ async def with_watch(client: Client, task: Task) -> Task:
 
 
 async def look_now(client: Client, pr_url: str) -> None:
-    """Have a pull request looked at by those who watch it, without their pause; nobody may watch it.
+    """Make the watches of a pull request, if any, check it without their pause.
 
     Raises:
         RPCError: The server refused.
@@ -60,12 +60,12 @@ async def look_now(client: Client, pr_url: str) -> None:
 
 
 async def tell_watches(client: Client, pr_url: str, news: "PullRequestNews | None" = None) -> tuple[str, ...]:
-    """Tell who watches a pull request what became of it, or have them look now; return who was told.
+    """Send news to the watches of a pull request, or make them check it now; return their ids.
 
     Raises:
         RPCError: The server refused.
     """
-    if '"' in pr_url or "\\" in pr_url:  # the server cannot be asked for it
+    if '"' in pr_url or "\\" in pr_url:  # a query cannot contain these characters
         return ()
     told = []
     query = f'WorkflowType="PullRequest" AND ExecutionStatus="Running" AND SeptetPullRequest="{pr_url}"'
@@ -77,9 +77,9 @@ async def tell_watches(client: Client, pr_url: str, news: "PullRequestNews | Non
 
 
 async def give_up_watch(client: Client, order_id: str) -> None:
-    """End the watch of a work order whose work goes on, so that it is found on the board no more.
+    """Cancel the watch of a work order whose work continues, so that the board shows only the work order.
 
-    Where no worker carries that out, the watch is terminated.
+    If no worker carries out the cancel within 10 s, the watch is terminated.
 
     Raises:
         ServerNotReachedError: The server refused.

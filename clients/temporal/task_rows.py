@@ -1,4 +1,4 @@
-"""Work orders as the server's index has them: what is known of one that no worker can be asked about."""
+"""Read work orders from the rows of the server's index, without a worker."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -24,11 +24,11 @@ _STAGES: Final[Mapping[Status, Stage]] = {
     Status.FAILED: Stage.BLOCKED,
     Status.CANCELLED: Stage.DONE,
 }
-"""Where a work order is that closed so."""
+"""The stage of a work order that closed with a status."""
 
 
 async def task_of_row(row: WorkflowExecution) -> Task:
-    """Return what the row of a work order, or of the watch over its pull request, tells."""
+    """Return the work order of a row, which is its own or that of its pull request's watch."""
     try:
         task = await _task_of_memo(row)
     except SealedError:
@@ -59,11 +59,11 @@ async def task_of_row(row: WorkflowExecution) -> Task:
 
 
 def task_at_close(task: Task, row: WorkflowExecution, error: TaskError | None = None) -> Task:
-    """Return the work order with the truth about its end: terminated workflows could not tell it themselves."""
+    """Return the work order with its real end: a terminated workflow could not record its own."""
     status = _status_at_close(row)
     if status is None:
         return task
-    if row.status is WorkflowExecutionStatus.TERMINATED:  # it had no say in that
+    if row.status is WorkflowExecutionStatus.TERMINATED:  # the workflow itself recorded nothing
         remedy = f"Continue it: septet retry {row.id}"
         error = TaskError(type="Terminated", message="It was terminated in Temporal.", remedy=remedy)
     closed = task.model_copy(update={"status": status, "error": error or task.error})
@@ -71,9 +71,9 @@ def task_at_close(task: Task, row: WorkflowExecution, error: TaskError | None = 
 
 
 def _with_columns(task: Task, row: WorkflowExecution) -> Task:
-    """Return the task of a memo as it is now: what the search attributes tell is not written there each time.
+    """Return a memo's task, updated from the search attributes, which are written more often.
 
-    An older work order's memo may still name what looked like a key after the decision: only one that waits asks.
+    An older work order's memo may keep its findings after the decision: only a waiting one shows them.
     """
     columns = row.typed_search_attributes
     if (stage := columns.get(by.STAGE)) is None:
@@ -92,10 +92,10 @@ def _with_columns(task: Task, row: WorkflowExecution) -> Task:
 
 
 async def _task_of_memo(row: WorkflowExecution) -> Task | None:
-    """Return the task in a row's memo; `None` where an older version has written none.
+    """Return the task in a row's memo; `None` if an older version wrote none.
 
     Raises:
-        SealedError: It cannot be opened here.
+        SealedError: This process lacks the key of the memo.
     """
     try:
         return Task.model_validate_json(await memo_json(row, MEMO) or b"null")

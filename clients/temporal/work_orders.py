@@ -1,4 +1,4 @@
-"""The typed client of work orders: every face starts them and looks at them here, and gets the same objects."""
+"""The typed client of work orders, which the CLI, the HTTP API, the MCP server and the page share."""
 
 import asyncio
 import builtins
@@ -43,7 +43,7 @@ _AND_IS: Final[Mapping[Status, str]] = {
     Status.FAILED: ' AND ExecutionStatus IN ("Failed", "TimedOut")',
     Status.CANCELLED: ' AND ExecutionStatus IN ("Canceled", "Terminated")',
 }
-"""What the server itself knows of a work order's end is true also of one that was terminated."""
+"""Filters by status. For closed ones they use the server's own status, which a terminated work order has too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class WorkOrders(Executions[Task]):
     view: ClassVar[type[Task]] = Task
 
     async def describe(self, workflow_id: str) -> WorkflowExecutionDescription:
-        """Return what the server knows of a work order; of one that it has forgotten, what the watch tells.
+        """Return the server's description of a work order; past retention, that of its pull request's watch.
 
         A pull request may be open for longer than the server's retention.
         """
@@ -69,10 +69,10 @@ class WorkOrders(Executions[Task]):
             return watch
 
     async def run(self, order: WorkOrderInput, order_id: str | None = None, *, key: str = "") -> TaskReply:
-        """Start a work order; its input says whether it waits on the board first.
+        """Start a work order, which may wait on the board first, as its input has it.
 
-        With a key it is started once: the same key and input give the same work order again. The key gives the id
-        where none is named, so that the server itself refuses a second start.
+        With a key the start is idempotent: the same key and input return the same work order. Without `order_id`
+        the id is derived from the key, so that the server itself refuses a second start.
 
         Raises:
             AlreadyRunningError: The id was used before, or the key with another input.
@@ -89,7 +89,7 @@ class WorkOrders(Executions[Task]):
             return TaskReply(task=await self.get(order_id))
 
     async def was_reset_since(self, order_id: str, when: datetime) -> bool:
-        """Return whether a work order was taken up again after a time of the server's clock.
+        """Return whether a work order was reset after a time of the server's clock.
 
         Raises:
             NotFoundError: There is no such work order.
@@ -100,18 +100,18 @@ class WorkOrders(Executions[Task]):
         return description.run_id != first and description.start_time > when
 
     async def check_start(self, order: WorkOrderInput, order_id: str | None, *, again: bool) -> None:
-        """Refuse, in one look at the server, what would wait for nobody, or do an issue's work twice.
+        """Refuse a work order that comes after a missing one, or repeats an issue's open work order.
 
         Raises:
-            InvalidInputError: It would come after a work order that there is not.
-            AlreadyRunningError: The issue has an open work order of another id, and `again` was not said.
+            InvalidInputError: A work order named in `after` does not exist.
+            AlreadyRunningError: The issue has an open work order of another id, and `again` is false.
             ServerNotReachedError: The server refused.
         """
         others = [self._check_exists(other) for other in order.after if other != order_id]
         await asyncio.gather(*others, *([self._check_issue(order, order_id)] if not again else []))
 
     async def start(self, order: WorkOrderInput, order_id: str | None = None) -> Task:
-        """Start a work order and return it: as it was asked for, where what workers tell cannot be opened here.
+        """Start a work order and return it: from its input alone if this process lacks the key for sealed data.
 
         Raises:
             AlreadyRunningError: The id was used before.
@@ -123,12 +123,12 @@ class WorkOrders(Executions[Task]):
         return task
 
     async def put(self, order: WorkOrderInput, order_id: str | None = None) -> Task:
-        """Start a work order and return it as it was asked for: no worker is waited for.
+        """Start a work order and return it as its input describes it, without waiting for a worker.
 
         Raises:
             AlreadyRunningError: The id was used before.
             CircleError: It and others would wait for each other, or it for itself.
-            InvalidInputError: It is no id, or what the input asks for cannot be done yet.
+            InvalidInputError: It is no id, or the input requests what cannot be done yet.
             ServerNotReachedError: The server refused.
         """
         order_id = order_id if order_id is not None else f"wo-{secrets.token_hex(4)}"
@@ -154,7 +154,7 @@ class WorkOrders(Executions[Task]):
         limit: int = 100,
         after: str = "",
     ) -> TasksReply:
-        """Return a page of work orders as far as search attributes tell, open ones first, each once.
+        """Return a page of work orders from the server's index, open ones first, each once.
 
         Args:
             status: Of this one only.
@@ -166,8 +166,8 @@ class WorkOrders(Executions[Task]):
             after: The `next` of the page before.
 
         Raises:
-            InvalidInputError: The server cannot be asked for such a name.
-            NotFoundError: No list goes on at `after`.
+            InvalidInputError: The server's filter cannot contain such a name.
+            NotFoundError: `after` is the `next` of no page.
             ServerNotReachedError: The server refused.
         """
         query = f'WorkflowType="WorkOrder"{_AND_IS[status] if status else ""}'
@@ -184,7 +184,7 @@ class WorkOrders(Executions[Task]):
         return TasksReply(tasks=tuple([await task_of_row(row) for row in rows]), next=following)
 
     async def nudge(self, order_id: str) -> None:
-        """Have what it waits for looked at now, without the pause that grows: its own waits, and its pull request.
+        """Make a work order and its pull request's watch check now what they wait for, without a pause.
 
         Raises:
             NotFoundError: There is no such work order.
@@ -203,13 +203,13 @@ class WorkOrders(Executions[Task]):
                 raise server_refusal(error) from error
 
     async def wait_for_end(self, order_id: str) -> Task:
-        """Wait until a work order is closed, and return it: the end of a run that was reset is none."""
+        """Wait until a work order is closed, and return it; the end of a run that was reset does not count."""
         while not (task := await self.wait(order_id)).is_closed:
             pass
         return task
 
     async def without_worker(self, row: WorkflowExecution) -> Task:
-        """Return an open work order as its server knows it: no worker is waited for."""
+        """Return an open work order from the server's data, without waiting for a worker."""
         from clients.temporal.steps_in_history import with_steps
 
         task = await task_of_row(row)
@@ -223,7 +223,7 @@ class WorkOrders(Executions[Task]):
         return await self.answer_of(order_id, "running_step", str) or ""
 
     async def history(self, order_id: str) -> tuple[Move, ...]:
-        """Return the stages that a work order went through; none where no worker can be asked."""
+        """Return the stages that a work order went through; none if no worker answers."""
         moves = await self._moves_of(order_id)
         if moves and moves[-1].to == Stage.REVIEW and await watch_of(self.client, order_id) is not None:
             return (*moves, *await self._moves_of(watch_id(order_id)))
@@ -234,7 +234,7 @@ class WorkOrders(Executions[Task]):
 
         Args:
             order_id: Which one.
-            tells_next_try: Say when it is tried again, too: for who looks once.
+            tells_next_try: Add the time of the next attempt: for a caller that reads this only once.
 
         Raises:
             NotFoundError: There is no such work order.
@@ -244,7 +244,7 @@ class WorkOrders(Executions[Task]):
     async def waits_of(
         self, description: WorkflowExecutionDescription, *, tells_next_try: bool = False
     ) -> str | None:
-        """Return what holds up a work order that was just described; as `waiting_for`."""
+        """Return what `waiting_for` returns, for a description that was just read."""
         if description.status is WorkflowExecutionStatus.COMPLETED:
             watch = await watch_of(self.client, watched_order(description.id))
             return await waiting_for(watch, tells_next_try=tells_next_try) if watch is not None else None
@@ -258,22 +258,22 @@ class WorkOrders(Executions[Task]):
         return await waiting_for(description, tells_next_try=tells_next_try)
 
     async def at_end(self, view: Task) -> Task:
-        """Return a completed work order in the stage that its pull request has come to since."""
+        """Return a completed work order in the current stage of its pull request."""
         return await with_watch(self.client, view) if view.stage is Stage.REVIEW else view
 
     async def without_result(self, row: WorkflowExecution, *, has_failed: bool) -> Task:
-        """Return what a worker says of an open work order, else what its row tells."""
+        """Return an open work order from a worker, else from its row in the index."""
         if (cause := await self.stuck_cause(row)) is not None:
             return (await task_of_row(row)).model_copy(update={"stuck": cause})
         task = None if has_failed else await self.answer_of(row.id, self.query, Task)
         return task if task is not None else await task_of_row(row)
 
     def at_close(self, view: Task, row: WorkflowExecution, error: TaskError | None) -> Task:
-        """Return a work order with the truth about its end."""
+        """Return a work order with its real end."""
         return task_at_close(view, row, error)
 
     def remedy_for_closed(self, view: Task) -> str:
-        """Return how to go on where one was to be cancelled that is closed."""
+        """Return the remedy for the cancel of a closed work order."""
         if view.status is Status.FAILED:
             return f"To give it up, run `septet move {view.id} cancelled`."
         if view.stage is Stage.REVIEW:
@@ -296,7 +296,7 @@ class WorkOrders(Executions[Task]):
             raise InvalidInputError(f"after: there is no work order {order_id}.", remedy=remedy)
 
     async def _check_issue(self, order: WorkOrderInput, order_id: str | None) -> None:
-        """Refuse a second work order for an issue that has an open one; the server refuses one of the same id."""
+        """Refuse a second work order for an issue; the server itself refuses a second one of the same id."""
         if order.issue is None:
             return
         for row in await self._of_issues("WorkOrder", order.repository, (order.issue,)):
@@ -307,7 +307,7 @@ class WorkOrders(Executions[Task]):
                 raise AlreadyRunningError(message, remedy=remedy)
 
     async def told_reviews(self, repository: str, issues: Sequence[int]) -> str:
-        """Return which issues have a pull request in review already, each on a line; nothing where none has."""
+        """Return a line for each issue that has a pull request in review already; empty if none has."""
         rows = await self._of_issues("PullRequest", repository, issues) if issues else []
         lines = (
             f"Issue {row.typed_search_attributes.get(ISSUE, '')} has a pull request in review, "
@@ -332,7 +332,7 @@ class WorkOrders(Executions[Task]):
         return [row for row, url in urls if url and parse_address(url, home=Path.home()).key == address.key]
 
     async def _refuse_circle(self, order_id: str, after: Sequence[str]) -> None:
-        """See that a new work order closes no circle, as far as the others are on the board already."""
+        """Refuse a new work order that closes a circle with those on the server."""
 
         async def comes_after(other: str) -> Sequence[str]:
             try:
@@ -350,10 +350,10 @@ class WorkOrders(Executions[Task]):
 
 
 def _without_credentials(order: WorkOrderInput) -> WorkOrderInput:
-    """Return a work order as the server has it."""
+    """Return a work order's input without the credentials in its repository's address."""
     return order.model_copy(update={"repository": without_credentials(order.repository)})
 
 
 def id_of_key(key: str) -> str:
-    """Return the id of the work order that a key stands for where none is named."""
+    """Return the id that a key gives to a work order without an id."""
     return f"wo-{sha256(key.encode()).hexdigest()[:16]}"
