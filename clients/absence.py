@@ -1,4 +1,4 @@
-"""A server that goes away while somebody waits for its work: they are told once, and go on when it is back."""
+"""Wait through a server's absence: report it once to the person who waits, and continue when it is back."""
 
 import asyncio
 import time
@@ -15,10 +15,10 @@ from septet.errors import ServerNotReachedError
 
 Seen = TypeVar("Seen")
 PATIENCE: Final = timedelta(minutes=15)
-"""A server that is moved or upgraded is back by then."""
+"""Long enough to move or upgrade a server."""
 _AGAIN_SECONDS: Final = 1.0
 _RETRIES_SECONDS: Final = 30.0
-"""What has waited for longer was answered meanwhile: the SDK itself gives up after ten seconds."""
+"""A call that waited longer was answered meanwhile: the SDK itself stops after ten seconds."""
 
 
 @dataclass(slots=True)
@@ -26,28 +26,28 @@ class Absence:
     """The time in which a server does not answer."""
 
     subject: str
-    """What is waited for: the id of a work order or pipeline."""
+    """The id of the work order or pipeline that the caller waits for."""
     watch: str = ""
-    """The command that looks at it again; by default `septet watch` with the subject."""
+    """The command that watches the subject again; by default `septet watch` with its id."""
     patience: timedelta = PATIENCE
     _since: datetime | None = None
     _ends: float = 0.0
-    """When patience ends, by the clock that does not jump."""
+    """When patience ends, by the monotonic clock."""
 
     @property
     def lasts(self) -> bool:
-        """Whether the server did not answer when it was asked last."""
+        """Whether the server did not answer the last call."""
         return self._since is not None
 
     def end(self) -> None:
-        """Note that the server has answered."""
+        """Record that the server has answered."""
         self._since = None
 
     def bear(self, error: ServerNotReachedError | RPCError) -> str:
-        """Return what is said while the server is away: the same words until it is back.
+        """Return the notice of the server's absence, which does not change until the server is back.
 
         Raises:
-            ServerNotReachedError: It refuses, or has been away for too long.
+            ServerNotReachedError: The server refuses, or has been away for too long.
         """
         refusal = error if isinstance(error, ServerNotReachedError) else server_refusal(error)
         if not is_away(error) or not self.patience:
@@ -66,12 +66,12 @@ class Absence:
 async def outlast(
     looks: Callable[[], AsyncGenerator[Seen, None]], absence: Absence, tell: Callable[[str], None]
 ) -> AsyncGenerator[Seen, None]:
-    """Yield what is seen, over all absences of the server.
+    """Yield the items of a watch, across all absences of the server.
 
     Args:
-        looks: Begins to look; it is called again after an absence.
-        absence: How long one may last.
-        tell: Takes what is to be said of an absence, once for each.
+        looks: Starts the watch; called again after each absence.
+        absence: The record of the current absence, and how long it may last.
+        tell: Shows the notice of an absence; called once for each.
 
     Raises:
         ServerNotReachedError: The server refuses, or has been away for too long.
@@ -96,7 +96,7 @@ async def outlast(
 
 
 async def outlast_wait(wait: Callable[[], Awaitable[Seen]], absence: Absence, tell: Callable[[str], None]) -> Seen:
-    """Return what is waited for, over all absences of the server; as `outlast`."""
+    """Return the result of a wait, across all absences of the server; as `outlast`."""
 
     async def looks() -> AsyncGenerator[Seen, None]:
         yield await wait()

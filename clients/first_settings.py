@@ -1,6 +1,6 @@
 """The first settings of a repository, from what lies in it: set-up, checks, and the hosts that its set-up needs.
 
-No host of a registry is known here: lock files name theirs, and the tools are asked for the one that they use.
+This module contains no registry's host: lock files name theirs, and the tools print the host that they use.
 """
 
 import json
@@ -43,19 +43,19 @@ LOOKED_FOR: Final = (
 
 @dataclass(frozen=True, slots=True)
 class FirstSettings:
-    """What a first `.septet/septet.toml` says, and what its worker needs."""
+    """The content of a first `.septet/septet.toml`, and the needs of its worker."""
 
     sources: tuple[str, ...] = ()
-    """The files that it was read from."""
+    """The files from which the settings were read."""
     setup: tuple[tuple[str, ...], ...] = ()
     checks: tuple[tuple[str, ...], ...] = ()
     hosts: tuple[str, ...] = ()
-    """Which set-up asks, as `name:port`."""
+    """The hosts that set-up connects to, as `name:port`."""
     notes: tuple[str, ...] = ()
-    """What a person has to find out."""
+    """Facts that a person has to find out."""
 
     def text(self) -> str:
-        """Return the file."""
+        """Return the text of the file."""
         lines = ["# How Septet works on this repository: `septet docs commands` lists all settings.", ""]
         lines += ["# Once in each workspace, before its first agent, without a shell."] if self.setup else []
         lines += _list("setup", self.setup) if self.setup else []
@@ -68,7 +68,7 @@ class FirstSettings:
 
 @dataclass(slots=True)
 class _Draft:
-    """What was found so far."""
+    """The settings found so far."""
 
     folder: Path
     env: Mapping[str, str]
@@ -79,14 +79,14 @@ class _Draft:
     notes: list[str] = field(default_factory=list)
 
     def has(self, *names: str) -> str:
-        """Return the first of some files that is there, and note it; an empty name where none is."""
+        """Return the first of some files that exists, and record it; an empty name if none exists."""
         name = next((name for name in names if (self.folder / name).is_file()), "")
         if name and name not in self.sources:
             self.sources.append(name)
         return name
 
     def read(self, name: str) -> str:
-        """Return the text of a file; what cannot be read is empty."""
+        """Return the text of a file; empty if the file cannot be read."""
         try:
             with (self.folder / name).open("rb") as file:
                 return file.read(_READ_BYTES).decode("utf-8", errors="replace")
@@ -94,20 +94,20 @@ class _Draft:
             return ""
 
     def take_hosts(self, texts: Sequence[str], unknown: str) -> None:
-        """Note the hosts of all addresses in some texts; where there are none, what a person has to ask."""
+        """Record the hosts of all addresses in some texts; if there are none, record `unknown` as a note."""
         hosts = hosts_in(texts)
         self.hosts.update(hosts)
         if not hosts:
             self.notes.append(unknown)
 
     def addresses_of_lock(self, name: str) -> list[str]:
-        """Return the addresses from which a lock file has its packages."""
+        """Return the addresses of a lock file's packages."""
         return _ADDRESS_OF_LOCK.findall(self.read(name)) if name else []
 
     def ask(self, *argv: str) -> str:
-        """Return what a tool prints; nothing where it is not here or fails.
+        """Return the output of a tool; empty if it is not installed or fails.
 
-        It is asked outside of the repository, whose files may have it run something.
+        The tool runs outside of the repository, whose files might make the tool run something.
         """
         try:
             done = processes.run(argv, env=self.env, cwd=Path("/"), timeout_seconds=_TOOL_SECONDS)
@@ -117,11 +117,11 @@ class _Draft:
 
 
 def first_settings(folder: Path, env: Mapping[str, str]) -> FirstSettings:
-    """Return what a first file of settings may say of a repository.
+    """Return the first settings for a repository.
 
     Args:
         folder: The repository's working tree.
-        env: The environment of the tools that are asked.
+        env: The environment of the tools that are run.
     """
     draft = _Draft(folder, env)
     for look in (_node, _python, _rust, _go, _make, _tests):
@@ -197,13 +197,13 @@ def _folder_of_tests(folder: Path) -> str | None:
 
 
 def _discover(folder: Path, tests: str) -> tuple[str, ...]:
-    """Return what runs them: a package is found from the root, any other folder has to be named."""
+    """Return the unittest command for a folder: a package is found from the root, any other folder is named."""
     is_package = tests == "." or (folder / tests / "__init__.py").is_file()
     return ("-m", "unittest", "discover", *(() if is_package else ("-s", tests)))
 
 
 def _tests(draft: _Draft) -> None:
-    """Take the tests of a repository that says nothing else of itself."""
+    """Add the tests of a repository in which no other check was found."""
     tests = _folder_of_tests(draft.folder) if not draft.checks else None
     if tests is None:
         return
@@ -215,7 +215,7 @@ def _tests(draft: _Draft) -> None:
 
 
 def _pip_install(draft: _Draft, requirements: Sequence[str]) -> tuple[str, ...]:
-    """Return how a virtual environment is filled: by requirements, or with the project and its tests' needs."""
+    """Return the install command of a virtual environment: requirements, or the project and its tests' needs."""
     install = (_VENV, "-m", "pip", "install")
     if requirements:
         return (*install, *(part for name in requirements for part in ("-r", name)))
@@ -231,7 +231,7 @@ def _pip_install(draft: _Draft, requirements: Sequence[str]) -> tuple[str, ...]:
 
 
 def _ask_pip(draft: _Draft, addresses: Sequence[str]) -> None:
-    """Note the hosts of pip's settings, else the index that it names as its default."""
+    """Record the hosts of pip's settings, else the host of pip's default index."""
     pip = ("python3", "-m", "pip")
     texts = [*addresses, draft.ask(*pip, "config", "list")]
     if not hosts_in(texts):
@@ -279,7 +279,7 @@ def _make(draft: _Draft) -> None:
 
 
 def _list(key: str, commands: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Give the lines of a list of commands, each as its words."""
+    """Yield the lines of a TOML list of commands, each a list of words."""
     if not commands:
         yield f"{key} = []"
         return

@@ -1,4 +1,4 @@
-"""The keys in the agent CLIs' own files: what shows an agent's words masks them, as the worker does."""
+"""Mask the keys of the agent CLIs' own files in output that shows agents' words, as the worker does."""
 
 from septet.agents.clis.adapter import Machine
 from septet.agents.clis.registry import ADAPTERS
@@ -7,7 +7,7 @@ from septet.settings import Settings
 
 
 def hide_login_keys(settings: Settings) -> None:
-    """Have them masked that the files hold now; of a login that is refreshed later, another call tells."""
+    """Mask the keys that the files contain now; call it again after a login is refreshed."""
     machine = Machine(settings.environ, settings.agent_programs)
     for adapter in ADAPTERS.values():
         hide_keys_of(adapter, machine)

@@ -1,4 +1,4 @@
-"""What can be done with work orders and pipelines: every face asks here and gives on what it is answered."""
+"""The operations on work orders and pipelines that the CLI, the HTTP API, the MCP server and the page share."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -65,7 +65,7 @@ ENTRIES_AT_ONCE: Final = 1000
 REQUESTS_AT_ONCE: Final = 1000
 _KEPT: Final = "Its work on this host is kept: septet rescue list {id}"
 _LOOKS_AFTER_MERGE: Final = 25
-"""How often it is looked at whether the board has seen a merge."""
+"""How often `merge` checks whether the board shows the merge."""
 _LOOK_SECONDS: Final = 0.2
 _PLAN_BYTES: Final = 1024 * 1024
 _PATCH_BYTES: Final = 16 * 1024 * 1024
@@ -75,8 +75,8 @@ _PATCH_BYTES: Final = 16 * 1024 * 1024
 class Operations:
     """Work orders and pipelines on one Temporal namespace, with the files of this host.
 
-    All raise `NotFoundError` for a work order that there is not, `ServerNotReachedError` where nobody answers, and
-    `RefusedTransitionError` for what cannot be done with it now.
+    All methods raise `NotFoundError` if there is no such work order, `ServerNotReachedError` if nobody answers, and
+    `RefusedTransitionError` if the work order's state does not allow the request.
     """
 
     orders: WorkOrders
@@ -86,7 +86,7 @@ class Operations:
 
     @property
     def decisions(self) -> "OrderDecisions":
-        """What people decide about work orders."""
+        """People's decisions on work orders."""
         from clients.temporal.decisions import OrderDecisions
 
         return OrderDecisions(self.orders, nobody_works=self.nobody_works_on)
@@ -107,52 +107,52 @@ class Operations:
 
     @property
     def costs(self) -> "CostClient":
-        """What work orders have cost, and will cost."""
+        """The costs of past work orders, and estimates for new ones."""
         from clients.temporal.costs import CostClient
 
         return CostClient(self.orders.client, self.orders.task_queue)
 
     @property
     def pipelines(self) -> "PipelineClient":
-        """What can be done with pipelines."""
+        """The client of pipelines."""
         from clients.temporal.pipelines import PipelineClient
 
         return PipelineClient(self.orders.client, self.orders.task_queue, state=self.state)
 
     @property
     def for_pipelines(self) -> "PipelineOperations":
-        """The start of a pipeline with all that is looked at before it, and what pipelines cost."""
+        """The checked start of pipelines, and their estimates."""
         from clients.pipeline_operations import PipelineOperations
 
         return PipelineOperations(self.orders, self.pipelines, self.costs, self.git_env, is_here=self.is_here)
 
     @property
     def intakes(self) -> "IntakeClient":
-        """Which issues become work orders by themselves."""
+        """The intakes, which turn issues into work orders."""
         from clients.temporal.intakes import IntakeClient
 
         return IntakeClient(self.orders.client, self.orders.task_queue)
 
     @property
     def deliveries(self) -> "Deliveries":
-        """What forges tell."""
+        """The webhooks of forges."""
         from clients.temporal.deliveries import Deliveries
 
         return Deliveries(self.orders.client, self.orders.task_queue)
 
     @property
     def tracker_deliveries(self) -> "TrackerDeliveries":
-        """What trackers tell."""
+        """The webhooks of trackers."""
         from clients.temporal.tracker_deliveries import TrackerDeliveries
 
         return TrackerDeliveries(self.orders.client, self.orders.task_queue)
 
     async def add_intake(self, intake: "IntakeInput") -> "IntakeReply":
-        """Have the issues of a label taken, once what can be seen to be wrong with it has been looked for.
+        """Check an intake for mistakes, and add it, so that the issues of its label become work orders.
 
         Raises:
-            InvalidInputError: The repository, or the agent, is none that there is, or a tracker has no key.
-            AlreadyRunningError: They are taken already.
+            InvalidInputError: There is no such repository or agent, or a tracker has no key.
+            AlreadyRunningError: Another intake takes these issues already.
         """
         from clients.tracked_issue import expect_team
         from septet.settings import load_settings
@@ -171,16 +171,16 @@ class Operations:
     async def start(
         self, order: WorkOrderInput, order_id: str | None = None, *, key: str = "", again: bool = False
     ) -> StartReply:
-        """Start a work order and estimate it, once what can be seen to be wrong with it has been looked for.
+        """Check a work order for mistakes, start it, and estimate its cost.
 
         Args:
-            order: What is to be done; its stage says whether it waits on the board first.
-            order_id: Its id; one is made when absent.
-            key: The same key and input give the same work order again.
+            order: The input; its stage decides whether the work order waits on the board first.
+            order_id: The id; generated when absent.
+            key: The same key and input return the same work order.
             again: Start another one for an issue that has an open one.
 
         Raises:
-            InvalidInputError: No repository, no agent, or a work order to come after that there is not.
+            InvalidInputError: No repository, no agent, or a work order in `after` that does not exist.
             AgentMissingError: No worker can use its agent.
             AlreadyRunningError: The id was used before, or the issue has an open work order.
             TrackerError, TrackerUnavailableError: The issue lives in a tracker, which refused or did not answer.
@@ -201,10 +201,10 @@ class Operations:
     async def begin(
         self, order: WorkOrderInput, order_id: str | None = None, *, again: bool = False
     ) -> tuple[Task, "asyncio.Task[Estimate]"]:
-        """Start a work order as `start` does, for who cannot wait: no worker is asked about it.
+        """Start a work order as `start` does, but return without a worker's answer.
 
         Returns:
-            The work order as it was asked for, once the server has it; and its estimate, which comes by itself.
+            The work order as its input describes it, once the server has it; and the task of its estimate.
 
         Raises:
             SeptetError: As for `start`.
@@ -219,7 +219,7 @@ class Operations:
             raise
 
     async def estimate(self, order: WorkOrderInput) -> Estimate:
-        """Return what a work order will cost, by those before it; its agent may be a worker's default."""
+        """Return a work order's estimate from earlier ones; its agent may be a worker's default."""
         look = asyncio.to_thread(agents_asked_for, order, self.git_env, is_here=self.is_here)
         agents, hosts = await asyncio.gather(look, worker_agents(self.orders.client, self.orders.task_queue))
         return await self._estimate_for(order, first_agent(agents, hosts))
@@ -229,7 +229,7 @@ class Operations:
         return await self.costs.estimate(Question(project=project, agent=agent, model=order.model or ""))
 
     async def estimate_rest(self, task: Task) -> Estimate | None:
-        """Return what the rest of a work order will cost that waits with its plan; of others nothing.
+        """Return the estimate for the rest of a work order that waits with its plan; `None` for others.
 
         Raises:
             SeptetError: The server refused.
@@ -249,7 +249,7 @@ class Operations:
     async def prepare(
         self, order: WorkOrderInput, order_id: str | None = None, *, again: bool = False
     ) -> WorkOrderInput:
-        """Return a work order as it can be started, once its mistakes have been looked for; as `start`.
+        """Check a work order for mistakes as `start` does, and return the input that can be started.
 
         Raises:
             SeptetError: As for `start`.
@@ -260,7 +260,7 @@ class Operations:
     async def _prepare(
         self, order: WorkOrderInput, order_id: str | None, *, again: bool
     ) -> tuple[WorkOrderInput, str]:
-        """Return a work order as `prepare` does, and the agent that will do it; empty where nobody knows."""
+        """Return what `prepare` returns, and the work order's agent; empty if no worker announced a default."""
         order = checked_order(order, is_here=self.is_here)
         if order_id and await self._was_used_here(order_id) and not await self.orders.exists(order_id):
             message = f"The id {order_id} was used before, by a work order that was deleted from Temporal."
@@ -276,7 +276,7 @@ class Operations:
         return order, first_agent(agents, hosts)
 
     async def _prepare_repeat(self, order: WorkOrderInput, order_id: str) -> tuple[WorkOrderInput, str]:
-        """Return what `_prepare` does for a work order that was started before: nothing is looked for any more."""
+        """Return what `_prepare` returns, for a work order that was started before: without its checks."""
         from clients.tracked_issue import with_issue_of
 
         first = await self.orders.input_of(WorkOrderInput, order_id) if order.tracker is not None else None
@@ -290,7 +290,7 @@ class Operations:
     async def find_order(
         order: WorkOrderInput, order_id: str | None, *, again: bool
     ) -> tuple[WorkOrderInput, str | None]:
-        """Return a work order whose issue was read where a tracker has it, and its id; as `find_order`."""
+        """Return a work order and its id, with its issue read from the tracker if it is in one."""
         if order.tracker is None:
             return order, order_id
         from clients.tracked_issue import find_order
@@ -300,23 +300,23 @@ class Operations:
 
     @property
     def is_here(self) -> bool:
-        """Whether the server is on this machine, and so its workers see this machine's disk."""
+        """Whether the server is on this machine, so that its workers share this machine's disk."""
         return is_loopback(self.orders.client.service_client.config.target_host)
 
     async def nobody_works(self) -> str:
-        """Return that nobody works on this queue, and what helps; empty where somebody does."""
+        """Return a notice, with its remedy, if no worker runs for this queue; else an empty text."""
         from clients.temporal.presence import why_nobody_works
 
         return await why_nobody_works(self.orders.client, self.orders.task_queue, self.state)
 
     async def nobody_works_on(self, row: WorkflowExecutionDescription) -> str:
-        """Return that nobody works on a work order that is open, and what helps; else nothing."""
+        """Return a notice, with its remedy, if no worker runs for an open work order; else an empty text."""
         from clients.temporal.presence import why_nobody_works_on
 
         return await why_nobody_works_on(self.orders.client, row, self.state)
 
     async def _was_used_here(self, order_id: str) -> bool:
-        """Say whether this host has the workspace of a work order, which may be one that was deleted since."""
+        """Return whether this host has a work order's workspace; the work order may be deleted since."""
         from septet.git.workspace.record import find_record
 
         is_id = ORDER_ID.fullmatch(order_id) is not None
@@ -397,7 +397,7 @@ class Operations:
         return PlanReply(plan=plan, plan_sha256=task.plan_sha256)
 
     async def diff(self, order_id: str) -> DiffReply:
-        """Return what a work order has changed so far, whole unless it is very long.
+        """Return the changes of a work order so far, whole unless they are very long.
 
         Raises:
             NotFoundError: There is no such work order, or another host has its workspace.
@@ -420,7 +420,7 @@ class Operations:
             raise NotFoundError(f"This host does not have the workspace of {order_id}.", remedy=where) from error
 
     async def refresh(self, order_id: str) -> TaskReply:
-        """Have what a work order waits for looked at now: a pull request, a host, those that come before.
+        """Make a work order check now what it waits for: a pull request, a host, or earlier work orders.
 
         Raises:
             NotFoundError: There is no such work order.
@@ -431,12 +431,12 @@ class Operations:
     async def logs(
         self, order_id: str, *, after: str = "", offset: int = 0, limit: int = ENTRIES_AT_ONCE
     ) -> LogsReply:
-        """Return what its agents said and did on this host.
+        """Return the log entries of a work order's agents on this host.
 
         Args:
             order_id: The work order.
-            after: The id of the last entry that is known.
-            offset: How many entries to leave out, after that one.
+            after: The id of the last entry that the caller has.
+            offset: How many entries to skip after it.
             limit: The most entries to return.
 
         Raises:
@@ -453,11 +453,11 @@ class Operations:
     async def network(
         self, order_id: str, *, offset: int = 0, limit: int | None = REQUESTS_AT_ONCE
     ) -> NetworkReply:
-        """Return what its agents and checks asked of the network on this host.
+        """Return the network requests of a work order's agents and checks on this host.
 
         Args:
             order_id: The work order.
-            offset: How many requests to leave out.
+            offset: How many requests to skip.
             limit: The most to return; `None` for all.
 
         Raises:
@@ -480,10 +480,10 @@ class Operations:
         return RescuesReply(rescues=snapshots)
 
     async def merge(self, order_id: str) -> TaskReply:
-        """Merge the pull request of a work order, where its forge is a repository on this machine.
+        """Merge the pull request of a work order whose forge is a repository on this machine.
 
         Raises:
-            ForgeError: It is not open any more, or conflicts with its base.
+            ForgeError: The pull request is not open any more, or conflicts with its base.
         """
         from clients.temporal.pull_request_watch import look_now
         from septet.forges.local.forge import LocalForge
@@ -496,7 +496,7 @@ class Operations:
             raise RefusedTransitionError(f"{order_id} cannot be merged here: {where}.", remedy=remedy)
         forge = LocalForge(Path(unquote(pull["path"])), self.git_env)
         merged = await asyncio.to_thread(forge.merge_pull_request, int(pull["number"]))
-        with suppress(RPCError):  # whoever watches it looks again by itself
+        with suppress(RPCError):  # the watch polls the pull request anyway
             await look_now(self.orders.client, merged.url)
         for _ in range(_LOOKS_AFTER_MERGE):
             if (task := await self.orders.get(order_id)).stage is not Stage.REVIEW:
@@ -505,10 +505,10 @@ class Operations:
         return TaskReply(task=task)
 
     async def restore(self, snapshot: str) -> RestoredReply:
-        """Restore a snapshot of this host to a new folder below the state directory, which nothing removes.
+        """Restore a snapshot of this host to a new folder below the state directory; Septet never removes it.
 
         Raises:
-            RefusedTransitionError: It was restored there before.
+            RefusedTransitionError: The snapshot was restored before.
             NotFoundError: This host has no such snapshot.
         """
         from clients.disk.rescues import kept_snapshot, snapshot_named
@@ -528,11 +528,11 @@ class Operations:
         return await asyncio.to_thread(carry_out)
 
     def watch(self, order_id: str, *, patience: timedelta = timedelta(0)) -> "Watch":
-        """Return what looks at a work order again and again, from now on.
+        """Return the watch of a work order.
 
         Args:
-            order_id: Which one.
-            patience: How long the server may be away meanwhile.
+            order_id: The work order.
+            patience: How long the server may be away during the watch.
         """
         from clients.disk.workspace_view import WorkspaceView
         from clients.watch import Watch

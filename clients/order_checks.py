@@ -1,4 +1,4 @@
-"""Mistakes in a new work order that need no server to be seen: told before anything starts, on every face."""
+"""Check a new work order for mistakes without a server, before anything starts."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -24,14 +24,14 @@ _GIVE: Final = "Give the path of a git repository, or an address such as https:/
 
 
 def find_unused_settings(folder: Path, read: bytes | None, branch: str) -> tuple[str, str] | None:
-    """Return that the settings in a checkout are not those of its base, with a remedy; `None` where they are.
+    """Return a notice and a remedy if a checkout's settings differ from its base's; else `None`.
 
-    A mistake in the checkout's settings is told with it: people look before they commit.
+    The notice includes a mistake in the checkout's settings, so that people can correct it before the commit.
 
     Args:
         folder: The checkout.
-        read: The file of settings as of the base; `None` where that has none.
-        branch: The base.
+        read: The base's file of settings; `None` if the base has none.
+        branch: The base's name.
     """
     try:
         written = (folder / SETTINGS_PATH).read_bytes()
@@ -54,7 +54,7 @@ def find_unused_settings(folder: Path, read: bytes | None, branch: str) -> tuple
 
 
 def checked_order(order: WorkOrderInput, *, is_here: bool) -> WorkOrderInput:
-    """Return a work order as it can be started: its title on one line, its repository as an address.
+    """Check a work order, and return it with its title on one line and its repository as an address.
 
     Args:
         order: As it was given.
@@ -75,7 +75,7 @@ def checked_order(order: WorkOrderInput, *, is_here: bool) -> WorkOrderInput:
 
 
 def checked_pipeline(order: "PipelineInput", *, is_here: bool) -> "PipelineInput":
-    """Return a pipeline as it can be started: its repository as an address.
+    """Check a pipeline, and return it with its repository as an address.
 
     Args:
         order: As it was given.
@@ -94,7 +94,7 @@ def checked_pipeline(order: "PipelineInput", *, is_here: bool) -> "PipelineInput
 
 
 def check_agents(names: Iterable[str]) -> None:
-    """Refuse a name that is not an agent's; the likeliest one is named.
+    """Refuse a name that is no agent's; the remedy names the closest agent.
 
     Raises:
         InvalidInputError: There is no such agent.
@@ -108,7 +108,7 @@ def check_folder(path: Path) -> None:
     """Refuse a path on this machine that is not a git repository.
 
     Raises:
-        InvalidInputError: It is not there, or no repository; the remedy names the one that it lies in.
+        InvalidInputError: The path does not exist or is no repository; the remedy names the repository around it.
     """
     try:
         is_there, is_usable = (
@@ -127,7 +127,7 @@ def check_folder(path: Path) -> None:
 
 
 def one_of(word: str, choices: Iterable[str]) -> str:
-    """Return a remedy for a word that is not among the choices: the likeliest one first."""
+    """Return a remedy for a word that is not among the choices: the closest choice first."""
     choices = list(choices)
     near = get_close_matches(word.lower(), choices, n=1)
     listed = f"Choose one of: {', '.join(choices)}."
@@ -135,7 +135,7 @@ def one_of(word: str, choices: Iterable[str]) -> str:
 
 
 def _with_short_title(order: WorkOrderInput) -> WorkOrderInput:
-    """Return a work order whose title is one line; what does not fit stays, at the head of the description."""
+    """Return a work order whose title is one line; a longer title is copied to the head of the description."""
     if order.title is None:
         return order
     line = " ".join(order.title.split())
@@ -149,7 +149,7 @@ def _with_short_title(order: WorkOrderInput) -> WorkOrderInput:
 
 
 def find_unlimited(order: WorkOrderInput) -> str:
-    """Return which of the agents that are named the budget does not limit, for they do not tell what it limits."""
+    """Return a notice of the named agents that the budget cannot limit, because they do not report the amounts."""
     if order.budget is None:
         return ""
     from septet.agents.clis.registry import ADAPTERS

@@ -1,4 +1,4 @@
-"""Pipelines as every face starts and shows them: looked at before they start, and estimated."""
+"""Check, start, estimate and show pipelines, for the CLI, the HTTP API, the MCP server and the page."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -29,29 +29,29 @@ from workers.watching.announced_agents import AnnouncedAgents
 
 _ANY_TITLE: Final = "One issue"
 PipelineAgents = tuple[str, str]
-"""The agent that plans and the one that carries plans out; empty where no worker tells."""
+"""The planner's and the executor's agent; empty if no worker announced a default."""
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineOperations:
-    """The pipelines of one Temporal namespace. All raise as `Operations` does."""
+    """The pipelines of one Temporal namespace; the methods raise what those of `Operations` raise."""
 
     orders: WorkOrders
     client: PipelineClient
     costs: CostClient
     git_env: Mapping[str, str]
     is_here: bool
-    """Whether the workers are on this machine, so that folders can be looked at."""
+    """Whether the workers are on this machine, so that folders can be checked."""
 
     async def start(self, order: PipelineInput, pipeline_id: str | None = None, *, key: str = "") -> PipelineReply:
-        """Start a pipeline and estimate it, once what can be seen to be wrong with it has been looked for.
+        """Check a pipeline for mistakes, start it, and estimate its cost.
 
-        With a key it is started once: a repeat is not looked at again.
+        With a key the start is idempotent, and a repeat is not checked again.
 
         Raises:
-            InvalidInputError: No repository, no agent, no id; or issues go in a circle.
+            InvalidInputError: No repository, no agent, no id; or issues form a circle.
             NotFoundError: The repository, which is on this machine, has no such branch or issue.
-            AgentMissingError: No worker can use one of its agents, named or not.
+            AgentMissingError: No worker can use one of its agents, named or default.
             AlreadyRunningError: The id was used before, or the key with another input.
         """
         if key and await self.client.exists(pipeline_id or pipeline_id_of_key(key)):
@@ -66,7 +66,7 @@ class PipelineOperations:
         return reply.model_copy(update={"estimate": estimate})
 
     async def prepare(self, order: PipelineInput) -> tuple[PipelineInput, PipelineAgents]:
-        """Return a pipeline as it can be started, once its mistakes have been looked for, and its agents.
+        """Check a pipeline for mistakes, and return the input that can be started, and its agents.
 
         Raises:
             SeptetError: As for `start`.
@@ -81,8 +81,8 @@ class PipelineOperations:
         return order, _agents_of(order, first_agent(default, hosts))
 
     def _check_issues(self, order: PipelineInput) -> None:
-        """Refuse numbers of issues that a repository on this disk does not have, or has closed."""
-        order_issues(order.issue_list)  # a mistake in the list itself is told first
+        """Refuse issue numbers that are missing or closed in a repository on this disk."""
+        order_issues(order.issue_list)  # a mistake in the list itself is reported first
         numbers = tuple(str(issue.number) for issue in order.issue_list if issue.number is not None)
         path = parse_address(order.repository, home=Path.home()).path if self.is_here else None
         if path is not None and numbers:
@@ -99,13 +99,13 @@ class PipelineOperations:
     async def estimate(
         self, order: PipelineInput, agents: PipelineAgents, work: Sequence[WorkAhead], *, is_rest: bool = False
     ) -> Estimate:
-        """Return what a pipeline will cost, by the work orders before it.
+        """Return a pipeline's estimate from earlier work orders.
 
         Args:
-            order: What it was asked for.
-            agents: Who plans, and who carries the plans out.
-            work: What is still to come of each issue; none where its issues are not known yet.
-            is_rest: Whether some of it is done already.
+            order: The pipeline's input.
+            agents: The planner's and the executor's agent.
+            work: The remaining work of each issue; empty if the issues are not known yet.
+            is_rest: Whether part of the pipeline is done already.
         """
         if not work:
             return Estimate(
@@ -125,12 +125,12 @@ class PipelineOperations:
         return await self.costs.estimate(question)
 
     async def show(self, pipeline_id: str) -> PipelineReply:
-        """Return a pipeline with what is known of each issue, and what those will cost that have no result yet."""
+        """Return a pipeline with the state of each issue, and the estimate for issues without a result."""
         reply = await self.client.show(pipeline_id)
         return reply.model_copy(update={"estimate": await self.estimate_rest(reply.pipeline)})
 
     async def estimate_rest(self, view: PipelineView) -> Estimate | None:
-        """Return what the issues of a pipeline will cost that have no result yet; nothing where there are none."""
+        """Return the estimate for a pipeline's issues without a result; `None` if there are none."""
         work = work_ahead(view.issues)
         if not work or view.closed_at is not None or view.stuck:
             return None

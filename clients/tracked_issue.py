@@ -1,4 +1,4 @@
-"""An issue as a person names it: by the address of its page, in a tracker or on a forge."""
+"""Find the issue that a person names by the address of its page, in a tracker or on a forge."""
 
 import re
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ _PAGE: Final = re.compile(r"https://linear\.app/[^/?#]+/issue/(?P<key>[A-Za-z0-9
 
 
 def tracker_key(text: str) -> str:
-    """Return the key of the issue whose page an address names; empty where it is no such page."""
+    """Return the key of the issue whose page an address names; empty if the address is no issue's page."""
     page = _PAGE.fullmatch(text.strip())
     return page["key"].upper() if page is not None else ""
 
 
 def with_issue_of_page(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a work order's input whose repository may be the address of an issue's page.
+    """Return the fields of a work order's input, with an issue page's address split into its parts.
 
     An issue of a tracker is not read yet: `find_order` does that.
     """
@@ -36,10 +36,10 @@ def with_issue_of_page(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_unread_order(order: WorkOrderInput, settings: Settings, *, is_here: bool) -> None:
-    """See what is wrong with a work order, without its tracker, which is asked when it starts.
+    """Check a work order without its tracker, which is read when the work order starts.
 
     Raises:
-        InvalidInputError: As `checked_order` says; or no key is set here for its tracker.
+        InvalidInputError: As for `checked_order`; or no key is set here for the tracker.
     """
     from clients.order_checks import check_agents, checked_order
     from septet.trackers.choose import tracker_for
@@ -55,7 +55,7 @@ def check_unread_order(order: WorkOrderInput, settings: Settings, *, is_here: bo
 def find_order(
     order: WorkOrderInput, order_id: str | None, settings: Settings, *, again: bool
 ) -> tuple[WorkOrderInput, str | None]:
-    """Return a work order and its id, once its issue in a tracker was read: an issue there has one work order.
+    """Read a work order's issue from its tracker, and return the work order and the id that the issue gives it.
 
     Raises:
         SeptetError: As for `find_tracked_issue`.
@@ -63,7 +63,7 @@ def find_order(
     tracked = order.tracker
     if tracked is None:
         return order, order_id
-    if tracked.id == tracked.key:  # nobody has read it yet
+    if tracked.id == tracked.key:  # the issue is not read yet
         named = None if tracker_key(order.repository) else order.repository
         found = find_tracked_issue(tracked.key, named, settings)
         tracked = found.tracked
@@ -73,7 +73,7 @@ def find_order(
 
 
 def id_of_issue(order: WorkOrderInput, *, again: bool) -> str | None:
-    """Return the id of the one work order that an issue of a tracker has; `None` where it may be any."""
+    """Return the id of the one work order of a tracker's issue; `None` if any id is allowed."""
     from septet.trackers.tracker import tracked_order_id
 
     if order.tracker is None or again:
@@ -82,7 +82,7 @@ def id_of_issue(order: WorkOrderInput, *, again: bool) -> str | None:
 
 
 def with_issue_of(order: WorkOrderInput, first: WorkOrderInput) -> WorkOrderInput:
-    """Return a repeat of a work order with what was read of its issue then; another issue is not its own."""
+    """Return a repeated work order with the issue that its first start read, if both name the same issue."""
     if order.tracker is None or first.tracker is None or order.tracker.key != first.tracker.key:
         return order
     repository = first.repository if tracker_key(order.repository) else order.repository
@@ -92,7 +92,7 @@ def with_issue_of(order: WorkOrderInput, first: WorkOrderInput) -> WorkOrderInpu
 
 @dataclass(frozen=True, slots=True)
 class FoundIssue:
-    """An issue of a tracker that was read, and what the settings say of it."""
+    """An issue that was read from a tracker, with its repository and agent from the settings."""
 
     repository: str
     tracked: TrackedIssue
@@ -101,13 +101,13 @@ class FoundIssue:
 
 
 def find_tracked_issue(key: str, repository: str | None, settings: Settings) -> FoundIssue:
-    """Return an issue with its repository, as it was named or as the settings say, and its agent.
+    """Return an issue with its repository, named or from the settings, and its agent.
 
     Raises:
-        InvalidInputError: No key is set here, no repository, or an agent that there is not.
-        NotFoundError: There is no such issue that the key may see.
+        InvalidInputError: No key or no repository is set here, or the agent does not exist.
+        NotFoundError: The key sees no such issue.
         TrackerUnavailableError: The tracker did not answer.
-        TrackerError: It refused.
+        TrackerError: The tracker refused.
     """
     from septet.trackers.choose import agent_of, repository_of, tracker_for
 
@@ -120,10 +120,10 @@ def find_tracked_issue(key: str, repository: str | None, settings: Settings) -> 
 
 
 def expect_team(page: TeamPage, settings: Settings) -> None:
-    """See that the settings here say how a team's issues are read, and where their code lives.
+    """Check that the settings here have the key for a team's issues, and the repositories of their code.
 
     Raises:
-        InvalidInputError: They do not.
+        InvalidInputError: A setting is missing.
     """
     from septet.trackers.choose import tracker_for
 

@@ -1,4 +1,4 @@
-"""The step of an open work order that is under way: what this host's disk tells of it before it has ended."""
+"""Read the running step of an open work order from this host's disk, before the step ends."""
 
 import asyncio
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ class StepUnderWay:
 
     step: str
     standing: str = RUNNING
-    """Whether it runs or waits, or that nobody works on it."""
+    """Whether the step runs, waits, or has no worker."""
     tokens: int = 0
-    """What its last agent has used so far, as far as this host has its stream."""
+    """The tokens of the step's last agent so far, as far as this host has its stream."""
     doing: LogEntry | None = None
-    """Its agent's tool call that has not come back."""
+    """The agent's tool call that has no result yet."""
 
 
 async def step_under_way(operations: "Operations", task: Task) -> StepUnderWay | None:
-    """Return the step of an open work order that is under way; where nobody works, the one that the server has.
+    """Return the running step of an open work order; if no worker runs, the step that the server has pending.
 
     Raises:
         NotFoundError: There is no such work order.

@@ -1,4 +1,4 @@
-"""A work order as it goes on: what its workflow says, and what this host sees of its agent and its workspace."""
+"""Watch an open work order: its workflow's state, and its agent and workspace on this host."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -20,23 +20,23 @@ from septet.errors import ServerNotReachedError
 from workflows.wire.search_attributes import HOST
 
 _LOOK_SECONDS: Final = 0.5
-"""Between looks at this host's disk; what the server has to tell comes by itself."""
+"""The pause between reads of this host's disk; the server's news arrives without polling."""
 _DESCRIBE_SECONDS: Final = 2.0
-"""Between looks at what holds the work order up: the server describes it for nothing."""
+"""The pause between reads of what holds the work order up: describing a workflow is free."""
 _FIRST_ENTRIES: Final = 200
-"""Of a work order that has gone on for long."""
+"""The most log entries in the first reply."""
 
 
 @dataclass(slots=True)
 class Watch:
-    """One work order under somebody's eyes."""
+    """The watch of one work order."""
 
     orders: WorkOrders
     view: WorkspaceView
     nobody_works: Callable[[WorkflowExecutionDescription], Awaitable[str]]
-    """Tells that nobody works on it, and what helps; an empty text where somebody does, or it is closed."""
+    """Returns a notice, with its remedy, if no worker runs for the work order; else an empty text."""
     patience: timedelta = timedelta(0)
-    """How long the server may be away before that ends the looks."""
+    """How long the server may be away before the watch ends with an error."""
     _nobody: str = ""
     _last: WatchReply | None = None
     _waiting: str | None = None
@@ -45,7 +45,7 @@ class Watch:
     _described_at: float = -_DESCRIBE_SECONDS
 
     async def look(self) -> WatchReply:
-        """Return the work order as of now; its log entries are those since the last look.
+        """Return the work order as of now, with the log entries since the last call.
 
         Raises:
             NotFoundError: There is no such work order.
@@ -58,9 +58,9 @@ class Watch:
         return await self._see(task, await self.orders.running_step(order_id) if asks else "", row)
 
     async def looks(self) -> AsyncGenerator[WatchReply, None]:
-        """Yield the work order now, whenever anything of it has changed, and last when it is closed.
+        """Yield the work order now, after each change, and last when it is closed.
 
-        A worker is asked only on news: a work order that goes on costs no Action for being watched.
+        A worker is queried only on news, so watching an unchanged work order costs no Temporal Action.
 
         Raises:
             NotFoundError: There is no such work order.
@@ -88,25 +88,25 @@ class Watch:
     async def _ask(self, news: News) -> WatchReply:
         row = await self.orders.describe(self.view.order_id)
         task = await self._ask_for(row)
-        if news.has_results and not task.steps:  # nobody has answered
+        if news.has_results and not task.steps:  # no worker has answered
             news.come_again()
             task = await self.orders.without_worker(row)
         return await self._see(task, news.running_step, row)
 
     async def _without_server(self, last: WatchReply, words: str) -> WatchReply:
-        """Return what was seen last with what this host's disk tells: agents work on while the server is away."""
+        """Return the last reply, updated from this host's disk: agents continue while the server is away."""
         look = await asyncio.to_thread(self._reply, last.task, last.running_step, None)
         return look.model_copy(update={"waiting_for": words})
 
     async def _ask_for(self, row: WorkflowExecutionDescription) -> Task:
-        """Return the work order as a worker tells it; where nobody works, as its server does."""
+        """Return the work order from a worker, else from the server if no worker runs."""
         host = row.typed_search_attributes.get(HOST, "")
         self._elsewhere = "" if self.view.state.is_of_host(host) else host
         self._nobody = await self.nobody_works(row)
         return await (self.orders.without_worker(row) if self._nobody else self.orders.get_of_row(row))
 
     async def _see(self, task: Task, running: str, row: WorkflowExecutionDescription | None = None) -> WatchReply:
-        """Return a work order with what its server and this host's disk tell; a row that was just read is used."""
+        """Return the reply on a work order from the server and this host's disk; `row` saves a read."""
         now = asyncio.get_running_loop().time()
         if task.is_closed:
             self._waiting, self._stuck, self._nobody = None, None, ""
@@ -121,7 +121,7 @@ class Watch:
         return self._last
 
     def _has_moved(self, task: Task) -> bool:
-        """Whether its status is another one than at the last look: what it waited for then may be over."""
+        """Whether the status differs from the last reply's: so what it waited for may be over."""
         return self._last is not None and self._last.task.status is not task.status
 
     def _reply(self, task: Task, running: str, waiting: str | None) -> WatchReply:
@@ -144,19 +144,19 @@ class Watch:
 
 
 def _lasting_part(look: WatchReply) -> WatchReply:
-    """Return what is no news when it is seen again: time passes and entries have been told."""
+    """Return a reply without its elapsed time and its entries, whose change or repeat is no news."""
     return look.model_copy(update={"elapsed_seconds": 0.0, "log_entries": ()})
 
 
 def elapsed_seconds(task: Task) -> float:
-    """Return how long a work order has gone on since it was created: until now, or until it was closed."""
+    """Return the seconds since a work order was created, until now or until it was closed."""
     if not task.created_at:
         return 0.0
     return round(max((_end(task) - datetime.fromisoformat(task.created_at)).total_seconds(), 0.0), 1)
 
 
 def _end(task: Task) -> datetime:
-    """Return when a work order was closed; the row of a completed one goes on with its pull request."""
+    """Return when a work order ended, or now; a completed one's `updated_at` changes with its pull request."""
     last = task.steps[-1] if task.steps else None
     if task.status is Status.COMPLETED and last is not None and last.ended_at:
         return datetime.fromisoformat(last.ended_at)

@@ -1,8 +1,8 @@
-"""Who may see the page: a browser that has once opened the link that `septet up` and `septet serve` print.
+"""Admit to the page each browser that once opened the link of `septet up` or `septet serve`.
 
-The state directory keeps the link's key. The cookie holds what is made from it for looking, and decides
-nothing: a decision carries another one, which the page's own script keeps (`clients/http/access.py` looks at it).
-None of them tells the API's token.
+The state directory keeps the link's key. Two more keys are derived from it. The cookie holds the looking key,
+which permits no decision. The page's own script keeps the deciding key and sends it with each decision
+(`clients/http/access.py` checks it). None of the keys reveals the API's token.
 """
 
 import hmac
@@ -22,18 +22,18 @@ _DEFAULT_PORT: Final = 80
 DECIDING_KEY_HEADER: Final = "septet-page-key"
 """Where the page's script sends the key that decides. Pages of other origins cannot: CORS is not allowed."""
 _OPEN_PATHS: Final = "/static/"
-"""What tells nothing of any work order."""
+"""The paths that show nothing of any work order."""
 
 
 def is_page(path: str) -> bool:
-    """Return whether a path is the page's, which has a door of its own."""
+    """Return whether a path is the page's, which has its own access check."""
     return path in {"/", "/live", "/live/pipelines", "/new", "/new/estimate", "/pipeline"} or path.startswith(
         ("/work-orders/", "/pipeline/", _OPEN_PATHS)
     )
 
 
 def missing_page(method: str, accept: str) -> Response | None:
-    """Return what a person's browser gets where there is no page; `None` for programs, which are told in JSON."""
+    """Return the HTML response for a missing page; `None` for programs, which get JSON."""
     if method != "GET" or "text/html" not in accept:
         return None
     words = {
@@ -48,13 +48,13 @@ def missing_page(method: str, accept: str) -> Response | None:
 
 @dataclass(frozen=True, slots=True)
 class PageAccess:
-    """The door of the page."""
+    """The page's access check."""
 
     key: str | None
-    """`None`: everybody on this machine is let in."""
+    """The link's key; `None` admits everybody on this machine."""
 
     def refusal(self, request: Request) -> Response | None:
-        """Return what a browser gets instead of what it asked for; `None` lets it in."""
+        """Return the response that replaces the requested page; `None` admits the browser."""
         if self.key is None or request.url.path.startswith(_OPEN_PATHS):
             return None
         token, cookie = request.query_params.get("token"), cookie_name(request.url.port or _DEFAULT_PORT)
@@ -62,7 +62,7 @@ class PageAccess:
             address = f"{request.url.path}#key={deciding_key(self.key)}"
             response: Response = RedirectResponse(address, HTTPStatus.SEE_OTHER)
             if request.headers.get("sec-fetch-site") == "cross-site":
-                # A browser that comes from a file sends a strict cookie only from a page of ours on.
+                # A browser that comes from a file sends a strict cookie only after it loads a page from here.
                 response = HTMLResponse(_GO_ON.format(address=html.escape(address)))
             response.set_cookie(
                 cookie, looking_key(self.key), max_age=_KEPT_SECONDS, httponly=True, samesite="strict", path="/"
@@ -82,7 +82,7 @@ _GO_ON: Final = '<!doctype html><meta http-equiv="refresh" content="0; url={addr
 
 
 def cookie_name(port: int) -> str:
-    """Return a name for one port alone: a browser gives the cookies of one port of this machine to all others."""
+    """Return the cookie's name for a port: a browser sends the cookies of one port to all ports of the machine."""
     return f"septet-{port}"
 
 

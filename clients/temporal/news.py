@@ -76,7 +76,7 @@ class News:
     async def follow(self) -> None:
         """Read run after run of the workflow, until this is cancelled."""
         while True:
-            with suppress(RPCError):  # the caller that waits for news reads from the server too, and reports the error
+            with suppress(RPCError):  # the caller reads from the server too, and reports the error
                 await self._follow_run()
             await asyncio.sleep(_AGAIN_SECONDS)
 
