@@ -75,8 +75,8 @@ _PATCH_BYTES: Final = 16 * 1024 * 1024
 class Operations:
     """Work orders and pipelines on one Temporal namespace, with the files of this host.
 
-    All methods raise `NotFoundError` if there is no such work order, `ServerNotReachedError` if nobody answers, and
-    `RefusedTransitionError` if the work order's state does not allow the request.
+    All methods raise `NotFoundError` if there is no such work order, `ServerNotReachedError` if nobody answers,
+    and `RefusedTransitionError` if the work order's state does not allow the request.
     """
 
     orders: WorkOrders

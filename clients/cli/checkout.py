@@ -1,4 +1,4 @@
-"""A person's own checkout: what of it is not committed."""
+"""List the uncommitted changes of a person's own checkout."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from septet.settings import load_settings
 
 
 def uncommitted_changes(path: Path) -> list[str]:
-    """Return the files of a checkout that differ from its last commit; none where that cannot be told."""
+    """Return the files of a checkout that differ from its last commit; none if git cannot report them."""
     if not path.is_absolute() or not (path / ".git").is_dir():
         return []
     try:

@@ -1,4 +1,4 @@
-"""What `septet doctor` says of this machine's clock: work orders have the server's times, limits the host's."""
+"""The clock check of `septet doctor`: work orders use the server's clock, limits use the host's clock."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from clients.cli.machine_checks import Check
 from workers.builds.deployment import Deployment
 
 _QUEUE: Final = "septet-clock"
-"""Nobody puts anything there."""
+"""A queue without tasks."""
 _WITHIN_SECONDS: Final = 3.0
 _POLL: Final = timedelta(seconds=5)
 _LOOK_SECONDS: Final = 0.05
@@ -26,13 +26,13 @@ def _now() -> datetime:
 
 
 async def clock_checks(client: Client, now: Callable[[], datetime] = _now) -> list[Check]:
-    """Compare this machine's clock with the server's; nothing where the server does not tell its time.
+    """Compare this machine's clock with the server's; return no check if the server does not report its time.
 
-    The server tells when it was last asked for work: so it is asked, on a queue that nobody uses.
+    The server reports the time of a queue's last poll: so this function polls a queue that nobody uses.
 
     Args:
-        client: Where.
-        now: Tells this machine's time.
+        client: The client of the server.
+        now: Returns this machine's time.
     """
     queue = Deployment(client, _QUEUE)
     poll = PollWorkflowTaskQueueRequest(
@@ -44,7 +44,7 @@ async def clock_checks(client: Client, now: Callable[[], datetime] = _now) -> li
             asked_at = now()
             asking = asyncio.ensure_future(client.workflow_service.poll_workflow_task_queue(poll, timeout=_POLL))
             try:
-                while (polls := await queue.last_polls()) == before:  # noqa: ASYNC110 -- the server tells nobody
+                while (polls := await queue.last_polls()) == before:  # noqa: ASYNC110 -- the server sends no event
                     await asyncio.sleep(_LOOK_SECONDS)
             finally:
                 asking.cancel()

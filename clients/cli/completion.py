@@ -1,4 +1,4 @@
-"""What the shell completes, from this host's disk alone: it is asked at each press of a key."""
+"""Complete words for the shell from this host's disk alone, because the shell calls this at each key press."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path

@@ -21,7 +21,7 @@ async def costs(
     server: Server = SERVER,
 ) -> CommandReply:
     """Show what agents have cost: dollars, tokens and minutes; costs of the last five minutes may be missing."""
-    first_week(since)  # before the server is asked
+    first_week(since)  # before the server is called
     operations = await server.connect()
 
     answer = await operations.costs.show(by, since, project)

@@ -1,4 +1,4 @@
-"""Commands that go on until a work order ends: `watch` shows it live, `logs` what its agents say and do."""
+"""Commands that run until a work order ends: `watch` shows it live, `logs` shows its agents' log entries."""
 
 import asyncio
 import sys
@@ -68,7 +68,7 @@ async def logs(
     operations = await server.connect() if follow else None
     end = asyncio.create_task(_end_of(operations, order_id)) if operations is not None else None
     while True:
-        over = end is None or end.done()  # before the look: what is written until the end is told
+        over = end is None or end.done()  # before the read, so that the last read includes all entries until the end
         if raw:
             sys.stdout.buffer.writelines(agent_logs.new_bytes())
         else:
@@ -84,13 +84,13 @@ async def logs(
 
 
 async def _end_of(operations: Operations, order_id: str) -> None:
-    """Wait for the end of a work order, over absences of its server."""
+    """Wait for the end of a work order, across absences of its server."""
     absence = Absence(order_id, watch=f"septet logs --follow {order_id}")
     await outlast_wait(lambda: operations.orders.wait_for_end(order_id), absence, tell)
 
 
 async def _network(settings: Settings, order_id: str, address: str | None) -> CommandReply:
-    """Return what was asked of the network; the server is asked where this host's disk knows of nothing."""
+    """Return the network requests; if this host's disk has none, check with the server that the work order exists."""
     answer = network_of(StateDir(settings.state_dir), order_id, limit=None)
     if not answer.total:
         answer = await (await connect_operations(settings, address)).network(order_id, limit=None)
@@ -98,7 +98,7 @@ async def _network(settings: Settings, order_id: str, address: str | None) -> Co
 
 
 async def _last_look(looks: "AsyncIterator[WatchReply]", take: "Callable[[WatchReply], None]") -> WatchReply:
-    """Hand on what is seen until the work order is closed, and return that."""
+    """Pass each reply to `take` until the work order is closed, and return the last reply."""
     look = await anext(looks)
     while not look.task.is_closed:
         take(look)
@@ -107,7 +107,7 @@ async def _last_look(looks: "AsyncIterator[WatchReply]", take: "Callable[[WatchR
 
 
 async def _all_entries(settings: Settings, order_id: str, address: str | None) -> LogsReply:
-    """Return all entries as the other faces do; the server is asked where this host's disk knows of no run."""
+    """Return all log entries; the server is called only if this host's disk has no run."""
     agent_logs = AgentLogs(StateDir(settings.state_dir), order_id)
     entries = tuple(agent_logs.new_entries())
     try:
@@ -118,10 +118,10 @@ async def _all_entries(settings: Settings, order_id: str, address: str | None) -
 
 
 async def _check_exists(agent_logs: AgentLogs, settings: Settings, address: str | None) -> None:
-    """See that there was something to show; the server knows whether there is such a work order.
+    """Check that this host has runs of the work order; else let the server report whether the work order exists.
 
     Raises:
-        NotFoundError: There is none, or this host has no runs of it.
+        NotFoundError: There is no such work order, or this host has no runs of it.
     """
     try:
         agent_logs.must_exist()
@@ -132,7 +132,7 @@ async def _check_exists(agent_logs: AgentLogs, settings: Settings, address: str 
 
 
 def _print_entries(entries: "Iterator[LogEntry]", log: "LogText | None") -> None:
-    """Print entries for people, or one object a line where there is no log for them."""
+    """Print entries for people, or as one JSON object a line if `log` is `None`."""
     for entry in entries:
         if log is None:
             print_json(entry.model_dump(mode="json"))

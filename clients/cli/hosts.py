@@ -1,4 +1,4 @@
-"""`septet host-gone`: a host that is gone, and the work that goes on elsewhere."""
+"""`septet host-gone`: declare a host dead, so that its work continues elsewhere."""
 
 from dataclasses import asdict
 from typing import Annotated, Final

@@ -1,4 +1,4 @@
-"""A work order shown live until it ends: painted, or a line for each change; at the plan gate it asks."""
+"""Show a work order live until it ends, as a picture or as lines, and request the decision on its plan."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -22,23 +22,23 @@ _PAINTS_PER_SECOND: Final = 4.0
 
 @dataclass(slots=True)
 class LiveView:
-    """One work order, followed to its end."""
+    """The live view of one work order until its end."""
 
     operations: Operations
     order_id: str
     asks: bool = False
-    """Whether who looks is asked about a plan that waits."""
+    """Whether the view requests a decision on a plan that waits."""
     out: Console = field(default_factory=console)
     _looks: AsyncGenerator[WatchReply, None] = field(init=False)
     _next: "asyncio.Task[WatchReply] | None" = None
-    """The look to come: a question that a person thinks about does not lose it."""
+    """The pending next reply, kept while a person decides so that it is not lost."""
 
     def __post_init__(self) -> None:
-        """Begin with nothing seen."""
+        """Create the watch; nothing is read yet."""
         self._looks = self.operations.watch(self.order_id, patience=PATIENCE).looks()
 
     def begin(self) -> None:
-        """Begin to look, for who has something else to show first."""
+        """Start the first read early, while the caller shows something else."""
         self._upcoming()
 
     async def follow(self) -> WatchReply:
@@ -47,7 +47,7 @@ class LiveView:
         Raises:
             NotFoundError: There is no such work order.
             ServerNotReachedError: Nobody answers.
-            StoppedWaitingError: Ctrl-C: the work order goes on, and the error says how to look at it again.
+            StoppedWaitingError: Ctrl-C: the work order continues, and the error has the command to watch it again.
         """
         try:
             return await (self._paint() if self.out.is_terminal else self._write())
@@ -68,7 +68,7 @@ class LiveView:
         return look
 
     async def _paint_until_question(self, look: WatchReply) -> WatchReply:
-        """Paint the work order until it is closed or waits for a word; what is above it in the terminal stays."""
+        """Paint the work order until it is closed or waits for a decision; the terminal's text above it stays."""
         picture = WatchPicture()
         with Live(picture, console=self.out, refresh_per_second=_PAINTS_PER_SECOND, transient=True) as live:
             try:
@@ -77,12 +77,12 @@ class LiveView:
                     live.refresh()
                     look = await self._look()
             except ServerNotReachedError:
-                live.transient = False  # what was seen last stays above the error
+                live.transient = False  # the last picture stays above the error
                 raise
         return look
 
     async def _ask(self, look: WatchReply) -> WatchReply:
-        """Ask about a plan until it is decided on, here or elsewhere; return what is seen then."""
+        """Request a decision on a plan until there is one, from here or elsewhere; return the next reply."""
         question = PlanQuestion(self.operations, look, self.out)
         answer = asyncio.create_task(question.ask())
         plan = look.task.plan_sha256
@@ -103,7 +103,7 @@ class LiveView:
         return look
 
     async def _write(self) -> WatchReply:
-        """Write a line for each thing that happens, also at the end."""
+        """Print a line for each event until the work order is closed, and return the last reply."""
         lines = WatchLines()
         look: WatchReply | None = None
         while look is None or not look.task.is_closed:
@@ -127,7 +127,7 @@ class LiveView:
 
 
 def stopped_waiting(order_id: str, *, asks: bool = False) -> StoppedWaitingError:
-    """Return what is said to who waits no longer; `asks` where the work order waits for an approval."""
+    """Return the error for a person who stopped waiting; `asks` if the work order waits for an approval."""
     state = "is waiting for your approval" if asks else "is still running"
     approve = f"Approve it:      septet approve {order_id}\n" if asks else ""
     return StoppedWaitingError(

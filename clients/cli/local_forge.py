@@ -25,7 +25,7 @@ from septet.system.preview import printable
 from workers.connection.connection import connect
 
 _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
-"""What a pull request's text has for programs."""
+"""The parts of a pull request's text that are for programs."""
 Number = Annotated[int, Field(ge=1), argument(metavar="N", help="The pull request's number.")]
 Numbers = Annotated[list[Annotated[int, Field(ge=1)]], argument(metavar="N", help="The pull requests' numbers.")]
 IssueNumber = Annotated[int, Field(ge=1), argument(metavar="N", help="The issue's number.")]
@@ -125,7 +125,7 @@ async def close_pull_requests(
 
 
 async def _end(repo: str | None, numbers: Sequence[int], how: Literal["merge", "close"]) -> CommandReply:
-    """Merge or close pull requests until one refuses; the board shows each at once where a server answers."""
+    """Merge or close pull requests until one fails; notify the watch of each, if a server answers."""
     settings = load_settings()
     forge = _forge(repo, f"{how.capitalize()} it on its own forge.")
     end = forge.merge_pull_request if how == "merge" else forge.close_pull_request
@@ -152,10 +152,10 @@ async def _end(repo: str | None, numbers: Sequence[int], how: Literal["merge", "
 
 
 def _forge(repo: str | None, remedy: str) -> LocalForge:
-    """Return the forge of a repository on this machine, by default of the one that this folder is in.
+    """Return the local forge of a repository, by default of the repository around this folder.
 
     Raises:
-        UsageError: It is elsewhere, and the remedy says what to do there; or none is named.
+        UsageError: The repository is not on this machine; or none is named.
     """
     settings = load_settings()
     address = parse_address(repo or repository_here("--repo PATH"), home=Path.home(), cwd=Path.cwd())

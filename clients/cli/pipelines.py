@@ -1,4 +1,4 @@
-"""`septet pipeline`: many issues, one agent that plans them and others that carry the plans out."""
+"""`septet pipeline`: one agent plans many issues, and other agents implement the plans."""
 
 from typing import Annotated, Final
 
@@ -144,7 +144,7 @@ async def _decide(
 
 
 def failure_of(view: PipelineView) -> PipelineFailedError | None:
-    """Return why a closed pipeline is no success; `None` where every issue is completed."""
+    """Return the error of a closed pipeline; `None` if every issue completed."""
     unfinished = [issue for issue in view.issues if issue.status is not IssueStatus.COMPLETED]
     if view.status is PipelineStatus.COMPLETED and not unfinished:
         return None

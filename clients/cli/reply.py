@@ -1,4 +1,4 @@
-"""One way out for every command: a text for people or one JSON object for programs, and an exit code."""
+"""Print every command's answer: a text for people or one JSON object for programs, and set the exit code."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class ExitCode(IntEnum):
-    """What the shell sees."""
+    """The exit codes of commands."""
 
     OK = 0
     FAILED = 1
@@ -48,7 +48,7 @@ class StoppedWaitingError(Exception):
     """Who waited for something waits no longer; what they waited for goes on."""
 
     def __init__(self, message: str, remedy: str) -> None:
-        """Say what goes on (`message`), and the commands to follow or to end it (`remedy`)."""
+        """Set the work that continues (`message`), and the commands to follow or to stop it (`remedy`)."""
         self.message = message
         self.remedy = remedy
         super().__init__(message)
@@ -67,27 +67,27 @@ _EXIT_CODES: Final[Mapping[type[SeptetError], ExitCode]] = {
 
 _ABOVE_STDERR: Final = 3
 _FOR_JSON: Final[list[TextIO]] = []
-"""Stdout, where this process has kept it for JSON alone."""
+"""The real stdout, if this process reserved it for JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandReply:
-    """What a command answers."""
+    """A command's answer."""
 
     payload: Mapping[str, Any] = field(default_factory=dict)
-    """For programs: it becomes `{"ok": true, …}`."""
+    """The answer for programs, printed as `{"ok": true, …}`."""
     show: Callable[[], None] = lambda: None
-    """For people."""
+    """Prints the answer for people."""
     failure: SeptetError | None = None
-    """Set where the command did its work and the answer is still no success, such as a failed work order."""
+    """The failure in an answer of a command that did its work, such as a failed work order."""
     is_printed: bool = False
-    """Whether programs got their one object before, such as that of `up` when it is ready."""
+    """Whether the JSON object was printed earlier, such as that of `up` when it is ready."""
 
     @classmethod
     def from_reply(
         cls, answer: "replies.Reply", show: Callable[[], None], failure: SeptetError | None = None
     ) -> Self:
-        """Return what every face answers, as a command's answer."""
+        """Return a reply of the operations as a command's answer."""
         return cls(answer.model_dump(mode="json", exclude={"ok"}), show, failure)
 
 
@@ -127,16 +127,16 @@ def _print_reply(answer: CommandReply, *, as_json: bool) -> None:
 
 
 def end_without_reader() -> NoReturn:
-    """End quietly: whoever read stdout, such as `head`, has seen enough."""
+    """Exit with 0 and without an error: the reader of stdout, such as `head`, closed the pipe."""
     for stdout in (sys.stdout, *_FOR_JSON):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
     raise SystemExit(ExitCode.OK)
 
 
 def _keep_stdout_for_json() -> None:
-    """Let nothing but `print_json` reach stdout: what a library or a program prints there goes to stderr.
+    """Reserve stdout for `print_json`: redirect the output of libraries and programs to stderr.
 
-    Where something else stands in the place of stdout, such as a test's, nothing happens.
+    If `sys.stdout` was replaced, such as by a test, nothing happens.
     """
     if _FOR_JSON or sys.stdout is not sys.__stdout__:
         return
@@ -149,7 +149,7 @@ def _keep_stdout_for_json() -> None:
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    """Print one JSON object on one line of stdout, as UTF-8: a byte that is none, as in an argument, is a `?`."""
+    """Print one JSON object on one line of stdout, as UTF-8: an invalid byte, as in an argument, becomes a `?`."""
     _keep_stdout_for_json()
     stdout = _FOR_JSON[-1] if _FOR_JSON else sys.stdout
     stdout.write(json.dumps(value, ensure_ascii=False).encode(errors="replace").decode() + "\n")
@@ -157,17 +157,17 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 
 def tell(words: str) -> None:
-    """Say on stderr what happens meanwhile: no error, and nothing that was asked for."""
+    """Print a notice on stderr: it is neither an error nor a part of the answer."""
     echo(wrap(printable(words), terminal_width(sys.stderr)), err=True, colour="yellow")
 
 
 def error_object(kind: str, message: str, remedy: str) -> dict[str, Any]:
-    """Return what programs read of an error."""
+    """Return an error's JSON object for programs."""
     return {"ok": False, "error": {"type": kind, "message": message, "remedy": remedy}}
 
 
 def end_with_error(kind: str, message: str, remedy: str, code: ExitCode, *, as_json: bool) -> NoReturn:
-    """Say what went wrong and how to go on, and end this process."""
+    """Print an error and its remedy, and exit."""
     if as_json:
         print_json(error_object(kind, message, remedy))
     elif code is ExitCode.INTERRUPTED:
@@ -197,7 +197,7 @@ def exit_code_of(error: SeptetError) -> ExitCode:
 
 
 def _server_error() -> "type[RPCError]":
-    """Return what the client of Temporal raises: imported only when something was raised, for it takes long."""
+    """Return the Temporal client's error class, imported only after an exception because the import is slow."""
     from temporalio.service import RPCError
 
     return RPCError

@@ -1,5 +1,4 @@
-"""The server that a command asks."""
-
+"""The server that a command calls."""
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,7 +18,7 @@ class Server:
     as_json: Json = False
 
     async def connect(self) -> Operations:
-        """Return what can be asked of the server.
+        """Connect to the server, and return its operations.
 
         Raises:
             ServerNotReachedError: No server answers.

@@ -1,4 +1,4 @@
-"""Commands that ask for work: `run` starts a work order, `create` puts one on the board."""
+"""Commands that create work orders: `run` starts a work order, `create` puts one on the board."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ from workers.connection.connection import is_loopback, server_address
 
 _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 _OPTION_OF: Final = {"repository": "--repo", "description": "--body", "labels": "--label"}
-"""The input's fields that have other names than their options."""
+"""The options of input fields that have another name."""
 _NAMES_SHOWN: Final = 5
 
 
@@ -55,7 +55,7 @@ async def run(
     if only_tell:
         return await _reply_of_dry_run(operations, new, order_id, again=again)
     if server.as_json:
-        from clients.cli.task_reply import reply_at_end  # who waits for an id does not wait for this
+        from clients.cli.task_reply import reply_at_end  # imported late, so that the id appears sooner
 
         answer = await operations.start(new, order_id, again=again)
         if told := await told_reviews(operations, new.repository, (new.issue,)):
@@ -67,7 +67,7 @@ async def run(
 async def _start_before_people(
     operations: Operations, order: WorkOrderInput, order_id: str | None, *, again: bool, wait: bool
 ) -> CommandReply:
-    """Start a work order, and show its id as soon as the server has it; all else that is told comes after that."""
+    """Start a work order, and show its id as soon as the server has it; print notices after the id."""
     notice = asyncio.create_task(_notice(operations, order))
     task, estimate = await operations.begin(order, order_id, again=again)
     return await show_new_order(operations, task, estimate, notice, wait=wait)
@@ -107,7 +107,7 @@ async def create(
 
 
 def _check_order(order: WorkOrderInput, order_id: str | None, server: Server) -> None:
-    """See what is wrong with a new work order, before any server is asked."""
+    """Check a new work order for mistakes, before any server is called."""
     from clients.tracked_issue import check_unread_order  # as above
 
     if order_id is not None:
@@ -126,7 +126,7 @@ def order_input(
     """Return the work order's input.
 
     Raises:
-        UsageError: It is not clear which repository or which issue is meant, or `--step` has another form.
+        UsageError: The repository or the issue is not clear, or `--step` has another form.
         InvalidInputError: A value is wrong; the message names the option.
         NotFoundError: The issue's file cannot be read.
     """
@@ -142,7 +142,7 @@ def order_input(
 
 
 def _work_fields(target: str | None, repo: str | None, issue: given.IssueOptions) -> dict[str, Any]:
-    """Return the fields that say what is to be worked on, and where; an issue of a tracker is not read yet."""
+    """Return the fields of the repository and the issue; an issue of a tracker is not read yet."""
     from clients.tracked_issue import tracker_key, with_issue_of_page  # as above
 
     if not (key := tracker_key(target or "")):
@@ -155,7 +155,7 @@ def _work_fields(target: str | None, repo: str | None, issue: given.IssueOptions
 
 
 def _reference(target: str | None, repo: str | None) -> RepositoryReference:
-    """Return the repository that is named, else the one of this folder, whose issue `42` is."""
+    """Return the named repository, else this folder's; a number such as `42` is an issue of the repository."""
     number = issue_number(target or "")
     if number is not None:
         return replace(_reference(None, repo), issue=number)
@@ -168,7 +168,7 @@ def _reference(target: str | None, repo: str | None) -> RepositoryReference:
 
 
 async def _notice(operations: Operations, order: WorkOrderInput) -> str:
-    """Return what people may not expect of a work order; or nothing."""
+    """Return the notices on a new work order: reviews, uncommitted changes, unlimited agents; or nothing."""
     reviews, uncommitted = await asyncio.gather(
         told_reviews(operations, order.repository, (order.issue,)),
         asyncio.to_thread(_uncommitted_text, order.repository),
@@ -177,14 +177,14 @@ async def _notice(operations: Operations, order: WorkOrderInput) -> str:
 
 
 async def told_reviews(operations: Operations, repository: str, issues: Iterable[int | None]) -> str:
-    """Return which issues have a pull request in review already; nothing where the server does not tell."""
+    """Return the issues that have a pull request in review already; nothing if the server does not answer."""
     with suppress(SeptetError):
         return await operations.orders.told_reviews(repository, [each for each in issues if each is not None])
     return ""
 
 
 def _uncommitted_text(repository: str) -> str:
-    """Return which changes of a checkout the agent will not see: those that are not committed; or nothing."""
+    """Return a notice of a checkout's uncommitted changes, which the agent will not see; or nothing."""
     from clients.cli.checkout import uncommitted_changes  # as above
 
     changes = uncommitted_changes(Path(repository))
@@ -196,7 +196,7 @@ def _uncommitted_text(repository: str) -> str:
 
 
 def _wrong_option(error: Mapping[str, Any]) -> InvalidInputError:
-    """Say which option is wrong, and why; of a name that is not known, which is the likeliest."""
+    """Return the error for a wrong option with its reason; for an unknown name the remedy names the closest one."""
     name = str(error["loc"][0]) if error["loc"] else ""
     option = _OPTION_OF.get(name, f"--{name.replace('_', '-')}" if name else "")
     reason, remedy = reason_of(error), ""
@@ -259,7 +259,7 @@ def _read_issue(path: Path) -> tuple[str, str]:
 
 
 def _step_settings(settings: Sequence[str]) -> dict[str, dict[str, object]]:
-    """Read `STEP.KEY=VALUE`; whether there is such a step and key, the work order's input says."""
+    """Parse `STEP.KEY=VALUE`; the work order's input validates the step and the key."""
     steps: dict[str, dict[str, object]] = {}
     for setting in settings:
         where, equals, value = setting.partition("=")

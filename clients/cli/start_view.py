@@ -1,4 +1,4 @@
-"""A work order that has just been started: its id is shown before anything else is loaded or asked."""
+"""Show a work order that was just started: its id first, before anything else is loaded or requested."""
 
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 async def show_new_order(
     operations: "Operations", task: Task, estimate: Awaitable[Estimate], notice: Awaitable[str], *, wait: bool
 ) -> CommandReply:
-    """Show people a work order that has just been started: its id at once, then what is known of it later.
+    """Show a work order that was just started: its id at once, then its estimate and notices.
 
     Args:
-        operations: Where it is.
-        task: The work order as it was asked for.
-        estimate: What it will cost, as soon as that is known.
-        notice: What else is to be told, on stderr; or nothing.
-        wait: Whether to show it live until its end; else the commands that people type next.
+        operations: The operations of its server.
+        task: The work order as its input describes it.
+        estimate: The estimate of its cost.
+        notice: The notices for stderr; or an empty text.
+        wait: Whether to show it live until its end; else the next commands are printed.
 
     Raises:
         StoppedWaitingError: Ctrl-C.

@@ -1,4 +1,4 @@
-"""A work order as a command's answer; after its end, only a completed one is a success."""
+"""Turn a work order into a command's answer; a closed work order is a success only if it completed."""
 
 import asyncio
 import sys
@@ -29,7 +29,7 @@ class WorkOrderFailedError(SeptetError):
 
 
 def reply_of_task(answer: TaskReply) -> CommandReply:
-    """Return a work order as it is now; once it has ended, people are told what they may type next."""
+    """Return a work order as a command's answer, with the next commands that people may type."""
 
     def show() -> None:
         show_task(answer.task)
@@ -39,7 +39,7 @@ def reply_of_task(answer: TaskReply) -> CommandReply:
 
 
 def reply_of_move(answer: TaskReply) -> CommandReply:
-    """Return a work order that was moved on the board; people are told where it is now."""
+    """Return a moved work order as a command's answer, which shows people its new stage."""
 
     def show() -> None:
         task = answer.task
@@ -53,14 +53,14 @@ def reply_of_move(answer: TaskReply) -> CommandReply:
 async def reply_at_end(
     operations: Operations, answer: TaskReply, *, wait: bool, as_json: bool, verb: str = "started"
 ) -> CommandReply:
-    """Return a work order; where its end is waited for, after that, and people see it live until then.
+    """Return a work order as a command's answer: now, or after its end with a live view until then.
 
     Args:
-        operations: Where it is.
-        answer: The work order as it began, or was taken up again.
+        operations: The operations of its server.
+        answer: The work order as it was just started or continued.
         wait: Whether to wait for its end.
-        as_json: Whether a program waits, which is answered once.
-        verb: What has just been done with it.
+        as_json: Whether a program waits, which gets one answer and no live view.
+        verb: The participle for the command, such as `started`.
 
     Raises:
         StoppedWaitingError: Ctrl-C.
@@ -80,7 +80,7 @@ async def reply_at_end(
 
 
 async def reply_after(view: LiveView) -> CommandReply:
-    """Show a work order live, and return it as it was closed."""
+    """Show a work order live until it is closed, and return it as a command's answer."""
     last = await view.follow()
     return CommandReply.from_reply(
         TaskReply(task=last.task), lambda: show_end(last, view.out), failure_of(last.task)
@@ -88,12 +88,12 @@ async def reply_after(view: LiveView) -> CommandReply:
 
 
 def live_view(operations: Operations, order_id: str, out: Console) -> LiveView:
-    """Return a work order's view on a terminal; where somebody types, they are asked about its plan."""
+    """Return the live view of a work order; if stdin is a terminal, the view requests the decision on its plan."""
     return LiveView(operations, order_id, asks=sys.stdin.isatty(), out=out)
 
 
 def failure_of(task: Task) -> WorkOrderFailedError | None:
-    """Return why a closed work order is no success; `None` where it is one."""
+    """Return the error of a closed work order; `None` if it completed."""
     if task.status is Status.COMPLETED:
         return None
     message = task.error.message if task.error else f"{task.id} is {task.status.value}."

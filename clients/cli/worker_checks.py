@@ -1,4 +1,4 @@
-"""What `septet doctor` says of the workers that take work orders, and of the builds that get them."""
+"""The checks of `septet doctor` on workers and on the builds that receive work orders."""
 
 import asyncio
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ _WITHIN_SECONDS: Final = 5.0
 
 
 async def workers_check(client: Client, task_queue: str) -> Check:
-    """Ask the server which builds get work orders, and which have workers."""
+    """Read from the server which builds receive work orders and which have workers, and check both."""
     deployment = Deployment(client, task_queue)
     try:
         async with asyncio.timeout(_WITHIN_SECONDS):
@@ -41,17 +41,17 @@ async def workers_check(client: Client, task_queue: str) -> Check:
 
 
 def own_worker_check(state: StateDir) -> Check:
-    """Say whether a worker of this state directory runs."""
+    """Return a check that reports whether a worker of this state directory runs."""
     runs = lock_is_held(state.worker_lock, LOCK_EX)
     return Check("worker here", "ok", f"{'A' if runs else 'No'} worker runs with {state.root}.")
 
 
 async def host_checks(client: Client, task_queue: str) -> list[Check]:
-    """Name the hosts that do not answer, with the work orders that wait for them."""
+    """Return a warning for each host that does not answer, with the work orders that wait for it."""
     waits: dict[TaskError, list[str]] = {}
     try:
         waiting = await WorkOrders(client, task_queue).list(Status.WAITING, is_open=True)
-    except SeptetError:  # nobody is told of hosts there
+    except SeptetError:  # without a list there is no host to report
         return []
     for task in waiting.tasks:
         if task.error is not None and task.host_wait:
@@ -63,12 +63,12 @@ async def host_checks(client: Client, task_queue: str) -> list[Check]:
 
 
 def builds_check(task_queue: str, routing: Routing, builds: Mapping[str, timedelta]) -> Check:
-    """Say whether whoever gets work orders has a worker.
+    """Return a check that the builds that receive work orders have workers.
 
     Args:
         task_queue: The queue of work orders.
-        routing: Which builds get them.
-        builds: The builds with workers, and how long ago one of each asked for work.
+        routing: The builds that receive them.
+        builds: The builds with workers, and the time since a worker of each last polled.
     """
     if not builds:
         remedy = f"{START_WORKER}, or set SEPTET_TASK_QUEUE to the queue of your workers."
