@@ -68,7 +68,7 @@ async def logs(
     operations = await server.connect() if follow else None
     end = asyncio.create_task(_end_of(operations, order_id)) if operations is not None else None
     while True:
-        over = end is None or end.done()  # before the read, so that the last read includes all entries until the end
+        over = end is None or end.done()  # before the read, so that the last read is complete
         if raw:
             sys.stdout.buffer.writelines(agent_logs.new_bytes())
         else:
@@ -90,7 +90,7 @@ async def _end_of(operations: Operations, order_id: str) -> None:
 
 
 async def _network(settings: Settings, order_id: str, address: str | None) -> CommandReply:
-    """Return the network requests; if this host's disk has none, check with the server that the work order exists."""
+    """Return the network requests; if this host's disk has none, check that the server has the work order."""
     answer = network_of(StateDir(settings.state_dir), order_id, limit=None)
     if not answer.total:
         answer = await (await connect_operations(settings, address)).network(order_id, limit=None)

@@ -196,7 +196,7 @@ def _uncommitted_text(repository: str) -> str:
 
 
 def _wrong_option(error: Mapping[str, Any]) -> InvalidInputError:
-    """Return the error for a wrong option with its reason; for an unknown name the remedy names the closest one."""
+    """Return the error for a wrong option with its reason; for an unknown name with the closest one."""
     name = str(error["loc"][0]) if error["loc"] else ""
     option = _OPTION_OF.get(name, f"--{name.replace('_', '-')}" if name else "")
     reason, remedy = reason_of(error), ""

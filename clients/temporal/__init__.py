@@ -1,1 +1,1 @@
-"""The typed clients of work orders and pipelines, and all else that is asked of the Temporal server."""
+"""The typed clients of work orders and pipelines, and all other calls to the Temporal server."""

@@ -1,4 +1,4 @@
-"""What work orders have cost, and what the next one will cost: read from the histories of their projects."""
+"""Read the costs of work orders from their projects' histories, and estimate the cost of the next one."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from septet.costs.weeks import first_week
 from septet.errors import NotFoundError, SealedError, ServerNotReachedError
 
 _ANSWER_WITHIN_SECONDS: Final = 10.0
-"""Longer than others: a sum wants every history, and each may have to be read from its beginning."""
+"""Longer than for other queries: a sum needs every history, and a worker may have to replay each."""
 _ESTIMATE_WITHIN_SECONDS: Final = 3.0
 """A work order starts without an estimate rather than late."""
 _AT_ONCE: Final = 20
@@ -38,9 +38,9 @@ class CostClient:
         """Return what each project, step, agent, login, model or week used, the dearest first; weeks in order.
 
         Args:
-            by: What is told apart.
-            since: The first week that counts, or an age such as `4w`; all when empty.
-            project: The only project that counts; all when empty.
+            by: The key of the groups.
+            since: The first week to count, or an age such as `4w`; all when empty.
+            project: The only project to count; all when empty.
 
         Raises:
             InvalidInputError: There is no such week.
@@ -67,7 +67,7 @@ class CostClient:
         return CostsReply(by=by, since=since, costs=tuple(in_order), total=total, scripted=scripted)
 
     async def estimate(self, question: Question) -> Estimate:
-        """Return what a question's steps will cost; not known where the histories cannot be read soon."""
+        """Return the estimate for a question's steps; unknown if the histories are not read within 3 s."""
         try:
             async with asyncio.timeout(_ESTIMATE_WITHIN_SECONDS):
                 own = await self._ask(question.project)
@@ -94,7 +94,7 @@ class CostClient:
         return [history for history in histories if history is not None]
 
     async def _ask(self, project: str) -> CostHistory | None:
-        """Return a project's history; `None` where it has none."""
+        """Return a project's history; `None` if it has none."""
         handle = self.client.get_workflow_handle(costs_id(self.task_queue, project))
         try:
             return await send_query(handle, "costs", CostHistory, COSTS, within_seconds=_ANSWER_WITHIN_SECONDS)

@@ -1,4 +1,4 @@
-"""What the work orders of a pipeline need a person for: the pipeline itself is not told."""
+"""Read the requests of a pipeline's work orders to people, which the pipeline itself does not know."""
 
 import asyncio
 from typing import Final
@@ -14,7 +14,7 @@ _AT_WORK: Final = (IssueStatus.PLANNING, IssueStatus.EXECUTING)
 
 
 async def with_needs(client: Client, view: PipelineView) -> PipelineView:
-    """Return a pipeline with what its work orders ask, each question once. No worker is asked about it."""
+    """Return a pipeline with its work orders' requests to people, each once, read without a worker."""
     orders = [issue.order_id for issue in view.issues if issue.status in _AT_WORK]
     needs = await asyncio.gather(*(_need_of(client, order_id) for order_id in orders))
     return view.model_copy(update={"needs": tuple(dict.fromkeys(filter(None, needs)))})

@@ -1,4 +1,4 @@
-"""Pipelines as they were asked for, with what the server knows of their end, where no worker tells more."""
+"""Build pipelines' views from their input and the server's record of their end, without a worker."""
 
 from typing import Final
 
@@ -21,12 +21,12 @@ from septet.system.timestamps import timestamp
 OVER: Final = frozenset(
     {PipelineStatus.COMPLETED, PipelineStatus.STOPPED, PipelineStatus.FAILED, PipelineStatus.CANCELLED}
 )
-"""Nothing happens any more in a pipeline that is here."""
+"""The statuses of a pipeline that is over."""
 _REASON_SHOWN: Final = 500
 
 
 def view_of_input(pipeline_id: str, order: PipelineInput, created_at: str) -> PipelineView:
-    """Return a pipeline of which no more is known than what it was started with."""
+    """Return a pipeline's view from its input alone."""
     previous = order.carried if isinstance(order, PipelineRun) else None
     lanes = {lane.id: lane for lane in previous.lanes} if previous else {}
     planner = lanes.pop(f"{pipeline_id}-planner", None)
@@ -45,7 +45,7 @@ def view_of_input(pipeline_id: str, order: PipelineInput, created_at: str) -> Pi
 
 
 def _status_after(previous: ContinuedState | None) -> PipelineStatus:
-    """Return where a pipeline's run is that has only begun."""
+    """Return the status of a pipeline's run that has just begun."""
     if previous is None:
         return PipelineStatus.RUNNING
     if previous.stopping:
@@ -54,14 +54,14 @@ def _status_after(previous: ContinuedState | None) -> PipelineStatus:
 
 
 def view_of_row(row: WorkflowExecution) -> PipelineView:
-    """Return what the server's index alone tells."""
+    """Return a pipeline's view from the server's index alone."""
     return PipelineView(
         id=row.id, repository="", status=PipelineStatus.RUNNING, created_at=timestamp(row.start_time)
     )
 
 
 def view_at_close(view: PipelineView, row: WorkflowExecution, error: TaskError | None = None) -> PipelineView:
-    """Return a pipeline with the truth about its end: one that was terminated could not tell it itself."""
+    """Return a pipeline with its real end: a terminated pipeline could not record its own."""
     word = CLOSED_AS.get(row.status)
     if word is None or view.status in OVER:
         return view
@@ -72,7 +72,7 @@ def view_at_close(view: PipelineView, row: WorkflowExecution, error: TaskError |
 
 
 def row_of_view(view: PipelineView) -> PipelineRow:
-    """Return what a list shows of a pipeline."""
+    """Return a pipeline's row in a list."""
     return PipelineRow(
         id=view.id,
         repository=view.repository,
@@ -85,7 +85,7 @@ def row_of_view(view: PipelineView) -> PipelineRow:
 
 
 def _reason_of(view: PipelineView) -> str:
-    """Return why a pipeline failed, or which of its issues did first."""
+    """Return the error of a pipeline, else of its first failed issue."""
     if view.error is not None:
         return view.error.message
     failed = next((issue for issue in view.issues if issue.status is IssueStatus.FAILED and issue.error), None)
@@ -93,7 +93,7 @@ def _reason_of(view: PipelineView) -> str:
 
 
 def counts_of(view: PipelineView) -> dict[IssueStatus, int]:
-    """Return how many issues are where, for those places where there are any."""
+    """Return the number of issues by status, without zeros."""
     statuses = [issue.status for issue in view.issues]
     return {status: statuses.count(status) for status in IssueStatus if status in statuses}
 

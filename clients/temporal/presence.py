@@ -1,4 +1,4 @@
-"""Whether anybody works on what is queued: what every face says where nobody does, and which command helps."""
+"""Find out whether a worker runs for a queue; if none does, return a notice with the command that helps."""
 
 import asyncio
 import json
@@ -20,15 +20,16 @@ from workers.builds.promotion import SILENT, builds_with_workers, opens_workspac
 from workers.server.server_file import read_server_file
 
 _LATE: Final = 1.5
-"""So many intervals without a heartbeat are worth a word."""
+"""After so many intervals without a heartbeat, the notice names the worker's silence."""
 _CANCEL_ASKED_FOR: Final = "The cancel is asked for, and is carried out as soon as a worker runs."
 
 
 async def why_nobody_works(client: Client, task_queue: str, state: StateDir) -> str:
-    """Return that nobody works on a queue, and the command that helps; empty where somebody does.
+    """Return a notice, with its remedy, if no worker runs for a queue; else an empty text.
 
-    A worker of this state directory is known to be gone at once, by its lock, and one that has ended in order by
-    its last word; others are when two heartbeats have not come. What the server does not tell counts for a worker.
+    The end of a worker of this state directory shows at once, by its lock; that of a worker that stopped in order,
+    by its last heartbeat; that of others, after two missing heartbeats. If the server does not report workers, a
+    worker is assumed.
     """
     runs_here = await asyncio.to_thread(lock_is_held, state.worker_lock, LOCK_EX)
     own = f"septet@{state.host_id()}" if state.root.is_dir() and not runs_here else ""
@@ -50,7 +51,7 @@ async def why_nobody_works(client: Client, task_queue: str, state: StateDir) -> 
 
 
 async def why_nobody_works_on(client: Client, row: WorkflowExecutionDescription, state: StateDir) -> str:
-    """Return that nobody works on a workflow that is open, and what helps; else nothing."""
+    """Return a notice, with its remedy, if no worker runs for an open workflow; else an empty text."""
     if row.status is not WorkflowExecutionStatus.RUNNING:
         return ""
     nobody = await why_nobody_works(client, row.task_queue, state)
@@ -59,7 +60,7 @@ async def why_nobody_works_on(client: Client, row: WorkflowExecutionDescription,
 
 
 async def why_nothing_opens(client: Client, task_queue: str) -> str:
-    """Return that no host of a queue opens a workspace, and what helps; empty where one does, or nobody knows."""
+    """Return a notice if every host of a queue is drained; empty if one is not, or the server refuses."""
     try:
         if await opens_workspaces(Deployment(client, task_queue)):
             return ""
@@ -69,7 +70,7 @@ async def why_nothing_opens(client: Client, task_queue: str) -> str:
 
 
 async def _without_build(deployment: Deployment) -> str:
-    """Return that workers run, and none of the build that gets the work orders; else nothing."""
+    """Return a notice if workers run, but none of a build that receives work orders; else an empty text."""
     routing, builds = await asyncio.gather(deployment.routing(), builds_with_workers(deployment))
     if not builds or routing.current in builds or (routing.ramping and routing.ramping in builds):
         return ""
@@ -79,7 +80,7 @@ async def _without_build(deployment: Deployment) -> str:
 
 
 def _serves_another(task_queue: str, state: StateDir) -> str:
-    """Return that the worker that runs here serves another queue; nothing where it has not said yet which one."""
+    """Return a notice if the worker that runs here serves another queue; empty if its health file names none yet."""
     try:
         served = json.loads(state.health_file.read_text(encoding="utf-8")).get("task_queue", task_queue)
     except (OSError, ValueError):
@@ -91,7 +92,7 @@ def _serves_another(task_queue: str, state: StateDir) -> str:
 
 
 def _silence(workers: Sequence[ListedWorker], now: datetime) -> str:
-    """Return for how long all workers have been silent, or that there is none; empty where one is heard."""
+    """Return a notice of how long all workers have been silent, or that none runs; else an empty text."""
     last = max(workers, key=lambda each: each.heard_at, default=None)
     if last is None or last.is_stopping:
         return "No worker runs, so no further step begins."
@@ -102,7 +103,7 @@ def _silence(workers: Sequence[ListedWorker], now: datetime) -> str:
 
 
 async def _polls_since(client: Client, task_queue: str, since: datetime, but: str = "") -> bool:
-    """Say whether a worker, other than one, has asked for work since a moment of the server's clock."""
+    """Return whether a worker other than `but` has polled since a moment of the server's clock."""
     request = DescribeTaskQueueRequest(
         namespace=client.namespace,
         task_queue=TaskQueue(name=task_queue),
@@ -114,7 +115,7 @@ async def _polls_since(client: Client, task_queue: str, since: datetime, but: st
 
 
 async def _help(client: Client, state: StateDir) -> str:
-    """Return the command that starts a worker: `septet up` where the server is this state directory's own."""
+    """Return the command that starts a worker: `septet up` if the server is this state directory's own."""
     server = await asyncio.to_thread(read_server_file, state)
     is_own = server is not None and server.address == client.service_client.config.target_host
     return f"Start one: septet {'up' if is_own else 'worker'}"

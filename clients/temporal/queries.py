@@ -1,4 +1,4 @@
-"""What an open workflow is asked: a query, which a worker answers."""
+"""Send a query to a workflow, which a worker answers."""
 
 import asyncio
 from typing import Any, Final, TypeVar
@@ -22,14 +22,14 @@ async def send_query(
     *,
     within_seconds: float = _WITHIN_SECONDS,
 ) -> Answer:
-    """Return what a workflow answers to a query.
+    """Return a workflow's answer to a query.
 
     Args:
         handle: The workflow.
         name: The query.
-        kind: What it answers.
-        subject: What such a workflow is called in an error.
-        within_seconds: How long to wait: the server itself keeps a query for half a minute.
+        kind: The type of the answer.
+        subject: The kind of workflow, for errors.
+        within_seconds: How long to wait, in seconds: the server itself keeps a query for half a minute.
 
     Raises:
         NotFoundError: There is no such workflow.

@@ -1,4 +1,4 @@
-"""What the Temporal server refuses, in words of ours."""
+"""Translate the Temporal server's refusals into Septet's errors."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -16,15 +16,15 @@ _AWAY: Final = frozenset(
         RPCStatusCode.UNKNOWN,  # a connection that broke in the midst of an answer
     }
 )
-"""What is told of a server that nobody runs at the moment, or that the network hides."""
+"""The codes of a server that is down or not reachable."""
 START_WORKER: Final = "Start one with `septet up` or `septet worker`"
-"""Begins the remedy wherever no worker has answered."""
+"""The beginning of the remedy if no worker has answered."""
 _START: Final = f"Start it with `septet up`; {_CHECK}"
 _ACCESS: Final = "Check TEMPORAL_NAMESPACE, and that your key may use that namespace: `septet docs cloud`."
 
 
 def server_refusal(error: RPCError) -> ServerNotReachedError:
-    """Return the error where the server did not do what everybody may ask for."""
+    """Return the error for a server's refusal that concerns no single workflow."""
     if is_away(error):
         return ServerNotReachedError(f"The Temporal server does not answer: {error.message}.", remedy=_START)
     refusals = {RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED, RPCStatusCode.NOT_FOUND}
@@ -33,28 +33,28 @@ def server_refusal(error: RPCError) -> ServerNotReachedError:
 
 
 def is_away(error: BaseException) -> bool:
-    """Say whether an error, or its cause, is a server that does not answer rather than one that refuses."""
+    """Return whether an error or its cause means that the server does not answer, and not that it refuses."""
     cause = error if isinstance(error, RPCError) else error.__cause__
     return isinstance(cause, RPCError) and cause.status in _AWAY
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A kind of workflow, and the commands by which people look at one and at all of them."""
+    """A kind of workflow, with the commands that show one and list all."""
 
     noun: str
     show: str
     list: str
 
     def refusal(self, error: RPCError, workflow_id: str) -> SeptetError:
-        """Return the error where the server did not tell of such a workflow."""
+        """Return the error for a server's refusal to read such a workflow."""
         if error.status is RPCStatusCode.NOT_FOUND:
             message = f"There is no {self.noun} {workflow_id}."
             return NotFoundError(message, remedy=f"See them all with `{self.list}`.")
         return server_refusal(error)
 
     def refusal_of_open(self, error: RPCError, workflow_id: str) -> SeptetError:
-        """Return the error where such a workflow was to be open: it may have met its end meanwhile."""
+        """Return the error for a server's refusal to change such a workflow, which may have ended meanwhile."""
         if error.status is RPCStatusCode.NOT_FOUND:
             message = f"{workflow_id} has ended, so there is nothing to decide."
             return RefusedTransitionError(message, remedy=f"See how it ended: {self.show} {workflow_id}")

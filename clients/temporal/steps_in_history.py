@@ -1,4 +1,4 @@
-"""The steps of an open work order as its history has them, for when no worker can be asked."""
+"""Read the steps of an open work order from its history, if no worker answers."""
 
 from contextlib import suppress
 from typing import Final
@@ -16,15 +16,15 @@ from workflows.work_order.state import WorkOrderState
 
 _STEPS: Final = frozenset({*(step.value for step in Step), "finalize_json"})
 _TELL: Final = _STEPS | {"summarise_session", "resumed"}
-"""What tells of tokens: activities that ask an agent, and the signal with what the run before had used."""
+"""The sources of tokens: activities that prompt an agent, and the signal with the usage of the run before."""
 
 
 async def with_steps(client: Client, task: Task, row: WorkflowExecution) -> Task:
-    """Return a work order with the steps that have ended in its last run, and all that it has used.
+    """Return a work order with the steps that ended in its last Temporal run, and its whole usage.
 
     Raises:
         RPCError: The server refused.
-        SealedError: They are sealed, and cannot be opened here.
+        SealedError: The results are sealed, and cannot be opened here.
     """
     state, begun = WorkOrderState(), dict[int, str]()
     async for event in client.get_workflow_handle(row.id, run_id=row.run_id).fetch_history_events():
@@ -48,6 +48,6 @@ async def with_steps(client: Client, task: Task, row: WorkflowExecution) -> Task
 
 
 def pending_step(row: WorkflowExecutionDescription) -> str:
-    """Return the step that has begun and not ended, as the server has it; empty where there is none."""
+    """Return the step whose activity the server has pending; empty if there is none."""
     names = (pending.activity_type.name for pending in row.raw_description.pending_activities)
     return next((name for name in names if name in _STEPS), "")

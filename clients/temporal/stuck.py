@@ -1,4 +1,4 @@
-"""Workflows that stand still: their workflow task fails each time that a worker tries it."""
+"""Find stuck workflows, whose workflow task fails at each attempt."""
 
 from typing import Final
 
@@ -17,27 +17,27 @@ from septet.system.text import cut_bytes
 _PROBLEMS: Final = SearchAttributeKey.for_keyword_list("TemporalReportedProblems")
 _TASK_FAILED: Final = "category=WorkflowTaskFailed"
 _EVENTS: Final = 100
-"""So many of the latest are looked through; further failures of the same task leave none."""
+"""The number of latest events that are read; repeated failures of one task add no events."""
 _CAUSE_BYTES: Final = 500
 _UNSEALED: Final = (
     "It began unsealed, and workers with SEPTET_SEAL_REQUIRED refuse that. "
     "It continues as soon as its workers run without this setting: remove it until this has closed."
 )
 _LACKS_KEY: Final = frozenset({SealedError.__name__, UnknownKeyError.__name__})
-"""The types of failures of a worker without the keys: they say what helps, and no other build would."""
+"""The failure types of a worker without the keys: their messages have the remedy, and no other build helps."""
 _BENIGN: Final = (
     WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
     WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW,
 )
-"""News came while a decision was taken, which is taken again; or a person reset the workflow."""
+"""An event arrived during the task, which is retried; or a person reset the workflow."""
 _FIRST: Final = 1
-"""The attempt at a task that none has failed before."""
+"""The number of a task's first attempt."""
 
 
 async def stuck_cause(client: Client, row: WorkflowExecution) -> str | None:
-    """Return why an open workflow that was described stands still, and what helps; `None` where it does not.
+    """Return why an open workflow is stuck, with the remedy; `None` if it is not.
 
-    A task that timed out, for its worker died, is tried again by another one, and counts for nothing.
+    A task that timed out because its worker died is retried by another worker, and does not count.
 
     Raises:
         RPCError: The server refused.
@@ -64,7 +64,7 @@ async def stuck_cause(client: Client, row: WorkflowExecution) -> str | None:
 
 
 def stuck_cause_of_row(row: WorkflowExecution) -> str | None:
-    """Return what a row of a list tells of a workflow that stands still: the server notes it within a minute."""
+    """Return a notice if a row is of a stuck workflow: the server marks such rows within a minute."""
     if row.status is not WorkflowExecutionStatus.RUNNING:
         return None
     if _TASK_FAILED not in (row.typed_search_attributes.get(_PROBLEMS) or ()):
@@ -75,7 +75,7 @@ def stuck_cause_of_row(row: WorkflowExecution) -> str | None:
 async def _cause(
     client: Client, row: WorkflowExecutionDescription, attributes: WorkflowTaskFailedEventAttributes
 ) -> str:
-    """Return the failure in the worker's words, and the build that can go on: the one that decided last."""
+    """Return the worker's failure message, and the build that can continue: that of the last completed task."""
     if seals(client) and await began_unsealed(client, row.id, row.run_id):
         return _UNSEALED
     build = row.raw_description.workflow_execution_info.versioning_info.deployment_version.build_id
@@ -97,12 +97,12 @@ async def _cause(
 
 
 def _lack_of_key(error: BaseException | None) -> BaseException | None:
-    """Return what says that a worker lacks a key, among a failure and its causes; `None` where nothing does."""
+    """Return the error, among a failure and its causes, that a worker lacks a key; else `None`."""
     while error is not None and getattr(error, "type", None) not in _LACKS_KEY:
         error = error.__cause__
     return error
 
 
 def _words_of(error: BaseException) -> str:
-    """Return what an error says on one line, without its full stop."""
+    """Return an error's message on one line, without its full stop."""
     return cut_bytes(" ".join(getattr(error, "message", str(error)).split()), _CAUSE_BYTES).removesuffix(".")

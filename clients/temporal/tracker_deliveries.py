@@ -1,4 +1,4 @@
-"""What trackers tell by webhooks, given on to the workflows that act on it: nothing is waited for."""
+"""Pass a tracker's webhooks on to the workflows that act on them, without waiting for their results."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -18,17 +18,17 @@ _KNOWN: Final = WebhookReply(accepted=False, why="This delivery was already rece
 
 @dataclass(frozen=True, slots=True)
 class TrackerDeliveries:
-    """The events of sessions that one Temporal namespace is told of.
+    """The trackers' session events for one Temporal namespace.
 
-    The ids of the workflows that they start are the session's and the answer's own, so that the server itself
-    refuses what comes again for as long as it remembers; after that the issue's mark and the messages' ids do.
+    The ids of the workflows that they start contain the session's or the prompt's id, so that the server itself
+    refuses a repeat within its retention; after that the issue's mark and the messages' ids prevent a repeat.
     """
 
     client: Client
     task_queue: str
 
     async def take(self, event: SessionStarted | SessionPrompted | None) -> WebhookReply:
-        """Start what acts on an event, and say what that is.
+        """Start the workflow that acts on an event, and return its id.
 
         Raises:
             ServerNotReachedError: The server refused; the tracker sends it again.

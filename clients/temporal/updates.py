@@ -1,4 +1,4 @@
-"""What a person decides about an open workflow: an update, which the workflow takes or refuses."""
+"""Send a person's decision to an open workflow as an update, which the workflow accepts or refuses."""
 
 import asyncio
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from septet.errors import RefusedTransitionError, ServerNotReachedError
 
 Result = TypeVar("Result", bound=Wire)
 _TOO_LONG: Final = (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError)
-"""The SDK hides that a wait was cancelled, so that the time-out around it does not always say so itself."""
+"""The errors of a time-out: the SDK may hide the cancel of its wait, so that `TimeoutError` is not always raised."""
 _WITHIN_SECONDS: Final = 20.0
 _OUTCOME_WITHIN: Final = timedelta(seconds=5)
 _NO_WORKER: Final = f"{START_WORKER}; it then carries out the decision if the server has received it."
@@ -38,18 +38,18 @@ async def send_update(  # noqa: PLR0913 -- what an update is made of
     *,
     update_id: str | None = None,
 ) -> Result | None:
-    """Send an update; return what is as it is then, or `None` where that takes longer than people wait.
+    """Send an update and return its result; `None` if the accepted update has no result within 20 s.
 
     Args:
         handle: The workflow.
         name: The update.
-        decision: What it is given.
-        kind: What it answers.
-        subject: What such a workflow is called in an error.
-        update_id: What a run of the workflow knows it by: it takes one of the same id once.
+        decision: The update's argument.
+        kind: The type of the result.
+        subject: The kind of workflow, for errors.
+        update_id: The update's id: a run of the workflow accepts an id once.
 
     Raises:
-        RefusedTransitionError: The workflow refuses it, or has closed.
+        RefusedTransitionError: The workflow refuses the update, or has closed.
         ServerNotReachedError: No worker has answered.
     """
     try:
@@ -75,12 +75,12 @@ async def send_update(  # noqa: PLR0913 -- what an update is made of
 
 
 def unanswered(task: Task) -> ServerNotReachedError:
-    """Return the error where a work order waits for a decision on what only a worker could tell."""
+    """Return the error for a decision that needs facts that only a worker has."""
     return ServerNotReachedError(f"No worker has answered for {task.id}.", remedy=task.stuck or _DECIDE_AGAIN)
 
 
 async def has_taken(handle: WorkflowHandle[Any, Any], update_id: str) -> bool:
-    """Say whether the last run of a workflow has carried out an update; one on its way is not carried out.
+    """Return whether the last run of a workflow has carried out an update; a pending update does not count.
 
     Raises:
         RPCError: The server refused.
@@ -100,7 +100,7 @@ async def has_taken(handle: WorkflowHandle[Any, Any], update_id: str) -> bool:
 
 @contextmanager
 def _refusals(workflow_id: str, subject: Subject) -> Iterator[None]:
-    """Raise in words of ours what the workflow or the server refuses in the block."""
+    """Turn refusals of the workflow or the server in the block into Septet's errors."""
     try:
         yield
     except WorkflowUpdateFailedError as error:

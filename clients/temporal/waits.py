@@ -1,4 +1,4 @@
-"""What a work order waits for: a person's word, or one of the activities that its server has pending."""
+"""Find what a work order waits for: a person's decision, or an activity that the server has pending."""
 
 from datetime import UTC
 from typing import Final
@@ -15,29 +15,29 @@ from workflows.wire.search_attributes import STAGE, STATUS
 _PAUSED: Final = "it is paused; `temporal activity unpause -w {id} --activity-id {activity}` continues it"
 _QUEUED: Final = "queued since {since:%H:%M:%S} UTC: all slots are busy, or no worker runs (`septet doctor`)"
 _ASKS_A_HOST: Final = "probe_host"
-"""Not what the work waits for."""
+"""An activity that the work does not wait for."""
 _NAMES_ITSELF: Final = "look_at_others"
-"""Its failures say which work order is waited for."""
+"""An activity whose failures name the work order that it waits for."""
 _OPENS: Final = "open_workspace"
 _LOOKS: Final = "look_at_pull_request"
 _PLAN: Final = "your approval: septet approve {id}, or septet reject {id} --feedback 'WHAT TO CHANGE'"
 _NO_FAILURE: Final = "PullRequestOpen"
-"""Nothing holds up a task in review but its people."""
+"""The failure of a watch whose pull request is still open: it is no trouble."""
 
 
 def waits_for_opening(description: WorkflowExecutionDescription) -> bool:
-    """Say whether its workspace is to be opened, and no host has taken that."""
+    """Return whether a work order's workspace waits for a host that opens it."""
     pending = description.raw_description.pending_activities
     waiting = PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED
     return any(each.activity_type.name == _OPENS and each.state == waiting for each in pending)
 
 
 async def waiting_for(description: WorkflowExecutionDescription, *, tells_next_try: bool = False) -> str | None:
-    """Return what waits and why: a plan, or an activity in the words of its last failure; else `None`.
+    """Return the wait and its reason: a plan, or an activity with its last failure's message; else `None`.
 
     Args:
-        description: Of the workflow.
-        tells_next_try: Say how often it was tried, and when it is tried again: other words after each try.
+        description: The workflow's description.
+        tells_next_try: Add the number of attempts and the time of the next: the text changes with each attempt.
     """
     columns = description.typed_search_attributes
     if (columns.get(STATUS), columns.get(STAGE)) == (Status.WAITING, Stage.EXECUTING):
@@ -54,7 +54,7 @@ async def waiting_for(description: WorkflowExecutionDescription, *, tells_next_t
 
 
 async def _trouble_of(watch: WorkflowExecutionDescription) -> str | None:
-    """Return why the host that looks at a pull request cannot tell what became of it."""
+    """Return why the host that polls a pull request cannot read its state."""
     from septet.contracts.pull_request import PullRequestNews
 
     news = await read_memo(watch, TROUBLE, PullRequestNews)
@@ -75,7 +75,7 @@ async def _reason(pending: PendingActivityInfo, description: WorkflowExecutionDe
 
 
 def _next_try(pending: PendingActivityInfo) -> str:
-    """Return when an activity that has failed is tried again, for people."""
+    """Return a text on the next attempt of a failed activity."""
     if pending.paused or not (pending.HasField("last_failure") and pending.HasField("next_attempt_schedule_time")):
         return ""
     when = pending.next_attempt_schedule_time.ToDatetime(UTC)

@@ -1,4 +1,4 @@
-"""The board as people read it, once or whenever it changes."""
+"""Print the board for people, once or after each change."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -31,16 +31,16 @@ from septet.system.preview import printable
 
 _STATUS = 3
 _GIVES: Final = ((5, 24), (2, 12), (1, 8), (4, 0), (2, 0), (1, 0), (5, 0))
-"""A long reason gives way first, then title, issue, agent and pull request; id and status are whole."""
+"""The order in which columns shrink: reason, title, issue, agent, pull request; id and status stay whole."""
 _LOOK_SECONDS: Final = 2.0
 _LOOK_SHARE: Final = 5
-"""A large board is asked for more rarely: at most this part of the time goes into it."""
+"""The pause in multiples of the read's duration, so that a large board is read more rarely."""
 
 
 async def follow_board(
     operations: Operations, project: str | None, *, as_json: bool, closed_within: timedelta | None
 ) -> CommandReply:
-    """Show the board whenever it has changed, until Ctrl-C."""
+    """Show the board now and after each change, until Ctrl-C."""
     out = console()
     absence = Absence("the board", watch="septet board --follow")
 
@@ -68,11 +68,11 @@ async def follow_board(
 
 
 def show_board(board: BoardReply, nobody: str = "") -> None:
-    """Print the board: each stage with its count and its work orders; whole where no terminal sets a width.
+    """Print the board: each stage with its count and its work orders; uncut if stdout is no terminal.
 
     Args:
         board: The board.
-        nobody: That nobody works; or nothing.
+        nobody: The notice that no worker runs; or an empty text.
     """
     out = console()
     if notes := _notes_on(board, nobody):
@@ -89,7 +89,7 @@ def show_board(board: BoardReply, nobody: str = "") -> None:
 
 
 def board_view(board: BoardReply) -> RenderableType:
-    """Return the board in the terminal's width: titles give way, and a pull request is its number and a link."""
+    """Return the board in the terminal's width: titles shrink, and a pull request is its number with a link."""
     parts: list[RenderableType] = []
     for stage, tasks in board.stages.items():
         parts.append(_stage_heading(board, stage))
@@ -130,7 +130,7 @@ def _pull_request(task: Task) -> str:
 
 
 def _outcome(task: Task, pull_request: str) -> str:
-    """Return its pull request; without one why it failed, and with one why a person moved it to blocked."""
+    """Return a work order's pull request, its error, or both if a person moved it to blocked."""
     if task.error is None or (pull_request and task.word != "blocked"):
         return pull_request
     reason = next(iter(task.error.message.splitlines()), "").rstrip(":")
@@ -140,7 +140,7 @@ def _outcome(task: Task, pull_request: str) -> str:
 async def _boards(
     operations: Operations, project: str | None, closed_within: timedelta | None
 ) -> AsyncGenerator[tuple[BoardReply, str], None]:
-    """Yield the board, and that nobody works: now, and whenever either has changed."""
+    """Yield the board and the notice that no worker runs: now, and after each change of either."""
     loop, last = asyncio.get_running_loop(), None
     while True:
         began = loop.time()

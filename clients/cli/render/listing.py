@@ -1,4 +1,4 @@
-"""Work orders as a list: one a line, with their age."""
+"""Print a list of work orders: one a line, with its age."""
 
 import sys
 from typing import Final
@@ -16,7 +16,7 @@ from septet.system.preview import printable
 _HEADINGS: Final = ("id", "state", "age", "agent", "issue", "title")
 _TITLE: Final = 200
 _GIVES: Final = ((5, 12), (4, 8), (3, 0), (5, 0), (4, 0), (2, 0))
-"""The title first, then the issue, agent and age; the id and the state are whole."""
+"""The order in which columns shrink: title, issue, age, agent; the id and the state stay whole."""
 
 
 def show_list(answer: TasksReply, nobody: str, *, is_filtered: bool) -> None:
@@ -24,8 +24,8 @@ def show_list(answer: TasksReply, nobody: str, *, is_filtered: bool) -> None:
 
     Args:
         answer: The work orders.
-        nobody: That nobody works, for a terminal; or nothing.
-        is_filtered: Whether only some were asked for.
+        nobody: The notice that no worker runs, for a terminal; or an empty text.
+        is_filtered: Whether the request had a filter.
     """
     out = console()
     if not answer.tasks and not is_filtered:

@@ -1,4 +1,4 @@
-"""What agents said and did, as a person would tell it: a heading for each run, commands, edits, results."""
+"""Print agents' logs for people: a heading for each run, then messages, commands, edits and results."""
 
 import json
 import re
@@ -29,20 +29,20 @@ class LogText:
     state: StateDir
     order_id: str
     structured: bool = False
-    """Whether the answers that programs read are shown too."""
+    """Whether the log includes the structured answers, which are for programs."""
     _workspace: re.Pattern[str] = field(init=False)
-    """What paths of the agent's own workspace begin with: people know it as the repository."""
+    """The beginning of paths in the agent's workspace, which the log omits."""
     _run: str = ""
     _said: str = ""
-    """What the agent said last: most CLIs send it once more as the result of the run."""
+    """The agent's last message: most CLIs send it again as the result of the run."""
     _runs: dict[str, AgentRun] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Begin with no run."""
+        """Compile the pattern of the workspace's paths."""
         self._workspace = re.compile(rf"{re.escape(str(self.state.workspaces))}/[^/\s]+/")
 
     def lines(self, entry: LogEntry) -> Iterator[str]:
-        """Yield the lines of an entry, after a heading where another run begins."""
+        """Yield the lines of an entry, after a heading if the entry begins another run."""
         if entry.run != self._run:
             heading = "" if not self._run else "\n"
             self._run, self._said = entry.run, ""
@@ -83,7 +83,7 @@ def _lines(entry: LogEntry, *, structured: bool) -> Iterator[str]:
 
 
 def call_lines(tool: str, text: str) -> Iterator[str]:
-    """Yield what a tool was asked, as a person would write it: a command, a diff, or the tool and its object."""
+    """Yield the lines of a tool call as people write them: a command, a diff, or the tool and its object."""
     arguments = _object(text)
     command = arguments.get("command", arguments.get("cmd"))
     path = next((str(arguments[name]) for name in _PATHS if arguments.get(name)), "")
@@ -106,20 +106,20 @@ def call_lines(tool: str, text: str) -> Iterator[str]:
 
 
 def headline(entry: LogEntry) -> str:
-    """Return an entry in one line: what a tool was asked or answered, or what the agent said."""
+    """Return the first line of an entry: a tool's call or result, or the agent's message."""
     lines = _lines(entry, structured=True)
     return without_workspace(next((line.strip() for line in lines if line.strip()), ""))
 
 
 def is_structured(entry: LogEntry) -> bool:
-    """Whether an entry is an answer for programs, which its step has told already."""
+    """Return whether an entry is a structured answer, which repeats the step's result."""
     if entry.tool in _STRUCTURED_TOOLS:
         return True
     return entry.kind == "result" and bool(_object(entry.text))
 
 
 def _answer_of(entry: LogEntry) -> str:
-    """Return an answer for programs in words; nothing of what came back."""
+    """Return a structured answer as lines of text; empty for a tool's result."""
     values = _object(entry.text) if entry.kind != "tool_result" else {}
     return "\n".join(f"{name}: {_whole(value)}" for name, value in values.items())
 

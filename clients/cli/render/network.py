@@ -1,4 +1,4 @@
-"""What agents and checks asked of the network, as people read it: run by run, a line for each connection."""
+"""Print the network requests of agents and checks: run by run, a line for each connection."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,7 +15,7 @@ _MOST_NAMED: Final = 5
 
 
 def show_refusals(order_id: str, hosts: Sequence[str]) -> None:
-    """Print on one line which hosts were refused, and the command that shows the whole; nothing for none."""
+    """Print a line with the refused hosts, if any, and the command that shows all requests."""
     if not hosts:
         return
     others = len(hosts) - _MOST_NAMED
@@ -25,7 +25,7 @@ def show_refusals(order_id: str, hosts: Sequence[str]) -> None:
 
 
 def show_network(order_id: str, answer: NetworkReply) -> None:
-    """Print all that was asked for."""
+    """Print all network requests."""
     out = console()
     if not answer.requests:
         out.print(Text(f"No sandbox of {order_id} on this host made a network request."), soft_wrap=True)

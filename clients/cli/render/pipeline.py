@@ -1,4 +1,4 @@
-"""Pipelines as people read them."""
+"""Print pipelines for people."""
 
 import json
 import shlex
@@ -28,11 +28,11 @@ _HEADINGS: Final = ("issue", "status", "title", "plan", "work", "commit", "pull 
 _NUMBERS: Final = ("plan", "work")
 _ANY_WIDTH: Final[Mapping[str, int]] = {}
 _FIXED_WIDTH: Final = {"status": len("completed"), "plan": len("300.0 s"), "work": len("600.0 s"), "commit": 12}
-"""What is painted again and again does not jump as issues get on."""
+"""The least widths in a live picture, so that columns do not jump as issues progress."""
 _GIVES: Final = ((2, 12), (3, None), (4, None), (5, 0), (2, 0))
-"""The title gives way first, then times and commit; issue, status and pull request are whole."""
+"""The order in which columns shrink: title, times, commit; issue, status and pull request stay whole."""
 _HEADING_LINES: Final = 4
-"""Heading, columns' names, the line of what is left out, and one free."""
+"""The heading, the columns' names, the line on omitted issues, and a free line."""
 _NEEDS_PAINTED: Final = 2
 _ROW_HEADINGS: Final = ("id", "state", "age", "issues", "repository")
 _ROW_GIVES: Final = ((4, 16), (3, 12), (4, 0), (3, 0), (2, 0))
@@ -44,7 +44,7 @@ _STYLE_OF: Final = {
 
 
 def show_pipeline(view: PipelineView) -> None:
-    """Print a pipeline with its issues, and why those failed that did."""
+    """Print a pipeline with its issues and their errors."""
     out = console()
     out.print(_heading(view), soft_wrap=True)
     if view.reason:
@@ -65,7 +65,7 @@ def show_pipeline(view: PipelineView) -> None:
 
 
 def next_commands(view: PipelineView) -> list[tuple[str, str]]:
-    """Return what people type next about a pipeline that has just closed."""
+    """Return the commands that people type next about a pipeline that has just closed."""
     pulls = [pull for issue in view.issues if (pull := LOCAL_PULL.fullmatch(issue.pr_url or "")) is not None]
     commands = [(f"septet pipeline report {view.id}", "read what was done")]
     if pulls:
@@ -99,7 +99,7 @@ async def follow_pipeline(operations: Operations, pipeline_id: str, *, as_json: 
 
 
 def picture(view: PipelineView, height: int) -> RenderableType:
-    """Return a pipeline in the room that a terminal has: the issues from where it is at."""
+    """Return a pipeline in a terminal's height: the issues around the first open one."""
     needs = view.needs[:_NEEDS_PAINTED]
     room = max(height - _HEADING_LINES - 2 * len(needs), 3)
     first_open = next(
@@ -118,7 +118,7 @@ def picture(view: PipelineView, height: int) -> RenderableType:
 
 
 class PipelineLines:
-    """What changed since the last look, as plain lines."""
+    """The changes since the last view, as plain lines."""
 
     def __init__(self) -> None:
         """Begin with nothing printed."""
@@ -164,7 +164,7 @@ def show_results(results: ResultsReply) -> None:
 
 
 def show_report(report: str) -> None:
-    """Print a report as it was written."""
+    """Print a report, as Markdown."""
     sys.stdout.write(printable(report if report.endswith("\n") else f"{report}\n"))
 
 
@@ -180,7 +180,7 @@ def _heading(view: PipelineView) -> Text:
 
 
 def _table(issues: Sequence[IssueState], width: int | None, least: Mapping[str, int] = _ANY_WIDTH) -> Table:
-    """Return the issues as a table; in a terminal's width the titles give way to the `least` width of others."""
+    """Return the issues as a table; in a terminal's width titles shrink for the `least` widths of others."""
     rows = [[preview(cell, limit=200) for cell in _cells(issue)] for issue in issues]
     widths = [
         max(len(name), least.get(name, 0), *(Text(row[at]).cell_len for row in rows))
@@ -209,7 +209,7 @@ def _line(issue: IssueState) -> tuple[str, ...]:
 
 
 def _reasons(issue: IssueState) -> Iterator[Text]:
-    """Yield why an issue is not completed, how to go on, and where its work is."""
+    """Yield the lines on an issue's error, its remedy, and the rescue of its work."""
     if issue.error is None:
         return
     is_skipped = issue.status is IssueStatus.SKIPPED

@@ -1,4 +1,4 @@
-"""How `septet watch` looks: a picture that is painted again and again, or a line for each thing that happened."""
+"""Render `septet watch`: as a picture that is repainted, or as a line for each event."""
 
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
@@ -31,12 +31,12 @@ _PLAN_LINES: Final = 6
 _STAT_FILES: Final = 5
 _ENTRY_LIMIT: Final = 160
 _LEAST_LINES: Final = 3
-"""A look at the changes that is shorter is left out."""
+"""A shorter excerpt of the changes is omitted."""
 _STYLES: Final = {"added": "green", "removed": "red", "place": "cyan", "note": "dim", "same": ""}
 
 
 class WatchPicture:
-    """The work order as it was seen last, in the room that the terminal has."""
+    """The picture of a work order's last reply, in the terminal's size."""
 
     def __init__(self) -> None:
         """Begin with nothing seen."""
@@ -45,7 +45,7 @@ class WatchPicture:
         self._width = 0
 
     def take(self, look: WatchReply) -> None:
-        """Show this from now on."""
+        """Set the reply to paint."""
         self._last = look
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -81,12 +81,12 @@ class WatchPicture:
 
 
 def _wait_line(waiting_for: str) -> str:
-    """Return what a work order waits for; a whole sentence, such as one about a budget, stays one."""
+    """Return the line on what a work order waits for; a whole sentence stays as it is."""
     return f"Waiting: {waiting_for}" if waiting_for[:1].isupper() else f"Waiting for {waiting_for}"
 
 
 class WatchLines:
-    """What happened since the last look, as plain lines."""
+    """The events since the last reply, as plain lines."""
 
     def __init__(self) -> None:
         """Begin with nothing printed."""
@@ -94,7 +94,7 @@ class WatchLines:
         self._steps = 0
 
     def new_lines(self, look: WatchReply) -> Iterator[str]:
-        """Yield the lines for a look: status, steps begun and ended, what the agent said and did."""
+        """Yield the lines for a reply: status, steps that began or ended, and log entries."""
         before, self._last = self._last, look
         name = " ".join(part for part in (look.task.id, look.task.title) if part)
         status = f"{preview(name)}: {look.task.status.value}"
@@ -119,12 +119,12 @@ class WatchLines:
         if look.running_step and (before is None or before.running_step != look.running_step):
             yield f"… {look.running_step}"
         yield from _entry_lines(entries)
-        if is_new and look.task.is_closed:  # after what led there
+        if is_new and look.task.is_closed:  # after the entries before the end
             yield status
 
 
 def show_end(look: WatchReply, out: Console) -> None:
-    """Show what it came to, once: a pipe has had the steps."""
+    """Print a closed work order's outcome; a pipe already has the steps."""
     parts: list[RenderableType] = [figures(look)]
     if look.diff is not None and look.diff.files:
         parts.append(diff_stat(look.diff, out.width))
@@ -184,7 +184,7 @@ def _call(entry: LogEntry) -> str:
 
 
 def _entry_lines(entries: Iterable[LogEntry]) -> Iterator[str]:
-    """Yield a line for each entry that tells something new."""
+    """Yield a line for each entry that does not repeat another one."""
     for entry in entries:
         if not is_structured(entry) and not only_confirms(entry):
             mark = {"tool_result": "  ", "error": "! "}.get(entry.kind, "")

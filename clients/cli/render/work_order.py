@@ -1,4 +1,4 @@
-"""Work orders as people read them: rich tables that fit the terminal."""
+"""Print work orders for people, as rich tables that fit the terminal."""
 
 import shlex
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ _RESULT = _HEADINGS.index("result")
 _NOTE = _HEADINGS.index("note")
 LEAST_TITLE = 12
 _LEAST_RESULT = 12
-"""Characters of the column that gives way in a narrow terminal; then those behind it do, and notes go below."""
+"""The least width of the column that shrinks first in a narrow terminal; then later columns are dropped."""
 LONGEST_CELL = 200
 _NO_PLAN = "not known: no worker has answered"
 _NAMED = 3
@@ -34,7 +34,7 @@ RECOVERIES = {
     "adopt": "outlived its worker", "read": "outlived its worker", "resume": "resumed",
     "rerun": "started again", "finalizer": "asked again",
 }  # fmt: skip
-"""How a step went on after a stop of its agent, its worker, or an answer that could not be read."""
+"""How a step continued after a stop of its agent or worker, or after an unreadable answer."""
 _NUMBERS = ("time", "tokens", "attempts")
 STYLE_OF = {
     "completed": "green", "review": "green", "failed": "red", "stuck": "red", "cancelled": "yellow",
@@ -43,12 +43,12 @@ STYLE_OF = {
 
 
 def console() -> Console:
-    """Return stdout as rich writes to it: colours only on a terminal, none with NO_COLOR."""
+    """Return rich's console for stdout: colours only on a terminal, none with NO_COLOR."""
     return Terminal(highlight=False, soft_wrap=False)
 
 
 def show_task(task: Task, running: str = "", waits: str | None = None, *, with_error: bool = True) -> None:
-    """Print a work order with its steps; what is to be copied stands on a line of its own, however long."""
+    """Print a work order with its steps; text that people copy has a line of its own, however long."""
     out = console()
     out.print(task_view(task, running))
     lines = _task_lines(task, with_error=with_error)
@@ -57,25 +57,25 @@ def show_task(task: Task, running: str = "", waits: str | None = None, *, with_e
 
 
 def tokens_text(task: Task, tokens: int) -> str:
-    """Return a count of tokens, and how many of them are in no row of the steps."""
+    """Return a count of tokens, and how many of them earlier tries used, which no step's row shows."""
     earlier = f" ({task.earlier_tokens:,} in earlier tries)" if task.earlier_tokens else ""
     return f"{tokens:,}{earlier}"
 
 
 def start_line(task: Task, verb: str) -> Text:
-    """Return that a work order goes on, with its id first: it is what people copy."""
+    """Return the line on a started work order, with its id first because people copy it."""
     facts = "  ".join(part for part in (issue_of(task), cut_to_line(task.title, LONGEST_CELL)) if part)
     return Text.assemble((task.id, "bold"), f" {verb}", f": {facts}" if facts else "")
 
 
 def show_start(out: Console, task: Task, verb: str) -> None:
-    """Print that a work order goes on, and the commands that people type next."""
+    """Print the line on a started work order, and the commands that people type next."""
     out.print(start_line(task, verb), soft_wrap=True)
     show_start_commands(out, task)
 
 
 def show_start_commands(out: Console, task: Task) -> None:
-    """Print the commands that people type next about a work order that goes on."""
+    """Print the commands that people type next about a started work order."""
     show_commands(
         out,
         (
@@ -87,7 +87,7 @@ def show_start_commands(out: Console, task: Task) -> None:
 
 
 def show_estimate(out: Console, estimate: str) -> None:
-    """Print what a work order will cost, where somebody has estimated it."""
+    """Print an estimate, unless it is empty."""
     if estimate:
         out.print(Text(printable(estimate)), soft_wrap=True)
 
@@ -102,7 +102,7 @@ def show_commands(out: Console, commands: Sequence[tuple[str, str]]) -> None:
 
 
 def next_commands(task: Task) -> list[tuple[str, str]]:
-    """Return what people type next about a work order that waits for them; its error has a remedy of its own."""
+    """Return the commands that people type next about a work order; an error has its own remedy."""
     if task.stage is Stage.COLLECTED or (task.status, task.stage) == (Status.PENDING, Stage.BLOCKED):
         return [(f"septet move {task.id} triaged", "let it start")]
     if task.status is Status.CANCELLED:
@@ -120,7 +120,7 @@ def next_commands(task: Task) -> list[tuple[str, str]]:
 
 
 def show_decision(task: Task, verdict: str, findings: Sequence[str] = ()) -> None:
-    """Print what was decided about which plan or findings, and the work order as it is then."""
+    """Print a work order after a decision, and the plan or findings that the decision names."""
     show_task(task, waits=task.question or None)
     if findings:
         console().print(Text(f"{verdict:<14}{' '.join(findings)}"), soft_wrap=True)
@@ -129,7 +129,7 @@ def show_decision(task: Task, verdict: str, findings: Sequence[str] = ()) -> Non
 
 
 def task_view(task: Task, running: str = "", standing: str = RUNNING) -> RenderableType:
-    """Return a work order with its steps, as something that rich can draw again and again."""
+    """Return the renderable of a work order with its steps."""
     under_way = StepUnderWay(running, standing) if running else None
     return Group(heading_of(task), *([steps_table(task.steps, under_way)] if task.steps or running else []))
 
@@ -144,21 +144,21 @@ def heading_of(task: Task) -> Text:
 
 
 def status_of(task: Task) -> str:
-    """Return the status, or that it is stuck: what people have to do something about goes before."""
+    """Return the status, or `stuck`, which needs a person and so replaces the status."""
     return "stuck" if task.stuck else task.status.value
 
 
 def issue_of(task: Task) -> str:
-    """Return the project, with the issue's number where it has one."""
+    """Return the project, with the number of the issue if there is one."""
     return f"{task.project} #{task.issue_number}".strip() if task.issue_number else task.project
 
 
 def notes_on(tasks: Iterable[Task], nobody: str = "") -> str:
-    """Return what holds work orders up that are shown in a table: nobody works, or a host does not answer.
+    """Return the notes on a table of work orders: that no worker runs, and the hosts that do not answer.
 
     Args:
         tasks: The work orders.
-        nobody: That nobody works; or nothing.
+        nobody: The notice that no worker runs; or an empty text.
     """
     waits: dict[str, list[str]] = {}
     for task in tasks:
@@ -169,7 +169,7 @@ def notes_on(tasks: Iterable[Task], nobody: str = "") -> str:
 
 
 def end_lines(task: Task, *, with_error: bool = False) -> list[Text]:
-    """Return what a work order came to, for who has seen its steps."""
+    """Return the lines on a work order's outcome, without its steps."""
     return _task_lines(task, with_error=with_error)
 
 
@@ -178,7 +178,7 @@ def _first_line(reason: str) -> str:
 
 
 def _task_lines(task: Task, *, with_error: bool) -> list[Text]:
-    """Return what a work order came to: pull request, commit, rescues, error."""
+    """Return the lines on a work order's outcome: pull request, commit, rescues, error."""
     lines = []
     if task.stuck:
         lines.append(Text(printable(f"stuck         {task.stuck}"), style="red"))
@@ -210,7 +210,7 @@ def _task_lines(task: Task, *, with_error: bool) -> list[Text]:
 
 
 def steps_table(rows: Sequence[TaskStep], under_way: StepUnderWay | None = None) -> Table:
-    """Return the steps as a table; the one that is under way is its last row."""
+    """Return the steps as a table; the running step is the last row."""
     cells = [_cells(row) for row in rows]
     if under_way is not None:
         doing = f": {headline(under_way.doing)}" if under_way.doing is not None else ""
@@ -239,14 +239,14 @@ def _width(widths: Sequence[int]) -> int:
 
 
 def cut_to_line(text: str, cells: int) -> str:
-    """Return a text on one line, as wide as `cells` at the most."""
+    """Return a text on one line, at most `cells` wide."""
     line = Text(" ".join(printable(text).split()))
     line.truncate(cells, overflow="ellipsis")
     return line.plain
 
 
 def _note(row: TaskStep) -> str:
-    """Return what was unusual about a step; empty where its answer came as it should."""
+    """Return the note on how a step's answer was read or recovered; empty for a normal step."""
     recovered_by = RECOVERIES.get(row.recovered_by or "", row.recovered_by)
     return ", ".join(part for part in (row.reading.removeprefix("read from "), recovered_by) if part)
 
