@@ -82,7 +82,7 @@ async def dry_run(
 
 
 async def _worker_of(operations: Operations) -> AnnouncedAgents | None:
-    """Return what a living worker has announced; `None` where none tells."""
+    """Return the announcement of a living worker; `None` if there is none."""
     with suppress(RPCError):
         hosts = await announced_agents(operations.orders.client, operations.orders.task_queue)
         return hosts[0] if hosts else None

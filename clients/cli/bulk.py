@@ -36,7 +36,7 @@ Failed = Annotated[
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderChoice:
-    """Which work orders are meant where no ids are named, and that nobody has to be asked."""
+    """The filters that choose work orders without ids, and whether to skip the confirmation."""
 
     everything: Annotated[bool, option("--all", help="Every work order that this applies to.")] = False
     repo: Annotated[str, option("--repo", metavar="REPO", help="Only those of this repository.")] = ""

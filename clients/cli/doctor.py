@@ -270,7 +270,7 @@ def _warm(settings: Settings) -> list[Check]:
 
 
 async def _agents(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Check]:
-    """Look at every agent at once: some take seconds to tell their version."""
+    """Check all agents in parallel: some take seconds to print their version."""
     around = Sandbox() if isinstance(sandbox, SeptetError) else sandbox
     sandboxed = settings.sandboxed or around.confines
     machine = Machine(settings.environ, settings.agent_programs, sandboxed=sandboxed)

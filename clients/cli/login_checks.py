@@ -29,7 +29,7 @@ def login_checks(settings: Settings, machine: Machine) -> Iterator[Check]:
 
 
 def _login(title: str, adapter: Adapter, machine: Machine, name: str, path: Path) -> Check:
-    """Look for what the CLI logs in with; whether that is valid, only its model can tell.
+    """Check that the CLI's login exists; only the model's provider can check that it is valid.
 
     Raises:
         InvalidInputError: It cannot be used.

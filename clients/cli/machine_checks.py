@@ -127,7 +127,7 @@ def summary(checks: Sequence[Check]) -> str:
 
 
 def without_missing_agents(checks: Sequence[Check]) -> list[Check]:
-    """Return what people are told: missing agents in one line, which is a warning if none is there."""
+    """Return the checks for people: missing agents become one line, a warning if no agent is installed."""
     missing = [check.name.removeprefix("agent ") for check in checks if isinstance(check, MissingAgent)]
     clis = [name for name in missing if name != _COMMAND]
     others = [check for check in checks if not isinstance(check, MissingAgent)]

@@ -141,7 +141,7 @@ def feedback_of(text: str, plan: str) -> str:
 
 
 async def read_line(descriptor: int) -> str | None:
-    """Return the next line of a terminal without its end, while other work goes on; `None` at its end."""
+    """Return the next line of a terminal without its newline, while other tasks run; `None` at its end."""
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()
     loop.add_reader(descriptor, ready.set)

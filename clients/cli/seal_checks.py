@@ -33,7 +33,7 @@ _SEAL_JANITORS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class SealCheck(Check):
-    """A look at seals, of which people are told some and programs all."""
+    """A check of seals, which shows people some of the ids and programs all."""
 
     uses: tuple[Mapping[str, object], ...] = ()
     """The open work that the message is about: `id`, `kind`, `keys`, `missing_keys`, `began_unsealed`."""

@@ -1,4 +1,4 @@
-"""What the agents of a work order said and did, from the files of this host, while it happens and afterwards."""
+"""Read the log entries of a work order's agents from this host's files, during their runs and afterwards."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -69,7 +69,7 @@ class AgentLogs:
             raise NotFoundError(f"This host has no runs of {self.order_id}.", remedy=remedy)
 
     def _look(self) -> list["_View"]:
-        """Return what there is by now: runs begin, and the janitor removes old ones."""
+        """Return the views of the current runs: new runs begin, and the janitor removes old ones."""
         runs = started_runs(self.state, self.order_id)
         self._views = {run.name: self._views.get(run.name) or _View(run) for run in runs}
         return list(self._views.values())
@@ -94,7 +94,7 @@ class _View:
         self._transcript = adapter.transcript() if adapter is not None else None
 
     def new_bytes(self) -> Iterator[bytes]:
-        """Yield what the stream has got since the last look."""
+        """Yield the stream's new bytes since the last call."""
         try:
             with self.run.stdout.open("rb", buffering=0) as stream:
                 stream.seek(self._position)
@@ -105,7 +105,7 @@ class _View:
             return
 
     def new_lines(self) -> Iterator[bytes]:
-        """Yield the whole lines that the stream has got since the last look, and its rest once the run is over."""
+        """Yield the stream's new whole lines since the last call, and the rest once the run is over."""
         is_over = self.run.exit() is not None
         for chunk in self.new_bytes():
             lines, newline, self._rest = (self._rest + chunk).rpartition(b"\n")
@@ -115,7 +115,7 @@ class _View:
             yield rest
 
     def new_entries(self) -> Iterator[LogEntry]:
-        """Yield what was said and done since the last look; a run that has ended is told to its end, once."""
+        """Yield the new log entries since the last call; for a run that has ended, its end once."""
         transcript = self._transcript
         if self._over or transcript is None:
             return
@@ -132,7 +132,7 @@ class _View:
             yield from self._log_entries(self._trouble(end), end.ended_at or last)
 
     def entries(self) -> list[LogEntry]:
-        """Return all that was said and done so far, for who asks for nothing else."""
+        """Return all log entries so far, for a caller that uses no other method."""
         self._entries.extend(self.new_entries())
         return self._entries
 
@@ -153,7 +153,7 @@ class _View:
         )
 
     def _trouble(self, end: ExitRecord) -> Iterator[TranscriptEntry]:
-        """Yield why the process ended, where that is no good end, and the last words of its stderr."""
+        """Yield the cause of an abnormal end, and the last lines of the process's stderr."""
         if end.cause == "exited" and end.exit_code == 0:
             return
         code = f", exit code {end.exit_code}" if end.exit_code is not None else ""

@@ -1,4 +1,4 @@
-"""What a work order committed, as the workspace on this host tells it."""
+"""Count a work order's commits in its workspace on this host."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class CommitCount:
 
 
 def count_commits(state: StateDir, git_env: Mapping[str, str], order_id: str, sha: str) -> CommitCount | None:
-    """Count commits and files up to `sha`; `None` where this host has no workspace that can tell."""
+    """Return the number of commits and files up to `sha`; `None` if this host does not have the workspace."""
     try:
         place = find_place(state, place_of(state, order_id, now=True), git_env)
         git = view_git(place)

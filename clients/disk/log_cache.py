@@ -1,4 +1,4 @@
-"""What agents said and did, as far as it was read: who asks again waits for no second reading of it."""
+"""Cache the log entries that were read, so that the next request reads only new ones."""
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -18,13 +18,13 @@ _MOST_ENTRIES: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class LogCache:
-    """The logs of the work orders that were asked for last."""
+    """The logs of the work orders that were requested last."""
 
     _logs: "OrderedDict[str, AgentLogs]" = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
     def entries(self, state: StateDir, order_id: str) -> "tuple[AgentLogs, list[LogEntry]]":
-        """Return a work order's logs, and all that is in them by now.
+        """Return a work order's logs, and all their entries so far.
 
         Raises:
             InvalidInputError: No work order can have that id.

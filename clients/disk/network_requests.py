@@ -1,4 +1,4 @@
-"""What the set-up, agents and checks of a work order asked of the network, from the files of this host."""
+"""Read the network requests of a work order's set-up, agents and checks from this host's files."""
 
 from collections.abc import Iterable, Iterator
 
@@ -11,12 +11,12 @@ from septet.system.preview import scrub
 
 
 def network_of(state: StateDir, order_id: str, *, offset: int = 0, limit: int | None = None) -> NetworkReply:
-    """Return what was asked for: by set-up, then run by run, oldest first; nothing on a host without its runs.
+    """Return the network requests of set-up, then of each run, oldest first; none on a host without the runs.
 
     Args:
         state: This host's.
         order_id: The work order.
-        offset: How many requests to leave out.
+        offset: How many requests to skip.
         limit: The most to return; `None` for all.
 
     Raises:
@@ -30,17 +30,17 @@ def network_of(state: StateDir, order_id: str, *, offset: int = 0, limit: int | 
 
 
 def refused_in_setup(state: StateDir, order_id: str) -> tuple[str, ...]:
-    """Return the hosts that the set-up of its workspace was refused, each once."""
+    """Return the hosts that were refused to the workspace's set-up, each once."""
     return tuple(scrub(name) for name in refused_in(_setup_lines(state, order_id))[:MOST_REFUSED])
 
 
 def refused_to(in_setup: Iterable[str], runs: Iterable[AgentRun]) -> tuple[str, ...]:
-    """Return the hosts that set-up and runs were refused, each once."""
+    """Return the hosts that were refused to set-up and runs, each once."""
     return tuple(dict.fromkeys((*in_setup, *(name for run in runs for name in run.refused_hosts))))
 
 
 def _setup_lines(state: StateDir, order_id: str) -> Iterator[NetworkLine]:
-    """Yield what the set-up of its workspace, and of the lanes that it was in, asked for."""
+    """Yield the network requests of the set-up of a work order's workspace and lanes."""
     for place_id in (order_id, *lanes_of(state, order_id)):
         yield from lines_of_commands(state.runs / place_id / SETUP_FOLDER)
 

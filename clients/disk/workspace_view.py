@@ -45,7 +45,7 @@ class WorkspaceView:
         self._logs = AgentLogs(self.state, self.order_id)
 
     def new_entries(self) -> tuple[LogEntry, ...]:
-        """Return what the agents said and did since the last look."""
+        """Return the log entries since the last call."""
         entries = tuple(self._logs.new_entries())
         self._doing = _call_under_way(self._doing, entries)
         return entries
@@ -81,9 +81,9 @@ class WorkspaceView:
         return PlanView(path=path, text=scrub(text), whole=len(content) <= limit_bytes)
 
     def diff(self, *, now: bool = False) -> DiffView | None:
-        """Return what differs from the base commit, as of a moment ago unless it is asked for as of now.
+        """Return the difference from the base commit, cached for a moment unless `now` is true.
 
-        While an agent moves files about, what was seen last stands.
+        If the read fails, such as while an agent moves files, the last difference is returned.
         """
         began = time.monotonic()
         if now or began >= self._diff_due:
@@ -94,10 +94,10 @@ class WorkspaceView:
         return self._diff
 
     def difference(self, limit_bytes: int) -> DiffView:
-        """Return what differs from the base commit right now.
+        """Return the current difference from the base commit.
 
         Raises:
-            SeptetError: This host has no workspace of it, or git could not tell.
+            SeptetError: This host does not have the workspace, or git failed.
         """
         place = find_place(self.state, place_of(self.state, self.order_id, now=True), self.git_env)
         changes = difference(place, limit_bytes=limit_bytes)
@@ -119,7 +119,7 @@ def _is_of(result: LogEntry, call: LogEntry) -> bool:
 
 
 def base_of(state: StateDir, order_id: str) -> str | None:
-    """Return the branch that a work order started from, where this host has its workspace."""
+    """Return the base branch of a work order; `None` if this host does not have its workspace."""
     with suppress(SeptetError):
         record = find_record(state, order_id)
         return record.base_branch if record is not None else None
@@ -127,7 +127,7 @@ def base_of(state: StateDir, order_id: str) -> str | None:
 
 
 def fails_on_base(state: StateDir, order_id: str) -> tuple[str, ...]:
-    """Return what is told of checks that fail on a work order's base commit already, where this host knows it."""
+    """Return the lines on checks that already fail on the base commit, if this host recorded them."""
     from septet.base_checks import result_of
 
     with suppress(SeptetError, OSError):

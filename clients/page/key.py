@@ -3,10 +3,10 @@
 The state directory keeps the key, so that a link outlives its server; `septet open --new-key` makes another one. A
 page that other machines reach has a new key with each start of its server.
 
-The link carries the key. The cookie holds what is made from it for looking; a browser sends it to every port of
-the same host name. So the page has a name of its own, which nobody is told but who has the link: browsers look
-for all names below `localhost` on this machine. What decides is made from the key too, and is kept by the page's
-script: no other port reads it.
+The link contains the key. The cookie holds the looking key, which is derived from the key; a browser sends the
+cookie to every port of the same host name. So the page has its own host name, which only the link reveals:
+browsers resolve all names below `localhost` to this machine. The deciding key is derived from the key too, and
+the page's script keeps it: no other port reads it.
 """
 
 import hmac
@@ -20,17 +20,17 @@ _NAME_LENGTH: Final = 32
 
 
 def new_page_key() -> str:
-    """Return a key that nobody has seen before."""
+    """Return a new random key."""
     return secrets.token_hex(_BYTES)
 
 
 def looking_key(key: str) -> str:
-    """Return what the cookie holds: it opens the page, and decides nothing."""
+    """Return the cookie's key, which opens the page and permits no decision."""
     return _made_of(key, b"look")
 
 
 def deciding_key(key: str) -> str:
-    """Return what the page's script sends with each decision; who knows it cannot tell the link's key from it."""
+    """Return the key that the page's script sends with each decision; it does not reveal the link's key."""
     return _made_of(key, b"decide")
 
 

@@ -24,7 +24,7 @@ Answer = TypeVar("Answer")
 
 _LOOK_SECONDS: Final = 2.0
 _LOOK_SHARE: Final = 5
-"""A long board is asked for more rarely: at most this part of the time goes into it."""
+"""The pause in multiples of the read's duration, so that a long board is read more rarely."""
 _KEEPALIVE_SECONDS: Final = 10.0
 _COME_BACK_MS: Final = 2000
 OF_A_LOOK: Final = ("overview", "steps", "plan", "diff")

@@ -31,7 +31,7 @@ HEADERS: Final = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-"""What the browser is told of every answer: nothing that is not this server's own file is run, shown or asked."""
+"""The headers of every response: the browser runs, shows and requests only this server's own files."""
 STATIC: Final = {
     "page.css": "text/css",
     "page.js": "text/javascript",
@@ -93,7 +93,7 @@ def _duration(seconds: float) -> str:
 
 
 def _elapsed_time(seconds: float) -> str:
-    """Return a time that goes on, to the second: `page.js` says it the same way."""
+    """Return an elapsed time as text, to the second, in the same format as `page.js`."""
     return f"{seconds:.0f} s" if seconds < _MINUTE_SECONDS else str(timedelta(seconds=round(seconds)))
 
 

@@ -54,7 +54,7 @@ def page_router(operations: Operations, key: str | None, ui: TemporalUi | None, 
 
 
 def _guard(handler: Handler, access: PageAccess) -> Handler:
-    """Return a handler that lets in whom the access lets in, and tells people what went wrong."""
+    """Return a handler that checks the page's access, and shows people an error as a page."""
 
     async def guarded_handler(request: Request) -> Response:
         response = access.refusal(request)

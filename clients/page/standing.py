@@ -106,7 +106,7 @@ def news_of(task: Task) -> tuple[tuple[str, str], ...]:
 
 
 def _question_key(task: Task) -> str:
-    """Return what tells a work order's question from its earlier ones; nothing where it asks nothing."""
+    """Return the key of a work order's current question, which differs from earlier ones; else an empty text."""
     budget = task.budget
     if task.waits_for_a_decision:
         return f"plan {task.plan_sha256}"

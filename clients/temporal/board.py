@@ -92,7 +92,7 @@ class BoardRows:
 
         With `closed_within`, the page has of those that are done only what was done so recently.
 
-        Where one page holds all that is asked for, its own rows are counted, beside what was done earlier.
+        If one page holds all requested rows, its own rows are counted, with the rows that were done earlier.
 
         Raises:
             NotFoundError: `after` is no word of a page before.

@@ -49,7 +49,7 @@ class OrderDecisions:
     async def cancel(self, order_id: str, who: str = "", why: str = "") -> TaskReply:
         """End its agent, keep its work in a rescue, and return the closed work order.
 
-        Where nobody works, the cancel is only asked for: the reply says so, and a worker carries it out later.
+        If no worker runs, the cancel is only requested: the reply reports that, and a worker carries it out later.
 
         Where payloads are sealed, why is not said: the server reads the reason of a cancel.
         """
@@ -134,7 +134,7 @@ class OrderDecisions:
     async def retry(self, order_id: str, call: RetryCall | None = None) -> TaskReply:
         """Go on with a work order: a closed one at a step, by default at the one that failed. Its id stays.
 
-        Of an open one: what is blocked on the board has its turn, and a host that is gone is asked again now.
+        For an open work order: a blocked one may start, and a host that does not answer is polled again now.
         """
         call = call or RetryCall()
         task = await self.orders.get(order_id)
@@ -234,5 +234,5 @@ def _refuse_closed(task: Task) -> None:
 
 
 def _was_refused(task: Task) -> bool:
-    """Say whether a work order ended because what was asked for could not be read."""
+    """Return whether a work order ended because its input could not be read."""
     return task.error is not None and task.error.message.startswith(NOT_VALID)

@@ -80,7 +80,7 @@ async def _without_build(deployment: Deployment) -> str:
 
 
 def _serves_another(task_queue: str, state: StateDir) -> str:
-    """Return a notice if the worker that runs here serves another queue; empty if its health file names none yet."""
+    """Return a notice if the worker that runs here serves another queue; else, or if not known yet, empty."""
     try:
         served = json.loads(state.health_file.read_text(encoding="utf-8")).get("task_queue", task_queue)
     except (OSError, ValueError):

@@ -22,7 +22,7 @@ from septet.errors import RefusedTransitionError, ServerNotReachedError
 
 Result = TypeVar("Result", bound=Wire)
 _TOO_LONG: Final = (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError)
-"""The errors of a time-out: the SDK may hide the cancel of its wait, so that `TimeoutError` is not always raised."""
+"""The errors of a time-out: the SDK may hide the cancel of its wait, so that `TimeoutError` is not raised."""
 _WITHIN_SECONDS: Final = 20.0
 _OUTCOME_WITHIN: Final = timedelta(seconds=5)
 _NO_WORKER: Final = f"{START_WORKER}; it then carries out the decision if the server has received it."
