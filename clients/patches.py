@@ -1,4 +1,4 @@
-"""A patch as people read it: by file, each line with what it is."""
+"""Split a git patch for people: by file, each line with its kind."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

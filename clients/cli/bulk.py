@@ -1,4 +1,4 @@
-"""Many work orders at once: `retry`, `cancel` and `approve` show those that are meant, and do it after a yes."""
+"""Retry, cancel or approve many work orders: show the chosen ones, and act after a confirmation."""
 
 import asyncio
 import sys
@@ -81,7 +81,7 @@ def check_choice(
 
 @dataclass(frozen=True, slots=True)
 class ManyOrders:
-    """One decision about many work orders; one that refuses holds no other up."""
+    """One decision on many work orders; a refusal of one does not stop the others."""
 
     operations: Operations
     verb: Verb

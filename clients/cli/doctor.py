@@ -124,7 +124,7 @@ def _git(settings: Settings) -> Check:
 
 
 async def _server(settings: Settings, address: str | None) -> list[Check]:
-    """Look for a server that answers, else for the program that `septet up` starts."""
+    """Check that a server answers, else that the program that `septet up` starts is installed."""
     try:
         client = await connect(settings, address=address)
     except ServerNotReachedError as error:
@@ -179,7 +179,7 @@ def _guest_paths(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Che
 
 
 def _toolchains(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Check]:
-    """Say which of the user's toolchains agents and checks see."""
+    """Report which of the user's toolchains agents and checks can read."""
     if isinstance(sandbox, SeptetError) or not sandbox.confines:
         return []
     env = select_variables(settings.environ, FOR_EVERY_AGENT)

@@ -1,4 +1,4 @@
-"""What `septet doctor` says of the further logins that `SEPTET_<AGENT>_LOGINS` names."""
+"""The checks of `septet doctor` on the further logins that `SEPTET_<AGENT>_LOGINS` names."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What `septet doctor` says of sealed work: which keys are in use, and what began before there were keys."""
+"""The checks of `septet doctor` on sealed work: which keys are in use, and which work began unsealed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass

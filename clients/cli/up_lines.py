@@ -1,4 +1,4 @@
-"""What `septet up` says while it runs: a line for each work order that begins, waits for somebody, or ends."""
+"""The output of `septet up`: a line for each work order that begins, waits for a person, or ends."""
 
 import asyncio
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ _AT_ONCE: Final = 200
 
 
 class WorkOrderLines:
-    """The lines of work orders, each said once."""
+    """The lines on work orders, each printed once."""
 
     def __init__(self, since: datetime) -> None:
         """Begin at a moment: what had ended by then is no news."""

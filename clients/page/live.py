@@ -1,4 +1,4 @@
-"""What changes on the page while it is looked at, as server-sent events that carry pieces of it."""
+"""Send the page's changes to an open browser, as server-sent events with pieces of the page."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ OF_A_LOOK: Final = ("overview", "steps", "plan", "diff")
 
 
 def board_events(operations: Operations, project: str | None) -> AsyncIterator[bytes]:
-    """Yield the board whenever it has changed."""
+    """Yield the board after each change."""
     return keep_alive(_changes("board", "board", lambda: board_view(operations, project)))
 
 

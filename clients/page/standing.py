@@ -1,4 +1,4 @@
-"""How a work order stands, in a person's words: what the page says first, and what it asks of whom."""
+"""Describe a work order's state for people, and which decision it needs from a person."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ def _steps_under_way(state: StateDir, tasks: Iterable[Task]) -> Iterable[tuple[s
 
 
 def need_of(task: Task) -> str:
-    """Return what a work order needs a person for; nothing where it needs nobody."""
+    """Return what a work order needs a person for; nothing if it needs no person."""
     match task.status, task.stage:
         case _, _ if task.stuck:
             need = f"Stuck: {task.stuck}"
@@ -163,7 +163,7 @@ def steps_done(task: Task) -> int:
 
 
 def age_of(stamp: str) -> str:
-    """Return how long ago a time was, in one unit; `page.js` says it the same way."""
+    """Return the age of a time in one unit, in the same format as `page.js`."""
     if not stamp:
         return ""
     seconds = max(0, int((datetime.now(UTC) - datetime.fromisoformat(stamp)).total_seconds()))

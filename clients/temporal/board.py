@@ -1,4 +1,4 @@
-"""The board: pages of tasks by stage from memo and search attributes, and their numbers; nobody is queried."""
+"""Read the board from memos and search attributes: pages of tasks by stage, and counts; no worker is queried."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -127,10 +127,10 @@ class BoardRows:
         """Return a page of rows.
 
         Args:
-            project: Of this one only.
+            project: The only project.
             after: The `next` of the page before.
-            limit: How many at the most.
-            since: Leave out what was done before that.
+            limit: The most rows.
+            since: Omit rows that were done before this time.
 
         Raises:
             NotFoundError: `after` is no such word.
@@ -159,7 +159,7 @@ class BoardRows:
         return task
 
     async def all(self, project: str | None = None) -> AsyncIterator[Task]:
-        """Yield every row, newest first, each task once.
+        """Yield all rows, newest first, each task once.
 
         Raises:
             ServerNotReachedError: The server refused.
@@ -177,7 +177,7 @@ class BoardRows:
     async def counts(self, project: str | None = None, *, until: datetime | None = None) -> TaskCounts:
         """Count the tasks; with `until`, those alone that were done by then.
 
-        A work order that was taken up again counts once; the server has its runs before as well.
+        A work order that was reset counts once, although the server keeps its earlier runs too.
 
         Raises:
             ServerNotReachedError: The server refused.

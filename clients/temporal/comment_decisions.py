@@ -66,7 +66,7 @@ def _again(task: Task) -> str:
 
 
 async def _is_done(orders: WorkOrders, order_id: str, command: CommentCommand, info: activity.Info) -> bool:
-    """Say whether a command was carried out by an attempt before this one.
+    """Return whether an earlier attempt carried out a command.
 
     Raises:
         RefusedTransitionError: A person has taken the work order up again since: the command is not about that.

@@ -1,4 +1,4 @@
-"""What people decide about a work order: each decision answers with the work order as it is then."""
+"""Carry out people's decisions on a work order, and return the work order after each."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -36,8 +36,8 @@ _END_FIRST: Final = "Cancel it first, or wait until it ends."
 class OrderDecisions:
     """Decisions about the work orders of one namespace.
 
-    All raise `NotFoundError` for a work order that there is not, `ServerNotReachedError` where no worker has
-    answered, and `RefusedTransitionError` for what cannot be done with it now.
+    All methods raise `NotFoundError` if there is no such work order, `ServerNotReachedError` if no worker answers,
+    and `RefusedTransitionError` if the work order's state does not allow the decision.
     """
 
     orders: WorkOrders
@@ -47,11 +47,11 @@ class OrderDecisions:
     """Tells that nobody works on a work order, and what helps; an empty text where somebody does."""
 
     async def cancel(self, order_id: str, who: str = "", why: str = "") -> TaskReply:
-        """End its agent, keep its work in a rescue, and return the closed work order.
+        """Stop a work order's agent, keep the work in a rescue, and return the work order.
 
         If no worker runs, the cancel is only requested: the reply reports that, and a worker carries it out later.
 
-        Where payloads are sealed, why is not said: the server reads the reason of a cancel.
+        If payloads are sealed, the reason is omitted: the server could read the reason of a cancel.
         """
         call = MoveCall(to=Target.CANCELLED, who=who, why=why)
         if await self._is_reworked(order_id):
@@ -66,7 +66,7 @@ class OrderDecisions:
         return TaskReply(task=await self.orders.wait_briefly(order_id))
 
     async def _is_reworked(self, order_id: str) -> bool:
-        """Say whether an agent works on the pull request of a completed work order."""
+        """Return whether an agent works on the pull request of a completed work order."""
         watch = await watch_of(self.orders.client, order_id)
         if watch is None or watch.status is not WorkflowExecutionStatus.RUNNING:
             return False
@@ -104,9 +104,9 @@ class OrderDecisions:
         why: str = "",
         findings: tuple[str, ...] = (),
     ) -> TaskReply:
-        """Go on with a plan: the one that waits now, where none is named by its SHA-256.
+        """Approve a plan, by default the one that waits now; `plan_sha256` names a plan.
 
-        With `findings`, let pass what was found in the work, named by ids; nothing else is decided then.
+        With `findings`, approve only these findings in the work, by their ids.
         """
         if findings and plan_sha256:
             raise InvalidInputError("findings: decide on them without naming a plan.")
@@ -120,9 +120,9 @@ class OrderDecisions:
     async def reject(
         self, order_id: str, feedback: str, plan_sha256: str | None = None, who: str = "", why: str = ""
     ) -> TaskReply:
-        """Have it planned again, with the feedback: where none is named, the plan that waits now is rejected.
+        """Reject a plan, by default the one that waits now, so that it is planned again with the feedback.
 
-        One that waits with findings has its agent take them out, with the feedback.
+        For a work order that waits with findings, its agent removes them, with the feedback.
         """
         plan = plan_sha256 or await self._waiting_plan(order_id)
         if plan is None:
@@ -132,7 +132,7 @@ class OrderDecisions:
         return await self._decide_described(order_id, "reject_plan", decision)
 
     async def retry(self, order_id: str, call: RetryCall | None = None) -> TaskReply:
-        """Go on with a work order: a closed one at a step, by default at the one that failed. Its id stays.
+        """Continue a work order under its id: a closed one at a step, by default at the failed step.
 
         For an open work order: a blocked one may start, and a host that does not answer is polled again now.
         """
@@ -158,7 +158,7 @@ class OrderDecisions:
         return await self._resume(task, call)
 
     async def _resume(self, task: Task, call: RetryCall, signal: str = "resumed") -> TaskReply:
-        """Reset a closed work order to a step; its new run learns why, and what came before."""
+        """Reset a closed work order to a step; its new run receives the reason and the earlier results."""
         orders = self.orders
         if task.error is not None and _was_refused(task):
             message = f"{task.id} cannot continue: {task.error.message}"
@@ -186,7 +186,7 @@ class OrderDecisions:
         return TaskReply(task=await orders.get(task.id))
 
     async def _decide_findings(self, order_id: str, update: str, decision: FindingsDecision) -> TaskReply:
-        """Decide on what a step of the work order found, or a round on its pull request."""
+        """Decide on the findings of a work order's step, or of a round on its pull request."""
         if not await self._is_reworked(order_id):
             return await self._decide_described(order_id, update, decision)
         await self._update(watch_id(order_id), update, decision)

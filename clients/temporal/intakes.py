@@ -1,4 +1,4 @@
-"""The typed client of intakes: each is a Temporal Schedule, whose input says what is taken."""
+"""The typed client of intakes: each is a Temporal Schedule, whose input names the issues to take."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
@@ -51,7 +51,7 @@ class IntakeClient:
     task_queue: str = "septet"
 
     async def add(self, intake: IntakeInput) -> IntakeReply:
-        """Have the issues of a label taken from now on; the first pass begins at once.
+        """Add an intake, so that the issues of a label become work orders; the first pass begins at once.
 
         Raises:
             AlreadyRunningError: They are already taken.
@@ -98,7 +98,7 @@ class IntakeClient:
             raise server_refusal(error) from error
 
     async def remove(self, name: str) -> IntakeRemovedReply:
-        """Take no more; work orders that were started go on.
+        """Remove an intake; work orders that it started continue.
 
         Raises:
             NotFoundError: There is no such intake.

@@ -1,4 +1,4 @@
-"""Going on with a closed work order: a Temporal reset to the workflow task that scheduled a step."""
+"""Continue a closed work order by a Temporal reset to the workflow task that scheduled a step."""
 
 import secrets
 from collections.abc import AsyncIterator
@@ -37,7 +37,7 @@ _CLAIM_LASTS: Final = timedelta(minutes=2)
 
 @asynccontextmanager
 async def claim(client: Client, order_id: str) -> AsyncIterator[None]:
-    """Be the only one who takes up a work order, for as long as the block lasts.
+    """Hold the exclusive claim to reset a work order, for as long as the block lasts.
 
     The server would carry out each of two resets, also with one request id (as of release 1.32).
 
@@ -63,7 +63,7 @@ async def claim(client: Client, order_id: str) -> AsyncIterator[None]:
 
 
 async def delete_run(client: Client, name: str, run_id: str = "") -> None:
-    """Have the server forget a run of a workflow, by default the last one.
+    """Delete a run of a workflow from the server, by default the last one.
 
     Raises:
         ServerNotReachedError: The server refused.

@@ -62,7 +62,7 @@ async def seals_in_use(client: Client) -> list[SealUse]:
 
 
 async def began_unsealed(client: Client, workflow_id: str, run_id: str) -> bool:
-    """Say whether a run was started with input that is not sealed; one that is not there any more was not.
+    """Return whether a run was started with unsealed input; false for a run that the server has forgotten.
 
     Raises:
         RPCError: The server refused.
