@@ -1,4 +1,4 @@
-"""Which agent would do a work order, as far as a repository on this disk tells."""
+"""Find the agents of a new work order from its input and from a repository on this disk."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,9 +15,9 @@ from septet.git.workspace.mirror import find_base
 def agents_asked_for(
     order: WorkOrderInput, git_env: Mapping[str, str], *, is_here: bool
 ) -> tuple[str | None, ...]:
-    """Return the agent that would do it, `None` for a worker's default; nothing where that is not known here.
+    """Return a work order's agent, `None` for a worker's default; nothing if the agent is not known here.
 
-    A repository on this disk is looked at on the way: its base, its issue and its own default agent.
+    This also checks a repository on this disk: its base, its issue and its own default agent.
 
     Raises:
         NotFoundError: It has no such branch or issue; the message names it.

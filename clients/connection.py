@@ -1,4 +1,4 @@
-"""A way to the work orders that lasts longer than a server: for faces that serve for hours."""
+"""A connection that survives a move of the server, for programs that serve for hours."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager

@@ -46,7 +46,7 @@ class _BaseView:
 async def dry_run(
     operations: Operations, order: WorkOrderInput, order_id: str | None, settings: Settings, *, again: bool
 ) -> DryRunReply:
-    """Return what a work order would run, once all has been looked for that would refuse it.
+    """Check a work order as its start would, and return what it would run.
 
     Raises:
         SeptetError: It would be refused, or its repository cannot be read.

@@ -1,4 +1,4 @@
-"""What every face says of what went wrong."""
+"""Turn an error into the reply that the CLI, the HTTP API and the MCP server share."""
 
 from typing import TYPE_CHECKING, Final
 

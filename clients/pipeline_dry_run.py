@@ -1,4 +1,4 @@
-"""What a pipeline would run, from its issues as their forge has them; nothing is started or kept."""
+"""Report what a pipeline would run, from its issues on the forge, without starting or keeping anything."""
 
 import asyncio
 from pathlib import Path
@@ -17,7 +17,7 @@ from septet.settings import Settings
 async def dry_run_pipeline(
     operations: Operations, order: PipelineInput, settings: Settings
 ) -> PipelineDryRunReply:
-    """Return what a pipeline would run, once all has been looked for that would refuse it.
+    """Check a pipeline as its start would, and return what it would run.
 
     Raises:
         SeptetError: It would be refused, or its issues cannot be read.

@@ -1,4 +1,4 @@
-"""A repository or an issue as a person names it, before a worker reads it in another folder, or elsewhere."""
+"""Resolve the repository or issue that a person names, for a worker in another folder or on another machine."""
 
 import os.path
 import re
@@ -71,7 +71,7 @@ def with_host(text: str) -> str:
 
 
 def whole_path(repository: str) -> str:
-    """Return a repository as the worker will understand it: a path whole, and `o/r` as an address."""
+    """Return a repository in the form that a worker needs: an absolute path, or an address for `o/r`."""
     return parse_reference(repository).repository
 
 

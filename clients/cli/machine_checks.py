@@ -1,4 +1,4 @@
-"""What `septet doctor` looks at that is the machine's own: its user, git's identity, the forge's key, the disk."""
+"""The checks of `septet doctor` on the machine: its user, git's identity, the forge's key, the disk."""
 
 import os
 import platform
@@ -31,7 +31,7 @@ OWN_NAME: Final = "scripted"
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     name: str
     status: CheckStatus
@@ -45,7 +45,7 @@ class MissingAgent(Check):
 
 
 def machine_checks(settings: Settings, *, confines: bool) -> Iterator[Check]:
-    """Yield what there is to say of the user, git's identity, the forge's key and the disk.
+    """Yield the checks of the user, git's identity, the forge's key and the disk.
 
     Args:
         settings: This machine's.
@@ -109,7 +109,7 @@ def group_check(parent: str, why: str) -> Check:
 
 
 def summary(checks: Sequence[Check]) -> str:
-    """Return what all findings come to, in one line."""
+    """Return the summary of all checks, in one line."""
     failed = [check.name for check in checks if check.status == "failed"]
     if failed:
         return f"Septet cannot work here yet: {', '.join(failed)}."

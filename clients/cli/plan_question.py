@@ -1,4 +1,4 @@
-"""The question at the plan gate: a person reads the plan, and approves it, or rejects it with words."""
+"""Request a decision at the plan gate: a person reads the plan, and approves it or rejects it with feedback."""
 
 import asyncio
 import os
@@ -39,16 +39,16 @@ _EDITOR: Final = "vi"
 
 @dataclass(slots=True)
 class PlanQuestion:
-    """One plan that waits for a person's word."""
+    """One plan that waits for a person's decision."""
 
     operations: Operations
     look: WatchReply
     out: Console
 
     async def ask(self) -> bool:
-        """Show the plan and ask until there is a decision; return whether there is one.
+        """Show the plan and prompt until there is a decision; return whether there is one.
 
-        Without one the person waits no longer: `q`, or the end of what is typed.
+        It returns false if the person types `q`, or stdin ends.
 
         Raises:
             ServerNotReachedError: Nobody takes the decision.

@@ -1,4 +1,4 @@
-"""How the commands that serve are ended, and what they say of the agents that live on."""
+"""Stop the commands that serve on a signal, and name the agents that continue to run."""
 
 import asyncio
 import signal

@@ -1,4 +1,4 @@
-"""The snapshots that this host keeps."""
+"""Find the snapshots that this host keeps."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -36,7 +36,7 @@ def snapshot_named(state: StateDir, git_env: Mapping[str, str], name: str) -> tu
     """Return a snapshot of this host, and the vault that holds it.
 
     Raises:
-        NotFoundError: No vault of this host does.
+        NotFoundError: No vault of this host has the snapshot.
     """
     for vault in vaults_in(state.vaults, git_env):
         try:

@@ -1,4 +1,4 @@
-"""Changes as people review them: a tree of files, and each file's lines with numbers and colours."""
+"""Prepare changes for a review: a tree of files, and each file's lines with numbers and colours."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Where Temporal's own web UI shows what the page shows."""
+"""Build links from the page to Temporal's own web UI."""
 
 from dataclasses import dataclass
 from urllib.parse import quote

@@ -1,4 +1,4 @@
-"""What an agent did as a person would write it: a command as a command, an edit as a diff, the rest as it is."""
+"""Prepare an agent's log entries for the page: a command as a command, an edit as a diff, the rest unchanged."""
 
 import json
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _SHOWN: Final = 120
 
 
 def heading_of(entry: LogEntry) -> str:
-    """Return what a tool call is about, in one line."""
+    """Return a tool call's heading, in one line."""
     call = _arguments(entry)
     words = next((str(call[name]) for name in _NAMES if call.get(name)), "") if call else entry.text
     line = without_workspace(" ".join(words.split()))
@@ -53,7 +53,7 @@ def body_of(entry: LogEntry) -> str:
 
 
 def words_of(entry: LogEntry) -> str:
-    """Return what an agent said; an answer in JSON line by line."""
+    """Return an agent's message; an answer in JSON line by line."""
     return body_of(entry) if entry.kind == "result" else entry.text
 
 

@@ -1,15 +1,15 @@
-"""How long ago something was, as people say it."""
+"""Format ages and durations for people."""
 
 from datetime import UTC, datetime
 
 
 def span_of(seconds: float) -> str:
-    """Return how long something took: in seconds below a minute, else in minutes."""
+    """Return a duration as text: in seconds below a minute, else in minutes."""
     return f"{seconds:.0f} s" if seconds < 60 else f"{seconds / 60:.1f} min"  # noqa: PLR2004 -- a minute
 
 
 def age_of(moment: str) -> str:
-    """Return how long ago a moment was, in its largest unit; empty where it is not known."""
+    """Return the age of a moment in its largest unit; empty if the moment is not known."""
     if not moment:
         return ""
     seconds = max((datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds(), 0)

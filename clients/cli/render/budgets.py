@@ -1,4 +1,4 @@
-"""Budgets as people read them."""
+"""Print budgets for people."""
 
 from typing import Final
 
@@ -35,7 +35,7 @@ def show_budgets(page: BudgetsReply) -> None:
 
 
 def show_raise(reply: RaiseReply, expected_limit: str) -> None:
-    """Print a budget that was to be raised, and whether it was."""
+    """Print a budget after a request to raise it, and whether it was raised."""
     if not reply.is_raised:
         console().print(f"Nothing was added: the limit is no longer {expected_limit}.")
     show_budget(reply.budget)

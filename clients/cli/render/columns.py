@@ -1,4 +1,4 @@
-"""Tables that fit a terminal: some columns give way, and ids never do."""
+"""Fit tables to a terminal: some columns shrink, but never the ids."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -10,7 +10,7 @@ GAP: Final = 2
 
 
 def fit(widths: Sequence[int], room: int, gives: Sequence[tuple[int, int | None]]) -> list[int]:
-    """Return widths with which columns fit; a column of width 0 is left out.
+    """Return widths with which the columns fit; a column of width 0 is omitted.
 
     Args:
         widths: What the cells need.

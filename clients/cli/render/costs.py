@@ -1,4 +1,4 @@
-"""Costs as people read them."""
+"""Print costs for people."""
 
 from rich.table import Table
 from rich.text import Text

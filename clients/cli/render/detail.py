@@ -1,4 +1,4 @@
-"""One work order as `septet show` has it: why it waits and where it is, then its steps and what came of it."""
+"""Print one work order for `septet show`: its wait and stage, then its steps and its outcome."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -26,7 +26,7 @@ from septet.system.preview import printable
 
 
 def show_detail(detail: DetailReply, under_way: StepUnderWay | None = None) -> None:
-    """Print a work order; what is to be copied stands on a line of its own, however long."""
+    """Print a work order; text that people copy has a line of its own, however long."""
     task, out, running = detail.task, console(), under_way.step if under_way is not None else ""
     out.print(heading_of(task))
     if detail.waiting_for:

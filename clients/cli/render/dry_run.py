@@ -1,4 +1,4 @@
-"""A dry run as people read it: what would run, step by step."""
+"""Print a dry run for people, step by step."""
 
 from rich.table import Table
 from rich.text import Text

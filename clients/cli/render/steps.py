@@ -1,4 +1,4 @@
-"""The steps of a work order one by one, with what `septet show` has no room for."""
+"""Print the steps of a work order one by one, with the facts that `septet show` omits."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
