@@ -58,7 +58,7 @@ NO_CHOICE: Final = OrderChoice()
 def check_choice(
     ids: Sequence[str], choice: OrderChoice, error_type: str | None = None, single: Sequence[str] = ()
 ) -> None:
-    """See whether it is clear which work orders are meant.
+    """Check that the ids or the filters choose work orders clearly.
 
     Args:
         ids: Those that were named.
@@ -179,7 +179,7 @@ def _name_order(order_id: str, message: str) -> str:
 async def _each(
     ids: Iterable[str], act: "Callable[[str], Awaitable[Task]]"
 ) -> "tuple[list[Task], dict[str, SeptetError]]":
-    """Return what each comes to, a few at a time, and why some refused."""
+    """Carry out the decision on a few work orders at a time, and return the results and the refusals."""
     places = asyncio.Semaphore(_AT_ONCE)
 
     async def one(order_id: str) -> "Task | SeptetError":

@@ -1,4 +1,4 @@
-"""What a repository's own commands and settings lack, for `septet doctor --repo`."""
+"""Check a repository's own commands and settings, for `septet doctor --repo`."""
 
 import tempfile
 from collections.abc import Iterator, Sequence

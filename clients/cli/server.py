@@ -1,4 +1,5 @@
 """The server that a command calls."""
+
 from dataclasses import dataclass
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The agent runs on this host: a work order has a workspace of its own, or shares the lanes of its pipeline."""
+"""Find a work order's agent runs on this host, in its own workspace or in the lanes of its pipeline."""
 
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ class _Key(msgspec.Struct, frozen=True):
 
 
 class _Mark(msgspec.Struct, frozen=True):
-    """What is read of a run to see whose it is."""
+    """The facts of a run that show which work order it belongs to."""
 
     key: _Key
     serial: int
@@ -44,7 +44,7 @@ def runs_of(state: StateDir, order_id: str) -> tuple[AgentRun, ...]:
 
 
 def started_runs(state: StateDir, order_id: str) -> list[Run]:
-    """Return the runs themselves, oldest first: those whose record can be read.
+    """Return a work order's runs with a readable record, oldest first.
 
     Raises:
         InvalidInputError: No work order can have that id.
@@ -94,7 +94,7 @@ def place_of(state: StateDir, order_id: str, *, now: bool = False) -> str:
 
 
 def owner_of(state: StateDir, place_id: str, moment: str, *, begins: bool = False) -> str:
-    """Return the work order that had a workspace at a moment, or the workspace's own name where that is not known.
+    """Return the work order that had a workspace at a moment, or the workspace's own name if that is not known.
 
     Args:
         state: This host's.
@@ -152,5 +152,5 @@ def _marks(state: StateDir, place_id: str) -> Iterator[tuple[Path, _Mark]]:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _mark(folder: Path) -> _Mark:
-    """Read whose run it is: a record never changes."""
+    """Read which work order a run belongs to: a record never changes."""
     return msgspec.json.decode((folder / "run.json").read_bytes(), type=_Mark)
