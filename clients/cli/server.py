@@ -13,7 +13,7 @@ from septet.settings import load_settings
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """The server that a command asks, and the form of its answer: the last options of such a command."""
+    """The server that a command calls, and the form of its answer: the last options of such a command."""
 
     address: Address = None
     as_json: Json = False
