@@ -18,7 +18,7 @@ _SHOWN: Final = 200
 Shell = Literal["bash", "zsh", "fish"]
 
 
-def find_shell() -> Mapping[str, Shell]:
+def shell_option() -> Mapping[str, Shell]:
     """Return the shell that called this process, as the option `shell` of cyclopts' completion.
 
     Raises:

@@ -82,10 +82,10 @@ def _is_answered_here(words: Sequence[str]) -> bool:
 def _complete(words: Sequence[str]) -> None:
     """Give a shell what it completes with."""
     if words[0] == "--install-completion":
-        place = app_of().install_completion(**load("clients.cli.completion:find_shell")())
+        place = app_of().install_completion(**load("clients.cli.completion:shell_option")())
         echo(f"Completion is installed in {place}.")
     elif words[0] == "--show-completion":
-        echo(app_of().generate_completion(**load("clients.cli.completion:find_shell")()))
+        echo(app_of().generate_completion(**load("clients.cli.completion:shell_option")()))
     else:
         function, arguments, _ = app_of().parse_args(list(words))
         function(*arguments.args, **arguments.kwargs)
