@@ -235,7 +235,7 @@ class Logins:
 
 
 def _is_refreshing(path: Path, now: float) -> bool:
-    """Return whether a CLI has a copy that it is about to refresh; false if the clock was set back."""
+    """Return whether a CLI got, in the last minute, a copy to refresh; false if the clock was set back."""
     loan = read_struct(path, Loan)
     return loan is not None and loan.is_due and 0 <= now - loan.lent_at < _REFRESH_SECONDS
 

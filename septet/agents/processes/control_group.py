@@ -122,7 +122,7 @@ def write_file(path: str, content: bytes) -> None:
     """Write to one of the kernel's files.
 
     Raises:
-        OSError: It refused.
+        OSError: The kernel refused.
     """
     descriptor = os.open(path, os.O_WRONLY)
     try:

@@ -10,7 +10,7 @@ GROUPS = (("sys/fs/cgroup", "", "memory.max"), ("sys/fs/cgroup/memory", "memory"
 
 
 def most_memory_bytes(root: str = "/") -> int:
-    """Return a guest's default memory limit: three quarters of the memory; 0 if the system does not report it."""
+    """Return a guest's default limit: three quarters of `memory_bytes`; 0, which is no limit, if that fails."""
     try:
         return memory_bytes(root) * 3 // 4
     except OSError:

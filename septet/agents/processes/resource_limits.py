@@ -57,14 +57,14 @@ def limit_own_process(order: Order, *, has_own_user: bool) -> None:
 
 
 def lower_limit(kind: int, most: int) -> None:
-    """Lower a limit of this process; never raise it."""
+    """Set the soft and the hard limit of this process to `most`, but never raise the hard limit."""
     hard = resource.getrlimit(kind)[1]
     most = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(kind, (most, most))
 
 
 def limit_open_files() -> None:
-    """Lower both limits of open files of this process to at most `MOST_OPEN_FILES`."""
+    """Lower the soft and the hard limit of open files to `MOST_OPEN_FILES`; a lower limit stays as it is."""
     told = resource.getrlimit(resource.RLIMIT_NOFILE)
     soft, hard = (
         MOST_OPEN_FILES if each == resource.RLIM_INFINITY else min(MOST_OPEN_FILES, each) for each in told
@@ -113,7 +113,7 @@ class ResourceWatch:
         return f"memory limit of {self.memory_bytes >> 20} MiB reached"
 
     def look_at_memory(self, files: OpenFiles) -> tuple[str, str] | None:
-        """Check the memory of the processes and of files without a name, and the number of sockets and pipes."""
+        """Check the memory of processes and nameless files, and sockets and pipes, whose buffers take memory."""
         is_over = use_more_memory(self.processes, self.memory_bytes, nameless=files.nameless_files)
         if self.may_hide_memory(files) or is_over:
             return "memory_limit", self.memory_words
@@ -123,10 +123,10 @@ class ResourceWatch:
         return None
 
     def may_hide_memory(self, files: OpenFiles) -> bool:
-        """Return whether shared memory has grown beyond the limit, and these processes may hide it.
+        """Return whether shared memory grew by more than the limit since the start, and the processes may hide it.
 
         The kernel does not report the owner of that memory. It counts for processes that leave files in messages
-        from check to check, or that have mapped more than the limit of files that no process has open.
+        from check to check, or that have mapped more than the limit of files that none of them has open.
         """
         waited, self.files_in_messages = self.files_in_messages, files.files_in_messages
         if shared_memory_bytes() - self.shared_before <= self.memory_bytes:
@@ -238,7 +238,8 @@ def use_more_memory(
     """Return whether processes use more memory than the limit, without pages of files; shared memory counts once.
 
     Swapped memory counts too, and so do files in memory without a name. The kernel has to count how many processes
-    share each page: its count is read only if the processes would exceed the limit without any sharing.
+    share each page, and of which file: its count is read only if the processes would exceed the limit without any
+    sharing.
     """
     statuses = [(pid, read_file(f"{proc}/{pid}/status")) for pid in pids]
     own = sum(field_of(status, b"RssAnon:") + field_of(status, b"VmSwap:") for _, status in statuses)

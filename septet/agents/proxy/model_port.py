@@ -1,8 +1,9 @@
 """A port of the guest that stands for its model API: the port replaces the guest's worthless key by the real key.
 
 Each connection carries one request: the port changes its head and passes its body on as it is. It passes only
-model requests, by method and path, and only with the worthless key. Servers report to their clients what they do
-not understand, such as an address or an origin: so a key is inserted only into the fields in which CLIs send keys.
+model requests, by method and path, and none with another key than the worthless key. Servers report to their
+clients what they do not understand, such as an address or an origin: so a key is inserted only into the fields in
+which CLIs send keys.
 """
 
 import re

@@ -99,7 +99,7 @@ class NetworkLog:
             self.refused_bytes += 0 if host.id else written
 
     def count(self, host: AskedHost) -> None:
-        """Count a request, and write the count at each doubling: a killed proxy has logged most requests."""
+        """Count a request, and write the count at each doubling: a killed proxy has logged more than half."""
         about = (MANY if host.refusal else "", MANY_REQUESTS if host.request else "")
         key = (host.name[:LONGEST_TEXT], host.port, *about)
         if key not in self.counts and len(self.counts) >= MOST_COUNTED:

@@ -1,8 +1,9 @@
-"""Check what a guest may reach: hosts by name and port, and only the public addresses of a name.
+"""Check what a guest may reach: hosts by name and port, only by public addresses unless the worker owns the host.
 
 A name is resolved once, each address is checked, and the checked address is used: so a name that resolves to
 another address a moment later opens nothing. If the worker uses a proxy, that proxy resolves the name again: it
-gets no name that has a private address here. A name that this machine cannot resolve is left to the proxy.
+gets no name that has a private address here, but for the worker's own hosts. A name that this machine cannot
+resolve is left to the proxy.
 """
 
 import ipaddress
@@ -81,7 +82,7 @@ class Network:
         """The worker's own ways out, by their variables in small letters."""
         self.resolver = resolver
         self.unanswered: set[str] = set()
-        """Names that the resolver did not answer in time: they are not resolved again."""
+        """Names that the resolver did not answer in time: `look_up` does not resolve them again."""
 
     @property
     def places(self) -> list[tuple[str, int]]:

@@ -1,7 +1,8 @@
 """The proxy of one guest: a process that its supervisor forks, and the guest's only way out.
 
 The proxy runs in the machine's network and listens on loopback in the guest's network. It permits what the order
-names: tunnels (`CONNECT`) and plain HTTP on its own port, and connections to ports that stand for this machine's.
+names: tunnels (`CONNECT`) and plain HTTP on its own port, requests on ports that stand for models, and connections
+to ports that stand for this machine's.
 A thread serves each connection.
 """
 

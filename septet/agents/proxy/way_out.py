@@ -70,7 +70,7 @@ class WayOut:
         self.control_of_proxy.close()
 
     def replace(self) -> bool:
-        """Fork a new proxy after one was killed; return whether the fork succeeded."""
+        """Fork a new proxy after one was killed; return whether there is a new proxy."""
         self.pid = 0
         self.control.close()
         if not self.listeners or self.started_count >= MOST_PROXIES:
@@ -104,7 +104,7 @@ class WayOut:
         self.pipes = []
 
     def send_log(self, descriptor: int) -> None:
-        """Send the proxy another log file, and close the descriptor; ignore a proxy that has ended."""
+        """Send the proxy another log file, and close the descriptor; the supervisor reaps an ended proxy."""
         try:
             socket.send_fds(self.control, [b"+"], [descriptor])
         except OSError:
@@ -121,14 +121,14 @@ class WayOut:
         self.listeners = []
 
     def shut_control(self) -> None:
-        """Notify the proxy that its work is over; ignore a proxy that has ended."""
+        """Notify the proxy that its work is over; the supervisor reaps a proxy that has ended."""
         try:
             self.control.shutdown(socket.SHUT_WR)
         except OSError:
             return
 
     def await_log(self) -> None:
-        """Wait until the proxy has written its log: it then closes its end of the socket."""
+        """Wait half a second at most until the proxy has written its log: it then closes its end of the socket."""
         self.control.settimeout(LOG_SECONDS)
         try:
             self.control.recv(1)
@@ -212,7 +212,7 @@ def receive_listeners(way_out: WayOut) -> list[int]:
 
 
 def give_up_root() -> None:
-    """Change a proxy that is root to an unprivileged user, if the kernel permits it."""
+    """Change a proxy that is root to an unprivileged user of its own, if the kernel permits it."""
     if os.geteuid() != 0:
         return
     user = FIRST_USER + os.getpid()

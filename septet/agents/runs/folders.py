@@ -60,7 +60,7 @@ class Payer:
     order_id: str
     step: str
     agent: str
-    """The one that the work order began with: the usage of another one is reported separately."""
+    """The agent that the work order began with: the usage of another agent is reported separately."""
     asked_model: str = ""
     """The model that the work order asks for; empty where it asks for none."""
     of_pipeline: bool = False
@@ -248,7 +248,7 @@ class Runs:
         """Take the lock of the workspace's one writer and return its descriptor; `None` when another holds it.
 
         The holder passes the lock on to the supervisor of the agent that it starts; the lock is free when that
-        agent and every process below it are dead.
+        agent and every process below it are dead, or when a warm agent stands still after its turn.
         """
         self.folder_of(order_id).mkdir(mode=_OWNER_ONLY_FOLDER, parents=True, exist_ok=True)
         return take_lock(self.lock_of(order_id))

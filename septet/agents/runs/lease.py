@@ -1,7 +1,7 @@
 """Only the work order's latest attempt may write, and only while it holds the writer's lock.
 
 Each attempt is recorded in the work order's folder before it does anything. An attempt that was stopped for longer
-than its time-out finds a later attempt there when it wakes, and stops: it would commit, push and open a pull
+than its time-out finds a later attempt there when it wakes, and stops: else it would commit, push and open a pull
 request for the second time.
 
 If a worker repeats an attempt, for example after a refusal because the runner is down, the new line replaces the
@@ -233,7 +233,7 @@ def _late_message(order_id: str, attempt: Attempt) -> str:
 
 
 def was_restored(runs: Runs, order_id: str) -> bool:
-    """Return whether what is here of a work order comes from a backup: it may have gone on since, elsewhere."""
+    """Return whether what is here of a work order comes from a backup: it may have continued elsewhere since."""
     path = runs.folder_of(order_id) / ATTEMPTS_FILE
     return path.exists() and any(line.startswith(RESTORED) for line in path.read_bytes().splitlines())
 

@@ -86,7 +86,7 @@ def tokens_seen(run: Run) -> tuple[int, int]:
 
 
 def refusal_note(setup: Path, runs: Sequence[Run]) -> str:
-    """Return the next agent's note of hosts that were refused last and not before; mostly empty.
+    """Return the next agent's note of hosts that were refused in the last run and not before; mostly empty.
 
     Programs that speak https hide a proxy's answer, and an agent without the note would try other ways.
 

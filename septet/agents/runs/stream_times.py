@@ -1,4 +1,4 @@
-"""Record beside a run's stream when its bytes came, by the follower's clock: few CLIs report the time."""
+"""Record beside a run's stream when its bytes were written, by the file's time of change: few CLIs report it."""
 
 import os
 from collections.abc import Iterator, Sequence

@@ -335,7 +335,7 @@ class Supervisor:
     def signal_group(self, number: int) -> None:
         """Signal the agent's process group; one that is gone is no error.
 
-        A sandbox that must end would kill its processes: so each process inside gets the request itself.
+        A sandbox that gets SIGTERM would kill the processes inside: so each of them gets the signal instead.
         """
         only_inside = self.order.confined and number == signal.SIGTERM
         try:
@@ -414,7 +414,7 @@ class Supervisor:
         return inside
 
     def finish(self, started_at: float) -> None:
-        """Release the next writer, notify every client, and then write the record to disk."""
+        """Release the writer's lock, notify every client, and then write the record to disk."""
         os.close(self.writer_lock)
         code = self.exit_code()
         ended_at = time.time()

@@ -85,7 +85,7 @@ class StreamReading:
         return len(chunk) < _CHUNK_BYTES
 
     def _next_bytes(self) -> int:
-        """Return the size of the next read; nothing beyond the limit of printed bytes, where a hole may be."""
+        """Return the size of the next read: reading ends a chunk after the limit, behind which a hole may be."""
         left = self.most_bytes + _CHUNK_BYTES - self.position if self.most_bytes else _CHUNK_BYTES
         return max(0, min(left, _CHUNK_BYTES))
 

@@ -50,7 +50,7 @@ _NOTES: Final[Mapping[StartReason, str]] = {
         f"{_LOOK} Go on from there. The task was:"
     ),
 }
-"""The prompts of an agent that is not started for the first time."""
+"""By the reason of a further start: the note that stands before the prompt, or in place of it."""
 
 
 def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, socket.socket]:

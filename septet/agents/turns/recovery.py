@@ -59,12 +59,12 @@ class Start:
 
     @property
     def leaves_a_session(self) -> bool:
-        """Whether the agent starts without a session that knows the earlier work in the worktree."""
+        """Whether a rerun or interrupted turn starts without a session: its agent knows no earlier work."""
         return self.session_id is None and self.because in {"rerun", "interrupted"}
 
     @property
     def begins_anew(self) -> bool:
-        """Whether the turn's named session is not resumed, because it is too long, broken, unknown or reset."""
+        """Whether the turn's named session is given up: after a reset, a rerun, a refusal, or a failure of it."""
         return self.was_reset or not _BEGIN_ANEW.isdisjoint({self.because, *self.earlier})
 
     @property

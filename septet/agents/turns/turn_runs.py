@@ -22,7 +22,7 @@ from septet.contracts.amounts import Spending
 from septet.contracts.facts import Usage
 
 _RECORD_SECONDS: Final = 5.0
-"""The wait for a supervisor's record before its agent's usage is counted; a cancel waits so long too."""
+"""The longest wait for a supervisor's record before its agent's usage is counted; a cancel waits for it too."""
 _HELD: Final = {HELD_USD: "usd", HELD_TOKENS: "tokens", HELD_SECONDS: "seconds"}
 _TIMES_MORE, _TOKENS_MORE = 2, 20_000
 """A model may report so much more than its CLI: CLIs send further requests beside a turn, for a title."""
@@ -258,7 +258,7 @@ def start_reasons(runs: list[Run]) -> tuple[StartReason, ...]:
 
 
 def with_seen_usage(outcome: Outcome, run: Run) -> Outcome:
-    """Count the usage that the model reported, if the CLI's stream, into which a guest can write, reports less.
+    """Count the usage that the model reported, if the CLI's stream, into which a guest can write, has far less.
 
     The cost is raised in proportion; without a price in the stream it stays unknown.
     """
