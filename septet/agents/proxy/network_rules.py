@@ -1,9 +1,9 @@
-"""Check what a guest may reach: hosts by name and port, only by public addresses unless the worker owns the host.
+"""Check what a guest may reach: hosts by name and port, and only the public addresses of a name.
 
-A name is resolved once, each address is checked, and the checked address is used: so a name that resolves to
-another address a moment later opens nothing. If the worker uses a proxy, that proxy resolves the name again: it
-gets no name that has a private address here, but for the worker's own hosts. A name that this machine cannot
-resolve is left to the proxy.
+A host that the worker's settings name for a model may have any address. A name is resolved once, each address is
+checked, and the checked address is used: so a name that resolves to another address a moment later opens nothing.
+If the worker uses a proxy, that proxy resolves the name again: it gets no name that has a private address here,
+unless the settings name the host. A name that this machine cannot resolve is left to the proxy.
 """
 
 import ipaddress

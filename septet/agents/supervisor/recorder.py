@@ -160,7 +160,7 @@ def open_pipe() -> tuple[int, int]:
 
 
 def open_prompt(path: str) -> int:
-    """Return a descriptor from which a program reads a text; a program that opens it again cannot change the text.
+    """Return a descriptor from which a program reads a text; on Linux a program that reopens it cannot change it.
 
     Raises:
         OSError: It cannot be read, or the machine refused.
