@@ -129,8 +129,8 @@ class WayOut:
 
     def await_log(self) -> None:
         """Wait half a second at most until the proxy has written its log: it then closes its end of the socket."""
-        self.control.settimeout(LOG_SECONDS)
-        try:
+        try:  # the socket is closed where no further proxy could be started
+            self.control.settimeout(LOG_SECONDS)
             self.control.recv(1)
         except OSError:
             return
