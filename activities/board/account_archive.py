@@ -82,9 +82,9 @@ async def open_account(
 
 @activity.defn(name="read_ended_account")
 async def read_ended_account(opening: AccountState) -> AccountState:
-    """Return the last state of the calling account's run before; `opening` if there was none. Leaves nothing.
+    """Return the last state of the calling account's run before; `opening` if it did not complete.
 
-    While an account runs, no other run of it begins or ends, so every try returns the same state.
+    Leaves nothing. While an account runs, no other run of it begins or ends, so every try returns the same state.
 
     Raises:
         ApplicationError: The server's list does not have the end of the last run yet; Temporal retries.

@@ -99,7 +99,7 @@ def find_elsewhere(host: Host, prepared_step: PreparedStep, evidence: Evidence) 
 
 
 def how_to_get(work: WorkElsewhere, rescue: Rescue | None, call: StepCall) -> tuple[str, ...]:
-    """Return a message about work that does not count, with its places and how to get it."""
+    """Return a message, for the next try and for people: places of work that does not count, and how to get it."""
     if not work.places:
         return ()
     branch = call.progress.branch_name

@@ -72,7 +72,7 @@ def settle(host: Host, prepared_step: PreparedStep, turn: TurnResult) -> StepRes
         if prepared_step.call.step is Step.FIND_PLAN_FILE:
             finish_return(host, prepared_step, turn.run.name)
         lost, taken = take_clone(host, prepared_step)
-        scan = host.scan(prepared_step.place)  # the worktree is still small enough to read
+        scan = host.scan(prepared_step.place)  # raises if the agent has left more than the limit
         evidence = gather(prepared_step.place, prepared_step.began_at, scan.survey)
         guests = partial(host.guests, prepared_step.place, turn.run.checks, writer_lock)
         settling = Settling(host, prepared_step, evidence, guests, turn.run.name, scan)
@@ -165,7 +165,7 @@ class Settling:
         return complete(self.host, self.prepared_step, result, checkpoint)
 
     def leave_unread(self, result: StepResult, reasons: tuple[str, ...]) -> StepResult:
-        """Keep a checkpoint and the session for a finalizer; without a session, reject the try."""
+        """Keep a checkpoint and the session for a finalizer; without a session, reject: no finalizer can run."""
         if result.session_id is None:
             return reject(self.host, self.prepared_step, result, Verdict.UNPARSED, reasons)
         checkpoint, lacking = self._checkpoint("the answer was not read")

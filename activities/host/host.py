@@ -147,7 +147,7 @@ class Host:
         return Homes(self.state.homes, Logins(self.state.logins))
 
     def sessions(self, place: Place, adapter: Adapter) -> SessionFolder | None:
-        """Return the folder of an agent's sessions in a work order's home; `None` without a sandbox."""
+        """Return an agent's session folder in a work order's home; `None` (the user's own) without a sandbox."""
         if not self.sandbox.confines:
             return None
         return self.homes.of(place.order_id, adapter, self.agents).sessions

@@ -98,7 +98,8 @@ class IntakeActivities:
 
         Idempotent: a workflow that takes the issue again keeps it. Leaves the ref `refs/septet/issues/<number>` on
         the repository, or an attachment on a tracker's issue. If a person has started a work order for an issue,
-        the issue is taken for that work order. If there are several intakes, the claim names the one that applies.
+        the issue is taken for that work order. If there are several intakes, the claim holds the intake
+        whose options apply.
 
         Raises:
             ApplicationError: The repository or the tracker did not answer, or refused.
@@ -185,7 +186,7 @@ class IntakeActivities:
     async def _intake_for(
         self, request: ClaimIssue, key: str, read_labels: Callable[[], Collection[str]]
     ) -> IntakeInput | None:
-        """Return the intake whose options apply to an issue; `None` if the calling intake's options apply."""
+        """Return the intake whose options apply to an issue; `None` if no choice between intakes is needed."""
         intakes = await self.intakes_of(activity.client(), key)
         if len(intakes) == 1 or request.label not in {each.label for each in intakes}:
             return None

@@ -85,10 +85,12 @@ def notice_of(changes: tuple[ProtectedChange, ...]) -> str:
 def _waiting_paths(
     host: Host, claim: AnyClaim, changes: tuple[ProtectedChange, ...], *, opens: bool
 ) -> tuple[KeyFinding, ...]:
-    """Return the changes that a person has not allowed: one by one, and many of them as one.
+    """Return the changes that a person has not allowed: 20 one by one, the rest as one finding.
+
+    The policy `draft` lets every change pass if the push opens a pull request.
 
     Raises:
-        EvidenceError: The settings allow no such change.
+        EvidenceError: The policy is `refuse`, and a person has not allowed some of the changes.
     """
     policy = on_protected(host, claim)
     if not changes or (policy == "draft" and opens):

@@ -126,7 +126,7 @@ def run_checks(host: Host, claim: AnyClaim) -> None:
         for path in new_files(claim.place) - known:
             with suppress(OSError):  # a file stays in a folder that a check has closed
                 (claim.place.worktree / os.fsdecode(path)).unlink(missing_ok=True)
-    host.scan(claim.place)  # the worktree is still small enough to read
+    host.scan(claim.place)  # raises if agent and checks have left more than the limit
 
 
 def _files_before(place: Place, folder: Path) -> frozenset[bytes]:

@@ -45,7 +45,7 @@ def check_logins(host: Host) -> None:
 
 
 def login_digest(host: Host, adapter: Adapter, login: NamedLogin, model: str | None) -> str:
-    """Return a name for a login on all hosts that have it: a digest of its keys, else a digest for this host.
+    """Return a digest that names a login: of its keys, equal on all hosts; without keys, of this host and login.
 
     Args:
         host: The host.

@@ -104,7 +104,7 @@ def with_proof(result: StepResult, proof: Proof, warnings: tuple[str, ...]) -> S
 
 
 def with_reasons(result: StepResult, verdict: Verdict, reasons: tuple[str, ...]) -> StepResult:
-    """Add why the step is not done."""
+    """Set the verdict, and the reasons why the step is not done."""
     return result.model_copy(update={"verdict": verdict, "reasons": _bound_texts(reasons)})
 
 
@@ -118,5 +118,5 @@ def add_warnings(result: StepResult, *warnings: str) -> StepResult:
 def _bound_texts(
     texts: tuple[str, ...], count: int = _REASONS_SHOWN, length: int = _REASON_LENGTH
 ) -> tuple[str, ...]:
-    """Return the first texts, each cut to a length; the end of a failing program's output matters most."""
+    """Return the first texts, masked and cut at the front: the end of a failing program's output matters most."""
     return tuple(cut_front(mask(text), length) for text in texts[:count])
