@@ -82,7 +82,7 @@ async def open_account(
 
 @activity.defn(name="read_ended_account")
 async def read_ended_account(opening: AccountState) -> AccountState:
-    """Return the last state of the calling account's run before; `opening` if it did not complete.
+    """Return the last state of the calling account's run before; `opening` unless it completed.
 
     Leaves nothing. While an account runs, no other run of it begins or ends, so every try returns the same state.
 

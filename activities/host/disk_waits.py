@@ -16,7 +16,7 @@ class DiskWaits:
     """How long each activity has waited. A restarted worker does not know earlier waits."""
 
     longest_seconds: float = 3600.0
-    """After so long a person is asked."""
+    """The longest wait for the disk; after it, a person has to act."""
     clock: Callable[[], float] = time.monotonic
     _waits: dict[tuple[str, str, str], tuple[float, float]] = field(default_factory=dict)
     """By activity: how long it has waited, and when it met the full disk last."""

@@ -6,7 +6,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 
 async def error_before_reset(client: Client, workflow_id: str, run_id: str) -> str:
-    """Return the type of the error that ended the run from which this run was reset; empty if none did.
+    """Return the type of the error that ended the run from which this run was reset; empty without such an error.
 
     It is also empty if the server no longer knows the earlier run.
 

@@ -178,9 +178,8 @@ def _find_or_open(
     fork = claim.call.workspace.fork
     if (earlier := forge.find_pull_request(head, fork)) is not None:
         if not claim.call.workspace.began_at and earlier.is_of(order_id):
-            earlier = forge.open_pull_request(
-                new
-            )  # the forge finds the open pull request, and completes labels and people
+            # `open_pull_request` finds the open pull request, and completes labels and people.
+            earlier = forge.open_pull_request(new)
         return _add_to(forge, earlier, claim, new)
     ended = next((each for each in forge.pull_requests_of(head, fork) if each.is_of(order_id)), None)
     if ended is None or ended.state == "open":
@@ -193,7 +192,7 @@ def _find_or_open(
 def _add_to(
     forge: Forge, earlier: PullRequest, claim: Claim[CreatePullRequestAnswer], new: NewPullRequest
 ) -> PullRequest:
-    """Return the existing pull request, after adding this work and its protected paths to its text."""
+    """Return the existing pull request; add work that joined an earlier branch, or a notice, to its text."""
     if not claim.call.workspace.began_at and not new.notice:
         return earlier
     try:

@@ -45,9 +45,8 @@ def prove_rework(host: Host, claim: Claim[ReworkAnswer]) -> Proof:
         raise RefusedError(f"The agent says that it could not be done: {answer.summary}")
     _expect_tree(claim, rework)
     inside = tell_edits_inside(claim, asks=True)
-    if not (
-        is_read(claim) and is_clean(claim.place)
-    ):  # else the checks have passed before the reader read the work
+    # Work that a reader has read passed the checks before.
+    if not (is_read(claim) and is_clean(claim.place)):
         run_checks(host, claim)
     sha = _commit(host, claim, rework)
     if sha != rework.head:

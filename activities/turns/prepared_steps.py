@@ -46,7 +46,7 @@ class PreparedTurn:
     request: TurnRequest
     fence: Fence
     fallback: TurnRequest | None = field(default=None, kw_only=True)
-    """The request of the fallback agent, which takes over if all logins of the first agent reach their limits."""
+    """The request of the fallback agent, which takes over at usage limits, or if the first model refused."""
     find_openings: Callable[[], Sequence[Opening]] = field(default=tuple, kw_only=True)
     """Returns the accounts of budgets that have to grant room before an agent starts."""
 

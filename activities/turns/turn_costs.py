@@ -62,7 +62,7 @@ def is_unread(run: Run) -> bool:
 
 
 def conclude_left_turn(host: Host, place_id: str, key: RunKey) -> Spending:
-    """Note the costs of a turn without an attempt, and return what the turn used; nothing if no run is left.
+    """Note the costs of a turn that no attempt handles, and return what it used; nothing if no run is left.
 
     The caller holds the writer's lock.
 

@@ -108,9 +108,8 @@ class WorkspaceActivities:
             SeptetError: The repository, the issue, a command or the agent cannot be used, or set-up failed.
         """
         host = self.host
-        write_configuration(
-            host.settings.git_configuration, host.settings.user_git_env
-        )  # settings may have changed
+        # Settings may have changed.
+        write_configuration(host.settings.git_configuration, host.settings.user_git_env)
         address, forge = host.forge(request.repository)
         refuse_without_key(address, host.settings)
         fork = request.push_to or fork_for(address, host.settings)
@@ -243,7 +242,7 @@ def sessions_of(request: OpenWorkspace, repository: RepositorySettings, worker: 
 
 
 async def _as_retried(request: OpenWorkspace) -> OpenWorkspace:
-    """Return the request, without the issue's check if a person has retried because the issue had changed."""
+    """Return the request; drop the issue's check if a person retried a changed issue, and so has read it."""
     info = activity.info()
     run_id = info.workflow_run_id or ""
     if request.requested is None or request.first_run_id in {"", run_id}:
