@@ -242,5 +242,5 @@ def _visible(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text on one line, without characters that a person's reader would take for markup."""
+    """Return a text on one line, without characters that could act as markup where a person reads the text."""
     return re.sub(r"[`<>\[\]|*]", "'", " ".join(_visible(text).split()))

@@ -184,7 +184,7 @@ class TurnBudget:
     async def settle(self, model: str | None = None) -> None:
         """Report what the turn used to the accounts, after its agents have ended; after an error, report later.
 
-        If a supervisor has not yet written its record to disk, this waits five seconds for the record.
+        If a supervisor has not yet written its record to disk, this waits at most five seconds for a run's record.
 
         Args:
             model: The model that the agent's CLI names.

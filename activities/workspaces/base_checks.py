@@ -82,7 +82,10 @@ def look_at_base(host: Host, place: Place, settings: RepositorySettings, *, is_f
 
 
 def _look(host: Host, place: Place, settings: RepositorySettings, folder: Path, *, waits: bool) -> None:
-    """Run the checks in a copy, unless their result is there, or another opening runs them already."""
+    """Run the checks in a copy, unless their result is there; with `waits` in this call, else in a thread beside.
+
+    If another opening runs the checks already, `waits` waits for the end of that run; without it, nothing is run.
+    """
     if read_result(folder) is not None:
         return
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
