@@ -137,7 +137,7 @@ def _run(host: Host, place: Place, settings: RepositorySettings, folder: Path, l
 
 
 def _copy(host: Host, place: Place, folder: Path) -> None:
-    """Copy the workspace, and remove what earlier checks have left.
+    """Remove the copy and the records of earlier checks, then copy the workspace.
 
     Raises:
         OSError: The disk refused.
