@@ -236,7 +236,7 @@ class Forge(Protocol):
         """Return an issue.
 
         Raises:
-            NotFoundError: The worker can see no pull request of this number.
+            NotFoundError: The worker can see no issue of this number.
             InvalidInputError: The issue is in another repository now, or the repository was renamed.
             ForgeUnavailableError: The forge did not answer.
             ForgeError: The forge refused.

@@ -133,10 +133,7 @@ def put_once(place: CommentPlace, marker: str, body: str) -> None:
             place.edit(there.id, text)
         except ForgeUnavailableError:
             raise
-        except (
-            ForgeError,
-            NotFoundError,
-        ):  # if the own account is unknown, it may be another's
+        except (ForgeError, NotFoundError):  # if the own account is unknown, the comment may be another account's
             continue
         return
     try:

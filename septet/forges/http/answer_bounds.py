@@ -54,7 +54,7 @@ class AnswerBounds:
         return self
 
     def __exit__(self, _kind: object, error: object, _trace: object) -> None:
-        """Stop the timer; if it closed a connection, raise `TooMuchError`."""
+        """Stop the timer; raise `TooMuchError` in place of a transport error if no time is left."""
         self._timer.cancel()
         if isinstance(error, httpx.TransportError):
             self.check()

@@ -24,7 +24,7 @@ from septet.trackers.linear.api import LinearApi
 from septet.trackers.tracker import IssueMark, LabelledIssue, LabelSetter, TrackerIssue, mark_url
 
 _MOST_PAGES: Final = 20
-"""The most pages of a list, which is a thousand issues; further ones of a label need another pass."""
+"""The most pages of a list: a thousand issues (further issues need another pass), or 2000 changes of an issue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,10 @@ class LinearTracker:
         return tuple(sorted(found, key=lambda each: each.number))
 
     def label_setter(self, issue_id: str, label: str) -> LabelSetter:
-        """Return the account that last set a label; no account if the read part of a long history has none."""
+        """Return the account that last set a label; no account if the read part of a long history has none.
+
+        If a history has more than `_MOST_PAGES` pages, this holds only if Linear lists the newest changes first.
+        """
         what = f"history of issue {issue_id}"
         setters: list[tuple[str, LabelSetter]] = []
         after: str | None = None
