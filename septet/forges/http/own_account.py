@@ -20,7 +20,7 @@ class KeyAccounts:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def name_of(self, api_url: str, token: str | None, ask: Callable[[], str]) -> str:
-        """Return the account of a key; empty if the forge refuses to report the account, as for an App's key.
+        """Return the account of a key; empty if the forge refuses to report the account.
 
         Args:
             api_url: The address of the forge's API.
