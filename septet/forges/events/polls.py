@@ -51,7 +51,7 @@ class _Repository:
     seen: frozenset[tuple[int, str]] = frozenset()
     """The number and time of change of each pull request on the first page, as last read."""
     pages: int = 0
-    """The number of pages that were read, from the first page on."""
+    """The number of consecutive pages that are known, from the first page on."""
     is_all: bool = False
     """Whether these pages hold all pull requests."""
     asked_at: float | None = None

@@ -12,7 +12,7 @@ from septet.forges.rest_conversation import RestConversation
 
 @dataclass(frozen=True, slots=True)
 class GiteaConversation(RestConversation):
-    """The conversation on one pull request; as `Conversation`. A thread has one line of one file."""
+    """The conversation on one pull request; as `Conversation`. A thread is the comments on one line of a file."""
 
     def threads(self) -> tuple[ReviewThread, ...]:
         """Return the unresolved threads of reviews; as `Conversation.threads`."""
