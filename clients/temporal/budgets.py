@@ -161,7 +161,7 @@ class BudgetClient:
             accounts: For each the scope, and the id of its run if that has ended.
 
         Raises:
-            ServerNotReachedError: None of the first 20 answered.
+            ServerNotReachedError: An account was silent, and no account of its batch or an earlier batch answered.
         """
         views = list[AccountView]()
         for first in range(0, len(accounts), _AT_ONCE):
