@@ -56,9 +56,9 @@ class LinearTracker:
         return tuple(sorted(found, key=lambda each: each.number))
 
     def label_setter(self, issue_id: str, label: str) -> LabelSetter:
-        """Return the account that last set a label; no account if the read part of a long history has none.
+        """Return the account that last set a label; no account if a history has more than `_MOST_PAGES` pages.
 
-        If a history has more than `_MOST_PAGES` pages, this holds only if Linear lists the newest changes first.
+        Linear's query fixes no order: the last setter of a longer history may be in the pages that were not read.
         """
         what = f"history of issue {issue_id}"
         setters: list[tuple[str, LabelSetter]] = []
@@ -67,9 +67,8 @@ class LinearTracker:
             answer = self.api.ask(what, operations.LABELLED, {"id": issue_id, "after": after}, LabelledAnswer)
             setters += answer.setters(label)
             if (after := answer.next_page()) is None:
-                setters = setters or [("", answer.creator())]
-                break
-        return max(setters, key=lambda each: each[0], default=("", LabelSetter()))[1]
+                return max(setters, key=lambda each: each[0], default=("", answer.creator()))[1]
+        return LabelSetter()
 
     def find_mark(self, issue_id: str) -> IssueMark | None:
         """Return the oldest mark: attachments are unique by issue and address, and name their creator."""

@@ -241,6 +241,8 @@ def test_of_a_history_without_end_nobody_is_told(linear: LinearFake, tracker: Li
     for _ in range(21):
         linear.issues[0]["change"](actor=EVE, toTitle="Another")
     assert tracker.label_setter("ENG-1", "septet") == LabelSetter()
+    linear.set_label(linear.issues[0], "septet", actor=ADA)
+    assert tracker.label_setter("ENG-1", "septet") == LabelSetter(), "a later change may be among those not read"
 
 
 def test_who_works_on_an_issue_is_its_delegate(linear: LinearFake, tracker: LinearTracker) -> None:
