@@ -27,7 +27,7 @@ _MOST_CALLED: Final = 100
 """Work orders called at once after a raise: more would fill one workflow task."""
 _WAITING_SHOWN: Final = 20
 _TOLD_WITHIN_SECONDS: Final = 600.0
-"""The time in which an agent at its time limit must end, and its worker must report the use."""
+"""The time after a turn's time limit for the report of its use; then the turn holds nothing any longer."""
 
 
 class AccountBook:
