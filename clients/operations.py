@@ -58,8 +58,7 @@ if TYPE_CHECKING:
     from clients.temporal.pipelines import PipelineClient
     from clients.temporal.tracker_deliveries import TrackerDeliveries
     from clients.watch import Watch
-    from septet.contracts.intake import IntakeInput
-    from septet.contracts.intake_replies import IntakeReply
+    from septet.contracts.intake import IntakeInput, IntakeReply
 
 ENTRIES_AT_ONCE: Final = 1000
 REQUESTS_AT_ONCE: Final = 1000

@@ -2,8 +2,7 @@
 
 from typing import Protocol
 
-from septet.contracts.budget import AccountState, Grant, ReserveCall, SettleCall
-from septet.contracts.quota import QuotaPause
+from septet.contracts.budget import AccountState, Grant, QuotaPause, ReserveCall, SettleCall
 
 
 class Accounts(Protocol):

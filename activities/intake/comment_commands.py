@@ -16,13 +16,13 @@ from activities.host.failures import translating_failures
 from activities.host.host import Host
 from activities.intake.intake import order_of_issue, order_of_pull_request
 from septet.contracts.comment_commands import CommentCommand
-from septet.contracts.comments import (
+from septet.contracts.forge_events import CommentWritten
+from septet.contracts.intake import (
     ANSWER_LIMIT,
     CommandAnswer,
     CommentCall,
     CommenterStanding,
 )
-from septet.contracts.forge_events import CommentWritten
 from septet.contracts.task import Task
 from septet.errors import SeptetError
 from septet.forges.events.comment_commands import USAGE

@@ -18,7 +18,7 @@ from septet.git.evidence.evidence import contains, keeps, read_base_file
 from septet.git.evidence.outgoing import refuse_large_files
 from septet.git.evidence.staging import look, stage
 from septet.pipelines.execution import check_execution
-from septet.pipelines.paths import normal_path_in, why_outside
+from septet.pipelines.solution import normal_path_in, why_outside
 from septet.system.text import name_some
 
 _NAMED: Final = 20

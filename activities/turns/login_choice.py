@@ -15,7 +15,7 @@ from activities.turns.prepared_steps import PreparedTurn
 from septet.agents.clis.named_logins import NamedLogin
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.usage_limits import UsageLimit, find_usage_limit, in_order, note_usage_limit
-from septet.contracts.quota import QuotaPause
+from septet.contracts.budget import QuotaPause
 from septet.errors import AgentApiUnavailableError, SeptetError
 
 WORTH_A_MOVE_SECONDS: Final = 300.0

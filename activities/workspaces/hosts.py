@@ -19,9 +19,8 @@ from activities.workspaces.workspace_setup import forget_setup, set_up_workspace
 from septet.agents.clis.usable import check_usable
 from septet.agents.outcomes.endings import SUPERSEDED
 from septet.agents.sandbox.attachment import end_agent
-from septet.contracts.agents import AgentAnswer, AgentQuestion
 from septet.contracts.task import TaskError
-from septet.contracts.workspace import CancelledWork, MoveWorkspace, Workspace
+from septet.contracts.workspace import AgentAnswer, AgentQuestion, CancelledWork, MoveWorkspace, Workspace
 from septet.errors import AgentError, WorkspaceError
 from septet.git.checkpoints.keep import ChainState
 from septet.git.checkpoints.move import WorkspaceMove, is_here, move_here, prepare_host

@@ -7,7 +7,7 @@ from clients.cli.render.costs import show_costs
 from clients.cli.reply import CommandReply
 from clients.cli.server import SERVER, Server
 from septet.contracts.names import CostKey
-from septet.costs.weeks import first_week
+from septet.costs.cost_book import first_week
 
 
 async def costs(

@@ -3,18 +3,38 @@
 import sys
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final
 
 from cyclopts.completion import CompletionContext
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.constrain import Constrain
+from rich.markdown import CodeBlock, Markdown, MarkdownElement
+from rich.text import Text
 
 from clients.cli import options as given
-from clients.cli.documents import Document
 from clients.cli.options import argument
 from clients.cli.pager import show_paged
 from clients.cli.reply import CommandReply
 from clients.cli.wrapping import echo
 from septet.errors import NotFoundError
+
+
+class _Code(CodeBlock):
+    """Lines of code as they are written: they are never broken."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the lines, indented."""
+        lines = str(self.text).rstrip().split("\n")
+        yield Text("\n".join(f"    {line}" for line in lines), style="cyan", no_wrap=True, overflow="ignore")
+
+
+class Document(Markdown):
+    """A page of the documentation."""
+
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements, "fence": _Code, "code_block": _Code
+    }  # fmt: skip
+
 
 _FOLDER: Final = Path(__file__).parents[2] / "septet" / "docs"
 """In a clone a link to `docs/`; a wheel has the pages themselves, without pictures and decisions."""

@@ -13,8 +13,7 @@ from clients.cli.reply import CommandReply
 from clients.cli.server import SERVER, Server
 from clients.cli.wrapping import say
 from clients.repository_path import whole_path
-from septet.contracts.intake import IntakeInput
-from septet.contracts.intake_replies import IntakeView
+from septet.contracts.intake import IntakeInput, IntakeView
 from septet.contracts.wording import reason_of
 from septet.errors import InvalidInputError
 from septet.system.preview import printable

@@ -7,11 +7,13 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import IntEnum
 from fcntl import F_DUPFD_CLOEXEC, fcntl
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, TextIO
 
 from clients.cli.wrapping import echo, terminal_width, wrap
+from septet.contracts.task import TaskError
 from septet.errors import (
     AgentMissingError,
     AlreadyRunningError,
@@ -23,7 +25,11 @@ from septet.errors import (
     UsageError,
     WorkspaceBusyError,
 )
+from septet.settings import load_settings
+from septet.system.masking import mask
 from septet.system.preview import printable
+from septet.system.timestamps import timestamp
+from workers.observing.logs import logs_are_json
 
 if TYPE_CHECKING:
     from temporalio.service import RPCError
@@ -184,7 +190,7 @@ def _end_with_reply(
 
     body = error_reply(error).error
     if is_service and not as_json:
-        from clients.cli.service_errors import log_end
+        from clients.cli.reply import log_end
 
         if log_end(body):
             raise SystemExit(code)
@@ -220,3 +226,17 @@ def _print_error(message: str, remedy: str) -> None:
     echo(wrap(printable(f"Error: {message}"), width), err=True, colour="red")
     if remedy:
         echo(wrap(printable(remedy), width), err=True)
+
+
+def log_end(error: TaskError) -> bool:
+    """Log an error that ends this service, and return `True`; nothing where its logs are for a person."""
+    try:
+        settings = load_settings()
+    except SeptetError:  # that is the error
+        settings = None
+    if not logs_are_json(settings):
+        return False
+    event = {"event": "ended_by_error", **error.model_dump(), "level": "error"}
+    line = json.dumps({**event, "timestamp": timestamp(datetime.now(UTC))}, ensure_ascii=False)
+    sys.stderr.write(mask(line) + "\n")
+    return True

@@ -24,7 +24,8 @@ from septet.contracts.limits import StepSettings
 from septet.contracts.names import Step
 from septet.contracts.order import TEXT_LIMIT_BYTES, WorkOrderInput
 from septet.contracts.wording import find_odd_text, reason_of
-from septet.errors import InvalidInputError, NotFoundError, SeptetError, UsageError
+from septet.errors import GitError, InvalidInputError, NotFoundError, SeptetError, UsageError
+from septet.git.engine.engine import Git
 from septet.git.workspace.record import check_order_id
 from septet.settings import load_settings
 from workers.connection.connection import is_loopback, server_address
@@ -185,7 +186,7 @@ async def told_reviews(operations: Operations, repository: str, issues: Iterable
 
 def _uncommitted_text(repository: str) -> str:
     """Return a notice of a checkout's uncommitted changes, which the agent will not see; or nothing."""
-    from clients.cli.checkout import uncommitted_changes  # as above
+    from clients.cli.start import uncommitted_changes  # as above
 
     changes = uncommitted_changes(Path(repository))
     if not changes:
@@ -269,3 +270,20 @@ def _step_settings(settings: Sequence[str]) -> dict[str, dict[str, object]]:
             raise UsageError(f"--step {setting} is not understood.", remedy=remedy)
         steps.setdefault(step, {})[key] = json.loads(value) if _NUMBER.fullmatch(value) else value
     return steps
+
+
+def uncommitted_changes(path: Path) -> list[str]:
+    """Return the files of a checkout that differ from its last commit; none if git cannot report them."""
+    if not path.is_absolute() or not (path / ".git").is_dir():
+        return []
+    try:
+        git = Git(path / ".git", path, load_settings().git_env)
+        printed = git.run("status", "--porcelain", "-z", "--untracked-files=normal")
+    except GitError:
+        return []
+    entries = printed.decode("utf-8", "replace").split("\0")
+    names, at = [], 0
+    while at < len(entries) and entries[at]:
+        names.append(entries[at][3:])
+        at += 2 if entries[at][0] in "RC" else 1  # the old name follows
+    return names

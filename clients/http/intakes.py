@@ -8,8 +8,7 @@ from fastapi import APIRouter, Depends, Path
 from clients.http.bodies import json_alone, read_strictly
 from clients.http.parameters import Connected
 from clients.http.problems import problems, problems_of_a_body
-from septet.contracts.intake import IntakeId, IntakeInput
-from septet.contracts.intake_replies import IntakeRemovedReply, IntakeReply, IntakesReply
+from septet.contracts.intake import IntakeId, IntakeInput, IntakeRemovedReply, IntakeReply, IntakesReply
 
 router: Final = APIRouter(prefix="/intakes", tags=["intakes"], responses=problems(HTTPStatus.UNPROCESSABLE_ENTITY))
 IntakeJson = Annotated[IntakeInput, read_strictly(IntakeInput)]

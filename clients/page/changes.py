@@ -3,13 +3,112 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from keyword import kwlist, softkwlist
+from pathlib import PurePosixPath
 from typing import Final
 
 from markupsafe import Markup, escape
 
-from clients.page.colours import Language, language_of, pieces_of
 from clients.patches import PatchFile, PatchLine, files_of
 from septet.contracts.replies import ChangedFile
+
+# Groups are atomic and never possessive: those are matched wrongly by Python 3.11.2, which Debian 12 has.
+_BLOCK: Final = r"/\*(?>(?:[^*]++|\*(?!/))*)(?:\*/)?"
+_SLASHES: Final = r"//[^\n]*+"
+_HASH: Final = r"(?<!\S)#[^\n]*+"
+_DASHES: Final = r"--[^\n]*+"
+_DOUBLE: Final = r'"(?>(?:[^"\\\n]++|\\.)*)"?'
+_SINGLE: Final = r"(?<!\w)'(?>(?:[^'\\\n]++|\\.)*)'?"
+_LETTER: Final = r"'(?:[^'\\\n]|\\[^\n]{1,10})'"
+_BACKQUOTED: Final = r"`(?>(?:[^`\\]++|\\[\s\S])*)`?"
+_TRIPLE: Final = (
+    r'"""(?>(?:[^"\\]++|\\[\s\S]|"(?!""))*)(?:""")?' + r"|'''(?>(?:[^'\\]++|\\[\s\S]|'(?!''))*)(?:''')?"
+)
+_REST: Final = r"(?P<m>(?<!\w)\d[\w.]*+)|(?P<f>@[A-Za-z_][\w.]*+)|(?P<word>[A-Za-z_]\w*+)"
+_DEFINING: Final = frozenset({
+    "class", "def", "enum", "fn", "fun", "func", "function", "interface", "module", "struct", "trait", "type",
+})  # fmt: skip
+_WORDS: Final = """
+    abstract alignas as assert async auto await bool boolean break byte case catch chan char class const
+    constexpr continue crate debugger default defer delegate delete do double dyn else enum event explicit
+    export extends extern fallthrough false final finally float fn for foreach friend from func function go
+    goto guard if impl implements import in init inline instanceof int interface internal is lambda let lock
+    long loop map match mod module move mut namespace native new nil null nullptr of operator out override
+    package private protected protocol pub public range readonly ref register return sealed select self short
+    signed sizeof static struct super switch synchronized template this throw throws trait transient true try
+    type typealias typedef typename typeof undefined union unsafe unsigned use using val var virtual void
+    volatile when where while with yield
+"""
+_SCRIPT_WORDS: Final = """
+    alias and begin break case class continue def do done elif else elsif end ensure esac export false fi for
+    function if import in include local module next nil not null or repeat require rescue return self set sub
+    super then true unless until use when while yield
+"""
+_QUERY_WORDS: Final = """
+    add all alter and as asc begin between by case check column commit constraint create cross default delete
+    desc distinct drop else end exists false foreign from full function group having if in index inner insert
+    into is join key left like limit local nil not null on or order outer primary references repeat return
+    right rollback select set table then true union unique until update values view when where while with
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """How the code of a family of languages is read."""
+
+    pieces: re.Pattern[str]
+    """Its groups are the page's classes: `c` comment, `s` string, `m` number, `f` name, `k` keyword; or `word`."""
+    words: frozenset[str] = frozenset()
+    """The language's own, in lower case."""
+
+
+def _language(comments: str, texts: str, words: str) -> Language:
+    return Language(re.compile(rf"(?P<c>{comments})|(?P<s>{texts})|{_REST}"), frozenset(words.lower().split()))
+
+
+_TAGS: Final = Language(re.compile(r"(?P<c><!--(?>(?:[^-]++|-(?!->))*)(?:-->)?)|(?P<k></?[A-Za-z][\w:.-]*+)"))
+_LANGUAGES: Final = {
+    "c cc cpp cs cxx gradle h hh hpp hxx java kt kts m mm proto rs scala swift zig": _language(
+        f"{_SLASHES}|{_BLOCK}", f"{_DOUBLE}|{_LETTER}", _WORDS
+    ),
+    "cjs cts dart go groovy js json5 jsonc jsx mjs mts php ts tsx": _language(
+        f"{_SLASHES}|{_BLOCK}", f"{_DOUBLE}|{_SINGLE}|{_BACKQUOTED}", _WORDS
+    ),
+    "css less scss": _language(_BLOCK, f"{_DOUBLE}|{_SINGLE}", ""),
+    "py pyi": _language(
+        r"#[^\n]*+", f"{_TRIPLE}|{_DOUBLE}|'(?>(?:[^'\\\\\\n]++|\\\\.)*)'?", " ".join((*kwlist, *softkwlist))
+    ),
+    "bash cfg conf dockerfile ex exs ini jl makefile mk nix pl pm r rake rb sh tf toml yaml yml zsh": _language(
+        _HASH, f"{_DOUBLE}|{_SINGLE}", _SCRIPT_WORDS
+    ),
+    "elm hs lua sql": _language(f"{_DASHES}|{_BLOCK}", f"{_DOUBLE}|{_SINGLE}", _QUERY_WORDS),
+    "json": _language(r"(?!)", _DOUBLE, "false null true"),
+    "htm html svg vue xhtml xml": _TAGS,
+}
+"""By the ends of files' names, or whole names, in lower case."""
+LANGUAGES: Final = {name: language for names, language in _LANGUAGES.items() for name in names.split()}
+
+
+def language_of(path: str) -> Language | None:
+    """Return how a file's code is read; `None` where its name says no language of these."""
+    file = PurePosixPath(path.lower())
+    return LANGUAGES.get(file.suffix.removeprefix(".") or file.name)
+
+
+def pieces_of(language: Language, code: str) -> Iterator[tuple[str, str]]:
+    """Yield a code's text in pieces, each with its class on the page; empty where it has no colour."""
+    at, before = 0, ""
+    for piece in language.pieces.finditer(code):
+        kind, text = piece.lastgroup or "", piece[0]
+        if kind == "word":
+            known = text.lower() in language.words
+            kind, before = "k" if known else "f" if before in _DEFINING else "", text
+        if kind:
+            yield "", code[at : piece.start()]
+            yield kind, text
+            at = piece.end()
+    yield "", code[at:]
+
 
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _COLOURED_LINES: Final = 2000

@@ -12,8 +12,8 @@ from temporalio.client import ActivityFailureError, Client
 from temporalio.common import RetryPolicy
 from temporalio.service import RPCError
 
-from septet.contracts.agents import AgentAnswer, AgentQuestion
 from septet.contracts.task import TaskError
+from septet.contracts.workspace import AgentAnswer, AgentQuestion
 from septet.errors import AgentMissingError
 from septet.git.engine.address import parse_address
 from workers.watching.announced_agents import AnnouncedAgents, announced_agents

@@ -14,8 +14,8 @@ from septet.contracts.amounts import Spending
 from septet.contracts.costs import EARLIER, MOST_TOGETHER, CostGroup, CostHistory, Estimate, costs_id
 from septet.contracts.names import CostKey
 from septet.contracts.replies import CostsReply
+from septet.costs.cost_book import first_week
 from septet.costs.estimate import Question, estimate_costs
-from septet.costs.weeks import first_week
 from septet.errors import NotFoundError, SealedError, ServerNotReachedError
 
 _ANSWER_WITHIN_SECONDS: Final = 10.0

@@ -5,26 +5,77 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowExecution
 from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
-from clients.temporal.followers import nudge_followers
+from activities.host.payloads import memo_json
 from clients.temporal.intakes import IntakeClient
 from clients.temporal.pull_request_watch import tell_watches
 from clients.temporal.refusals import server_refusal
+from clients.temporal.task_rows import task_of_row
 from septet.contracts.comment_commands import comment_workflow_id
-from septet.contracts.comments import CommentCall
 from septet.contracts.forge_events import CommentWritten, ForgeEvent, IssueChanged, PullRequestTouched
-from septet.contracts.intake import IntakeInput, IntakePass
-from septet.contracts.intake_replies import WebhookReply
+from septet.contracts.intake import CommentCall, IntakeInput, IntakePass, WebhookReply
 from septet.contracts.issue_request import IssueRequest
-from septet.contracts.pull_request import PullRequestNews
+from septet.contracts.pull_request import PullRequestNews, PullRequestNudge
+from septet.contracts.pull_request_names import FOLLOWS
+from septet.contracts.task import Task
 from septet.contracts.wire import Wire
+from septet.errors import SealedError
 from septet.forges.events.comment_commands import is_own_text, parse_command
+from septet.forges.forge import pull_request_number
 from septet.git.engine.address import parse_address
 from septet.system.timestamps import timestamp
+
+_FOLLOWED: Final = (
+    'WorkflowType="PullRequest" AND ExecutionStatus="Running" '
+    'AND SeptetStage IN ("review", "executing") AND SeptetPullRequest {} "{}"'
+)
+_MOST_ROWS: Final = 10_000
+"""The most rows read of one repository, latest first: a check names a commit, which the index does not have."""
+
+
+async def nudge_followers(client: Client, event: PullRequestTouched, digest: str) -> tuple[str, ...]:
+    """Make the watches of a pull request that an agent follows check it now, and return their ids.
+
+    Args:
+        client: The client.
+        event: The event on the pull request or on its commit.
+        digest: The identity of the event's delivery.
+
+    Raises:
+        RPCError: The server refused.
+    """
+    where = event.url or f"{event.repository.rstrip('/')}/"
+    if '"' in where or "\\" in where:  # a query cannot contain these characters
+        return ()
+    query = _FOLLOWED.format("=" if event.url else "STARTS_WITH", where)
+    told = []
+    async for row in client.list_workflows(query, limit=_MOST_ROWS):
+        if not await _is_followed(row) or not (event.url or _is_about(event, await task_of_row(row))):
+            continue
+        handle = client.get_workflow_handle(row.id, run_id=row.run_id)
+        await handle.signal("nudge", PullRequestNudge(delivery=digest))
+        told.append(row.id)
+    return tuple(told)
+
+
+async def _is_followed(row: WorkflowExecution) -> bool:
+    """Return whether an agent follows the pull request of a watch; false if the watch's memo cannot be opened."""
+    try:
+        return await memo_json(row, FOLLOWS) == b"true"
+    except SealedError:
+        return False
+
+
+def _is_about(checks: PullRequestTouched, task: Task) -> bool:
+    """Return whether checks are of a task's commit, or of its pull request if the event names pull requests."""
+    if checks.commit and checks.commit == task.commit_sha:
+        return True
+    return bool(checks.pull_requests) and pull_request_number(task.pr_url or "") in checks.pull_requests
+
 
 _NOTHING: Final = WebhookReply(accepted=False, why="Septet does not act on this event.")
 _NO_INTAKE: Final = WebhookReply(

@@ -27,8 +27,17 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.payloads import read_json
 from clients.temporal.refusals import server_refusal
-from septet.contracts.intake import INTAKE_PREFIX, IntakeInput, IntakePass, delivered_at, delivery_note
-from septet.contracts.intake_replies import IntakeRemovedReply, IntakeReply, IntakesReply, IntakeView
+from septet.contracts.intake import (
+    INTAKE_PREFIX,
+    IntakeInput,
+    IntakePass,
+    IntakeRemovedReply,
+    IntakeReply,
+    IntakesReply,
+    IntakeView,
+    delivered_at,
+    delivery_note,
+)
 from septet.contracts.repository import without_credentials
 from septet.contracts.seal import key_id_of
 from septet.errors import AlreadyRunningError, NotFoundError, SealedError

@@ -9,22 +9,23 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import ClassVar, Final, Literal
 
-from temporalio.client import WorkflowExecution
+from temporalio.client import Client, WorkflowExecution
+from temporalio.service import RPCError
 
 from clients.temporal.executions import Executions
 from clients.temporal.index import page_of
 from clients.temporal.news import follow_workflow
 from clients.temporal.payloads import seals
-from clients.temporal.pipeline_needs import with_needs
 from clients.temporal.pipeline_rows import OVER, row_of_view, view_at_close, view_of_input, view_of_row
 from clients.temporal.refusals import PIPELINE, Subject
+from clients.temporal.task_rows import task_of_row
 from clients.temporal.updates import send_update
 from septet.contracts.decisions import Who, Words
 from septet.contracts.pipeline import PIPELINE_ID, IssueCall, PipelineCall, PipelineInput
 from septet.contracts.pipeline_replies import PipelineReply, PipelinesReply, ReportReply, ResultsReply
-from septet.contracts.pipeline_view import PipelineRun, PipelineView
+from septet.contracts.pipeline_view import IssueStatus, PipelineRun, PipelineView
 from septet.contracts.repository import without_credentials
-from septet.contracts.task import TaskError
+from septet.contracts.task import Task, TaskError
 from septet.errors import AlreadyRunningError, InvalidInputError
 from septet.pipelines.issues import order_issues
 from septet.pipelines.records import documents
@@ -33,6 +34,31 @@ from septet.pipelines.store import store_of
 from septet.state import StateDir
 from septet.system.text import count_noun
 from septet.system.timestamps import timestamp
+
+_AT_WORK: Final = (IssueStatus.PLANNING, IssueStatus.EXECUTING)
+
+
+async def with_needs(client: Client, view: PipelineView) -> PipelineView:
+    """Return a pipeline with its work orders' requests to people, each once, read without a worker."""
+    orders = [issue.order_id for issue in view.issues if issue.status in _AT_WORK]
+    needs = await asyncio.gather(*(_need_of(client, order_id) for order_id in orders))
+    return view.model_copy(update={"needs": tuple(dict.fromkeys(filter(None, needs)))})
+
+
+async def _need_of(client: Client, order_id: str) -> str:
+    try:
+        task = await task_of_row(await client.get_workflow_handle(order_id).describe())
+    except RPCError:  # it has not started yet
+        return ""
+    return "" if task.is_closed else _question_of(task)
+
+
+def _question_of(task: Task) -> str:
+    if task.waits_for_a_decision:
+        return f"{task.id} is waiting for your approval: septet approve {task.id}"
+    needs_nobody = task.budget is not None and not task.budget.is_spent
+    return "" if needs_nobody else task.question
+
 
 PIPELINES_AT_ONCE: Final = 50
 _LIST: Final = 'WorkflowType="Pipeline" AND ExecutionStatus!="ContinuedAsNew"'

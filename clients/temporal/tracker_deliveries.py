@@ -9,7 +9,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
 from clients.temporal.refusals import server_refusal
-from septet.contracts.intake_replies import WebhookReply
+from septet.contracts.intake import WebhookReply
 from septet.contracts.tracker import SessionPrompted, SessionStarted
 
 _NOTHING: Final = WebhookReply(accepted=False, why="Septet does not act on this event.")

@@ -1,5 +1,7 @@
 """What the board is told, and what it remembers: short values, for ten thousand work orders may wait."""
 
+from typing import Literal
+
 from septet.contracts.wire import Wire
 
 
@@ -60,3 +62,15 @@ class WaitingOrders(Wire):
     waiting: tuple[SeatRequest, ...] = ()
     all: bool = True
     """Whether there are no more."""
+
+
+Until = Literal["merged", "completed", "closed"]
+
+
+class OthersLook(Wire):
+    """Ask whether other work orders are over."""
+
+    id: str
+    """The one that waits."""
+    after: tuple[str, ...]
+    until: Until

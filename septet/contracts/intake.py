@@ -6,9 +6,11 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, StringConstraints
 
-from septet.contracts.comment_commands import CommandComment
+from septet.contracts.comment_commands import CommandComment, CommentCommand
+from septet.contracts.forge_events import CommentWritten
 from septet.contracts.issue_request import IssueRequest
 from septet.contracts.order import Name, WorkOrderInput
+from septet.contracts.replies import Reply
 from septet.contracts.repository import Repository
 from septet.contracts.tracker import TrackedClaim
 from septet.contracts.wire import StrictWire, Wire
@@ -185,3 +187,84 @@ class IntakeResult(Wire):
     comments_seen: tuple[int, ...] = Field(default=(), max_length=SEEN_LIMIT)
     passed_over: tuple[int, ...] = Field(default=(), max_length=SEEN_LIMIT)
     """As in `FindIssues`."""
+
+
+class IntakeView(Wire):
+    """An intake as it is now."""
+
+    id: IntakeId
+    repository: str
+    label: str
+    every_seconds: int
+    agent: str | None = None
+    model: str | None = None
+    project: str | None = None
+    at_once: bool = False
+    approve_plan: bool = False
+    draft: bool = False
+    is_paused: bool = False
+    passes: int = 0
+    """How often its schedule has looked."""
+    next_at: str | None = None
+    """When it looks next: ISO 8601, UTC."""
+
+
+class IntakeReply(Reply):
+    """One intake."""
+
+    intake: IntakeView
+
+
+class IntakesReply(Reply):
+    """All intakes."""
+
+    intakes: tuple[IntakeView, ...] = ()
+
+
+class IntakeRemovedReply(Reply):
+    """An intake that takes no more."""
+
+    removed: IntakeId
+
+
+class WebhookReply(Reply):
+    """What became of a delivery."""
+
+    accepted: bool
+    why: str = ""
+    """Why it was not: nobody takes issues of the repository, it says nothing to act on, or it came before."""
+    workflows: tuple[str, ...] = ()
+    """What it has started."""
+
+
+ANSWER_LIMIT: Final = 4000
+
+
+class CommentCall(Wire):
+    """A command, who gave it where, and what is taken of the repository."""
+
+    event: CommentWritten
+    command: CommentCommand
+    intake: IntakeInput
+    order_id: str = ""
+    """The work order that it is about; empty where none was found before it is obeyed."""
+
+
+class CommenterStanding(Wire):
+    """Whether a command is to be obeyed."""
+
+    is_obeyed: bool
+    why_not: str = Field(default="", max_length=ANSWER_LIMIT)
+    order_id: str = ""
+    """The work order that it is about, from now on; empty where there is none yet."""
+
+
+class CommandAnswer(Wire):
+    """What is answered to a comment; however often it is written, it stands there once."""
+
+    repository: str
+    number: int
+    comment_id: int
+    text: str = Field(max_length=ANSWER_LIMIT)
+    is_on_pull_request: bool = False
+    """A pull request's comments may be apart from those of issues."""

@@ -3,8 +3,14 @@
 from pydantic import Field
 
 from septet.contracts.costs import Estimate
-from septet.contracts.pipeline_results import ExecutionResults, PlanningResults
-from septet.contracts.pipeline_view import IssueStatus, PipelineReport, PipelineStatus, PipelineView
+from septet.contracts.pipeline_view import (
+    ExecutionResults,
+    IssueStatus,
+    PipelineReport,
+    PipelineStatus,
+    PipelineView,
+    PlanningResults,
+)
 from septet.contracts.replies import PagedReply, Reply
 from septet.contracts.wire import Wire
 

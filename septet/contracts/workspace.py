@@ -6,6 +6,7 @@ from typing import Final
 from septet.contracts.issue_request import IssueRequest
 from septet.contracts.names import Sessions
 from septet.contracts.rework import FollowTerms
+from septet.contracts.task import TaskError
 from septet.contracts.tracker import TrackedIssue
 from septet.contracts.wire import Wire
 
@@ -138,3 +139,17 @@ class MoveWorkspace(Wire):
     workspace: Workspace
     checkpoint: str
     """The snapshot to go on from; empty: the last one that was kept."""
+
+
+class AgentQuestion(Wire):
+    """Ask a host whether it can use an agent."""
+
+    agent: str | None = None
+    """`None` is the host's default."""
+
+
+class AgentAnswer(Wire):
+    """Whether a host can use an agent now."""
+
+    error: TaskError | None = None
+    """Why not, in the words in which a work order would fail; `None` where it can."""

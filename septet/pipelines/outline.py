@@ -3,7 +3,7 @@
 from typing import Final
 
 from septet.contracts.solution import Outline, SolutionAnswer
-from septet.pipelines.paths import normal_path
+from septet.pipelines.solution import normal_path
 from septet.system.text import cut_line
 
 OUTLINE_LIMIT_BYTES: Final = 1024

@@ -11,7 +11,7 @@ from temporalio.exceptions import ApplicationError
 from septet.contracts.names import Step, Verdict
 from septet.git.vault.vault import find, vault_at
 from septet.git.workspace.plan import holds_plan
-from workers.observing.log_words import withhold_words
+from workers.observing.logs import withhold_words
 
 PLAN_TOLD = "the plan's file was changed; it was restored to the plan that was found"
 TOLD = "the worktree was changed between steps; it was restored to what the previous step left"

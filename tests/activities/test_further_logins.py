@@ -21,8 +21,8 @@ from septet.agents.clis.own_files import locate
 from septet.agents.clis.registry import adapter_for
 from septet.agents.homes.home import Homes
 from septet.agents.homes.logins import Logins
+from septet.contracts.budget import QuotaPause
 from septet.contracts.names import Step, Verdict
-from septet.contracts.quota import QuotaPause
 from septet.contracts.steps import StepResult
 from septet.errors import InvalidInputError
 from septet.settings import Settings

@@ -13,7 +13,7 @@ from fakes.step_lab import FIXED, StepLab, settings_of
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import ReaderReport, StepCall, StepResult
 from workers.registry import parts_of
-from workflows.hosts.reader_calls import reader_of
+from workflows.hosts.steps import reader_of
 
 TEXTS = {"answer": {"title": "Sum", "body": "It sums."}}
 SUSPECTED = {"path": "src/app.py", "line": 2, "kind": "backdoor", "what": "It sums `all`, \u200band asks nobody."}

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from septet.budgets.account_book import AccountBook
-from septet.contracts.budget import AccountState, AccountView, Grant, ReserveCall, SettleCall
-from septet.contracts.quota import QuotaPause
+from septet.contracts.budget import AccountState, AccountView, Grant, QuotaPause, ReserveCall, SettleCall
 from septet.errors import ServerNotReachedError
 from workers.watching.accounts import AccountNotReachedError
 

@@ -10,10 +10,10 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.board.cancel_work_order import CancelWorkOrder
+from septet.contracts.board import OthersLook
 from septet.contracts.facts import Rescue
 from septet.contracts.names import Step, Verdict
 from septet.contracts.notification import Notification
-from septet.contracts.others import OthersLook
 from septet.contracts.pull_request import PullRequestEnd, PullRequestLook
 from septet.contracts.rework import PreparedRework
 from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult

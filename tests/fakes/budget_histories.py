@@ -12,10 +12,18 @@ from temporalio.worker import Worker
 
 from clients.temporal.budgets import BudgetClient
 from septet.contracts.amounts import Spending, parse_limit
-from septet.contracts.budget import MOST_WAITING, AccountState, LimitCall, ReserveCall, SettleCall, account_id
+from septet.contracts.budget import (
+    MOST_WAITING,
+    AccountState,
+    LimitCall,
+    QuotaPause,
+    ReserveCall,
+    SettleCall,
+    account_id,
+    quota_id,
+)
 from septet.contracts.costs import CostHistory, CostNote, CostNotes, costs_id
 from septet.contracts.names import Step, Verdict
-from septet.contracts.quota import QuotaPause, quota_id
 from septet.contracts.steps import StepCall, StepResult
 from workers.watching.accounts import FleetAccounts
 from workflows.budgets.account import Account

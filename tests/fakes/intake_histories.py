@@ -10,10 +10,12 @@ from temporalio.common import RawValue
 from temporalio.worker import Worker
 
 from septet.contracts.comment_commands import CommentCommand, Verb
-from septet.contracts.comments import CommandAnswer, CommentCall, CommenterStanding
 from septet.contracts.forge_events import CommentWritten
 from septet.contracts.intake import (
     ClaimIssue,
+    CommandAnswer,
+    CommentCall,
+    CommenterStanding,
     FindIssues,
     IntakeInput,
     IntakePass,

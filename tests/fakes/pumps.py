@@ -10,8 +10,7 @@ from typing import Any, Final
 from clients import tool_calls
 from clients.cli.render.logs import call_lines, headline
 from clients.page import transcript
-from clients.page.changes import review_of
-from clients.page.colours import LANGUAGES
+from clients.page.changes import LANGUAGES, review_of
 from clients.page.rendering import markdown_of
 from septet.agents.clis.plain_settings import read_object
 from septet.agents.clis.registry import ADAPTERS

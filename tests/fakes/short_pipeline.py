@@ -9,7 +9,7 @@ with workflow.unsafe.imports_passed_through():
     from septet.contracts.pipeline_view import PipelineView
     from workflows.wire.run_input import takes_raw_input
 from workflows.pipeline import Pipeline
-from workflows.pipeline.window import WindowLimits
+from workflows.pipeline.orders import WindowLimits
 
 
 @workflow.defn(name="Pipeline")

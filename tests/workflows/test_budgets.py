@@ -35,15 +35,16 @@ from septet.contracts.budget import (
     AccountView,
     BudgetWait,
     LimitCall,
+    QuotaPause,
     RaiseCall,
     ReserveCall,
     SettleCall,
     account_id,
+    quota_id,
 )
 from septet.contracts.facts import Usage
 from septet.contracts.names import Stage, Status, Step, Verdict
 from septet.contracts.notification import NOTIFIES
-from septet.contracts.quota import QuotaPause, quota_id
 from septet.contracts.row import MEMO
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task

@@ -25,10 +25,9 @@ from clients.temporal.index import runs_of
 from clients.temporal.resets import claim
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.comment_commands import CommentCommand
-from septet.contracts.comments import CommandAnswer, CommentCall, CommenterStanding
 from septet.contracts.decisions import MoveCall, RetryCall
 from septet.contracts.forge_events import CommentWritten
-from septet.contracts.intake import IntakeInput
+from septet.contracts.intake import CommandAnswer, CommentCall, CommenterStanding, IntakeInput
 from septet.contracts.names import Stage, Status, Step, Verdict
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task

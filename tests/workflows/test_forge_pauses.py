@@ -20,8 +20,7 @@ from fakes.waiting import wait_until
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.testing import WorkflowEnvironment
 
-from septet.contracts.budget import AccountState, Grant, ReserveCall, SettleCall
-from septet.contracts.quota import QuotaPause
+from septet.contracts.budget import AccountState, Grant, QuotaPause, ReserveCall, SettleCall
 from septet.errors import ForgeUnavailableError
 from septet.forges.http.pauses import PAUSES, ForgePauses
 from workers.watching.accounts import AccountNotReachedError, FleetAccounts

@@ -16,8 +16,7 @@ from clients.temporal.work_orders import WorkOrders
 from septet.contracts.budget import AccountState, AccountView, Grant
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task
-from workers.connection.plugin import SeptetPlugin
-from workers.connection.signal_input import takes
+from workers.connection.plugin import SeptetPlugin, takes
 from workflows.budgets.account import Account
 from workflows.wire.search_attributes import REPOSITORY
 from workflows.work_order import WorkOrder

@@ -34,8 +34,7 @@ from septet.contracts.workspace import PULL_REQUESTS, OpenWorkspace, Workspace
 from septet.errors import ForgeUnavailableError
 from septet.forges.forge import PullRequestState
 from workers.beside import beside
-from workers.watching.look_pace import LookPace
-from workers.watching.pull_requests import PullRequestWatcher
+from workers.watching.pull_requests import LookPace, PullRequestWatcher
 from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 

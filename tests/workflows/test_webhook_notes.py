@@ -10,7 +10,7 @@ from temporalio.client import Client
 from clients.temporal.intakes import IntakeClient
 from septet.contracts.intake import IntakeInput
 from septet.git.engine.address import parse_address
-from workers.watching.webhook_notes import WebhookNotes
+from workers.watching.pull_requests import WebhookNotes
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -1,18 +1,138 @@
 """How values go to the server and come back: as pydantic's JSON, masked, and sealed where there are keys."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, Final
 
-from temporalio.converter import DataConverter, DefaultFailureConverter, PayloadCodec
+from temporalio.api.common.v1 import Payload
+from temporalio.api.failure.v1 import Failure
+from temporalio.common import RawValue
+from temporalio.contrib.pydantic import PydanticPayloadConverter
+from temporalio.converter import (
+    CompositePayloadConverter,
+    DataConverter,
+    DefaultFailureConverter,
+    PayloadCodec,
+    PayloadConverter,
+)
+from temporalio.exceptions import ApplicationError
 
+from septet.contracts.seal import UNSEALED_INPUT, is_sealed, refusal_of
+from septet.errors import SealedError
 from septet.settings import Settings
-from workers.connection.failure_converter import FailureConverter, SealedFailureConverter
-from workers.connection.payload_converter import MaskingPayloadConverter
+from septet.system.masking import mask, mask_json
+from septet.system.text import cut_bytes
 
 if TYPE_CHECKING:
     from workers.connection.payload_codec import (
         SealingCodec,  # where nothing is sealed, its cryptography is not imported
     )
+
+_OF_ALL_KINDS: Final = tuple(PydanticPayloadConverter().converters.values())
+"""All payload converters share these, with what they keep of types: the SDK makes one for each workflow, and two
+for each of its tasks."""
+
+
+class MaskingPayloadConverter(PydanticPayloadConverter):
+    """Masks the keys in whatever goes into a history: inputs, results, heartbeats, details of failures, memos.
+
+    It comes before a codec, which may seal what is left.
+    """
+
+    def __init__(self) -> None:
+        """Take what all have in common."""
+        CompositePayloadConverter.__init__(self, *_OF_ALL_KINDS)
+
+    def to_payloads(self, values: Sequence[Any]) -> list[Payload]:
+        """Return the values as the server gets them."""
+        payloads = super().to_payloads(values)
+        for payload in payloads:
+            payload.data = mask_json(payload.data)
+        return payloads
+
+    def from_payloads(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
+        """Return the values as they were written; who asks for raw ones refuses what is to be refused.
+
+        Raises:
+            SealedError: They are sealed, and this process has no keys: a workflow's task is tried again elsewhere.
+            ApplicationError: They are to be refused; it fails a workflow, and drops a signal.
+        """
+        for payload, hint in zip_longest(payloads, type_hints or ()):
+            if is_sealed(payload.metadata):
+                raise SealedError
+            if hint is not RawValue and (reason := refusal_of(payload.metadata)) is not None:
+                raise ApplicationError(reason, type=UNSEALED_INPUT, non_retryable=True)
+        return super().from_payloads(payloads, type_hints)
+
+
+_FAILURE_BYTES: Final = 3500
+"""The server keeps 4,096 of a failure that is tried again, and of a longer one not even its words."""
+_SEALED_FAILURE_BYTES: Final = 2700
+"""Before it is sealed, which adds less than 350 for its words and as many for its details."""
+_MESSAGE_BYTES: Final = 2500
+_SHORTEST_MESSAGE: Final = 200
+"""Characters. Where details are so long that it has no room either, the failure is longer than what is kept."""
+_STACK_BYTES: Final = 1000
+_ENCODED: Final = "Encoded failure"
+"""What the SDK itself writes where the words are sealed."""
+_FRAME: Final = re.compile(r'^  File "(?P<file>[^"\n]*)".*\n(?:(?!  File ).*\n?)*', re.MULTILINE)
+_INSTALLED: Final = ("/site-packages/", "/dist-packages/", "/lib/python")
+
+
+class FailureConverter(DefaultFailureConverter):
+    """Writes failures of bounded size.
+
+    What is raised on purpose, an `ApplicationError`, says itself what happened: it goes without stack and causes.
+    Of a defect the frames that are ours stay, and the words of what it came from. A worker's log has it all.
+    """
+
+    def to_failure(self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure) -> None:
+        """Write an exception into `failure`."""
+        super().to_failure(exception, payload_converter, failure)
+        if isinstance(exception, ApplicationError):
+            failure.ClearField("cause")
+            failure.ClearField("stack_trace")
+        _shorten(failure)
+        if failure.ByteSize() > _FAILURE_BYTES:
+            failure.ClearField("cause")
+
+
+class SealedFailureConverter(FailureConverter):
+    """Writes the words and the stack of a failure into a payload, which a codec seals with the others."""
+
+    def to_failure(self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure) -> None:
+        """Write an exception into `failure`; each of its causes comes here by itself."""
+        super().to_failure(exception, payload_converter, failure)
+        message, stack = failure.message, failure.stack_trace
+        failure.message, failure.stack_trace = _ENCODED, ""
+        _write_words(failure, message, stack, payload_converter)
+        if failure.ByteSize() > _SEALED_FAILURE_BYTES:
+            failure.ClearField("cause")
+        while failure.ByteSize() > _SEALED_FAILURE_BYTES and len(message) > _SHORTEST_MESSAGE:
+            message = message[: len(message) * 3 // 4]
+            _write_words(failure, message, stack, payload_converter)
+
+
+def _write_words(failure: Failure, message: str, stack: str, payload_converter: PayloadConverter) -> None:
+    words = {"message": message, "stack_trace": stack}
+    failure.encoded_attributes.CopyFrom(payload_converter.to_payload(words))
+
+
+def _shorten(failure: Failure) -> None:
+    """Mask and bound a failure's words; leave the frames that are ours; causes are told by their words alone."""
+    failure.message = cut_bytes(mask(failure.message), _MESSAGE_BYTES)
+    frames = [match[0] for match in _FRAME.finditer(failure.stack_trace) if not _is_installed(match["file"])]
+    while sum(map(len, frames)) > _STACK_BYTES:
+        frames.pop(0)
+    failure.stack_trace = mask("".join(frames))
+    if failure.HasField("cause"):
+        _shorten(failure.cause)
+
+
+def _is_installed(file: str) -> bool:
+    return any(folder in file for folder in _INSTALLED)
 
 
 def codec_of(settings: Settings, *, serves: bool = False) -> "SealingCodec | None":

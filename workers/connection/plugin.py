@@ -1,22 +1,83 @@
 """What every client, worker, test and replay of ours has in common, given to the SDK in one place."""
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from types import UnionType
+from typing import TYPE_CHECKING, Any
 
+from temporalio import workflow
+from temporalio.api.common.v1 import Payload
+from temporalio.api.failure.v1 import Failure
+from temporalio.bridge.proto.activity_result import ActivityResolution
+from temporalio.bridge.proto.child_workflow import ChildWorkflowResult
+from temporalio.bridge.proto.workflow_activation import WorkflowActivation, WorkflowActivationJob
+from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.client import Interceptor as ClientInterceptor
 from temporalio.plugin import SimplePlugin
+from temporalio.worker import (
+    HandleSignalInput,
+    Interceptor,
+    WorkerConfig,
+    WorkflowInboundInterceptor,
+    WorkflowInstance,
+    WorkflowInstanceDetails,
+    WorkflowInterceptorClassInput,
+    WorkflowRunner,
+)
 from temporalio.worker import Interceptor as WorkerInterceptor
-from temporalio.worker import WorkerConfig, WorkflowRunner
+from temporalio.worker._workflow_instance import _WorkflowInstanceImpl
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
+from septet.contracts.seal import NOTHING_SEALED, refusal_of
+from workers.builds.workflow_guard import GuardedWorkflowRunner
 from workers.connection.data_converter import pydantic_values
-from workers.connection.signal_input import SignalInputChecks
 
 if TYPE_CHECKING:
     from workers.connection.payload_codec import (
         SealingCodec,  # where nothing is sealed, its cryptography is not imported
     )
+
+
+class SignalInputChecks(Interceptor):
+    """Drops signals without the input that their handlers need, as the SDK does with input that it cannot read."""
+
+    def workflow_interceptor_class(
+        self,
+        input: WorkflowInterceptorClassInput,  # noqa: A002 -- the SDK's own name
+    ) -> type[WorkflowInboundInterceptor]:
+        """Return what stands before the handlers of workflows."""
+        del input
+        return _SignalInputChecksInbound
+
+
+class _SignalInputChecksInbound(WorkflowInboundInterceptor):
+    async def handle_signal(self, input: HandleSignalInput) -> None:  # noqa: A002 -- the SDK's own name
+        """Hand the signal on, or log that it is dropped; a handler has the name of its signal."""
+        if not takes(getattr(workflow.instance(), input.signal), input.args):
+            workflow.logger.error(f"The input of signal {input.signal} is not what it takes, dropping the signal")
+            return
+        await super().handle_signal(input)
+
+
+def takes(handler: Callable[..., Any], args: Sequence[object]) -> bool:
+    """Say whether a bound handler can be called with these arguments: with so many, and of these types.
+
+    The SDK decodes by the handler's types, but not what comes as bytes or as nothing at all.
+    """
+    signature = inspect.signature(handler)
+    try:
+        given = signature.bind(*args).arguments
+    except TypeError:
+        return False
+    return all(_is_of(value, signature.parameters[name].annotation) for name, value in given.items())
+
+
+def _is_of(value: object, annotation: object) -> bool:
+    """Say whether a value is of a type; what is not a plain type or a union of such takes anything."""
+    if annotation in (Any, inspect.Parameter.empty) or not isinstance(annotation, type | UnionType):
+        return True
+    return isinstance(value, annotation)
 
 
 class SeptetPlugin(SimplePlugin):
@@ -92,9 +153,60 @@ def _guarding_runner(refuses_unsealed: bool, runner: WorkflowRunner | None) -> W
     if runner is not None and not isinstance(runner, SandboxedWorkflowRunner):
         return runner
     if refuses_unsealed:
-        from workers.connection.seal_required import SealRequiringRunner
+        from workers.connection.plugin import SealRequiringRunner
 
         return SealRequiringRunner()
     from workers.builds.workflow_guard import GuardedWorkflowRunner
 
     return GuardedWorkflowRunner()
+
+
+class SealRequiringRunner(GuardedWorkflowRunner):
+    """Runs workflows that accept no input without a seal."""
+
+    def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
+        """Return a run of a workflow."""
+        return _SealRequiringInstance(det)  # type: ignore[abstract]  # as the SDK's own
+
+
+class _SealRequiringInstance(_WorkflowInstanceImpl):
+    def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
+        """Mark what is to be refused, and go on."""
+        for job in act.jobs:
+            mark(job)
+        return super().activate(act)
+
+
+def mark(job: WorkflowActivationJob) -> None:
+    """Mark updates without input, results without a value and failures whose words are not sealed.
+
+    An update is marked for its validator alone: one that was accepted is carried out in each replay.
+    """
+    if job.HasField("do_update"):
+        if job.do_update.run_validator and not job.do_update.input:
+            job.do_update.input.append(_unsealed())
+    elif job.HasField("resolve_activity"):
+        _mark_result(job.resolve_activity.result)
+    elif job.HasField("resolve_child_workflow_execution"):
+        _mark_result(job.resolve_child_workflow_execution.result)
+
+
+def _mark_result(result: ActivityResolution | ChildWorkflowResult) -> None:
+    """Let what was not sealed be a result that the converter of values refuses: the workflow fails by it."""
+    has_no_value = result.HasField("completed") and not result.completed.HasField("result")
+    if has_no_value or (result.HasField("failed") and not _is_sealed(result.failed.failure)):
+        result.completed.result.CopyFrom(_unsealed())
+
+
+def _is_sealed(failure: Failure) -> bool:
+    """Return whether a worker with a key wrote a failure, or the server, which alone reports time-outs."""
+    if not failure.HasField("cause"):
+        return False
+    cause = failure.cause
+    if not cause.HasField("application_failure_info"):
+        return cause.WhichOneof("failure_info") is not None
+    return cause.HasField("encoded_attributes") and refusal_of(cause.encoded_attributes.metadata) is None
+
+
+def _unsealed() -> Payload:
+    return Payload(metadata=NOTHING_SEALED)

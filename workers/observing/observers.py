@@ -1,7 +1,13 @@
 """What observes clients and workers: the context of logs, and what settings turn on; the rest is not imported."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+import structlog
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+
+from septet.contracts.lanes import SummariseCall
+from septet.contracts.steps import FinalizeCall, StepCall
 from septet.errors import InvalidInputError
 from septet.settings import Settings
 
@@ -23,7 +29,7 @@ def observers(settings: Settings, *, serves: bool) -> "Observers":
         client_traces, worker_traces = _tracing(settings, settings.traces)
         found += [client_traces, worker_traces] if serves else [client_traces]
     if serves:
-        from workers.observing.log_context import LogContext
+        from workers.observing.observers import LogContext
 
         found.append(LogContext())
     if serves and settings.metrics is not None:
@@ -42,3 +48,27 @@ def _tracing(settings: Settings, address: str) -> "Observers":
             f"SEPTET_TRACES needs packages that are missing: {error}.", remedy=remedy
         ) from error
     return list(tracing(settings, address))
+
+
+class LogContext(Interceptor):
+    """Has each line that is logged during a step say which step and agent it is of."""
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002 -- the SDK's own name
+        """Wrap the execution of activities."""
+        return _LogContextInbound(next)
+
+
+class _LogContextInbound(ActivityInboundInterceptor):
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ANN401 -- the SDK's own
+        """Execute it with its step and agent bound, for all of its task: how it failed is logged afterwards."""
+        structlog.contextvars.bind_contextvars(**step_context(input.args))
+        return await self.next.execute_activity(input)
+
+
+def step_context(args: Sequence[Any]) -> Mapping[str, str]:
+    """Return the step and the agent of the input of a step, its finalizer or a lane's summary; else nothing."""
+    call = args[0] if args else None
+    call = call.call if isinstance(call, FinalizeCall) else call
+    if not isinstance(call, StepCall | SummariseCall):
+        return {}
+    return {"step": call.name, "agent": call.workspace.agent}

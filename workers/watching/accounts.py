@@ -14,8 +14,16 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.board.account_archive import FoundAccount, find_account, open_account
 from activities.host.payloads import read_memo
-from septet.contracts.budget import AccountState, Grant, ReserveCall, SettleCall, account_id
-from septet.contracts.quota import MEMO, QuotaPause, quota_id
+from septet.contracts.budget import (
+    MEMO,
+    AccountState,
+    Grant,
+    QuotaPause,
+    ReserveCall,
+    SettleCall,
+    account_id,
+    quota_id,
+)
 from septet.errors import ServerNotReachedError
 
 _ANSWER_WITHIN: Final = timedelta(seconds=30)

@@ -18,8 +18,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from activities.host.payloads import read_memo
 from septet.agents.clis.registry import ADAPTERS
 from septet.contracts.amounts import Spending, parse_limit
-from septet.contracts.budget import DAY, PROJECT, AccountView, account_id
-from septet.contracts.quota import MEMO, QuotaPause
+from septet.contracts.budget import DAY, MEMO, PROJECT, AccountView, QuotaPause, account_id
 from septet.settings import Settings
 from septet.state import StateDir
 from septet.system.locks import take_lock

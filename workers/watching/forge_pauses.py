@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 import structlog
 
 from activities.host.accounts import Accounts
-from septet.contracts.quota import QuotaPause
+from septet.contracts.budget import QuotaPause
 from septet.errors import SeptetError
 from septet.forges.http.pauses import PAUSES
 

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import structlog
@@ -23,16 +24,76 @@ from temporalio.service import RPCError
 
 from activities.board.pull_requests import error_kind, look_by_polls
 from activities.host.host import Host
+from septet.contracts.intake import INTAKE_PREFIX, delivered_at
 from septet.contracts.pull_request import PullRequestEnd, PullRequestLook, PullRequestNews, WatchingHost
-from septet.errors import SeptetError
+from septet.errors import InvalidInputError, SeptetError
 from septet.forges.events.polls import PullRequestPolls
+from septet.git.engine.address import parse_address
 from septet.system.locks import open_lock, try_lock
 from septet.system.text import cut
 from workers.beside import beside, repeat
-from workers.watching.look_pace import LookPace
 from workers.watching.pull_request_list import WatchedPullRequest, list_watched
-from workers.watching.webhook_notes import WebhookNotes
 from workflows.pull_request.pull_request import PullRequestWorkflow
+
+_TRUSTED: Final = timedelta(days=1)
+"""So long after its last delivery a webhook counts as one that works."""
+EVERY_SECONDS: Final = 60.0
+_DIGEST: Final = len("-abcdef")
+
+
+@dataclass(slots=True)
+class WebhookNotes:
+    """What the API has noted at the intakes, read as rarely as once a minute."""
+
+    client: Client
+    _delivered: dict[str, datetime] = field(default_factory=dict)
+    """The last delivery, by the key of the repository's address."""
+    _read_at: float | None = None
+
+    async def refresh(self) -> None:
+        """Read the notes, unless that was done a moment ago.
+
+        Raises:
+            RPCError: The server refused.
+        """
+        now = asyncio.get_running_loop().time()
+        if self._read_at is not None and now - self._read_at < EVERY_SECONDS:
+            return
+        self._read_at, found = now, dict[str, datetime]()
+        async for entry in await self.client.list_schedules():
+            note = entry.schedule.state.note if entry.schedule is not None else None
+            if entry.id.startswith(INTAKE_PREFIX) and (when := delivered_at(note or "")) is not None:
+                key = entry.id.removeprefix(INTAKE_PREFIX)[:-_DIGEST]
+                found[key] = max(when, found.get(key, when))
+        self._delivered = found
+
+    def is_told(self, repository: str) -> bool:
+        """Say whether the webhooks of a repository work, as far as is known."""
+        try:
+            key = parse_address(repository, home=Path.home()).key
+        except InvalidInputError:
+            return False
+        when = self._delivered.get(key)
+        return when is not None and datetime.now(UTC) - when < _TRUSTED
+
+
+@dataclass(frozen=True, slots=True)
+class LookPace:
+    """The pauses between looks at one pull request: as long as it was old at the last look, between these two."""
+
+    first_seconds: float
+    longest_seconds: float
+
+    def is_over(self, since_seconds: float, age_seconds: float) -> bool:
+        """Say whether it is time to look again.
+
+        Args:
+            since_seconds: How long ago the last look was.
+            age_seconds: How old the pull request is by now.
+        """
+        age_then = age_seconds - since_seconds
+        return since_seconds >= min(max(age_then, self.first_seconds), self.longest_seconds)
+
 
 HOST_GONE: Final = "HostGone"
 _WHY_LIMIT: Final = 1000

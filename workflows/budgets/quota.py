@@ -6,7 +6,7 @@ from datetime import timedelta
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from septet.contracts.quota import LONGEST_PAUSE_SECONDS, MEMO, QuotaPause
+    from septet.contracts.budget import LONGEST_PAUSE_SECONDS, MEMO, QuotaPause
 
 
 @workflow.defn(name="Quota")

@@ -5,8 +5,7 @@ from typing import Final
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from septet.contracts.comments import CommandAnswer, CommentCall
-    from septet.contracts.intake import ClaimIssue
+    from septet.contracts.intake import ClaimIssue, CommandAnswer, CommentCall
     from septet.contracts.issue_request import IssueRequest
     from septet.system.timestamps import timestamp
     from workflows.intake.intake import OPTIONS, start_order

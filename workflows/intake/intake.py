@@ -10,8 +10,15 @@ from temporalio.workflow import ParentClosePolicy
 
 with workflow.unsafe.imports_passed_through():
     from septet.contracts.comment_commands import CommandComment
-    from septet.contracts.comments import CommentCall
-    from septet.contracts.intake import SEEN_LIMIT, ClaimIssue, FindIssues, IntakeInput, IntakePass, IntakeResult
+    from septet.contracts.intake import (
+        SEEN_LIMIT,
+        ClaimIssue,
+        CommentCall,
+        FindIssues,
+        IntakeInput,
+        IntakePass,
+        IntakeResult,
+    )
     from septet.contracts.issue_request import IssueRequest
     from septet.contracts.order import WorkOrderInput
     from septet.contracts.row import MEMO, first_task, row_of, waits_in

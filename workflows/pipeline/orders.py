@@ -1,8 +1,11 @@
 """The work orders of a pipeline: each issue's is started, followed to its end, and ended where it is skipped."""
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
-from typing import Final
+from typing import ClassVar, Final
 
 from temporalio import workflow
 from temporalio.common import WorkflowIDReusePolicy
@@ -24,11 +27,126 @@ from septet.contracts.row import MEMO, first_task, row_of
 from septet.contracts.task import Task, TaskError
 from septet.pipelines.schedule import CLOSED, find_doomed
 from septet.system.timestamps import timestamp
-from workflows.pipeline.choice import PipelineChoice
+from workflows.pipeline.handlers import PipelineHandlers
 from workflows.pipeline.notes import Notes
 from workflows.pipeline.state import skip_error
 from workflows.wire.failures import GO_ON
 from workflows.wire.search_attributes import start_attributes
+
+_ENOUGH_EVENTS: Final = 3_000
+"""After so many, or so many bytes, a run starts nothing more: what is open by then still has to fit in."""
+_ENOUGH_BYTES: Final = 3_000_000
+_MOST_EVENTS: Final = 20_000
+"""Of a run that goes on beside an issue that does not end; Temporal ends a workflow with more than 51,200."""
+_MOST_BYTES: Final = 20_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class WindowLimits:
+    """How wide the window is, and how far it slides in one run."""
+
+    open_orders: int = 40
+    """Work orders that wait for a lane or have one; others are beside them, planned or held back by a person."""
+    issues_of_a_run: int = 80
+    """Some fifty events each stay below a tenth of what a history may be."""
+    patience: timedelta = timedelta(minutes=10)
+    """So long lanes may be idle because the next run waits for an issue that does not end."""
+
+
+class Window:
+    """The window of one run of a pipeline."""
+
+    def __init__(self, limits: WindowLimits, on_news: Callable[[], None]) -> None:
+        """Begin at the first issue; `on_news` is called when a run has waited long enough for its last issues."""
+        self._limits = limits
+        self._on_news = on_news
+        self._patience: asyncio.Task[None] | None = None
+        self._goes_on = False
+        """Whether this run goes on beside issues that do not end."""
+
+    def room(self, open_orders: int, started_count: int) -> int:
+        """Return how many work orders may be started now.
+
+        Args:
+            open_orders: Those that wait for a lane, or have one.
+            started_count: All that this run has started.
+        """
+        room = self._limits.open_orders - open_orders
+        if self._goes_on:
+            return max(room, 0) if _is_shorter(_MOST_EVENTS, _MOST_BYTES) else 0
+        room = min(room, self._limits.issues_of_a_run - started_count)
+        return max(room, 0) if _is_shorter(_ENOUGH_EVENTS, _ENOUGH_BYTES) else 0
+
+    def go_on(self) -> None:
+        """Start more in this run than it would: what is left may take for ever."""
+        self._goes_on = True
+
+    def begin_patience(self) -> None:
+        """Go on after a while, if lanes are idle until then."""
+        if self._patience is None and not self._goes_on:
+            self._patience = asyncio.create_task(self._lose_patience())
+
+    def end_patience(self) -> None:
+        """Note that lanes have something to do."""
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+
+    async def _lose_patience(self) -> None:
+        await workflow.sleep(self._limits.patience, summary="does the next run have to wait?")
+        self.go_on()
+        self._on_news()
+
+
+def _is_shorter(events: int, size: int) -> bool:
+    info = workflow.info()
+    return info.get_current_history_length() < events and info.get_current_history_size() < size
+
+
+class PipelineChoice(PipelineHandlers):
+    """One pipeline, as far as it says which work orders are started."""
+
+    window_limits: ClassVar[WindowLimits] = WindowLimits()
+
+    def __init__(self) -> None:
+        """Begin with an empty window."""
+        super().__init__()
+        self._window = Window(self.window_limits, self._note_news)
+
+    @property
+    def _is_under_way(self) -> bool:
+        return not all(work.done() for work in self._order_tasks.values())
+
+    def _next_issues(self) -> list[IssueState]:
+        """Return the issues whose work orders are to be started now, in their order."""
+        state, following = self._state, self._following_issues()
+        if not following or state.is_stopping or (state.is_paused and self._order_tasks):
+            self._window.end_patience()
+            return []
+        left = self._issues_left()
+        in_turn = [issue for issue in left if not self._is_held_back(issue)]
+        if left and not in_turn and not self._holders:
+            self._window.go_on()
+        room = self._window.room(len(in_turn), len(self._order_tasks))
+        if room or not left or state.planner.id in self._holders or len(self._holders) == len(state.lanes):
+            self._window.end_patience()
+        else:
+            self._window.begin_patience()
+        return [issue for issue in following[:room] if issue.issue_id not in state.to_skip]
+
+    def _issues_left(self) -> list[IssueState]:
+        """Return the issues whose work orders are under way."""
+        return [self._state.issues[name] for name, work in self._order_tasks.items() if not work.done()]
+
+    def _following_issues(self) -> list[IssueState]:
+        """Return the issues that have no work order in this run yet."""
+        return [issue for issue in self._state.open_issues if issue.issue_id not in self._order_tasks]
+
+    def _is_held_back(self, issue: IssueState) -> bool:
+        """Say whether nothing happens to an issue before a person has moved it, or one that it depends on."""
+        away = issue.status is IssueStatus.WAITING and issue.order_id in self._absent_orders
+        return away or (issue.status is IssueStatus.PLANNED and issue.issue_id not in self._state.to_skip)
+
 
 _OTHER_ID: Final = "Put the issue into a pipeline with another id: its work order is named `<pipeline>-<issue>`."
 

@@ -6,23 +6,35 @@ from typing import Final, Generic, TypeVar, Unpack
 from temporalio import workflow
 from temporalio.common import Priority
 
-from septet.contracts.agents import AgentAnswer, AgentQuestion
-from septet.contracts.board import KnownOrders, WaitingOrders
+from septet.contracts.board import KnownOrders, OthersLook, WaitingOrders
 from septet.contracts.budget import AccountState
-from septet.contracts.comments import CommandAnswer, CommentCall, CommenterStanding
 from septet.contracts.decisions import MoveReason
-from septet.contracts.intake import ClaimIssue, FindIssues, IssueClaim, IssuesFound
+from septet.contracts.intake import (
+    ClaimIssue,
+    CommandAnswer,
+    CommentCall,
+    CommenterStanding,
+    FindIssues,
+    IssueClaim,
+    IssuesFound,
+)
 from septet.contracts.lanes import CloseLanes, EnterLane, SessionSummary, SummariseCall
 from septet.contracts.names import Step
 from septet.contracts.notification import Notification
-from septet.contracts.others import OthersLook
 from septet.contracts.pipeline import IssuesRead, ReadIssues
 from septet.contracts.pipeline_view import PipelineView
 from septet.contracts.pull_request import PullRequestEnd, PullRequestLook
 from septet.contracts.rework import PreparedRework
 from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult, SweepCall
 from septet.contracts.tracker import SessionMessage, SessionPrompted, TakeTrackedIssue, TrackedClaim
-from septet.contracts.workspace import CancelledWork, MoveWorkspace, OpenWorkspace, Workspace
+from septet.contracts.workspace import (
+    AgentAnswer,
+    AgentQuestion,
+    CancelledWork,
+    MoveWorkspace,
+    OpenWorkspace,
+    Workspace,
+)
 from septet.janitor.terms import SweepReport
 from workflows.wire.policies import ActivityOptions
 

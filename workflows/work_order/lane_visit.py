@@ -1,6 +1,8 @@
 """A work order's stays in the lanes of its pipeline: first with the planner, then with an executor."""
 
+from dataclasses import dataclass
 from functools import partial
+from typing import Self
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
@@ -8,10 +10,12 @@ from temporalio.exceptions import ActivityError, is_cancelled_exception
 from septet.contracts.lanes import (
     EnterLane,
     FilesChanged,
+    Lane,
     LaneGrant,
     LaneLeft,
     PlanningOutcome,
     Role,
+    SessionContext,
     SessionSummary,
     SummariseCall,
 )
@@ -29,7 +33,50 @@ from workflows.wire.activity_stubs import ENTER_LANE, SUMMARISE_SESSION
 from workflows.wire.cancellation import send_signal
 from workflows.wire.failures import explain_failure
 from workflows.wire.policies import OPENING_OPTIONS, summary_options
-from workflows.work_order.lane_session import LaneSession
+
+
+@dataclass
+class LaneSession:
+    """It may change on the way: a session that is lost or too long is followed by a new one."""
+
+    id: str | None = None
+    """`None`: a new one begins."""
+    tokens: int = 0
+    """How long it is."""
+    context: SessionContext = "shared"
+    summarised: bool = False
+    """The lane's host keeps a summary, with which each new one begins."""
+
+    @classmethod
+    def of(cls, lane: Lane) -> Self:
+        """Return the session as the lane is given."""
+        session = cls(lane.session_id, lane.context_tokens, "shared", lane.summarised)
+        if session.id is None:
+            session._forget_context()
+        return session
+
+    def begin_anew(self, *, is_kept: bool) -> None:
+        """Be followed by a new one; a summary is kept of it, or there is none but an earlier one's."""
+        self.id, self.tokens, self.summarised = None, 0, is_kept or self.summarised
+        self._forget_context()
+
+    def follow(self, result: StepResult) -> None:
+        """Go on as the session in which the agent answered last."""
+        if result.session_id is None:
+            return
+        if self.id not in {None, result.session_id}:
+            self._forget_context()
+        elif not result.context_tokens:
+            result = result.model_copy(update={"context_tokens": self.tokens})
+        self.id, self.tokens = result.session_id, result.context_tokens
+
+    def lane_values(self) -> dict[str, object]:
+        """Return what the lane is told of it."""
+        return {"session_id": self.id, "context_tokens": self.tokens, "summarised": self.summarised}
+
+    def _forget_context(self) -> None:
+        self.context = "summarised" if self.summarised else "fresh"
+
 
 _MOST_FILES = 20
 

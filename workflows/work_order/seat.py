@@ -8,9 +8,8 @@ from typing import Final
 from temporalio import workflow
 from temporalio.common import RetryPolicy
 
-from septet.contracts.board import SeatRequest, board_id
+from septet.contracts.board import OthersLook, SeatRequest, board_id
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.others import OthersLook
 from septet.contracts.task import Task
 from septet.telemetry.metrics import SEAT_WAIT
 from workflows.wire.activity_stubs import LOOK_AT_OTHERS

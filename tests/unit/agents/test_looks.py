@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from septet.agents.turns.looks import Looks
+from septet.agents.turns.follow import Looks
 
 SECONDS = 0.05
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from septet.agents.supervisor.turn_stream import LINE_LIMIT_BYTES, TurnStream
+from septet.agents.supervisor.warm_pipes import LINE_LIMIT_BYTES, TurnStream
 
 FIRST, SECOND = "11111111-0000-4000-8000-000000000000", "22222222-0000-4000-8000-000000000000"
 RESULT = b'{"is_error":false,"result":"done","type":"result"}\n'

@@ -6,10 +6,9 @@ from typing import Any, Final
 
 import pytest
 
-from septet.agents.clis.command.transcript import CommandTranscript
+from septet.agents.clis.command.adapter import CommandTranscript
 from septet.agents.clis.registry import ADAPTERS, adapter_for
-from septet.agents.outcomes.transcript import TranscriptEntry
-from septet.agents.outcomes.transcript_tools import familiar
+from septet.agents.outcomes.transcript import TranscriptEntry, familiar
 
 RECORDINGS: Final = Path(__file__).parents[2] / "data" / "recordings"
 CLIS: Final = ("claude", "codex", "copilot", "gemini", "opencode")

@@ -2,8 +2,7 @@
 
 import pytest
 
-from clients.page.changes import review_of
-from clients.page.colours import LANGUAGES, language_of, pieces_of
+from clients.page.changes import LANGUAGES, language_of, pieces_of, review_of
 
 CASES = {
     "a.py": ('@route("/x")\ndef f(a):\n  """Two\n  lines"""\n  return 0x1F  # "no"', 'f@route s"/x" kdef ff'),

@@ -4,7 +4,7 @@ import pytest
 from rich.text import Text
 
 from clients.cli.render.columns import fit
-from clients.cli.render.terminal import Terminal
+from clients.cli.render.work_order import Terminal
 from clients.cli.wrapping import wrap
 
 

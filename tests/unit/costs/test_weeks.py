@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from septet.costs.weeks import first_week
+from septet.costs.cost_book import first_week
 from septet.errors import InvalidInputError
 
 TODAY = date(2026, 11, 27)

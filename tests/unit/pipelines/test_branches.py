@@ -3,7 +3,7 @@
 import pytest
 
 from septet.contracts.pipeline_view import IssueState
-from septet.pipelines.branches import below_of, held_by
+from septet.pipelines.schedule import below_of, held_by
 
 
 def issue(name: str, *depends_on: str, builds_on: str = "", done: int = 0) -> IssueState:

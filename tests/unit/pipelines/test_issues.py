@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from septet.contracts.pipeline import PipelineIssue
 from septet.errors import InvalidInputError, NotFoundError
-from septet.pipelines.circles import circle_in
-from septet.pipelines.issues import depends_on_in, issues_in, order_issues, read_issue_file
+from septet.pipelines.issues import circle_in, depends_on_in, issues_in, order_issues, read_issue_file
 
 
 def issue(issue_id: str, *depends_on: str) -> PipelineIssue:

@@ -14,13 +14,19 @@ from fakes.solutions import solution, task
 from fakes.waiting import until
 
 from septet.contracts.facts import FileChange, Rescue, Usage
-from septet.contracts.pipeline_results import ExecutionResults, PlanningResults
-from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineReport, PipelineStatus, PipelineView
+from septet.contracts.pipeline_view import (
+    ExecutionResults,
+    IssueState,
+    IssueStatus,
+    PipelineReport,
+    PipelineStatus,
+    PipelineView,
+    PlanningResults,
+)
 from septet.contracts.solution import ExecutionRecord
 from septet.contracts.task import TaskError
 from septet.pipelines.outline import outline_of
-from septet.pipelines.records import note, report
-from septet.pipelines.results import execution_results, planning_results
+from septet.pipelines.records import execution_results, note, planning_results, report
 from septet.pipelines.store import PipelineStore
 
 AT = "2026-01-01T00:00:00.000Z"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from septet.system.masking import MASK, hidden_values, hide, hide_of, mask, mask_bytes, mask_json, reveal
 from septet.system.preview import scrub
-from workers.connection.payload_converter import MaskingPayloadConverter
+from workers.connection.data_converter import MaskingPayloadConverter
 
 KEY = 'a "key"/of+the worker?'
 

@@ -19,8 +19,7 @@ from septet.contracts.workspace import Workspace
 from septet.errors import GitError
 from septet.git.engine.engine import Git
 from septet.repository_settings import load_repository_settings
-from septet.sample.project import FILES, ISSUE_BODY, ISSUE_TITLE
-from septet.sample.repository import Sample, make_sample
+from septet.sample.repository import FILES, ISSUE_BODY, ISSUE_TITLE, Sample, make_sample
 
 ISSUE: dict[str, JsonValue] = {"number": 1, "title": ISSUE_TITLE, "body": ISSUE_BODY, "labels": []}
 

@@ -1,6 +1,6 @@
 """How often a pull request is looked at."""
 
-from workers.watching.look_pace import LookPace
+from workers.watching.pull_requests import LookPace
 
 PACE = LookPace(first_seconds=5.0, longest_seconds=300.0)
 

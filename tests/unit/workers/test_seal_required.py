@@ -13,7 +13,7 @@ from temporalio.bridge.proto.child_workflow import ChildWorkflowResult
 from temporalio.bridge.proto.workflow_activation import WorkflowActivationJob
 
 from septet.contracts.seal import refusal_of, refusing_metadata
-from workers.connection.seal_required import mark
+from workers.connection.plugin import mark
 
 OPENED = Payload(metadata={"encoding": b"json/plain"}, data=b'{"message": "the disk is full"}')
 IN_CLEAR = Payload(metadata=refusing_metadata(OPENED.metadata), data=OPENED.data)

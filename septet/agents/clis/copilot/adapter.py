@@ -1,19 +1,46 @@
 """The `copilot` CLI (GitHub Copilot CLI), tested with 1.0.102."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
 
 from septet.agents.clis.adapter import Adapter, Invocation, Machine, Turn, option
 from septet.agents.clis.capabilities import Capabilities, CompiledCode, ModelVariables
-from septet.agents.clis.copilot.transcript import CopilotTranscript
 from septet.agents.clis.login_files import LoginFile
 from septet.agents.clis.model_place import AZURE, CHAT, MESSAGES, MODELS, RESPONSES, below
 from septet.agents.clis.plain_settings import SettingsFile
 from septet.agents.outcomes.endings import Ending
 from septet.agents.outcomes.line_stream import NOBODY_ANSWERED, LineEvent, LineStream, api_error, text_of
+from septet.agents.outcomes.transcript import EventTranscript, TranscriptEntry, to_object, to_text
+
+
+class CopilotTranscript(EventTranscript):
+    """Messages, tools, errors; the result is the last message that called no tool."""
+
+    def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
+        """Yield the entries of an event."""
+        kind, data = event.get("type"), to_object(event.get("data"))
+        if kind == "assistant.message":
+            words = to_text(data.get("content"))
+            self._last = "" if data.get("toolRequests") else words
+            yield TranscriptEntry("text", words)
+        elif kind == "tool.execution_start":
+            yield self.begin_call(data.get("toolCallId"), data.get("toolName"), data.get("arguments"))
+        elif kind == "tool.execution_complete":
+            error = data.get("error")
+            output = to_object(data.get("result")).get("content") or to_object(error).get("message") or error
+            yield self.end_call(data.get("toolCallId"), output)
+        elif kind == "model.call_failure":
+            yield TranscriptEntry("error", to_text(data.get("errorMessage")))
+        elif kind == "session.error":
+            yield TranscriptEntry("error", to_text(data.get("message")))
+        elif kind == "abort":
+            yield TranscriptEntry("error", f"The agent was interrupted: {to_text(data.get('reason'))}.")
+        elif kind == "result" and event.get("exitCode") == 0:
+            yield TranscriptEntry("result", self._last)
+
 
 _LOGIN: Final = ("COPILOT_*",)
 """`COPILOT_GITHUB_TOKEN` is its own key; `GH_TOKEN` and `GITHUB_TOKEN` are the forge's, and no agent sees them."""

@@ -24,9 +24,9 @@ from septet.agents.outcomes.endings import Ending
 from septet.agents.outcomes.line_stream import LineEvent, LineStream, api_error, call_of, cost_of, count, text_of
 from septet.agents.outcomes.outcome import NO_USAGE, ExitRecord
 from septet.agents.outcomes.stream import read_field
+from septet.contracts.budget import LONGEST_PAUSE_SECONDS
 from septet.contracts.facts import Usage
 from septet.contracts.limits import Tools
-from septet.contracts.quota import LONGEST_PAUSE_SECONDS
 from septet.errors import AgentError
 
 _LOGIN: Final = (
