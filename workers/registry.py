@@ -45,7 +45,7 @@ from septet.agents.guest.description import World
 from septet.agents.guest.named_paths import parse_named_paths
 from septet.agents.guest.network import parse_way_out
 from septet.agents.guest.system_calls import refused_system_calls
-from septet.agents.runs.folders import Run, Runs
+from septet.agents.runs.folders import Run
 from septet.agents.sandbox.sandbox import Sandbox, find_sandbox
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.contracts.notification import NOTIFIES
@@ -84,7 +84,7 @@ class Parts:
 
     def living_agents(self) -> list[Run]:
         """Return the runs whose agents live."""
-        runs = Runs(self.host.state.runs)
+        runs = self.host.runs
         held = (order for order in runs.orders() if runs.is_held(order))
         return [run for order in held if (run := runs.living(order)) is not None]
 

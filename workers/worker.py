@@ -77,7 +77,7 @@ async def running_worker(
         await stack.enter_async_context(sharing_forge_pauses(accounts))
         tokens = Tokens(TokenFiles(parts.host.state.tokens))
         stack.callback(tokens.files.close)
-        await stack.enter_async_context(taking_over(client, tokens.files.folder, parts.host.runtime.runs))
+        await stack.enter_async_context(taking_over(client, tokens.files.folder, parts.host.runs))
         await stack.enter_async_context(looking_after_strays(client, parts.host))
         await stack.enter_async_context(telling_left_turns(parts.host))
         await stack.enter_async_context(telling_costs(client, parts.host))

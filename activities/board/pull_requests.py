@@ -44,7 +44,7 @@ def look_at(host: Host, look: PullRequestLook) -> PullRequestEnd:
     Raises:
         SeptetError: The forge did not answer.
     """
-    _, forge = host.forge(look.repository)
+    _, forge = host.forges.of(look.repository)
     state = forge.pull_request(pull_request_number(look.url), look.commit).state
     return _with_events(host, forge, look, state)
 
@@ -57,7 +57,7 @@ def look_by_polls(host: Host, polls: PullRequestPolls, look: PullRequestLook) ->
     Raises:
         SeptetError: The forge did not answer.
     """
-    _, forge = host.forge(look.repository)
+    _, forge = host.forges.of(look.repository)
     number = pull_request_number(look.url)
     if isinstance(forge, PolledForge):
         state = polls.state(look.repository, forge, number)

@@ -87,12 +87,12 @@ def _keep_plan_alone(
             reason += f"; what is too large for a rescue is in {aside}"
         if leftovers.paths:
             _log.warning("planner_left_files", step=step, paths=leftovers.shown_paths[:_SHOWN_PATHS])
-        return host.rescue_options(cut(reason, _REASON_LENGTH), step)
+        return host.snapshots.rescue_options(cut(reason, _REASON_LENGTH), step)
 
     prepared_step.fence.lease.check()
     before = _before_agents(host, prepared_step)
     is_changed, rescue = keep_plan_alone(place, current, before, plan, options_of, begun_by=begun_by)
-    host.note_rescue(place, rescue)
+    host.snapshots.note_rescue(place, rescue)
     return is_changed
 
 

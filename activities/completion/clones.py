@@ -53,9 +53,9 @@ def _put_repository_back(host: Host, prepared_step: PreparedStep) -> str:
     start, what = prepared_step.starts_from or call.workspace.checkpoint, lost_repository(place)
     if not what or not start:
         return ""
-    options = host.rescue_options(what, call.name)
+    options = host.snapshots.rescue_options(what, call.name)
     snapshot = return_to(place, find(vault_at(place), start), options, only=GIT_FOLDER)
-    rescue = host.note_rescue(place, snapshot)
+    rescue = host.snapshots.note_rescue(place, snapshot)
     _log.warning("repository_put_back", step=call.name, returns_to=start)
     kept = f" {_restoring(rescue)}" if rescue is not None else ""
     return (
@@ -94,7 +94,7 @@ def find_elsewhere(host: Host, prepared_step: PreparedStep, evidence: Evidence) 
     is_idle = all(change.path == call.progress.plan_path for change in evidence.files_changed)
     if not (places and is_idle and call.step is Step.IMPLEMENT_PLAN):
         return WorkElsewhere(places)
-    options = host.rescue_options("work stands elsewhere in the clone", call.name)
+    options = host.snapshots.rescue_options("work stands elsewhere in the clone", call.name)
     return WorkElsewhere(places, is_laid=lay_back(place, evidence.head, options))
 
 

@@ -80,8 +80,8 @@ def _leave_unanswered(
 def _without_edits(host: Host, prepared_step: PreparedStep, result: StepResult) -> StepResult:
     """Return the worktree to its state before the finalizer, with a warning if the finalizer changed it."""
     place, start = prepared_step.place, prepared_step.starts_from
-    if not start or not host.differs(place, start):
+    if not start or not host.snapshots.differs(place, start):
         return result
-    rescue = host.return_to(place, start, "what the finalizer changed", prepared_step.call.name)
+    rescue = host.snapshots.return_to(place, start, "what the finalizer changed", prepared_step.call.name)
     warning = _UNDONE.format(rescue.snapshot if rescue else "no snapshot, for nothing was left of it")
     return add_warnings(result, warning)

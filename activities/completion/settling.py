@@ -27,7 +27,6 @@ from activities.host.claims import (
 )
 from activities.host.host import Host
 from activities.host.remote_checkpoints import KeptSession, keep
-from activities.host.rescues import rescues_of
 from activities.proofs.table import PROOFS
 from activities.turns.prepared_steps import PreparedStep
 from activities.turns.results import add_warnings, begin_result, with_answer, with_proof, with_reasons
@@ -72,7 +71,7 @@ def settle(host: Host, prepared_step: PreparedStep, turn: TurnResult) -> StepRes
         if prepared_step.call.step is Step.FIND_PLAN_FILE:
             finish_return(host, prepared_step, turn.run.name)
         lost, taken = take_clone(host, prepared_step)
-        scan = host.scan(prepared_step.place)  # raises if the agent has left more than the limit
+        scan = host.snapshots.scan(prepared_step.place)  # raises if the agent has left more than the limit
         evidence = gather(prepared_step.place, prepared_step.began_at, scan.survey)
         guests = partial(host.guests, prepared_step.place, turn.run.checks, writer_lock)
         settling = Settling(host, prepared_step, evidence, guests, turn.run.name, scan)
@@ -193,11 +192,11 @@ class Settling:
         """
         step = self.prepared_step
         reason = f"{step.call.name} is done"
-        current, told = self.host.checkpoint_after_guest(step.place, reason, step.call.name, self.scan)
+        current, told = self.host.snapshots.checkpoint_after_guest(step.place, reason, step.call.name, self.scan)
         if current is not None and leave_plan_alone(self.host, step, self.run, proof.result_text, current):
-            current, _ = self.host.checkpoint_after_guest(step.place, reason, step.call.name)
+            current, _ = self.host.snapshots.checkpoint_after_guest(step.place, reason, step.call.name)
         end_return(step.place)
-        rescues = rescues_of(step.request.runtime.runs, step.call, step.place, self.host.id)
+        rescues = self.host.snapshots.rescues_of(step.place, step.call)
         told += tuple(rescue.telling for rescue in rescues if rescue.is_left_by_planner)
         return (current.name, (*told, *_lacking(current))) if current is not None else (None, told)
 
@@ -205,7 +204,7 @@ class Settling:
         """Take a checkpoint; return its name, and warnings about missing work and about a restored `.git`."""
         step = self.prepared_step
         scan = self.scan if step.call.step in _LEAVE_FILES and step.call.rework is None else None
-        checkpoint, told = self.host.checkpoint_after_guest(step.place, reason, step.call.name, scan)
+        checkpoint, told = self.host.snapshots.checkpoint_after_guest(step.place, reason, step.call.name, scan)
         return (checkpoint.name, (*told, *_lacking(checkpoint))) if checkpoint is not None else (None, told)
 
     def _keep(self, agent: str, session_id: str | None) -> tuple[str, ...]:
@@ -231,7 +230,7 @@ def reject(  # noqa: PLR0913, PLR0917 -- what a step came to, and why that does 
 ) -> StepResult:
     """Keep the work in a rescue, and add why it does not count and where other work is."""
     step = prepared_step.call.name
-    rescue = host.rescue(prepared_step.place, cut(reasons[0], 200), step)
+    rescue = host.snapshots.rescue(prepared_step.place, cut(reasons[0], 200), step)
     reasons += how_to_get(work, rescue, prepared_step.call)
     _log.warning("step_not_done", step=step, verdict=verdict, reasons=[preview(reason) for reason in reasons])
     return complete(host, prepared_step, with_reasons(result, verdict, reasons), checkpoint=None)
@@ -239,5 +238,5 @@ def reject(  # noqa: PLR0913, PLR0917 -- what a step came to, and why that does 
 
 def complete(host: Host, prepared_step: PreparedStep, result: StepResult, checkpoint: str | None) -> StepResult:
     """Add the checkpoint, and the rescues since the step began."""
-    rescues = rescues_of(prepared_step.request.runtime.runs, prepared_step.call, prepared_step.place, host.id)
+    rescues = host.snapshots.rescues_of(prepared_step.place, prepared_step.call)
     return result.model_copy(update={"checkpoint": checkpoint, "rescues": rescues})

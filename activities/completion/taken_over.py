@@ -67,11 +67,11 @@ def find_pushed(host: Host, step: PreparedStep) -> Pushed | None:
         return None
     if call.workspace.lane or not call.workspace.checkpoint:
         return None
-    if not was_restored(host.runtime.runs, call.workspace.place_id):
+    if not was_restored(host.runs, call.workspace.place_id):
         _refuse_ended(host, call, place, branch)
         return None
-    tips = fetch_tips(place, branch, host.token_for(place.destination))
-    _, forge = host.forge(call.workspace.repository)
+    tips = fetch_tips(place, branch, host.forges.token_for(place.destination))
+    _, forge = host.forges.of(call.workspace.repository)
     found = _find(forge, call, branch, tips.head if tips is not None else "")
     if tips is None or found is None or not contains(place, tips.head, step.began_at):
         return None
@@ -91,7 +91,7 @@ def _refuse_ended(host: Host, call: StepCall, place: Place, branch: str) -> None
     """
     if branch not in pushed_branches(place):
         return
-    _, forge = host.forge(call.workspace.repository)
+    _, forge = host.forges.of(call.workspace.repository)
     ours = _pull_requests_of(forge, call, branch)
     states = {each.state for each in ours}
     if states == {"closed"} or (states and "open" not in states and call.step is Step.IMPLEMENT_PLAN):
@@ -107,11 +107,11 @@ def settle_pushed(host: Host, step: PreparedStep, push: Pushed) -> StepResult:
         SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
         WorkspaceBusyError: Somebody else holds the writer's lock.
     """
-    place, runs = step.place, host.runtime.runs
+    place, runs = step.place, host.runs
     with step.fence.lease.hold() as writer_lock:
         step.fence.check()
         _lay(host, step, push)
-        host.scan(place)
+        host.snapshots.scan(place)
         evidence = gather(place, step.began_at)
         folder = runs.folder_of(step.workspace.place_id) / SETUP_FOLDER
         guests = partial(host.guests, place, folder, writer_lock)
@@ -157,10 +157,10 @@ def _lay(host: Host, step: PreparedStep, push: Pushed) -> None:
     head = read_head(place.worktree / ".git")
     if (head.branch, head.sha) == (branch, push.sha) and is_clean(place):
         return
-    host.return_to(place, step.call.workspace.checkpoint, _REASON, step.call.name)
+    host.snapshots.return_to(place, step.call.workspace.checkpoint, _REASON, step.call.name)
     create_branch(place, branch)
-    secured_by = host.checkpoint_once(place, _REASON)
-    go_to(place, branch, push.sha, host.rescue_options(_REASON, step.call.name), secured_by)
+    secured_by = host.snapshots.checkpoint_once(place, _REASON)
+    go_to(place, branch, push.sha, host.snapshots.rescue_options(_REASON, step.call.name), secured_by)
 
 
 def _taken_over(place: Place) -> tuple[str, str] | None:

@@ -1,15 +1,14 @@
 """The host that an activity works on: its settings, its folders, its agents, its forges and its snapshots."""
 
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal
-
-import structlog
+from typing import Any
 
 from activities.host.accounts import Accounts
 from activities.host.attempts import RunningAttempts
-from activities.host.rescues import note_rescue
+from activities.host.forges import Forges
+from activities.host.snapshots import Snapshots
 from septet.agents.clis.adapter import Adapter, Machine
 from septet.agents.clis.registry import adapter_for
 from septet.agents.homes.home import Homes
@@ -23,36 +22,17 @@ from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.follow import Pace
 from septet.agents.turns.request import AgentRuntime
 from septet.budgets.held_turns import HeldTurns
-from septet.contracts.facts import Rescue
 from septet.contracts.names import CONTROL
 from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, PULL_REQUESTS
 from septet.costs.note_files import NoteFiles
-from septet.errors import SeptetError, SnapshotError
-from septet.forges.choose import forge_for, token_for
-from septet.forges.forge import Forge
-from septet.git.engine.address import Address, parse_address
 from septet.git.engine.place import Place
-from septet.git.engine.remote import Remote
-from septet.git.snapshots.destroy import RescueOptions, disarm_repository, own_repository, return_to
-from septet.git.snapshots.scan import WorktreeScan, scan
-from septet.git.snapshots.take import take
-from septet.git.vault.facts import Snapshot
-from septet.git.vault.vault import find, first_and_last, vault_at
-from septet.git.workspace.mirror import mend_mirror
 from septet.git.workspace.record import find_place
 from septet.settings import MIB, Settings
 from septet.state import StateDir
-from septet.system.text import name_some
 from septet.system.threads import Beside, ThreadPools
 
-_LEFT: Final = "an agent or a check changed what git runs or follows; it was restored to what set-up left"
-"""The text of the rescue and of the step's warning."""
-_SHOWN_PATHS: Final = 5
 
-_log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Host:
     """A worker's host."""
 
@@ -115,12 +95,27 @@ class Host:
             "kept": self.settings.checkpoint_remote is not None,
         }
 
-    @property
+    @cached_property
+    def runs(self) -> Runs:
+        """The agent runs of this host."""
+        return Runs(self.state.runs, self.state.runner / RUNNER_LOCK if self.settings.runner else None)
+
+    @cached_property
+    def snapshots(self) -> Snapshots:
+        """The snapshots of this host's work orders."""
+        return Snapshots(self.id, self.runs, self.settings.ignored_limit_bytes)
+
+    @cached_property
+    def forges(self) -> Forges:
+        """The forges that this host can reach."""
+        return Forges(self.settings)
+
+    @cached_property
     def runtime(self) -> AgentRuntime:
         """The runtime with which this host runs its agents."""
         orphan_limit = self.settings.orphan_limit_seconds
         return AgentRuntime(
-            Runs(self.state.runs, self.runner_lock),
+            self.runs,
             self.supervisors,
             self.agents,
             orphan_limit,
@@ -131,17 +126,17 @@ class Host:
             resources=self.settings.guest_resources,
         )
 
-    @property
+    @cached_property
     def held_turns(self) -> HeldTurns:
         """The host's notes of turns that hold room in a budget."""
         return HeldTurns(self.state.held_turns)
 
-    @property
+    @cached_property
     def cost_notes(self) -> NoteFiles:
         """The costs of its agents that were not reported yet."""
         return NoteFiles(self.state.cost_notes)
 
-    @property
+    @cached_property
     def homes(self) -> Homes:
         """The homes of its work orders."""
         return Homes(self.state.homes, Logins(self.state.logins))
@@ -165,12 +160,7 @@ class Host:
             runtime.runs, runtime.supervisors, self.sandbox, folder, place.objects, writer_lock, runtime.resources
         )
 
-    @property
-    def runner_lock(self) -> Path | None:
-        """The lock of the runner that starts this host's agents; `None` if the worker starts them."""
-        return self.state.runner / RUNNER_LOCK if self.settings.runner else None
-
-    @property
+    @cached_property
     def agents(self) -> Machine:
         """The facts about this machine that adapters get."""
         settings = self.settings
@@ -181,145 +171,20 @@ class Host:
         """Return whether an agent's process can serve several turns here; `False` for an empty name."""
         return bool(agent) and self.settings.warm_agents and adapter_for(agent).capabilities.input_stream
 
-    def place(self, order_id: str) -> Place:
+    def place(self, order_id: str, visitor: str = "") -> Place:
         """Return the place of a work order that was opened here.
+
+        Args:
+            order_id: The work order, or the lane.
+            visitor: The work order that the lane serves now; empty outside of lanes.
 
         Raises:
             NotFoundError: The work order was opened on another host.
         """
-        place = find_place(self.state, order_id, self.settings.git_env)
         settings = self.settings
         return replace(
-            place,
+            find_place(self.state, order_id, settings.git_env),
             tree_limit_bytes=settings.tree_limit_mib * MIB,
             file_limit_bytes=settings.file_limit_bytes,
+            visitor=visitor,
         )
-
-    def forge(self, repository: str) -> tuple[Address, Forge]:
-        """Return a repository's address, and the forge of its issues and pull requests.
-
-        Raises:
-            InvalidInputError: `repository` is no address, or its host has no forge.
-        """
-        address = parse_address(repository, home=Path.home())
-        return address, forge_for(address, self.settings)
-
-    def token(self, address: Address) -> str | None:
-        """Return the worker's key for an https origin on a forge that is known; no agent ever sees it."""
-        return token_for(address, self.settings)
-
-    def token_for(self, repository: str) -> str | None:
-        """Return the worker's key for a repository."""
-        return self.token(parse_address(repository, home=Path.home()))
-
-    def scan(self, place: Place) -> WorktreeScan:
-        """Scan a worktree to which no process writes any more.
-
-        Raises:
-            SnapshotError: The worktree cannot be read, or is larger than its limit.
-        """
-        return scan(place, ignored_limit_bytes=self.settings.ignored_limit_bytes)
-
-    def mend_mirror(self, place: Place) -> None:
-        """Fetch what the work order's mirror lacks from its origin.
-
-        Raises:
-            SeptetError: The origin was not reached or refused, or lacks the commit that the work order began from.
-        """
-        remote = Remote(place.origin, self.settings.git_env, self.token_for(place.origin))
-        mend_mirror(place.mirror, remote, place.base_sha)
-
-    def snapshot(
-        self,
-        place: Place,
-        kind: Literal["checkpoint", "rescue"],
-        reason: str,
-        step: str | None = None,
-        last_scan: WorktreeScan | None = None,
-    ) -> Snapshot | None:
-        """Take a snapshot within this worker's limit on ignored files; `last_scan` as `take` has it."""
-        limit = self.settings.ignored_limit_bytes
-        return take(place, kind, reason, ignored_limit_bytes=limit, step=step, last_scan=last_scan)
-
-    def checkpoint_after_guest(
-        self, place: Place, reason: str, step: str, last_scan: WorktreeScan | None = None
-    ) -> tuple[Snapshot | None, tuple[str, ...]]:
-        """Restore the engine's `.git` and take a checkpoint; return the checkpoint, and warnings about `.git`.
-
-        `last_scan` as `take` has it.
-        """
-        told = self.own_repository(place, step)
-        return self.snapshot(place, "checkpoint", reason, step, None if told else last_scan), told
-
-    def checkpoint_once(self, place: Place, reason: str) -> Snapshot:
-        """Take a checkpoint, or return the last snapshot if it is no rescue and already holds the worktree."""
-        known = first_and_last(vault_at(place), place.order_id)
-        limit = self.settings.ignored_limit_bytes
-        last = known[1] if known and known[1].kind != "rescue" else None
-        taken = take(place, "checkpoint", reason, ignored_limit_bytes=limit, unless_equal_to=last)
-        if (snapshot := taken or last) is None:
-            raise SnapshotError(f"No snapshot of {place.worktree} was recorded.")
-        return snapshot
-
-    def rescue(self, place: Place, reason: str, step: str) -> Rescue | None:
-        """Take a rescue, then restore the engine's `.git`; return `None` if there is nothing to keep."""
-        try:
-            snapshot = self.snapshot(place, "rescue", reason, step)
-        except SnapshotError:
-            with suppress(OSError):
-                disarm_repository(place)
-            raise
-        rescue = self.note_rescue(place, snapshot)
-        self.own_repository(place, step, snapshot)
-        return rescue
-
-    def own_repository(self, place: Place, step: str, secured_by: Snapshot | None = None) -> tuple[str, ...]:
-        """Restore the engine's `.git` after a guest, and return warnings about it.
-
-        If the disk fails, the step still counts: the end of the next guest, or a retry, restores `.git`.
-        """
-        options = self.rescue_options(_LEFT, step or None)
-        try:
-            paths, rescue = own_repository(place, options, secured_by=secured_by)
-        except (SeptetError, OSError) as error:
-            _log.warning("repository_not_owned", step=step, error=str(error))
-            with suppress(OSError):
-                disarm_repository(place)
-            return ()
-        self.note_rescue(place, rescue)
-        if not paths:
-            return ()
-        _log.warning("repository_owned", step=step, paths=paths[:_SHOWN_PATHS])
-        return (f"{_LEFT}: {name_some(paths, _SHOWN_PATHS)}",)
-
-    def rescue_once(self, place: Place, reason: str, step: str) -> Rescue | None:
-        """Take a rescue; return `None` if there is nothing to keep that the last snapshot does not hold."""
-        known = first_and_last(vault_at(place), place.order_id)
-        limit, last = self.settings.ignored_limit_bytes, known[1] if known else None
-        snapshot = take(
-            place, "rescue", reason, ignored_limit_bytes=limit, step=step or None, unless_equal_to=last
-        )
-        return self.note_rescue(place, snapshot)
-
-    def return_to(self, place: Place, checkpoint: str, reason: str, step: str) -> Rescue | None:
-        """Return the worktree to a checkpoint, and return the rescue of its state before.
-
-        Raises:
-            SnapshotError: The worktree could not be kept first; then nothing was changed.
-        """
-        snapshot = return_to(place, find(vault_at(place), checkpoint), self.rescue_options(reason, step))
-        return self.note_rescue(place, snapshot)
-
-    def rescue_options(self, reason: str, step: str | None = None) -> RescueOptions:
-        """Return the options of a rescue, with this worker's limit on ignored files."""
-        return RescueOptions(reason, self.settings.ignored_limit_bytes, step)
-
-    def differs(self, place: Place, checkpoint: str) -> bool:
-        """Return whether the worktree differs from a checkpoint."""
-        limit, equal = self.settings.ignored_limit_bytes, find(vault_at(place), checkpoint)
-        reason = f"differs from {checkpoint}"
-        return take(place, "checkpoint", reason, ignored_limit_bytes=limit, unless_equal_to=equal) is not None
-
-    def note_rescue(self, place: Place, snapshot: Snapshot | None) -> Rescue | None:
-        """Write the patch and the note of a rescue, and return the rescue; `None` if none was taken."""
-        return note_rescue(self.runtime.runs, place, snapshot, self.id) if snapshot is not None else None

@@ -127,9 +127,9 @@ def checkpoint_ref(host: Host, place: Place, opened_by: str | None = None) -> Ch
     run_id = opened_by if opened_by is not None else record_of(place).first_run_id
     if wanted == ORIGIN:
         return checkpoint_ref_at(
-            Remote(place.destination, place.env, host.token_for(place.destination)), place, run_id
+            Remote(place.destination, place.env, host.forges.token_for(place.destination)), place, run_id
         )
     address = parse_address(wanted, home=Path.home())
     if address.path is not None:
         return checkpoint_ref_in(address.path, place, run_id)
-    return checkpoint_ref_at(Remote(address.url, place.env, host.token(address)), place, run_id)
+    return checkpoint_ref_at(Remote(address.url, place.env, host.forges.token(address)), place, run_id)

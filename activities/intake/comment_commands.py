@@ -114,7 +114,7 @@ class CommentActivities:
         """
 
         def write() -> None:
-            _, forge = self.host.forge(answer.repository)
+            _, forge = self.host.forges.of(answer.repository)
             marker = answer_marker(answer.comment_id)
             if answer.is_on_pull_request and isinstance(forge, FollowedForge):
                 forge.conversation(answer.number).put_comment(marker, answer.text)
@@ -127,7 +127,7 @@ class CommentActivities:
 
     def _check(self, call: CommentCall) -> CommenterStanding:
         event = call.event
-        _, forge = self.host.forge(call.intake.repository)
+        _, forge = self.host.forges.of(call.intake.repository)
         if not Writers(forge, self.host.settings.trusted_accounts).may_write(event.author):
             return CommenterStanding(is_obeyed=False, why_not=f"{event.author} may not push to the repository")
         if _is_old(event.created_at) and _is_answered(forge, event):

@@ -127,7 +127,7 @@ class IntakeActivities:
 
     def _check(self, request: ClaimIssue) -> IssueRequest | str | None:
         """Return the issue's request, or why no account with push rights made one; `None` if none is needed."""
-        _, forge = self.host.forge(request.repository)
+        _, forge = self.host.forges.of(request.repository)
         if not isinstance(forge, TellingForge):
             return None
         return read_request(
@@ -147,7 +147,7 @@ class IntakeActivities:
         return IssueClaim(is_own=False, order_id="", why_not=why_not)
 
     def _find(self, request: FindIssues, left_by: AbstractSet[str]) -> IssuesFound:
-        address, forge = self.host.forge(request.repository)
+        address, forge = self.host.forges.of(request.repository)
         issues: tuple[Issue, ...] = ()
         if request.issue is None:
             issues = forge.open_issues(request.label)
@@ -193,7 +193,7 @@ class IntakeActivities:
         return choose_intake(intakes, await cancellable_thread(self.host.threads.network, read_labels))
 
     def _labels(self, request: ClaimIssue) -> tuple[str, ...]:
-        _, forge = self.host.forge(request.repository)
+        _, forge = self.host.forges.of(request.repository)
         return tuple(label for issue in forge.find_issues((request.issue,)) for label in issue.labels)
 
     def _labels_in_team(self, key: str) -> tuple[str, ...]:
@@ -230,7 +230,7 @@ def claims_of(host: Host, address: Address) -> IssueClaims:
     """Return the claims of a repository, with this host's key: on its fork if work is pushed to a fork."""
     fork = fork_for(address, host.settings)
     url = address.beside(fork).url if fork else address.url
-    return IssueClaims(Remote(url, host.settings.git_env, host.token(address)), host.state.scratch)
+    return IssueClaims(Remote(url, host.settings.git_env, host.forges.token(address)), host.state.scratch)
 
 
 def issue_order_id(address: Address, issue: int) -> str:

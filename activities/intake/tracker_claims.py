@@ -32,7 +32,7 @@ def take_issue(
         tracker = tracker_for(request.issue.tracker, settings)
         issue = tracker.read_issue(request.issue.id)
         repository, agent = repository_of(issue, settings), agent_of(issue, settings)
-        host.forge(repository)
+        host.forges.of(repository)
     except (InvalidInputError, NotFoundError) as error:
         return TrackedClaim(issue=request.issue, why_not=cut(str(error), _WHY_LIMIT))
     if label and (why_not := tracker.label_setter(issue.id, label).refusal(label, settings.trusted_accounts)):

@@ -42,7 +42,7 @@ def post_plan(host: Host, place: Place, call: StepCall, result: StepResult) -> t
     try:
         path, content = read_plan(place, result)
         sha256 = result.plan_sha256 or ""
-        _, forge = host.forge(call.workspace.repository)
+        _, forge = host.forges.of(call.workspace.repository)
         forge.put_comment(int(number), f"{order_id}/plan/{sha256[:12]}", _text(host, call, path, content, result))
     except (SeptetError, OSError) as error:
         _log.warning("plan_not_posted", why=preview(str(error)))

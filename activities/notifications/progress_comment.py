@@ -51,7 +51,7 @@ def note_progress(host: Host, place: Place, call: StepCall, result: StepResult) 
     rows[call.step.value] = row
     write_durably(path, json.dumps({step: each.model_dump(mode="json") for step, each in rows.items()}).encode())
     try:
-        _, forge = host.forge(call.workspace.repository)
+        _, forge = host.forges.of(call.workspace.repository)
         forge.put_comment(int(number), order_id, _text(call, rows, result))
     except SeptetError as error:
         _log.warning("progress_comment_not_written", why=preview(str(error)))

@@ -36,7 +36,7 @@ def set_stage_label(host: Host, place: Place, call: StepCall, result: StepResult
     if call.step is Step.CREATE_PULL_REQUEST and result.verdict is Verdict.DONE:
         stage = Stage.REVIEW
     try:
-        _, forge = host.forge(call.workspace.repository)
+        _, forge = host.forges.of(call.workspace.repository)
         others = [_label_of(each) for each in _STAGES if each is not stage]
         forge.set_label(int(number), _label_of(stage), others)
     except SeptetError as error:

@@ -49,7 +49,7 @@ def _is_there(host: Host, claim: AnyClaim, submodule: MovedSubmodule, number: in
         raise EvidenceError(f"{cut(submodule.url, _SHOWN)} is not asked.")
     if number >= _MOST_ASKED:
         raise EvidenceError(f"of more than {_MOST_ASKED} submodules the origins are not asked.")
-    remote = Remote(address.url, claim.place.env, host.token(address))
+    remote = Remote(address.url, claim.place.env, host.forges.token(address))
     return has_commit(claim.place, remote, submodule.sha)
 
 

@@ -91,7 +91,7 @@ def _implementer(host: Host, claim: AnyClaim) -> tuple[str, str | None]:
     It may be the fallback agent, which takes over at a usage limit.
     """
     call, workspace = claim.call, claim.call.workspace
-    records = [run.record for run in host.runtime.runs.lately(workspace.place_id) if run.record is not None]
+    records = [run.record for run in host.runs.lately(workspace.place_id) if run.record is not None]
     step, order_id = Step.IMPLEMENT_PLAN, workspace.work_order_id
     asked = [(each.agent, each.model) for each in records if (each.step, each.key.workflow_id) == (step, order_id)]
     if asked:
@@ -126,7 +126,7 @@ def run_checks(host: Host, claim: AnyClaim) -> None:
         for path in new_files(claim.place) - known:
             with suppress(OSError):  # a file stays in a folder that a check has closed
                 (claim.place.worktree / os.fsdecode(path)).unlink(missing_ok=True)
-    host.scan(claim.place)  # raises if agent and checks have left more than the limit
+    host.snapshots.scan(claim.place)  # raises if agent and checks have left more than the limit
 
 
 def _files_before(place: Place, folder: Path) -> frozenset[bytes]:

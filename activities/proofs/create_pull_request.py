@@ -76,8 +76,8 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
     changes = refuse_findings(host, claim, None, progress.commit_sha)
     lost = refuse_lost_submodules(host, claim, None, progress.commit_sha)
     warnings = (*lost, *tell_edits_inside(claim, asks=False))
-    _, forge = host.forge(call.workspace.repository)
-    token = host.token_for(claim.place.destination)
+    _, forge = host.forges.of(call.workspace.repository)
+    token = host.forges.token_for(claim.place.destination)
     work = _work_on_base(host, claim, progress.branch_name, progress.commit_sha)
     there = remote_branch(claim.place, progress.branch_name, token=token)
     if work.sha != work.commit:
@@ -95,7 +95,7 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
     try:
         opened = _find_or_open(forge, claim, new, sha)
     except (ForgeError, NotFoundError) as error:
-        _expect_base(claim.place, error, host.token_for(claim.place.origin))
+        _expect_base(claim.place, error, host.forges.token_for(claim.place.origin))
         raise
     if opened.head_sha not in {"", sha}:
         if remote_branch(claim.place, progress.branch_name, token=token) == sha:
@@ -116,20 +116,20 @@ def _work_on_base(host: Host, claim: Claim[CreatePullRequestAnswer], branch: str
         EarlierStepError: The base was force-pushed, and an agent has to merge the work with it.
         LostBaseError: The base was force-pushed, and the work does not fit on it: a person decides.
     """
-    place, token = claim.place, host.token_for(claim.place.origin)
+    place, token = claim.place, host.forges.token_for(claim.place.origin)
     sign = host.settings.sign_commits
     try:
         work = work_on_base(place, branch, commit, claim.began_at, sign=sign, token=token)
     except UnfitWorkError as error:
         claim.fence.check()
-        secured_by = host.checkpoint_once(place, _REASON)
-        lay_on_base(place, error.work, host.rescue_options(_REASON, claim.call.name), secured_by)
+        secured_by = host.snapshots.checkpoint_once(place, _REASON)
+        lay_on_base(place, error.work, host.snapshots.rescue_options(_REASON, claim.call.name), secured_by)
         message = _TOGETHER.format(error.message, name_some(error.work.conflicts, _NAMED))
         raise EarlierStepError(message, Step.IMPLEMENT_PLAN) from error
     if is_behind(place, work):
         claim.fence.check()
-        secured_by = host.checkpoint_once(place, _REASON)
-        go_to(place, branch, work.sha, host.rescue_options(_REASON, claim.call.name), secured_by)
+        secured_by = host.snapshots.checkpoint_once(place, _REASON)
+        go_to(place, branch, work.sha, host.snapshots.rescue_options(_REASON, claim.call.name), secured_by)
     return work
 
 

@@ -33,7 +33,7 @@ def prove_generate_branch(host: Host, claim: Claim[GenerateBranchAnswer]) -> Pro
         ForgeError: The pull request that this work order had has ended.
         GitError: Its branch holds what others have pushed.
     """
-    given, token = claim.answer.branch_name, host.token_for(claim.place.destination)
+    given, token = claim.answer.branch_name, host.forges.token_for(claim.place.destination)
     if mask(given) != given or has_key(host, given):
         raise EvidenceError("The branch's name holds what looks like a key: choose another one.")
     there = None if claim.call.workspace.lane else remote_branches(claim.place, token)
@@ -91,7 +91,7 @@ def _earlier_branch(host: Host, claim: Claim[GenerateBranchAnswer], there: Remot
     candidates = branches_of(claim.place, order_id, claim.call.workspace.issue_number, there=there)
     if not candidates:
         return None
-    _, forge = host.forge(claim.call.workspace.repository)
+    _, forge = host.forges.of(claim.call.workspace.repository)
     for name, sha in candidates.items():
         ours = [each for each in forge.pull_requests_of(name, claim.call.workspace.fork) if each.is_of(order_id)]
         is_own = sha is not None and is_own_push(claim.place, name, sha)
@@ -114,9 +114,9 @@ def _was_pushed_before(host: Host, claim: Claim[GenerateBranchAnswer], name: str
     Where a person approves plans, what was pushed for another one is not taken over.
     """
     call = claim.call
-    if sha is None or call.approve_plan or not was_restored(host.runtime.runs, call.workspace.place_id):
+    if sha is None or call.approve_plan or not was_restored(host.runs, call.workspace.place_id):
         return False
-    _, forge = host.forge(call.workspace.repository)
+    _, forge = host.forges.of(call.workspace.repository)
     workspace = call.workspace
     return own_pull_request(forge, name, workspace.fork, workspace.work_order_id, sha) is not None
 

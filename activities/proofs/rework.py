@@ -99,7 +99,7 @@ def _push(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) -> N
         LostBaseError: The push would bring back commits that were taken out of the base meanwhile.
     """
     branch = claim.call.progress.branch_name or ""
-    token = host.token_for(claim.call.workspace.repository)
+    token = host.forges.token_for(claim.call.workspace.repository)
     expect_hold(host, claim.place)
     tips = fetch_tips(claim.place, branch, token)
     if tips is not None and tips.head == sha:
@@ -128,7 +128,7 @@ def _answer(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) ->
 
     Idempotent: each answer is found by its mark. A refusal of the forge is a warning, for the work was pushed.
     """
-    _, forge = host.forge(claim.call.workspace.repository)
+    _, forge = host.forges.of(claim.call.workspace.repository)
     if not isinstance(forge, FollowedForge):
         return ()
     conversation, marker = forge.conversation(pull_request_number(rework.url)), _marker(claim, rework)

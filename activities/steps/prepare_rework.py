@@ -81,7 +81,7 @@ class _Preparation:
         frozen = read_frozen_rework(self.place, run_id, rework.round)
         if frozen is not None and len(frozen.prepared) >= self.call.attempt:
             return frozen.prepared[self.call.attempt - 1]
-        address, forge = self.host.forge(self.call.workspace.repository)
+        address, forge = self.host.forges.of(self.call.workspace.repository)
         if not isinstance(forge, FollowedForge):
             raise ForgeError(
                 f"Septet cannot follow pull requests of {address.url}.",
@@ -95,7 +95,7 @@ class _Preparation:
             frozen = self._freeze(feedback, run_id)
         expect_hold(self.host, self.place)
         with self.fence.lease.hold():
-            prepared, words = self._prepare_tree(frozen, feedback, self.host.token(address))
+            prepared, words = self._prepare_tree(frozen, feedback, self.host.forges.token(address))
         if prepared.state == "ready":
             tries = (*frozen.prepared, prepared)
             write_frozen_rework(self.place, frozen.model_copy(update={"prepared": tries, "words": words.words}))
@@ -122,7 +122,11 @@ class _Preparation:
         self._return_to_start(keeps_clean=before is not None)
         self.fence.check()
         unpushed = go_forward(
-            self.place, branch, tips.head, self.host.rescue_options(_REASON, self.call.name), self._last()
+            self.place,
+            branch,
+            tips.head,
+            self.host.snapshots.rescue_options(_REASON, self.call.name),
+            self._last(),
         )
         waiting = {event.id for event in feedback.events} if before is None else None
         events = tuple(each for each in self._rework.events if waiting is None or each.id in waiting)
@@ -146,7 +150,7 @@ class _Preparation:
         if not unpushed and not merged.conflicts:
             events = tuple(event for event in rework.events if event.kind != "conflict")
             return rework.model_copy(update={"events": events})
-        lay_merge(self.place, merged, self.host.rescue_options(_REASON, self.call.name), self._last())
+        lay_merge(self.place, merged, self.host.snapshots.rescue_options(_REASON, self.call.name), self._last())
         return rework.model_copy(
             update={
                 "merges": theirs,
@@ -167,12 +171,12 @@ class _Preparation:
             raise WorkspaceError(
                 f"{self.place.order_id} has no checkpoint to begin a round with.", remedy=_YOURSELF
             )
-        if self.host.differs(self.place, start):
-            self.host.return_to(self.place, start, _REASON, self.call.name)
+        if self.host.snapshots.differs(self.place, start):
+            self.host.snapshots.return_to(self.place, start, _REASON, self.call.name)
 
     def _last(self) -> Snapshot:
         """Return a snapshot of the worktree as it is, for `change_tree` to begin with."""
-        taken = self.host.snapshot(self.place, "checkpoint", _REASON, self.call.name)
+        taken = self.host.snapshots.take(self.place, "checkpoint", _REASON, self.call.name)
         known = first_and_last(vault_at(self.place), self.place.order_id)
         if taken is None and known is None:
             raise WorkspaceError(f"{self.place.order_id} has no snapshot.", remedy=_YOURSELF)
@@ -189,5 +193,5 @@ class _Preparation:
 def _begin(host: Host, call: StepCall) -> _Preparation:
     """Find the place, and write the attempt down, for which another worker's is waited for."""
     place = opened_place(host, call)
-    fence = take_fence(host.runtime.runs, call.workspace.place_id, call.workspace.visit)
+    fence = take_fence(host.runs, call.workspace.place_id, call.workspace.visit)
     return _Preparation(host, call, place, fence)

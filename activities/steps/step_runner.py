@@ -99,7 +99,7 @@ class StepRunner:
         """
         with translating_failures(self.host.state.root):
             async with heartbeating(self.host.attempts) as heartbeats:
-                runs = self.host.runtime.runs
+                runs = self.host.runs
                 # Before all else, so that agents end even if a full disk keeps this attempt from being recorded.
                 await end_agents_of(runs, call.workspace)
                 prepared_step = await shielded_thread(self.host.threads.disk, prepare_end, self.host, call)
@@ -151,7 +151,7 @@ class StepRunner:
         if self.host.accounts is not None:
             await note_costs(self.host, prepared_step, result.model, completes=True)
         if call.shares_session and not call.pipeline:
-            runs, place_id = self.host.runtime.runs, prepared_step.workspace.place_id
+            runs, place_id = self.host.runs, prepared_step.workspace.place_id
             await shielded_thread(self.host.threads.disk, end_warm, runs, place_id)
 
 

@@ -17,7 +17,6 @@ from temporalio import activity
 from activities.host.attempts import Heartbeats, heartbeating
 from activities.host.failures import failure, translating_failures
 from activities.host.host import Host
-from activities.host.rescues import rescues_of
 from activities.turns.guard import AttemptFailedError, WorkEndedError, guarding
 from activities.turns.plan_place import exclude_plan
 from activities.turns.prepared_steps import PreparedStep
@@ -85,9 +84,9 @@ class StepAttempt:
         if begins_step:
             await self._begin()
         place, step, start = self.prepared_step.place, self.prepared_step.call.name, self.prepared_step.starts_from
-        rescue = partial(self.host.rescue, place, _ANEW, step)
+        rescue = partial(self.host.snapshots.rescue, place, _ANEW, step)
         if start:
-            rescue = partial(self.host.return_to, place, start, _ANEW, step)
+            rescue = partial(self.host.snapshots.return_to, place, start, _ANEW, step)
         result = await carry_out(
             self.prepared_step.request,
             lease=self.prepared_step.fence.lease,
@@ -153,14 +152,14 @@ def _rescued_result(
     return_login(prepared_step.request)
     reasons = [reason]
     try:
-        host.rescue(prepared_step.place, reason[:200], prepared_step.call.name)
+        host.snapshots.rescue(prepared_step.place, reason[:200], prepared_step.call.name)
     except (SnapshotError, LockHeldError, OSError) as error:
         reasons.append(str(error))
     if prepared_step.earlier is not None:
         result = add_turn(begin_again(prepared_step.earlier), last)
     else:
         result = begin_result(prepared_step.call, last, _changes(prepared_step))
-    rescues = rescues_of(prepared_step.request.runtime.runs, prepared_step.call, prepared_step.place, host.id)
+    rescues = host.snapshots.rescues_of(prepared_step.place, prepared_step.call)
     return with_reasons(result, verdict, tuple(reasons)).model_copy(update={"rescues": rescues})
 
 
@@ -223,10 +222,10 @@ def _put_plan_back(host: Host, prepared_step: PreparedStep) -> bool:
     if source is None:
         return False
     with prepared_step.fence.lease.hold():
-        host.rescue_once(place, PLAN_TOLD, call.name)
-        current = host.checkpoint_once(place, PLAN_TOLD)
-        put_plan_back(place, current, source, path, host.rescue_options(PLAN_TOLD, call.name))
-        host.snapshot(place, "checkpoint", PLAN_TOLD, call.name)
+        host.snapshots.rescue_once(place, PLAN_TOLD, call.name)
+        current = host.snapshots.checkpoint_once(place, PLAN_TOLD)
+        put_plan_back(place, current, source, path, host.snapshots.rescue_options(PLAN_TOLD, call.name))
+        host.snapshots.take(place, "checkpoint", PLAN_TOLD, call.name)
     _log.warning("plan_changed", step=call.step, paths=[path], returns_to=source.name)
     return True
 
@@ -277,7 +276,7 @@ def _begins(prepared_step: PreparedStep) -> bool:
 
 def _put_back(host: Host, prepared_step: PreparedStep) -> bool:
     call, place = prepared_step.call, prepared_step.place
-    scan = host.scan(place)
+    scan = host.snapshots.scan(place)
     changed = really_changed(place, scan) if scan.since else []
     if not changed:
         return False
@@ -286,8 +285,8 @@ def _put_back(host: Host, prepared_step: PreparedStep) -> bool:
         return False
     last, start = known[1], call.starts_from or call.workspace.checkpoint
     target = start if last.kind == "rescue" and call.attempt == 1 and start else last.name
-    if target != last.name and not host.differs(place, target):
+    if target != last.name and not host.snapshots.differs(place, target):
         return False  # the engine has put it back after that rescue
     paths = [path.decode(errors="replace") for path in changed[:5]]
     _log.warning("changed_between_steps", step=call.step, paths=paths, returns_to=target)
-    return host.return_to(place, target, TOLD, call.name) is not None
+    return host.snapshots.return_to(place, target, TOLD, call.name) is not None

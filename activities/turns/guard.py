@@ -33,6 +33,8 @@ from septet.errors import (
 )
 from septet.git.engine.git_words import looks_damaged
 from septet.git.engine.place import Place
+from septet.git.engine.remote import Remote
+from septet.git.workspace.mirror import mend_mirror
 from septet.system.disk import diagnosed
 from septet.system.threads import shielded_thread
 
@@ -139,7 +141,7 @@ async def guarding(host: Host, prepared_step: PreparedTurn) -> AsyncIterator[Non
             _log.info("attempt_left", step=step)
             raise
         prepared_step.fence.lease.check()
-        await end_agents_of(host.runtime.runs, prepared_step.workspace)
+        await end_agents_of(host.runs, prepared_step.workspace)
         raise WorkEndedError(why) from None
     except SupersededError as superseded:
         _log.warning("attempt_superseded", step=step, why=superseded.message)
@@ -176,7 +178,8 @@ def _with_mirror_mended(host: Host, place: Place, error: SeptetError) -> SeptetE
     if error.retryable or not is_git or not looks_damaged(error.message) or not will_retry(mended):
         return error
     try:
-        host.mend_mirror(place)
+        remote = Remote(place.origin, host.settings.git_env, host.forges.token_for(place.origin))
+        mend_mirror(place.mirror, remote, place.base_sha)
     except (SeptetError, OSError) as refusal:
         cause = diagnosed(refusal, host.state.root)
         message = f"{error.message} The mirror could not be fetched again: {cause.message}"

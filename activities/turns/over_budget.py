@@ -39,7 +39,9 @@ def leave_over_budget(
         with prepared_step.fence.lease.hold():
             changes = gather(prepared_step.place, prepared_step.began_at).files_changed
             result = begin_result(call, turn, changes)
-            snapshot, _ = host.checkpoint_after_guest(prepared_step.place, "a budget is used up", call.name)
+            snapshot, _ = host.snapshots.checkpoint_after_guest(
+                prepared_step.place, "a budget is used up", call.name
+            )
             checkpoint = snapshot.name if snapshot is not None else None
     result = with_reasons(result, Verdict.OVER_BUDGET, (refusal.message,))
     return result.model_copy(update={"checkpoint": checkpoint, "budget_wait": refusal.wait})

@@ -130,7 +130,7 @@ def prepare_end(host: Host, call: EndCall) -> PreparedStep:
         key = replace(step.request.key, activity_id=call.activity_id or step.request.key.activity_id)
         earlier = call.earlier if call.earlier is not None and call.earlier.run else None
         return replace(step, request=replace(step.request, key=key), earlier=earlier)
-    records = [run.record for run in host.runtime.runs.of(step.request.order_id) if run.record is not None]
+    records = [run.record for run in host.runs.of(step.request.order_id) if run.record is not None]
     ours = [record for record in records if record.step in {call.name, _finalizer_of(call.name)}]
     return replace(step, request=replace(step.request, key=ours[-1].key)) if ours else step
 
@@ -143,7 +143,7 @@ def opened_place(host: Host, call: StepCall) -> Place:
         WorkspaceError: The workspace was removed; the message names its last snapshot.
     """
     workspace = call.workspace
-    place = replace(host.place(workspace.place_id), visitor=workspace.work_order_id if workspace.lane else "")
+    place = host.place(workspace.place_id, visitor=workspace.work_order_id if workspace.lane else "")
     if place.worktree.exists():
         return place
     last = list_snapshots(vault_at(place), place.order_id)[-1:]

@@ -127,8 +127,8 @@ class SummariseSession:
     def _undo(self, call: SummariseCall, place: Place) -> None:
         """Return the worktree to its checkpoint: not every CLI can be started without tools."""
         checkpoint = call.workspace.checkpoint
-        if checkpoint and self.host.differs(place, checkpoint):
-            self.host.return_to(place, checkpoint, _UNDONE, call.name)
+        if checkpoint and self.host.snapshots.differs(place, checkpoint):
+            self.host.snapshots.return_to(place, checkpoint, _UNDONE, call.name)
 
 
 async def _carried_out(

@@ -51,7 +51,7 @@ def note_unread_turns(host: Host, place_id: str) -> None:
         SeptetError: The supervisor of a run lives and does not write its record, or the runner does not answer.
         OSError: A file cannot be read or written.
     """
-    runs = host.runtime.runs.lately(place_id)
+    runs = host.runs.lately(place_id)
     for key in dict.fromkeys(run.record.key for run in runs if run.record is not None and is_unread(run)):
         conclude_left_turn(host, place_id, key)
 
@@ -70,7 +70,7 @@ def conclude_left_turn(host: Host, place_id: str, key: RunKey) -> Spending:
         SeptetError: The supervisor of a run lives, and does not write its record; or the runner does not answer.
         OSError: A file cannot be read or written.
     """
-    runs = host.runtime.runs.lately(place_id)
+    runs = host.runs.lately(place_id)
     records = [run.record for run in runs if run.record is not None and run.record.key == key]
     if not records:
         return Spending()

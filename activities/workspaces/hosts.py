@@ -96,7 +96,7 @@ class HostActivities:
                 move = await shielded_thread(network, self._plan_move, request)
                 await shielded_thread(network, prepare_host, move)
                 if request.workspace.host != self.host.id or not await shielded_thread(network, is_here, move):
-                    living = await shielded_thread(LOOKS, self.host.runtime.runs.living, move.place.order_id)
+                    living = await shielded_thread(LOOKS, self.host.runs.living, move.place.order_id)
                     if living is not None:  # of an earlier time on this host
                         await end_agent(living, SUPERSEDED)
                     checkpoint = await shielded_thread(network, self._move, move, request.workspace)
@@ -108,9 +108,9 @@ class HostActivities:
 
     def _move(self, move: WorkspaceMove, workspace: Workspace) -> ChainState:
         """Move as the only writer: an attempt of an earlier time on this host may still be held up somewhere."""
-        with take_fence(self.host.runtime.runs, workspace.place_id, workspace.visit).lease.hold():
+        with take_fence(self.host.runs, workspace.place_id, workspace.visit).lease.hold():
             forget_setup(move.place)
-            return move_here(move, self.host.rescue_options("the work order comes back to this host"))
+            return move_here(move, self.host.snapshots.rescue_options("the work order comes back to this host"))
 
     def _set_up(self, place: Place, workspace: Workspace) -> None:
         """Have the workspace set up here as well: what git ignores may not have come along."""
@@ -143,7 +143,7 @@ class HostActivities:
         return WorkspaceMove(
             place,
             checkpoint_ref(host, place, workspace.opened_by),
-            Remote(address.url, place.env, host.token(address)),
+            Remote(address.url, place.env, host.forges.token(address)),
             request.checkpoint,
             host.id,
         )

@@ -49,7 +49,7 @@ class LaneActivities:
         with translating_failures(self.host.state.root, most_tries=OPENING_TRIES):
             pass_on_if_full(self.host)
             async with heartbeating(self.host.attempts):
-                take = partial(take_fence, self.host.runtime.runs, request.lane.id, request.visit)
+                take = partial(take_fence, self.host.runs, request.lane.id, request.visit)
                 fence = await shielded_thread(self.host.threads.disk, take)
                 await self._end_stranger(request.lane.id, fence)
                 return await stoppable_thread(
@@ -65,7 +65,7 @@ class LaneActivities:
         """
         with translating_failures(self.host.state.root):
             for lane in request.lanes:
-                await end_all(self.host.runtime.runs, lane, SUPERSEDED)
+                await end_all(self.host.runs, lane, SUPERSEDED)
 
     def _bring(self, place: Place, name: str, run_id: str) -> None:
         """Have a snapshot of one of the pipeline's lanes here; the lane may have been left on another host."""
@@ -80,10 +80,10 @@ class LaneActivities:
 
     async def _end_stranger(self, lane: str, fence: Fence) -> None:
         """End an agent that works in the lane all the same; one that waits there for its next turn is wanted."""
-        if await shielded_thread(LOOKS, self.host.runtime.runs.living, lane) is not None:
+        if await shielded_thread(LOOKS, self.host.runs.living, lane) is not None:
             # An attempt that was held up until now finds the next one's agent.
             await shielded_thread(LOOKS, fence.check)
-            await end_all(self.host.runtime.runs, lane, SUPERSEDED)
+            await end_all(self.host.runs, lane, SUPERSEDED)
 
     def _enter(self, request: EnterLane, fence: Fence) -> Workspace:
         """Find the lane open, or open it, and make it ready, with the writer's lock in hand."""
@@ -91,7 +91,7 @@ class LaneActivities:
             return self._make_ready(request, fence, Writer(fence.lease, lock))
 
     def _make_ready(self, request: EnterLane, fence: Fence, writer: Writer) -> Workspace:
-        pass_on(self.host.runtime.runs, request.lane.id)
+        pass_on(self.host.runs, request.lane.id)
         with fence.halt.over():  # a remote that hangs, and a set-up
             place, workspace = WorkspaceActivities(self.host).open(
                 request.opening, request.lane.id, request.lane.opened_by, lambda: nullcontext(writer)
@@ -101,7 +101,9 @@ class LaneActivities:
             self._bring(place, name, request.lane.opened_by)
         start = find(vault_at(place), request.lane.starts_from or workspace.checkpoint)
         plan = (request.plan_snapshot, request.plan_path) if request.plan_path else None
-        self.host.note_rescue(place, switch(place, start, self.host.rescue_options("the lane is passed on"), plan))
+        self.host.snapshots.note_rescue(
+            place, switch(place, start, self.host.snapshots.rescue_options("the lane is passed on"), plan)
+        )
         known = first_and_last(vault_at(place), place.order_id)
         entry = {
             "began_at": current_head(place).sha if request.lane.starts_from else "",
@@ -112,7 +114,7 @@ class LaneActivities:
         workspace = workspace.model_copy(update=entry)
         if plan is None and not request.lane.starts_from:
             return workspace
-        fresh = self.host.snapshot(place, "checkpoint", f"the lane is {request.opening.work_order_id}'s now")
+        fresh = self.host.snapshots.take(place, "checkpoint", f"the lane is {request.opening.work_order_id}'s now")
         with fence.halt.over():  # its first step may have to begin elsewhere, with this and the session before it
             keep(self.host, place, _session_before(request, workspace), claims=_was_to_be_elsewhere(request))
         return workspace.model_copy(update={"checkpoint": fresh.name if fresh is not None else start.name})

@@ -36,7 +36,7 @@ class PipelineActivities:
                 return await cancellable_thread(self.host.threads.network, self._read, request)
 
     def _read(self, request: ReadIssues) -> IssuesRead:
-        _, forge = self.host.forge(request.repository)
+        _, forge = self.host.forges.of(request.repository)
         return IssuesRead(issues=read_issues(forge, request))
 
     @activity.defn(name="note_results")

@@ -64,7 +64,7 @@ class SweepHost:
         settings, state = self.host.settings, self.host.state
         stopping, in_time = activity.is_worker_shutdown, until(_PASS_SECONDS)
         find = _owner_finder(activity.client(), asyncio.get_running_loop())
-        runs, go_on = self.host.runtime.runs, lambda: in_time() and not stopping()
+        runs, go_on = self.host.runs, lambda: in_time() and not stopping()
         sweep = Sweep(state, runs, terms_of(settings), settings.git_env, find, now, go_on)
         return await shielded_thread(self.host.threads.disk, sweep.run)
 

@@ -144,7 +144,7 @@ def writing(host: Host, place_id: str, visit: str = "") -> Iterator[Writer]:
         SupersededError: A later attempt has begun already.
         WorkspaceBusyError: Somebody else keeps the writer's lock.
     """
-    lease = take_fence(host.runtime.runs, place_id, visit).lease
+    lease = take_fence(host.runs, place_id, visit).lease
     with lease.hold() as lock:
         yield Writer(lease, lock)
 
@@ -152,10 +152,10 @@ def writing(host: Host, place_id: str, visit: str = "") -> Iterator[Writer]:
 def _set_up(host: Host, place: Place, settings: RepositorySettings, writer: Writer) -> str:
     record = _read_record(place)
     if record is None:
-        record = _SetupRecord(before=host.checkpoint_once(place, _BEFORE).name)
+        record = _SetupRecord(before=host.snapshots.checkpoint_once(place, _BEFORE).name)
         _write_record(place, record)
     else:
-        host.return_to(place, record.before, _AGAIN, _STEP)
+        host.snapshots.return_to(place, record.before, _AGAIN, _STEP)
     if not any(each.writable for each in host.sandbox.world.named_paths):  # there set-up may install what it needs
         expect_programs(host, place, settings.setup, "Set-up command")
     head, began = current_head(place).sha, time.monotonic()
@@ -165,7 +165,7 @@ def _set_up(host: Host, place: Place, settings: RepositorySettings, writer: Writ
         writer.lease.check()
         after = _keep(host, place, record.before, head)
     except SetupError:
-        host.own_repository(place, _STEP)
+        host.snapshots.own_repository(place, _STEP)
         raise
     note_baseline(place, find(vault_at(place), after))
     _write_record(place, record.model_copy(update={"after": after}))
@@ -179,7 +179,7 @@ def _run_commands(host: Host, place: Place, settings: RepositorySettings, writer
     Raises:
         SetupError: One failed; those after it have not run.
     """
-    folder = host.runtime.runs.folder_of(place.order_id) / SETUP_FOLDER
+    folder = host.runs.folder_of(place.order_id) / SETUP_FOLDER
     guests, env = host.guests(place, folder, writer.lock), select_variables(host.agents.env, FOR_EVERY_AGENT)
     guests = replace(guests, sandbox=guests.sandbox.for_setup())
     ends_at = time.monotonic() + settings.setup_seconds
@@ -211,13 +211,13 @@ def _keep(host: Host, place: Place, before: str, head: str) -> str:
     Raises:
         SetupError: It has changed what would be committed.
     """
-    kept = host.checkpoint_once(place, _AFTER)
+    kept = host.snapshots.checkpoint_once(place, _AFTER)
     changes = setup_changes(place, find(vault_at(place), before), kept)
     refuse_changes(place, changes, head)
     if not changes.added:
         return kept.name
     exclude_files(place, changes.added, OF_SETUP)
-    return host.checkpoint_once(place, _AFTER).name
+    return host.snapshots.checkpoint_once(place, _AFTER).name
 
 
 def _read_record(place: Place) -> _SetupRecord | None:

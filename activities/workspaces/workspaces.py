@@ -110,7 +110,7 @@ class WorkspaceActivities:
         host = self.host
         # Settings may have changed.
         write_configuration(host.settings.git_configuration, host.settings.user_git_env)
-        address, forge = host.forge(request.repository)
+        address, forge = host.forges.of(request.repository)
         refuse_without_key(address, host.settings)
         fork = request.push_to or fork_for(address, host.settings)
         if fork:
@@ -127,7 +127,7 @@ class WorkspaceActivities:
             first_run_id=run_id,
             env=host.settings.git_env,
             base=request.base,
-            token=host.token(address),
+            token=host.forges.token(address),
             fork=address.beside(fork).url if fork else "",
         )
         try:
@@ -142,7 +142,7 @@ class WorkspaceActivities:
             checkpoint = self._restore(place, checkpoint, request.restores)
         after_setup = set_up_workspace(host, place, settings, hold or partial(writing, host, place_id))
         expect_programs(host, place, settings.checks, "Check")
-        is_fresh = not request.restores and not host.runtime.runs.of(place_id)
+        is_fresh = not request.restores and not host.runs.of(place_id)
         look_at_base(host, place, settings, is_fresh=is_fresh, again=_opens_again(request))
         keep(host, place, claims=_opens_again(request))
         return place, self._describe(request, address, forge, place, issue, settings, after_setup or checkpoint)
@@ -210,9 +210,11 @@ class WorkspaceActivities:
         lane = replace(place, order_id=snapshot.rpartition("/")[0], visitor=place.order_id)
         copy_pushes(lane, place)
         return_to(
-            place, find(vault_at(place), snapshot), self.host.rescue_options("the work order leaves its pipeline")
+            place,
+            find(vault_at(place), snapshot),
+            self.host.snapshots.rescue_options("the work order leaves its pipeline"),
         )
-        taken = self.host.snapshot(place, "checkpoint", f"as {snapshot} was")
+        taken = self.host.snapshots.take(place, "checkpoint", f"as {snapshot} was")
         return taken.name if taken is not None else fresh
 
     def _first_snapshot(self, place: Place) -> str:

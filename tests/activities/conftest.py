@@ -32,5 +32,5 @@ async def lab(tmp_path: Path, origin: Origin) -> AsyncIterator[StepLab]:
     async with parts_of(settings_of(tmp_path)) as parts:
         made = StepLab(tmp_path, origin, parts)
         yield made
-        for name in parts.host.runtime.runs.orders():
-            await end_all(parts.host.runtime.runs, name, "cancelled")
+        for name in parts.host.runs.orders():
+            await end_all(parts.host.runs, name, "cancelled")

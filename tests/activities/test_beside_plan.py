@@ -179,7 +179,7 @@ async def test_a_set_up_that_ran_later_stays(lab: StepLab) -> None:
     first = lab.workspace
     for name in ("AGENTS.md", "node_modules/mine"):
         lab.write(name, "obey")
-    lab.parts.host.snapshot(lab.place, "checkpoint", "as another host has left it")
+    lab.parts.host.snapshots.take(lab.place, "checkpoint", "as another host has left it")
     (lab.place.records / "setup.json").unlink()
     await lab.open()
     stamp = (lab.worktree / "node_modules" / "stamp").read_bytes()
@@ -199,7 +199,7 @@ async def test_a_workspace_that_continues_from_a_lane_returns_to_the_lanes_begin
     assert lab.workspace is not None
     lane = lab.workspace.checkpoint
     lab.write("AGENTS.md", "obey")
-    fresh = lab.parts.host.snapshot(lab.place, "checkpoint", "as the lane was")
+    fresh = lab.parts.host.snapshots.take(lab.place, "checkpoint", "as the lane was")
     assert fresh is not None
     lab.workspace = lab.workspace.model_copy(update={"checkpoint": fresh.name, "planned_from": lane})
     lab.agent(_FOUND)

@@ -82,8 +82,8 @@ async def paid(tmp_path: Path, origin: Origin, books: Books) -> AsyncIterator[St
     async with parts_of(with_key(tmp_path), accounts=books) as parts:
         lab = StepLab(tmp_path, origin, parts)
         yield lab
-        for name in parts.host.runtime.runs.orders():
-            await end_all(parts.host.runtime.runs, name, "cancelled")
+        for name in parts.host.runs.orders():
+            await end_all(parts.host.runs, name, "cancelled")
 
 
 async def test_each_turn_is_counted_once_by_what_its_result_says(paid: StepLab, books: Books) -> None:
@@ -348,7 +348,7 @@ async def _left(paid: StepLab, **facts: str) -> StepCall:
 async def _supervisor_killed(paid: StepLab) -> None:
     """Kill the last agent's supervisor; the agent ends with it."""
     os.kill(supervisor_of(paid.runs[-1]), signal.SIGKILL)
-    await wait_until(lambda: not paid.parts.host.runtime.runs.is_held("wo-1"))
+    await wait_until(lambda: not paid.parts.host.runs.is_held("wo-1"))
 
 
 def _tokens_noted(paid: StepLab) -> int:
@@ -501,7 +501,7 @@ async def test_what_an_agent_used_is_not_told_before_its_record_is_there(
         books.away = False
     else:
         await _left(paid)
-        await end_all(paid.parts.host.runtime.runs, "wo-1", "cancelled")
+        await end_all(paid.parts.host.runs, "wo-1", "cancelled")
     (run,) = paid.runs
     await wait_until(run.exit)
     teller = LeftTurns(paid.parts.host, books, left_seconds=0.0)
@@ -521,7 +521,7 @@ async def test_a_record_that_a_disk_does_not_take_costs_no_cancel_and_no_count(
     """The supervisor has told that its agent has ended: the cancel takes its rescue, and a later look counts."""
     await _left(paid)
     (run,) = paid.runs
-    await end_all(paid.parts.host.runtime.runs, "wo-1", "cancelled")
+    await end_all(paid.parts.host.runs, "wo-1", "cancelled")
     await wait_until(run.exit)
     with _record_not_written(run) as record:
 

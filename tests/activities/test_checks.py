@@ -193,7 +193,7 @@ async def test_a_cancelled_step_ends_its_check(lab: StepLab) -> None:
 @pytest.mark.law
 async def test_a_check_ends_with_the_worker_that_runs_it(lab: StepLab, tmp_path: Path) -> None:
     """The next attempt writes only after the check of a killed worker is dead: until then the lock is held."""
-    runs = lab.parts.host.runtime.runs
+    runs = lab.parts.host.runs
     runs.folder_of("wo-9").mkdir()
     program = f"""
 from pathlib import Path

@@ -77,7 +77,7 @@ async def test_on_one_branch_each_work_order_adds_its_commit_and_replaces_its_ow
         git(lab.worktree, "add", "-A")
         git(lab.worktree, "commit", "-q", *options, "-m", "another issue")
         lab.progress = lab.progress.model_copy(update={"commit_sha": git(lab.worktree, "rev-parse", "HEAD")})
-        lab.parts.host.snapshot(lab.place, "checkpoint", "its commit")
+        lab.parts.host.snapshots.take(lab.place, "checkpoint", "its commit")
         lab.run_id = f"run-{number}"
         done = await lab.running(lab.call(Step.CREATE_PULL_REQUEST).model_copy(update={"workspace": own}))
         assert (done.verdict, done.result_text) == (Verdict.DONE, before.result_text)
@@ -97,7 +97,7 @@ async def test_what_the_lanes_work_order_before_pushed_is_not_replaced(lab: Step
     git(lab.worktree, "add", "-A")
     git(lab.worktree, "commit", "-q", "-m", "another issue")
     lab.progress = lab.progress.model_copy(update={"commit_sha": git(lab.worktree, "rev-parse", "HEAD")})
-    lab.parts.host.snapshot(lab.place, "checkpoint", "the next work order's")
+    lab.parts.host.snapshots.take(lab.place, "checkpoint", "the next work order's")
     lab.run_id = "run-2"
     next_one = workspace.model_copy(update={"work_order_id": "wo-2", "visit": "/2"})
     with pytest.raises(ApplicationError, match="has commits") as failed:

@@ -87,7 +87,7 @@ async def test_an_agent_that_went_missing_between_steps_is_named_and_its_return_
     """A program that was removed ends the step with its path and a remedy; put back, the step goes on."""
     await lab.open_to(Step.IMPLEMENT_PLAN)
     lab.write("src/half.py", "half")
-    lab.parts.host.snapshot(lab.place, "checkpoint", "what the steps before this one leave")
+    lab.parts.host.snapshots.take(lab.place, "checkpoint", "what the steps before this one leave")
     program = lab.root / "agent"
     program.rename(lab.root / "away")
     with pytest.raises(ApplicationError) as failed:

@@ -174,7 +174,7 @@ async def test_a_repository_says_how_its_pull_requests_look(lab: StepLab) -> Non
     lab.progress = lab.progress.model_copy(
         update={"plan_path": PLAN, "branch_name": BRANCH, "commit_sha": git(lab.worktree, "rev-parse", "HEAD")}
     )
-    lab.parts.host.snapshot(lab.place, "checkpoint", "what the steps before this one leave")
+    lab.parts.host.snapshots.take(lab.place, "checkpoint", "what the steps before this one leave")
     lab.scenario(create_pull_request={"answer": WORDS})
     done = await lab.run(Step.CREATE_PULL_REQUEST)
     assert (done.verdict, done.warnings) == (Verdict.DONE, ())

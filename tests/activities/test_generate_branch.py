@@ -190,7 +190,7 @@ async def test_the_branch_of_the_lanes_work_order_before_is_refused(lab: StepLab
     if not builds_on_it:
         git(lab.worktree, "checkout", "-q", "main")
         git(lab.worktree, "branch", "-q", "-D", "bugfix/totals")
-    lab.parts.host.snapshot(lab.place, "checkpoint", "the next work order's")
+    lab.parts.host.snapshots.take(lab.place, "checkpoint", "the next work order's")
     lab.scenario(generate_branch={"answer": {"branch_name": "bugfix/totals"}})
     call = lab.call(Step.GENERATE_BRANCH)
     entered = call.workspace.model_copy(update={"lane": "wo-1", "began_at": sha if builds_on_it else ""})

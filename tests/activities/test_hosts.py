@@ -267,7 +267,7 @@ async def test_a_late_attempt_of_an_earlier_time_on_the_host_writes_nothing(host
     await first.open_to(Step.IMPLEMENT_PLAN)
     await first.run(Step.CLASSIFY_ISSUE)
     checkpoint = first.snapshots()[-1]
-    stopped = Lease.take(first.parts.host.runtime.runs, RunKey("wo-1", "run-1", "implement_plan-1"))
+    stopped = Lease.take(first.parts.host.runs, RunKey("wo-1", "run-1", "implement_plan-1"))
     await moved(first, second, checkpoint)
     await moved(second, first, checkpoint)
     with pytest.raises(SupersededError):

@@ -68,7 +68,7 @@ async def test_edits_inside_a_submodule_are_told(lab: StepLab, tmp_path: Path) -
     lab.origin.push({})
     await lab.open_to(Step.IMPLEMENT_PLAN)
     git(lab.worktree, "submodule", "update", "-q", "--init", env=ALLOW)
-    lab.parts.host.snapshot(lab.place, "checkpoint", "the submodule is there")
+    lab.parts.host.snapshots.take(lab.place, "checkpoint", "the submodule is there")
     inside = {"lib/lib.py": "2\n", "lib/new.py": "2\n"}
     lab.scenario(implement_plan={"edits": inside, "answer": IMPLEMENTED})
     asked = await lab.run(Step.IMPLEMENT_PLAN)

@@ -114,7 +114,7 @@ class Floor:
     def keep(self, lane: str) -> str:
         """Take a checkpoint of a lane, as a step's end does."""
         place = self.parts.host.place(lane)
-        taken = self.parts.host.snapshot(place, "checkpoint", "a step is done")
+        taken = self.parts.host.snapshots.take(place, "checkpoint", "a step is done")
         assert taken is not None
         assert keep(self.parts.host, place) == ()
         return taken.name
@@ -144,7 +144,7 @@ async def test_each_work_order_finds_a_lane_as_if_it_were_new(floor: Floor) -> N
     assert git(here, "branch", "--format=%(refname:short)").split() == ["main"]
     assert git(here, "status", "--porcelain", "--ignored") == ""
     assert floor.snapshots(EXECUTOR.id, "rescue") == []
-    assert floor.parts.host.differs(floor.parts.host.place(EXECUTOR.id), last)
+    assert floor.parts.host.snapshots.differs(floor.parts.host.place(EXECUTOR.id), last)
     assert (again.work_order_id, again.place_id) == ("pl-b", EXECUTOR.id)
 
 
@@ -212,7 +212,7 @@ async def test_git_carries_nothing_of_one_issues_agent_to_the_next_one(floor: Fl
     assert marks() == set()
     assert (here / "src/app.py").read_text(encoding="utf-8").startswith("fixed") == stacked
     assert git(here, "rev-parse", "--abbrev-ref", "HEAD") == ("feat-a" if stacked else "main")
-    floor.parts.host.return_to(
+    floor.parts.host.snapshots.return_to(
         floor.parts.host.place(EXECUTOR.id), entered.checkpoint, "its step begins again", "x"
     )
     assert marks() == set()
@@ -233,13 +233,13 @@ async def test_a_rescue_is_told_of_the_work_order_alone_that_it_was_taken_of(flo
     here = Path((await floor.enter("pl-a", PLANNER)).path)
     (here / "draft.md").write_text("half a plan\n", encoding="utf-8")
     place = floor.parts.host.place(PLANNER.id)
-    assert floor.parts.host.rescue(place, "the agent failed", "build_plan") is not None
+    assert floor.parts.host.snapshots.rescue(place, "the agent failed", "build_plan") is not None
     (here / "draft.md").write_text("more of it\n", encoding="utf-8")
     entered = await floor.enter("pl-b", PLANNER)
     assert len(floor.snapshots(PLANNER.id, "rescue")) == 2
     assert (await floor.step(Step.CLASSIFY_ISSUE, entered)).rescues == ()
     (here / "notes.md").write_text("its own\n", encoding="utf-8")
-    assert floor.parts.host.rescue(place, "its own", "classify_issue") is not None
+    assert floor.parts.host.snapshots.rescue(place, "its own", "classify_issue") is not None
     (own,) = (await floor.step(Step.CLASSIFY_ISSUE, entered)).rescues
     assert own.reason == "its own"
 
@@ -267,7 +267,7 @@ async def test_a_lane_is_found_by_its_first_and_its_last_snapshot(floor: Floor) 
 
 async def test_a_lane_that_is_passed_on_looks_no_more_at_the_runs_of_before(floor: Floor) -> None:
     """They are all there, and a step of the next work order reads none of them."""
-    runs = floor.parts.host.runtime.runs
+    runs = floor.parts.host.runs
     async with _sleeping(floor):
         (run,) = runs.lately(EXECUTOR.id)
         await floor.enter("pl-b", EXECUTOR)
@@ -286,7 +286,7 @@ async def test_only_the_plan_goes_from_the_planner_to_the_executor(floor: Floor)
     here = Path(entered.path)
     assert (here / PLAN).read_text(encoding="utf-8") == "# Plan\n"
     assert git(here, "status", "--porcelain", "-uall").split() == ["??", PLAN]
-    assert not floor.parts.host.differs(floor.parts.host.place(EXECUTOR.id), entered.checkpoint)
+    assert not floor.parts.host.snapshots.differs(floor.parts.host.place(EXECUTOR.id), entered.checkpoint)
 
 
 @pytest.mark.parametrize("link", [False, True])
@@ -364,7 +364,7 @@ async def test_a_work_order_can_leave_its_pipeline_with_what_it_has(floor: Floor
         assert (own / "half.py").read_text(encoding="utf-8") == "half\n"
         assert not (own / "later.py").exists()
         assert git(own, "symbolic-ref", "--short", "HEAD") == "feat-a"
-        assert not floor.parts.host.differs(floor.parts.host.place("pl-a"), alone.checkpoint)
+        assert not floor.parts.host.snapshots.differs(floor.parts.host.place("pl-a"), alone.checkpoint)
         assert is_own_push(floor.parts.host.place("pl-a"), "feat-a", "a" * 40)
         assert pushed_branches(floor.parts.host.place("pl-a")) == ("feat-a",)
 
@@ -454,7 +454,7 @@ async def _host(origin: Origin, root: Path, name: str, **settings: Any) -> Async
     async with parts_of(settings_of(root / name).model_copy(update=remote | settings)) as parts:
         yield Floor(root / name, origin, parts)
         for lane in (PLANNER.id, EXECUTOR.id):
-            await end_all(parts.host.runtime.runs, lane, "cancelled")
+            await end_all(parts.host.runs, lane, "cancelled")
 
 
 _PLANNED = Progress(issue_class=IssueClass.BUG, planner_answer=PLAN, plan_path=PLAN, branch_name="feat-a")

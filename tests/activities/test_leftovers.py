@@ -80,7 +80,7 @@ async def test_the_rescue_of_a_cancelled_work_order_is_taken_when_nothing_writes
     assert ended.verdict is Verdict.CANCELLED
     assert carriers(mark_of(run)) == []
     (rescue,) = ended.rescues
-    assert not lab.parts.host.differs(lab.place, rescue.snapshot)
+    assert not lab.parts.host.snapshots.differs(lab.place, rescue.snapshot)
 
 
 async def test_a_living_agent_of_a_cancelled_work_order_is_ended_by_its_host(lab: StepLab) -> None:
@@ -157,6 +157,6 @@ async def test_a_note_that_a_dying_machine_left_half_written_takes_no_other_with
     with (lab.place.records / "rescues.jsonl").open("ab") as notes:
         notes.write(b'{"snapshot": "wo-1/00')
     lab.write("src/late.txt", "late\n")
-    rescue = host.rescue(lab.place, "a test takes it", "a step of before")
+    rescue = host.snapshots.rescue(lab.place, "a test takes it", "a step of before")
     assert rescue is not None
     assert rescue in (await lab.running(call)).rescues

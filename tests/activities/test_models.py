@@ -39,7 +39,7 @@ async def test_a_lane_that_is_passed_on_still_knows_the_model_of_its_session(
     """The runs of the issue before are summed up, and no step reads them; what they asked for counts."""
     await lab.open()
     before = await session_after(lab, model, None)
-    pass_on(lab.parts.host.runtime.runs, "wo-1")
+    pass_on(lab.parts.host.runs, "wo-1")
     assert (await session_after(lab, None, before) == before) is (model is None)
 
 

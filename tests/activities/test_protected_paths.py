@@ -158,7 +158,7 @@ async def test_a_round_waits_too(lab: StepLab) -> None:
     git(lab.worktree, "add", "-A")
     git(lab.worktree, "commit", "-q", "-m", "pushed before")
     head = git(lab.worktree, "rev-parse", "HEAD")
-    lab.parts.host.snapshot(lab.place, "checkpoint", "what the steps before this one leave")
+    lab.parts.host.snapshots.take(lab.place, "checkpoint", "what the steps before this one leave")
     git(lab.worktree, "push", "-q", str(lab.origin.bare), branch)
     (lab.place.records / "rework.json").write_text(json.dumps({"run_id": lab.run_id, "round": 1, "words": {}}))
     rework = Rework(round=1, url="https://forge.example/pull/1", head=head)
@@ -177,7 +177,7 @@ async def test_work_on_anothers_branch_is_compared_with_that(lab: StepLab) -> No
     lab.write("CLAUDE.md", "of the work order before\n")
     git(lab.worktree, "add", "-A")
     git(lab.worktree, "commit", "-q", "-m", "of the work order before")
-    lab.parts.host.snapshot(lab.place, "checkpoint", "what the steps before this one leave")
+    lab.parts.host.snapshots.take(lab.place, "checkpoint", "what the steps before this one leave")
     assert lab.workspace is not None
     lab.workspace = lab.workspace.model_copy(update={"began_at": git(lab.worktree, "rev-parse", "HEAD")})
     assert [finding.path for finding in (await _commit(lab, ON_PUSH)).findings] == [WORKFLOW]

@@ -55,7 +55,7 @@ def commit(lab: StepLab, path: str, content: str) -> None:
     git(lab.worktree, "add", "-A")
     git(lab.worktree, "commit", "-q", "-m", "bug: totals")
     lab.progress = lab.progress.model_copy(update={"commit_sha": git(lab.worktree, "rev-parse", "HEAD")})
-    lab.parts.host.snapshot(lab.place, "checkpoint", "a commit")
+    lab.parts.host.snapshots.take(lab.place, "checkpoint", "a commit")
 
 
 def is_pushed(lab: StepLab) -> bool:

@@ -56,7 +56,7 @@ async def test_a_workspace_that_was_removed_is_set_up_again_when_it_is_opened_ag
     """As when a work order is retried from its beginning after the janitor has been there."""
     _ask_for(lab, _INSTALL)
     await lab.open()
-    remove_workspace(lab.place, lab.parts.host.rescue_options("a test"), accept_loss=True)
+    remove_workspace(lab.place, lab.parts.host.snapshots.rescue_options("a test"), accept_loss=True)
     await lab.open()
     assert (lab.worktree / "node_modules" / "lib" / "a.js").exists()
     assert (lab.worktree / "ran.log").read_text(encoding="utf-8") == "ran\n"
@@ -74,7 +74,7 @@ async def test_what_set_up_makes_is_not_committed_and_what_an_agent_puts_beside_
     await lab.open_to(Step.CREATE_COMMIT)
     assert git(lab.worktree, "status", "--porcelain", "--", "build") == ""
     lab.write("build/own.txt", "the agent's\n")
-    lab.parts.host.snapshot(lab.place, "checkpoint", "the agent's work")
+    lab.parts.host.snapshots.take(lab.place, "checkpoint", "the agent's work")
     lab.scenario(create_commit={"answer": {"commit_message": "bug: totals"}})
     done = await lab.run(Step.CREATE_COMMIT)
     assert (done.verdict, done.warnings) == (Verdict.DONE, ())
@@ -91,7 +91,7 @@ async def test_an_agent_that_begins_anew_finds_what_set_up_made(lab: StepLab) ->
     opened = await lab.open()
     (lab.worktree / "node_modules" / "lib" / "a.js").unlink()
     (lab.worktree / "build" / "[made].txt").write_text("spoilt\n", encoding="utf-8")
-    lab.parts.host.return_to(lab.place, opened.checkpoint, "a test", "classify_issue")
+    lab.parts.host.snapshots.return_to(lab.place, opened.checkpoint, "a test", "classify_issue")
     assert (lab.worktree / "node_modules" / "lib" / "a.js").exists()
     assert (lab.worktree / "build" / "[made].txt").read_text(encoding="utf-8") == "made\n"
     assert git(lab.worktree, "status", "--porcelain") == ""

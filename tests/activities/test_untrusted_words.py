@@ -80,7 +80,7 @@ async def test_what_an_agent_repeats_of_it_chooses_nothing_of_the_pull_request(l
     lab.progress = lab.progress.model_copy(
         update={"plan_path": PLAN, "branch_name": BRANCH, "commit_sha": git(lab.worktree, "rev-parse", "HEAD")}
     )
-    lab.parts.host.snapshot(lab.place, "checkpoint", "what the steps before this one leave")
+    lab.parts.host.snapshots.take(lab.place, "checkpoint", "what the steps before this one leave")
     answer = {"title": HOSTILE, "body": HOSTILE, "base": "release", "labels": list(LABELS), "reviewers": ["eve"]}
     lab.scenario(create_pull_request={"answer": answer})
 

@@ -113,7 +113,7 @@ class StepLab:
             git(self.worktree, "commit", "-q", "-m", "bug: totals")
             sha = git(self.worktree, "rev-parse", "HEAD")
             self.progress = self.progress.model_copy(update={"commit_sha": sha})
-        self.parts.host.snapshot(self.place, "checkpoint", "what the steps before this one leave")
+        self.parts.host.snapshots.take(self.place, "checkpoint", "what the steps before this one leave")
 
     def call(self, step: Step, **facts: Any) -> StepCall:
         """Return the input of a step; it starts from the latest checkpoint."""

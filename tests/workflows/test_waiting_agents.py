@@ -67,7 +67,7 @@ async def test_who_has_the_lane_by_now_is_left_alone(client: Client, tmp_path: P
     await closed.terminate()
     with waiting_agents(tmp_path) as (host, lab):
         lab.agent("init(); wait_for('../' + prompt.strip()); result('done')")
-        runs, lane = host.runtime.runs, "pl-1-executor-1"
+        runs, lane = host.runs, "pl-1-executor-1"
         first = asyncio.create_task(lab.carry_out(turn_in(lane, lab, closed.id, closed.first_execution_run_id)))
         await wait_until(lambda: runs.living(lane))
         second: list[asyncio.Task[TurnResult]] = []
@@ -95,7 +95,7 @@ async def test_the_agent_of_a_run_that_was_reset_ends_and_that_of_the_next_run_g
     after = await started(client, before.id)
     with waiting_agents(tmp_path) as (host, lab):
         lab.agent("init(); wait_for('../' + prompt.strip()); result('done')")
-        runs = host.runtime.runs
+        runs = host.runs
         turn = turn_in(before.id, lab, before.id, before.first_execution_run_id)
         payer = Payer("o/r", before.id, "build_plan", "scripted")
         first = asyncio.create_task(lab.carry_out(replace(turn, payer=payer)))
@@ -121,10 +121,10 @@ async def test_a_process_that_waits_ends_with_its_terminated_pipeline(client: Cl
     )
     lane = f"{pipeline.id}-planner"
     with waiting_agents(tmp_path) as (host, lab):
-        orders = BusyOrders(host.runtime.runs)
+        orders = BusyOrders(host.runs)
         await lab.carry_out(replace(lab.warm_turn(1), order_id=lane))
         await end_strays(client, host, orders)
-        assert warm_orders(host.runtime.runs) == [lane]
+        assert warm_orders(host.runs) == [lane]
         await pipeline.terminate()
         await end_strays(client, host, orders)
-        assert warm_orders(host.runtime.runs) == []
+        assert warm_orders(host.runs) == []

@@ -64,7 +64,7 @@ class LeftTurns:
         return count
 
     def _find(self) -> list[tuple[str, HeldTurn]]:
-        notes, runs = self.host.held_turns, self.host.runtime.runs
+        notes, runs = self.host.held_turns, self.host.runs
         turns = [(place, turn) for place in notes.places() if not runs.is_held(place) for turn in notes.of(place)]
         for key in [*self._seen]:
             if key not in {(place, turn.key) for place, turn in turns}:
@@ -73,7 +73,7 @@ class LeftTurns:
 
     async def _tell(self, place_id: str, turn: HeldTurn) -> bool:
         """Report a turn to its accounts under the writer's lock, so that no attempt starts meanwhile."""
-        lock = await asyncio.to_thread(self.host.runtime.runs.lock_writer, place_id)
+        lock = await asyncio.to_thread(self.host.runs.lock_writer, place_id)
         if lock is None:
             return False
         try:

@@ -44,7 +44,7 @@ async def looking_after_strays(client: Client, host: Host) -> AsyncIterator[None
     async def look() -> None:
         keep = partial(shielded_thread, host.threads.disk, keep_what_was_left_alone, host)
         await try_look(keep, _NOT_LOOKED_AFTER)
-        orders = BusyOrders(host.runtime.runs)
+        orders = BusyOrders(host.runs)
         await repeat(partial(end_strays, client, host, orders), lambda: LOOK_SECONDS, _NOT_LOOKED_AFTER)
 
     async with beside(look()):
@@ -59,7 +59,7 @@ async def end_strays(client: Client, host: Host, orders: BusyOrders) -> list[str
     Agents of unknown work orders, which may be another server's, are left to their orphan limit.
     A paused agent's session and worktree stay as they are.
     """
-    ended, runs = [], host.runtime.runs
+    ended, runs = [], host.runs
     busy = await asyncio.to_thread(orders.find)
     await _end_waiting_in_vain(client, runs, busy)
     for run in await asyncio.to_thread(_living, runs, busy):
@@ -93,7 +93,7 @@ async def end_living(host: Host, why: str) -> list[str]:
     The next worker of the host resumes their sessions, which costs their steps no try. The worker's pools may be
     closed by now.
     """
-    runs = host.runtime.runs
+    runs = host.runs
     living = await asyncio.to_thread(_living, runs, runs.orders())
     ended = [run.name for run in living if await _end_all(host, run, RESTARTED, why)]
     for order_id in await asyncio.to_thread(warm_orders, runs):
@@ -121,7 +121,7 @@ async def _end_warm(runs: Runs, place_id: str, why: str) -> None:
 async def _end_all(host: Host, run: Run, why: str, reason: str) -> bool:
     """End all processes in the place of a run's agent, and keep their work; return whether they have ended."""
     try:
-        await end_all(host.runtime.runs, run.folder.parent.name, why)
+        await end_all(host.runs, run.folder.parent.name, why)
     except SeptetError as error:
         _log.warning("stray_not_ended", run=run.name, error=error.message)
         return False
@@ -135,7 +135,7 @@ def keep_what_was_left_alone(host: Host) -> None:
     These agents were ended because no worker followed them. Costs of agents that no attempt reported are noted
     too.
     """
-    runs = host.runtime.runs
+    runs = host.runs
     for order_id in runs.orders():
         order_runs = runs.of(order_id)
         last = next(reversed(order_runs), None)
@@ -165,7 +165,7 @@ def _living(runs: Runs, orders: Sequence[str]) -> list[Run]:
 
 def _keep_unless_busy(host: Host, run: Run, why: str) -> None:
     """Sweep and keep the remains of a run, unless a writer works there now: the writer does it."""
-    runs, place_id, bound = host.runtime.runs, run.folder.parent.name, time.monotonic() + _LEAVING_SECONDS
+    runs, place_id, bound = host.runs, run.folder.parent.name, time.monotonic() + _LEAVING_SECONDS
     while (lock := runs.lock_writer(place_id)) is None:
         if time.monotonic() > bound:
             return
@@ -178,7 +178,7 @@ def _keep_unless_busy(host: Host, run: Run, why: str) -> None:
 
 def _note_costs_unless_busy(host: Host, place_id: str) -> None:
     """Note the unreported costs of turns, unless a writer works there now: the writer does it."""
-    lock = host.runtime.runs.lock_writer(place_id)
+    lock = host.runs.lock_writer(place_id)
     if lock is not None:
         with close_after(lock):
             _note_costs(host, place_id)
@@ -195,6 +195,6 @@ def _note_costs(host: Host, place_id: str) -> None:
 def _keep(host: Host, run: Run, why: str) -> None:
     """Keep the remains of a run; a failure is logged, and other runs are still kept."""
     try:
-        host.rescue_once(host.place(run.folder.parent.name), why, run.record.step if run.record else "")
+        host.snapshots.rescue_once(host.place(run.folder.parent.name), why, run.record.step if run.record else "")
     except (SeptetError, OSError) as error:
         _log.warning("stray_not_kept", run=run.name, error=str(error))

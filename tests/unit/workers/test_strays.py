@@ -19,7 +19,7 @@ async def test_processes_that_wait_for_a_turn_are_ended_too(tmp_path: Path) -> N
         carried = await lab.carry_out(lab.warm_turn(1))
         waits = psutil.Process(agent_of(carried.run))
         assert waits.status() == psutil.STATUS_STOPPED
-        assert warm_orders(host.runtime.runs) == ["wo-1"]
+        assert warm_orders(host.runs) == ["wo-1"]
         assert await end_living(host, "a test ends them") == []
-        assert warm_orders(host.runtime.runs) == []
+        assert warm_orders(host.runs) == []
         assert not waits.is_running() or waits.status() == psutil.STATUS_ZOMBIE

@@ -1,0 +1,217 @@
+"""The snapshots of work orders on a host, and the rescues among them, which are noted as they are taken."""
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import structlog
+from pydantic import ValidationError
+
+from septet.agents.runs.folders import Runs
+from septet.contracts.facts import Rescue
+from septet.contracts.steps import StepCall
+from septet.errors import SeptetError, SnapshotError
+from septet.git.engine.place import Place
+from septet.git.snapshots.destroy import RescueOptions, disarm_repository, own_repository, return_to
+from septet.git.snapshots.patch import write_patch
+from septet.git.snapshots.scan import WorktreeScan, scan
+from septet.git.snapshots.take import take
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.vault import find, first_and_last, names_of_kind, vault_at
+from septet.system.durable import close_after
+from septet.system.preview import preview
+from septet.system.text import name_some
+from septet.telemetry.metrics import RESCUES
+from septet.telemetry.recorder import RECORDER
+
+_LEFT: Final = "an agent or a check changed what git runs or follows; it was restored to what set-up left"
+"""The text of the rescue and of the step's warning."""
+_SHOWN_PATHS: Final = 5
+_NOTES: Final = "rescues.jsonl"
+
+_log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshots:
+    """Takes snapshots on a host, and returns worktrees to them."""
+
+    host_id: str
+    runs: Runs
+    ignored_limit_bytes: int
+    """The host's limit on the ignored files of a snapshot."""
+
+    def scan(self, place: Place) -> WorktreeScan:
+        """Scan a worktree to which no process writes any more.
+
+        Raises:
+            SnapshotError: The worktree cannot be read, or is larger than its limit.
+        """
+        return scan(place, ignored_limit_bytes=self.ignored_limit_bytes)
+
+    def take(
+        self,
+        place: Place,
+        kind: Literal["checkpoint", "rescue"],
+        reason: str,
+        step: str | None = None,
+        last_scan: WorktreeScan | None = None,
+    ) -> Snapshot | None:
+        """Take a snapshot; `last_scan` as `take` has it."""
+        limit = self.ignored_limit_bytes
+        return take(place, kind, reason, ignored_limit_bytes=limit, step=step, last_scan=last_scan)
+
+    def checkpoint_after_guest(
+        self, place: Place, reason: str, step: str, last_scan: WorktreeScan | None = None
+    ) -> tuple[Snapshot | None, tuple[str, ...]]:
+        """Restore the engine's `.git` and take a checkpoint; return the checkpoint, and warnings about `.git`.
+
+        `last_scan` as `take` has it.
+        """
+        warnings = self.own_repository(place, step)
+        return self.take(place, "checkpoint", reason, step, None if warnings else last_scan), warnings
+
+    def checkpoint_once(self, place: Place, reason: str) -> Snapshot:
+        """Take a checkpoint, or return the last snapshot if it is no rescue and already holds the worktree."""
+        known = first_and_last(vault_at(place), place.order_id)
+        limit = self.ignored_limit_bytes
+        last = known[1] if known and known[1].kind != "rescue" else None
+        taken = take(place, "checkpoint", reason, ignored_limit_bytes=limit, unless_equal_to=last)
+        if (snapshot := taken or last) is None:
+            raise SnapshotError(f"No snapshot of {place.worktree} was recorded.")
+        return snapshot
+
+    def rescue(self, place: Place, reason: str, step: str) -> Rescue | None:
+        """Take a rescue, then restore the engine's `.git`; return `None` if there is nothing to keep."""
+        try:
+            snapshot = self.take(place, "rescue", reason, step)
+        except SnapshotError:
+            with suppress(OSError):
+                disarm_repository(place)
+            raise
+        rescue = self.note_rescue(place, snapshot)
+        self.own_repository(place, step, snapshot)
+        return rescue
+
+    def rescue_once(self, place: Place, reason: str, step: str) -> Rescue | None:
+        """Take a rescue; return `None` if there is nothing to keep that the last snapshot does not hold."""
+        known = first_and_last(vault_at(place), place.order_id)
+        limit, last = self.ignored_limit_bytes, known[1] if known else None
+        snapshot = take(
+            place, "rescue", reason, ignored_limit_bytes=limit, step=step or None, unless_equal_to=last
+        )
+        return self.note_rescue(place, snapshot)
+
+    def own_repository(self, place: Place, step: str, secured_by: Snapshot | None = None) -> tuple[str, ...]:
+        """Restore the engine's `.git` after a guest, and return warnings about it.
+
+        If the disk fails, the step still counts: the end of the next guest, or a retry, restores `.git`.
+        """
+        options = self.rescue_options(_LEFT, step or None)
+        try:
+            paths, rescue = own_repository(place, options, secured_by=secured_by)
+        except (SeptetError, OSError) as error:
+            _log.warning("repository_not_owned", step=step, error=str(error))
+            with suppress(OSError):
+                disarm_repository(place)
+            return ()
+        self.note_rescue(place, rescue)
+        if not paths:
+            return ()
+        _log.warning("repository_owned", step=step, paths=paths[:_SHOWN_PATHS])
+        return (f"{_LEFT}: {name_some(paths, _SHOWN_PATHS)}",)
+
+    def return_to(self, place: Place, checkpoint: str, reason: str, step: str) -> Rescue | None:
+        """Return the worktree to a checkpoint, and return the rescue of its state before.
+
+        Raises:
+            SnapshotError: The worktree could not be kept first; then nothing was changed.
+        """
+        snapshot = return_to(place, find(vault_at(place), checkpoint), self.rescue_options(reason, step))
+        return self.note_rescue(place, snapshot)
+
+    def rescue_options(self, reason: str, step: str | None = None) -> RescueOptions:
+        """Return the options of a rescue, with the limit on ignored files."""
+        return RescueOptions(reason, self.ignored_limit_bytes, step)
+
+    def differs(self, place: Place, checkpoint: str) -> bool:
+        """Return whether the worktree differs from a checkpoint."""
+        limit, equal = self.ignored_limit_bytes, find(vault_at(place), checkpoint)
+        reason = f"differs from {checkpoint}"
+        return take(place, "checkpoint", reason, ignored_limit_bytes=limit, unless_equal_to=equal) is not None
+
+    def note_rescue(self, place: Place, snapshot: Snapshot | None) -> Rescue | None:
+        """Write the patch and the note of a rescue, and return the rescue; `None` if none was taken."""
+        return self._note(place, snapshot) if snapshot is not None else None
+
+    def rescues_of(self, place: Place, call: StepCall) -> tuple[Rescue, ...]:
+        """Return the rescues since a step began, oldest first, also those of attempts that died.
+
+        A step may begin with an older snapshot than its work order: earlier rescues of a lane are not the step's.
+        If a worker took a rescue of the step and died before the note, the rescue is noted now.
+        """
+        last = max(_number(call.starts_from), _number(call.workspace.entered_after))
+        noted = {rescue.snapshot: rescue for rescue in _read_notes(place) if _number(rescue.snapshot) > last}
+        for name in names_of_kind(place, "rescue"):
+            if _number(name) > last and name not in noted:
+                snapshot = find(vault_at(place), name)
+                if snapshot.step == call.name:
+                    noted[name] = self._note(place, snapshot)
+        return tuple(sorted(noted.values(), key=lambda rescue: _number(rescue.snapshot)))
+
+    def _note(self, place: Place, snapshot: Snapshot) -> Rescue:
+        rescue = Rescue(
+            snapshot=snapshot.name,
+            reason=snapshot.reason,
+            step=snapshot.step,
+            patch=self._write_patch(place, snapshot),
+            host=self.host_id,
+            taken_at=snapshot.taken_at,
+        )
+        _append(place, rescue)
+        RECORDER.record(RESCUES, step=rescue.step)
+        _log.info("rescue_taken", snapshot=rescue.snapshot, reason=preview(rescue.reason), patch=rescue.patch)
+        return rescue
+
+    def _write_patch(self, place: Place, snapshot: Snapshot) -> str | None:
+        """Write `rescue.patch` beside the last run and return its path; without it the snapshot still stands."""
+        last = next(reversed(self.runs.of(place.order_id)), None)
+        folder = last.folder if last is not None else self.runs.folder_of(place.order_id)
+        path = folder / "rescue.patch"
+        if path.exists():
+            path = path.with_name(f"rescue-{snapshot.name.rpartition('/')[2]}.patch")
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return str(path) if write_patch(place, snapshot, path) is not None else None
+        except (SnapshotError, OSError) as error:
+            _log.warning("rescue_patch_failed", snapshot=snapshot.name, error=str(error))
+            return None
+
+
+def _append(place: Place, rescue: Rescue) -> None:
+    with close_after(os.open(place.records / _NOTES, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)) as file:
+        # The first newline ends half a line that a dying machine left; readers skip an empty line.
+        os.write(file, b"\n" + rescue.model_dump_json().encode() + b"\n")
+        os.fsync(file)
+
+
+def _read_notes(place: Place) -> list[Rescue]:
+    """Return all notes; half a line, of a machine that lost its power, is skipped."""
+    try:
+        lines = (place.records / _NOTES).read_bytes().splitlines()
+    except FileNotFoundError:
+        return []
+    rescues = []
+    for line in lines:
+        try:
+            rescues.append(Rescue.model_validate_json(line))
+        except ValidationError:
+            continue
+    return rescues
+
+
+def _number(snapshot: str) -> int:
+    """Return the number in `<work order>/<number>-<kind>`; 0 for an empty name, which stands for the beginning."""
+    number = snapshot.rpartition("/")[2].partition("-")[0]
+    return int(number) if number.isdigit() else 0
