@@ -10,12 +10,11 @@ from typing import Any, Final
 import structlog
 
 from activities.board.account_archive import read_ended_account
-from activities.board.board import BoardActivities
-from activities.board.cancel_work_order import CancelWorkOrder
+from activities.board.board import BoardActivities, CancelWorkOrder
 from activities.board.others import Others
 from activities.board.pull_requests import PullRequestActivities
 from activities.host.accounts import Accounts
-from activities.host.disk_waits import DISK_WAITS
+from activities.host.failures import DISK_WAITS
 from activities.host.host import Host
 from activities.intake.comment_commands import CommentActivities, Decide, decide_nothing
 from activities.intake.intake import IntakeActivities, IntakesOf, no_intakes

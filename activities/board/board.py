@@ -12,6 +12,7 @@ from activities.host.cancellation import is_closed
 from activities.host.payloads import read_memo
 from septet.board.seats import first_in_turn, project_key
 from septet.contracts.board import KnownOrders, SeatRequest, WaitingOrders
+from septet.contracts.decisions import MoveReason
 from septet.contracts.names import ORDER_ID
 from septet.contracts.row import MEMO
 from septet.contracts.task import Task
@@ -88,3 +89,15 @@ async def _waits_for_others(row: WorkflowExecution) -> bool:
         raise
     pending = description.raw_description.pending_activities
     return any(each.activity_type.name == _LOOK_AT_OTHERS for each in pending)
+
+
+class CancelWorkOrder:
+    """The end that a person has requested by a move on the board."""
+
+    @activity.defn(name="cancel_work_order")
+    async def run(self, call: MoveReason) -> None:
+        """Request the cancel of the running work order from the server. Idempotent; leaves nothing on disk."""
+        info = activity.info()
+        handle = activity.client().get_workflow_handle(info.workflow_id or "", run_id=info.workflow_run_id)
+        is_sealed = activity.client().data_converter.payload_codec is not None  # the server would read a reason
+        await handle.cancel(reason="" if is_sealed else call.reason_line)

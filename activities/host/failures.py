@@ -1,7 +1,9 @@
 """Translate errors of the core into failures that Temporal's retry policy and a person can act on."""
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -11,13 +13,40 @@ from pydantic import JsonValue
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
-from activities.host.disk_waits import DISK_WAITS
 from septet.contracts.steps import FailureFacts, StepResult
 from septet.errors import DiskFullError, HostFullError, MachineBusyError, SeptetError, SupersededError
 from septet.system.disk import diagnosed
 from septet.system.masking import mask
 from septet.system.preview import preview
 from septet.system.text import cut
+
+_MOST_OF_A_TRY: Final = 300.0
+"""Seconds: between two failures for want of room an agent may have worked for an hour, as there was some."""
+
+
+@dataclass(slots=True)
+class DiskWaits:
+    """How long each activity has waited. A restarted worker does not know earlier waits."""
+
+    longest_seconds: float = 3600.0
+    """The longest wait for the disk; after it, a person has to act."""
+    clock: Callable[[], float] = time.monotonic
+    _waits: dict[tuple[str, str, str], tuple[float, float]] = field(default_factory=dict)
+    """By activity: how long it has waited, and when it met the full disk last."""
+
+    def may_last(self) -> bool:
+        """Note that the running activity met a full disk, and return whether it may continue to wait."""
+        info, now = activity.info(), self.clock()
+        key = (info.workflow_id or "", info.workflow_run_id or "", info.activity_id)
+        waited, met_at = self._waits.get(key, (0.0, now))
+        waited += min(now - met_at, _MOST_OF_A_TRY)
+        self._waits[key] = (waited, now)
+        return waited < self.longest_seconds
+
+
+DISK_WAITS: Final = DiskWaits()
+"""Those of this process; its worker's settings say how long they last."""
+
 
 OPENING_TRIES: Final = 8
 """About two minutes: then a person who has just started a work order learns that its origin is not reached."""

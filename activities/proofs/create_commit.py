@@ -10,9 +10,9 @@ from activities.host.claims import AnyClaim, Claim, Proof
 from activities.host.host import Host
 from activities.host.repository_commands import run_command
 from activities.outgoing.findings import refuse_findings
-from activities.outgoing.lost_submodules import refuse_lost_submodules
 from activities.outgoing.outgoing import clean_commits, message_of
-from activities.turns.plan_place import refuse_plan
+from activities.outgoing.plan import refuse_plan
+from activities.outgoing.submodules import refuse_lost_submodules
 from septet.agents.clis.adapter import FOR_EVERY_AGENT, select_variables
 from septet.agents.sandbox.guest_run import GuestCommand
 from septet.base_checks import result_of

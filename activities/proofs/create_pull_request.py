@@ -8,7 +8,6 @@ from typing import Final
 from activities.host.claims import Claim, EarlierStepError, Proof
 from activities.host.host import Host
 from activities.host.remote_checkpoints import expect_hold
-from activities.outgoing.edits_inside import tell_edits_inside
 from activities.outgoing.findings import (
     changes_of_protected,
     notice_of,
@@ -17,10 +16,10 @@ from activities.outgoing.findings import (
     refuse_paths,
 )
 from activities.outgoing.leaving import Leaving
-from activities.outgoing.lost_submodules import refuse_lost_submodules
 from activities.outgoing.outgoing import outgoing_for, warn_of_masked
+from activities.outgoing.plan import plan_paragraph
 from activities.outgoing.reading import refuse_unread
-from activities.turns.plan_place import plan_paragraph
+from activities.outgoing.submodules import refuse_lost_submodules, tell_edits_inside
 from septet.contracts.answers import CreatePullRequestAnswer, PullRequestText
 from septet.contracts.names import Step
 from septet.contracts.workspace import Workspace

@@ -7,8 +7,7 @@ from typing import Final
 
 from activities.host.claims import Claim, Proof, RefusedError
 from activities.host.host import Host
-from activities.outgoing.edits_inside import tell_edits_inside
-from activities.outgoing.lost_submodules import refuse_lost_submodules
+from activities.outgoing.submodules import refuse_lost_submodules, tell_edits_inside
 from activities.turns.pipeline import issue_id, pipeline_store
 from septet.contracts.answers import ImplementPlanAnswer
 from septet.contracts.solution import ExecutionAnswer, ExecutionRecord

@@ -6,11 +6,11 @@ from typing import Final
 from activities.host.claims import Claim, Proof, RefusedError
 from activities.host.host import Host
 from activities.host.remote_checkpoints import expect_hold
-from activities.outgoing.edits_inside import tell_edits_inside
 from activities.outgoing.findings import changes_of_protected, notice_of
 from activities.outgoing.leaving import Leaving
 from activities.outgoing.outgoing import clean_commits, message_of, outgoing_for, warn_of_masked
 from activities.outgoing.reading import is_read, refuse_unread
+from activities.outgoing.submodules import tell_edits_inside
 from activities.proofs.create_commit import assistance, run_checks, see_fit_to_leave
 from septet.contracts.answers import ReworkAnswer
 from septet.contracts.rework import Rework

@@ -3,18 +3,56 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from activities.host.claims import AnyClaim, Proof
+from activities.host.claims import AnyClaim, Claim, Proof
 from activities.host.host import Host
-from activities.proofs.build_plan import prove_build_plan
-from activities.proofs.classify_issue import prove_classify_issue
+from activities.outgoing.leaving import Leaving, join_findings, parts_of, suspicion
+from activities.outgoing.outgoing import outgoing_for
+from activities.outgoing.reading import leaving_of
 from activities.proofs.create_commit import prove_create_commit
 from activities.proofs.create_pull_request import prove_create_pull_request
-from activities.proofs.find_plan_file import prove_find_plan_file
 from activities.proofs.generate_branch import prove_generate_branch
 from activities.proofs.implement_plan import prove_implement_plan
-from activities.proofs.read_outgoing import prove_read_outgoing
+from activities.proofs.plan import prove_build_plan, prove_find_plan_file
 from activities.proofs.rework import prove_rework
+from septet.contracts.answers import ClassifyIssueAnswer, ReadOutgoingAnswer
+from septet.contracts.facts import KeyFinding
 from septet.contracts.names import READ_OUTGOING, REWORK, Step
+from septet.git.engine.place import Place
+from septet.git.worktree.view import view_git
+
+_MOST: Final = 10
+
+
+def prove_read_outgoing(host: Host, claim: Claim[ReadOutgoingAnswer]) -> Proof:
+    """Return what the reader suspects, and what was not shown to the reader, as findings.
+
+    Raises:
+        WorkspaceError: What was read is not on this host any more.
+        EvidenceError, GitError: The commits could not be looked through.
+    """
+    leaving, outgoing = leaving_of(claim.place, claim.call), outgoing_for(host, claim)
+    found = dict[str, KeyFinding]()
+    for each in claim.answer.findings:
+        path, what = each.path.partition(" of commit ")[0].strip(), outgoing.line(each.what) or "without words"
+        content = _content(claim.place, leaving, path)
+        finding = suspicion(outgoing.without_keys(path), each.line, each.kind, what, content)
+        found.setdefault(finding.id, finding)
+    findings = (*parts_of(claim.place, leaving).findings, *join_findings(tuple(found.values()), _MOST))
+    return Proof(claim.answer.result_text, findings=findings)
+
+
+def _content(place: Place, leaving: Leaving, path: str) -> bytes:
+    """Return what stands at a path: a text's words, or git's name of the file; else a name of all that leaves."""
+    if path in leaving.texts:
+        return leaving.texts[path].encode(errors="replace")
+    found = view_git(place).try_run("rev-parse", "--verify", "--quiet", f"{leaving.head}:{path}")
+    return found.stdout.strip() if found.exit_code == 0 else leaving.digest.encode()
+
+
+def prove_classify_issue(_: Host, claim: Claim[ClassifyIssueAnswer]) -> Proof:
+    """Take the class as it is."""
+    return Proof(claim.answer.issue_class)
+
 
 PROOFS: Final[Mapping[str, Callable[[Host, AnyClaim], Proof]]] = {
     Step.CLASSIFY_ISSUE: prove_classify_issue,

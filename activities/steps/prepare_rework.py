@@ -6,12 +6,11 @@ from typing import Final
 import structlog
 from temporalio import activity
 
-from activities.host.attempts import heartbeating
+from activities.host.attempts import Fence, heartbeating, take_fence
 from activities.host.failures import translating_failures
-from activities.host.fence import Fence, take_fence
+from activities.host.frozen_inputs import FrozenRework, read_frozen_rework, with_conflicts, write_frozen_rework
 from activities.host.host import Host
 from activities.host.remote_checkpoints import expect_hold, keep
-from activities.turns.frozen_rework import FrozenRework, read_frozen_rework, with_conflicts, write_frozen_rework
 from activities.turns.prepared_steps import opened_place
 from septet.contracts.rework import PreparedRework, Rework
 from septet.contracts.steps import StepCall

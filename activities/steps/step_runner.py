@@ -12,15 +12,13 @@ from activities.host.attempts import heartbeating
 from activities.host.cancellation import CANCELLED
 from activities.host.failures import translating_failures
 from activities.host.host import Host
+from activities.notifications.issue_progress import note_progress, set_stage_label
 from activities.notifications.plan_comment import post_plan, waits_with_plan
-from activities.notifications.progress_comment import note_progress
-from activities.notifications.stage_label import set_stage_label
 from activities.notifications.tracker_progress import tell_tracker
 from activities.turns.attempt import StepAttempt, attempting
 from activities.turns.guard import end_agents_of
-from activities.turns.over_budget import leave_over_budget
 from activities.turns.prepared_steps import PreparedStep, prepare_end, prepare_finalizer, prepare_step
-from activities.turns.results import add_warnings
+from activities.turns.results import add_turn, add_warnings, begin_again, begin_result, with_reasons
 from activities.turns.turn_budget import OverBudgetError
 from activities.turns.turn_costs import note_costs
 from septet.agents.turns.turn_runs import TurnResult, TurnRuns
@@ -29,7 +27,46 @@ from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult
 from septet.errors import AgentApiError, AgentGaveUpError, AgentLimitError
 from septet.git.engine.place import Place
+from septet.git.evidence.evidence import gather
 from septet.system.threads import shielded_thread, stoppable_thread
+
+
+def leave_over_budget(
+    host: Host, prepared_step: PreparedStep, refusal: OverBudgetError, unread: StepResult | None = None
+) -> StepResult:
+    """Keep a checkpoint of the work, and return a result that names the budget that is used up.
+
+    Args:
+        host: The host.
+        prepared_step: The step, or its finalizer.
+        refusal: The error that names the budget.
+        unread: The result of the step if a finalizer is over budget.
+
+    Raises:
+        OverBudgetError: The workflow does not wait for budgets, or no account would notify it: Temporal retries
+            the activity.
+        SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
+        WorkspaceBusyError: Somebody else holds the writer's lock.
+    """
+    call = prepared_step.call
+    if not (call.waits_for_budget and refusal.is_listed):
+        raise refusal
+    turn = TurnRuns(prepared_step.request).last_result()
+    if unread is not None:
+        result, checkpoint = add_turn(begin_again(unread), turn), unread.checkpoint
+    elif turn is None:
+        result, checkpoint = begin_result(call, None, ()), None
+    else:
+        with prepared_step.fence.lease.hold():
+            changes = gather(prepared_step.place, prepared_step.began_at).files_changed
+            result = begin_result(call, turn, changes)
+            snapshot, _ = host.snapshots.checkpoint_after_guest(
+                prepared_step.place, "a budget is used up", call.name
+            )
+            checkpoint = snapshot.name if snapshot is not None else None
+    result = with_reasons(result, Verdict.OVER_BUDGET, (refusal.message,))
+    return result.model_copy(update={"checkpoint": checkpoint, "budget_wait": refusal.wait})
+
 
 Teller = Callable[[Host, Place, StepCall, StepResult], tuple[str, ...]]
 """Reports to the forge or the tracker how a step ended, and returns failures as warnings."""

@@ -17,8 +17,8 @@ from temporalio import activity
 from activities.host.attempts import Heartbeats, heartbeating
 from activities.host.failures import failure, translating_failures
 from activities.host.host import Host
+from activities.outgoing.plan import exclude_plan
 from activities.turns.guard import AttemptFailedError, WorkEndedError, guarding
-from activities.turns.plan_place import exclude_plan
 from activities.turns.prepared_steps import PreparedStep
 from activities.turns.results import add_turn, begin_again, begin_result, with_reasons
 from activities.turns.turn_budget import TurnBudget
@@ -192,8 +192,9 @@ def see_untouched(host: Host, prepared_step: PreparedStep) -> tuple[str, ...]:
         WorkspaceError: The plan is not the one that was approved.
     """
     told = _put_all_back(host, prepared_step)
-    if prepared_step.repository_settings.pull_request.plan != "commit":
-        exclude_plan(prepared_step)
+    path = prepared_step.call.progress.plan_path
+    if path and prepared_step.repository_settings.pull_request.plan != "commit":
+        exclude_plan(prepared_step.place, prepared_step.fence.lease, path)
     return told
 
 

@@ -1,15 +1,24 @@
 """The logins that a host has for its agents: the worker's own, and the further ones that the settings name."""
 
+import asyncio
 import hashlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import structlog
 
+from activities.host.accounts import Accounts
 from activities.host.host import Host
+from activities.turns.prepared_steps import PreparedTurn
 from septet.agents.clis.adapter import Adapter
 from septet.agents.clis.named_logins import NamedLogin, read_login
 from septet.agents.clis.registry import adapter_for
-from septet.errors import InvalidInputError
+from septet.agents.turns.request import TurnRequest
+from septet.agents.turns.usage_limits import UsageLimit, find_usage_limit, in_order, note_usage_limit
+from septet.contracts.budget import QuotaPause
+from septet.errors import AgentApiUnavailableError, InvalidInputError, SeptetError
 
 _DIGEST_LENGTH: Final = 24
 
@@ -58,3 +67,125 @@ def login_digest(host: Host, adapter: Adapter, login: NamedLogin, model: str | N
     parts = login.identity(adapter, provider) or own
     named = [provider] if provider else []
     return hashlib.sha256("\0".join((adapter.name, *named, *parts)).encode()).hexdigest()[:_DIGEST_LENGTH]
+
+
+WORTH_A_MOVE_SECONDS: Final = 300.0
+"""If a pause ends sooner, the turn waits: another agent would begin the step anew."""
+_AT_ONCE_SECONDS: Final = 0.1
+_MARGIN_SECONDS: Final = 1.0
+_LOOKED_AGAIN_SECONDS: Final = 4.0
+_CLOCKS_DIFFER_SECONDS: Final = 60.0
+"""The server's clock ends a pause's workflow; a pause that is still there after this margin is over too."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoginChoice:
+    """The agents and logins of one turn, as one attempt uses them."""
+
+    host: Host
+    accounts: Accounts
+    turn: PreparedTurn
+
+    async def choose(self) -> TurnRequest:
+        """Return the request of the first agent, with its first login, that no usage limit pauses.
+
+        The agent that worked last on the turn continues. The second agent takes over if all logins of the first
+        agent are paused for longer than a wait is worth, or if its model has refused.
+
+        Raises:
+            AgentApiUnavailableError: All logins are paused; the turn is retried when the first limit begins anew.
+            SeptetError: The pauses cannot be read now.
+        """
+        usual, own = self.turn.request, own_login(self.host)
+        (limit, requests), answer = await asyncio.gather(
+            asyncio.to_thread(self._look), self._find_pause(usual, own)
+        )
+        if limit is not None:
+            await self._note_limit(limit, requests)
+        pauses: list[QuotaPause] = []
+        for request in requests:
+            for login in read_logins(self.host, request.adapter):
+                is_answered = limit is None and request is usual and login == own
+                pause = answer if is_answered else await self._find_pause(request, login)
+                if pause is None or pause.until + _CLOCKS_DIFFER_SECONDS <= time.time():
+                    return _with_login(request, login)
+                pauses.append(pause)
+            if min(pause.until for pause in pauses) - time.time() <= WORTH_A_MOVE_SECONDS:
+                break
+        raise _refusal(pauses)
+
+    async def _find_pause(self, request: TurnRequest, login: NamedLogin) -> QuotaPause | None:
+        return await self.accounts.find_pause(self._digest(request, login))
+
+    def _digest(self, request: TurnRequest, login: NamedLogin) -> str:
+        return login_digest(self.host, request.adapter, login, request.turn.model)
+
+    async def seconds_to_wait(self) -> float:
+        """Return the seconds until one of the turn's agents can start: a moment if an agent can start now.
+
+        Raises:
+            SeptetError: The pauses cannot be read now.
+        """
+        try:
+            await self.choose()
+        except AgentApiUnavailableError as refusal:
+            return refusal.retry_after_seconds or _AT_ONCE_SECONDS
+        return _AT_ONCE_SECONDS
+
+    def _look(self) -> tuple[UsageLimit | None, list[TurnRequest]]:
+        """Return the usage limit that ended the turn's last agent, and the requests that may continue the turn."""
+        return find_usage_limit(self.turn.request), self._requests()
+
+    async def _note_limit(self, limit: UsageLimit, requests: Sequence[TurnRequest]) -> None:
+        """Pause the login of a usage limit on all hosts, once for each run; a limit that is over pauses nothing.
+
+        If the worker is killed between the pause and its note, the next attempt repeats both before it starts an
+        agent.
+        """
+        login = self._login_of(limit)
+        request = next((each for each in requests if each.adapter == limit.adapter), None)
+        if login is None or request is None:
+            return
+        pause = QuotaPause(
+            agent=limit.adapter.name,
+            login=limit.login,
+            until=limit.until,
+            message=limit.message[:500],
+        )
+        try:
+            if pause.until > time.time():
+                await self.accounts.note_pause(self._digest(request, login), pause)
+        except SeptetError as refusal:
+            _log.warning("usage_limit_not_told", agent=pause.agent, error=refusal.message)
+            return
+        await asyncio.to_thread(note_usage_limit, limit)
+
+    def _login_of(self, limit: UsageLimit) -> NamedLogin | None:
+        logins = read_logins(self.host, limit.adapter)
+        return next((login for login in logins if login.name == limit.login), None)
+
+    def _requests(self) -> list[TurnRequest]:
+        """Return the requests of the turn's agents, the next one first."""
+        return in_order([self.turn.request, *([] if self.turn.fallback is None else [self.turn.fallback])])
+
+
+def _with_login(request: TurnRequest, login: NamedLogin) -> TurnRequest:
+    if not login.name:
+        return request
+    return replace(request, login=login.name, runtime=replace(request.runtime, host=login.machine))
+
+
+def _refusal(pauses: list[QuotaPause]) -> AgentApiUnavailableError:
+    first = min(pauses, key=lambda pause: pause.until)
+    names = " and ".join(dict.fromkeys(_words_of_login(pause) for pause in pauses))
+    limits = f"limit of {names} is" if len(pauses) == 1 else f"limits of {names} are"
+    message = f"The usage {limits} reached, and no agent starts with {'it' if len(pauses) == 1 else 'them'}"
+    return AgentApiUnavailableError(
+        f"{message}: {first.message}",
+        remedy="It continues by itself.",
+        retry_after_seconds=max(first.until - time.time(), _LOOKED_AGAIN_SECONDS) + _MARGIN_SECONDS,
+    )
+
+
+def _words_of_login(pause: QuotaPause) -> str:
+    return f"{pause.agent}'s login {pause.login}".rstrip()

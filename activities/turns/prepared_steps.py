@@ -7,13 +7,12 @@ from pathlib import Path
 
 from temporalio import activity
 
-from activities.host.fence import Fence, take_fence
-from activities.host.frozen_inputs import FrozenInputs, read_frozen_inputs
+from activities.host.attempts import Fence, take_fence
+from activities.host.frozen_inputs import FrozenInputs, read_frozen_inputs, words_of
 from activities.host.host import Host
 from activities.outgoing.leaving import parts_of, reading_prompt
 from activities.outgoing.reading import folder_of_reader, leaving_of
 from activities.turns.budget_openings import Opening, openings_of
-from activities.turns.frozen_rework import words_of
 from activities.turns.pipeline import pipeline_note, summary_for_new_session
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for

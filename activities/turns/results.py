@@ -5,7 +5,12 @@ from typing import Any, Final
 from pydantic import BaseModel, JsonValue
 
 from activities.host.claims import Proof
-from septet.agents.turns.turn_runs import TurnResult, context_of, warnings_of
+from septet.agents.clis.model_names import names_another_model
+from septet.agents.clis.registry import adapter_for
+from septet.agents.runs.archive import read_archive
+from septet.agents.runs.folders import Run, Runs
+from septet.agents.turns.follow import HELD_SECONDS, HELD_TOKENS, HELD_USD
+from septet.agents.turns.turn_runs import TurnResult
 from septet.answers.ladder import Answer
 from septet.contracts.facts import FileChange
 from septet.contracts.names import Verdict
@@ -21,6 +26,10 @@ _REASON_LENGTH: Final = 1500
 _TEXT_LENGTH: Final = 8000
 _WARNINGS_SHOWN: Final = 10
 _WARNING_LENGTH: Final = 200
+_HELD: Final = {HELD_USD: "usd", HELD_TOKENS: "tokens", HELD_SECONDS: "seconds"}
+_PROMPT_BYTES_A_TOKEN: Final = 4
+_STREAM_BYTES_A_TOKEN: Final = 12
+"""Streams repeat texts, and add much around them."""
 
 
 def begin_result(call: StepCall, turn: TurnResult | None, changes: tuple[FileChange, ...]) -> StepResult:
@@ -120,3 +129,40 @@ def _bound_texts(
 ) -> tuple[str, ...]:
     """Return the first texts, masked and cut at the front: the end of a failing program's output matters most."""
     return tuple(cut_front(mask(text), length) for text in texts[:count])
+
+
+def warnings_of(result: TurnResult) -> tuple[str, ...]:
+    """Return a turn's warnings: several agents, budgets that limit nothing, another model than requested."""
+    workers, record = result.workers, result.run.record
+    why = "the model refused" if result.was_refused else "the usage limit was reached"
+    changes = (f"{why}: {', then '.join(workers)}",) if len(workers) > 1 else ()
+    held = [amount for name, amount in _HELD.items() if record is not None and name in record.limits]
+    untold = adapter_for(result.agent).capabilities.untold(held) if held else ""
+    asked, told = record.model if record is not None else "", result.outcome.model or ""
+    is_another = bool(asked and told) and names_another_model(asked, told)
+    return (
+        *changes,
+        *([f"{result.agent} reports {untold}: no budget limits it. Limit minutes too"] if untold else []),
+        *([f"the model {asked} was asked for, and {result.agent} names {told}"] if is_another else []),
+    )
+
+
+def context_of(result: TurnResult) -> int:
+    """Return the tokens of a run's session as its CLI reports them, or else a guess that is rather high."""
+    return result.outcome.context_tokens or _guess_context(result.run, result.outcome.session_id)
+
+
+def _guess_context(run: Run, session_id: str | None) -> int:
+    """Guess the tokens from the prompts and streams of the session's runs on disk."""
+    folder = run.folder.parent
+    runs, archived = Runs(folder.parent).lately(folder.name), read_archive(folder).of(session_id)
+    own_runs = [
+        each for each in runs if each.folder == run.folder or (session_id and _session(each) == session_id)
+    ]
+    prompt_bytes = archived.prompt_bytes + sum(each.size_of("prompt.md") for each in own_runs)
+    stream_bytes = archived.stream_bytes + sum(each.size_of("stdout.jsonl") for each in own_runs)
+    return prompt_bytes // _PROMPT_BYTES_A_TOKEN + stream_bytes // _STREAM_BYTES_A_TOKEN
+
+
+def _session(run: Run) -> str | None:
+    return run.record.session_id if run.record is not None else None

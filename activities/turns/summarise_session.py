@@ -7,9 +7,8 @@ from typing import Final
 
 from temporalio import activity
 
-from activities.host.attempts import Heartbeats, heartbeating
+from activities.host.attempts import Heartbeats, heartbeating, take_fence
 from activities.host.failures import translating_failures
-from activities.host.fence import take_fence
 from activities.host.frozen_inputs import read_frozen_inputs
 from activities.host.host import Host
 from activities.turns.budget_openings import openings_of_summary

@@ -13,7 +13,7 @@ import structlog
 from activities.host.accounts import Accounts
 from activities.host.host import Host
 from activities.turns.budget_openings import Opening
-from activities.turns.login_choice import LoginChoice
+from activities.turns.logins import LoginChoice
 from activities.turns.prepared_steps import PreparedStep, PreparedTurn
 from activities.turns.turn_costs import note_costs
 from septet.agents.turns.request import TurnRequest, within_caps

@@ -7,10 +7,9 @@ from pathlib import Path
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
-from activities.host.attempts import heartbeating
+from activities.host.attempts import heartbeating, take_fence
 from activities.host.cancellation import cancellable_thread
 from activities.host.failures import OPENING_TRIES, translating_failures
-from activities.host.fence import take_fence
 from activities.host.frozen_inputs import read_frozen_inputs
 from activities.host.host import Host
 from activities.host.remote_checkpoints import bring_session, checkpoint_ref

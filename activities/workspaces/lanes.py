@@ -6,9 +6,8 @@ from functools import partial
 
 from temporalio import activity
 
-from activities.host.attempts import heartbeating
+from activities.host.attempts import Fence, heartbeating, take_fence
 from activities.host.failures import OPENING_TRIES, translating_failures
-from activities.host.fence import Fence, take_fence
 from activities.host.host import Host
 from activities.host.remote_checkpoints import KeptSession, checkpoint_ref, keep
 from activities.workspaces.full_hosts import pass_on_if_full

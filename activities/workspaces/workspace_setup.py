@@ -8,15 +8,15 @@ from typing import Final
 
 import structlog
 
-from activities.host.fence import take_fence
+from activities.host.attempts import take_fence
 from activities.host.host import Host
 from activities.host.repository_commands import run_command
 from septet.agents.clis.adapter import FOR_EVERY_AGENT, select_variables
 from septet.agents.runs.folders import SETUP_FOLDER
 from septet.agents.runs.lease import Lease
 from septet.agents.runs.network import lines_of_last_command, refused_in
+from septet.agents.sandbox.guest_programs import missing_programs
 from septet.agents.sandbox.guest_run import GuestCommand
-from septet.agents.turns.guest_programs import missing_programs
 from septet.contracts.names import SETTINGS_PATH
 from septet.contracts.wire import Wire
 from septet.errors import SetupError

@@ -8,12 +8,11 @@ from pydantic import JsonValue
 from temporalio import activity
 
 from activities.host.attempts import heartbeating
-from activities.host.cancellation import cancellable_thread
+from activities.host.cancellation import cancellable_thread, error_before_reset
 from activities.host.failures import OPENING_TRIES, translating_failures
 from activities.host.frozen_inputs import FrozenInputs, read_frozen_inputs, write_frozen_inputs
 from activities.host.host import Host
 from activities.host.remote_checkpoints import keep
-from activities.host.resets import error_before_reset
 from activities.workspaces.base_checks import look_at_base
 from activities.workspaces.full_hosts import pass_on_if_full
 from activities.workspaces.workspace_setup import (

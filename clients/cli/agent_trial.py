@@ -10,6 +10,7 @@ from typing import Final
 from rich.text import Text
 
 from activities.host.host import Host
+from activities.turns.results import warnings_of
 from activities.turns.turns import carry_out
 from clients.cli.machine_checks import Check
 from clients.cli.render.steps import usage_text
@@ -21,7 +22,7 @@ from septet.agents.runs.folders import RunKey
 from septet.agents.runs.lease import Lease
 from septet.agents.turns.finalize_run import end_all
 from septet.agents.turns.request import TurnRequest
-from septet.agents.turns.turn_runs import TurnResult, warnings_of
+from septet.agents.turns.turn_runs import TurnResult
 from septet.contracts.limits import Timeouts
 from septet.errors import SeptetError
 from septet.settings import load_settings

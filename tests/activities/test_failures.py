@@ -9,8 +9,7 @@ from structlog.testing import capture_logs
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.host.disk_waits import DiskWaits
-from activities.host.failures import OPENING_TRIES, failure, translating_failures
+from activities.host.failures import OPENING_TRIES, DiskWaits, failure, translating_failures
 from septet.errors import (
     AgentApiUnavailableError,
     AgentMissingError,

@@ -13,8 +13,7 @@ from fakes.repositories import git
 from fakes.step_lab import BRANCH, PLAN, StepLab
 
 from activities.host.host import Host
-from activities.notifications.progress_comment import note_progress
-from activities.notifications.stage_label import set_stage_label
+from activities.notifications.issue_progress import note_progress, set_stage_label
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.contracts.facts import Usage
 from septet.contracts.names import Step, Verdict

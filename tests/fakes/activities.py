@@ -9,7 +9,7 @@ from typing import Any, Literal
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
-from activities.board.cancel_work_order import CancelWorkOrder
+from activities.board.board import CancelWorkOrder
 from septet.contracts.board import OthersLook
 from septet.contracts.facts import Rescue
 from septet.contracts.names import Step, Verdict

@@ -22,11 +22,10 @@ from temporalio.client import (
 
 from septet.agents.clis.adapter import Turn
 from septet.agents.runs.folders import Payer, RunKey
-from septet.agents.turns.busy_orders import BusyOrders
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_runs import TurnResult
 from septet.agents.turns.warm import warm_orders
-from workers.recovery.strays import end_strays
+from workers.recovery.strays import BusyOrders, end_strays
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -1,9 +1,11 @@
 """Stray agents: their work order was closed or paused unseen, or no worker followed them."""
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -16,7 +18,6 @@ from activities.turns.turn_costs import is_unread, note_unread_turns
 from septet.agents.outcomes.endings import PAUSED, RESTARTED
 from septet.agents.runs.folders import Run, Runs
 from septet.agents.sandbox.attachment import end_agent
-from septet.agents.turns.busy_orders import BusyOrders
 from septet.agents.turns.finalize_run import end_all, finalize_runs, sweep_order
 from septet.agents.turns.warm import end_warm, is_warm, warm_orders
 from septet.errors import SeptetError
@@ -24,6 +25,41 @@ from septet.janitor.terms import pipeline_of
 from septet.system.durable import close_after
 from septet.system.threads import LOOKS, shielded_thread
 from workers.beside import beside, repeat, try_look
+
+_SETTLED_NS: Final = 1_000_000_000
+"""A folder that has changed so lately may change again without another time."""
+
+
+@dataclass(slots=True)
+class BusyOrders:
+    """Those of one host.
+
+    A lock of a work order that nobody holds is taken by one who starts an agent, and he makes a folder beside it.
+    """
+
+    runs: Runs
+    _quiet: dict[str, int] = field(default_factory=dict)
+    """By work order: when its folder had changed last, in nanoseconds, as nobody held a lock of it."""
+
+    def find(self) -> list[str]:
+        """Return the work orders of which somebody holds a lock: an agent, an attempt, or a process that waits."""
+        busy: list[str] = []
+        quiet: dict[str, int] = {}
+        settled = time.time_ns() - _SETTLED_NS
+        with os.scandir(self.runs.root) as entries:
+            for order in (each for each in entries if each.is_dir()):
+                with suppress(FileNotFoundError):  # the janitor has just removed it
+                    changed = order.stat().st_mtime_ns
+                    if self._quiet.get(order.name) != changed and self._is_busy(order.name):
+                        busy.append(order.name)
+                    elif changed < settled:
+                        quiet[order.name] = changed
+        self._quiet = quiet
+        return sorted(busy)
+
+    def _is_busy(self, order_id: str) -> bool:
+        return self.runs.is_held(order_id) or is_warm(self.runs, order_id)
+
 
 LOOK_SECONDS: Final = 30.0
 _LEAVING_SECONDS: Final = 2.0

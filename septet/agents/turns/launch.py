@@ -22,8 +22,7 @@ from septet.agents.turns.follow import HELD_SECONDS, HELD_TOKENS, HELD_USD
 from septet.agents.turns.guest_home import open_home, prepare_home
 from septet.agents.turns.recovery import Start
 from septet.agents.turns.request import AgentRuntime, TurnRequest
-from septet.agents.turns.turn_process import TurnProcess
-from septet.agents.turns.warm import WarmStart
+from septet.agents.turns.warm import TurnProcess, WarmStart
 from septet.contracts.budget import Caps
 from septet.contracts.limits import Timeouts
 from septet.errors import DiskFullError, WorkspaceError

@@ -6,29 +6,31 @@ from functools import reduce
 from typing import Final
 
 from septet.agents.clis.adapter import Adapter
-from septet.agents.clis.model_names import names_another_model
 from septet.agents.clis.registry import adapter_for
 from septet.agents.outcomes.outcome import NO_USAGE, ExitRecord, Outcome
 from septet.agents.runs.archive import read_archive
-from septet.agents.runs.folders import Run, Runs, StartReason
+from septet.agents.runs.folders import Run, StartReason
 from septet.agents.runs.network import tokens_seen
-from septet.agents.runs.usage import count_unknown_errors, note_spent, read_usage, spent_before, spent_in
+from septet.agents.runs.usage import (
+    count_try,
+    count_unknown_errors,
+    is_unknown_error,
+    note_spent,
+    read_usage,
+    spent_before,
+    spent_in,
+)
 from septet.agents.turns.finalize_run import finalize_run
-from septet.agents.turns.follow import HELD_SECONDS, HELD_TOKENS, HELD_USD, StreamReading
+from septet.agents.turns.follow import StreamReading
 from septet.agents.turns.recovery import Move, Rung, SessionUse, Start, hand_over, next_move
 from septet.agents.turns.request import TurnRequest
-from septet.agents.turns.unknown_errors import count_try, is_unknown_error
 from septet.contracts.amounts import Spending
 from septet.contracts.facts import Usage
 
 _RECORD_SECONDS: Final = 5.0
 """The longest wait for a supervisor's record before its agent's usage is counted; a cancel waits for it too."""
-_HELD: Final = {HELD_USD: "usd", HELD_TOKENS: "tokens", HELD_SECONDS: "seconds"}
 _TIMES_MORE, _TOKENS_MORE = 2, 20_000
 """A model may report so much more than its CLI: CLIs send further requests beside a turn, for a title."""
-_PROMPT_BYTES_A_TOKEN: Final = 4
-_STREAM_BYTES_A_TOKEN: Final = 12
-"""Streams repeat texts, and add much around them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,40 +302,3 @@ def _conclude(reading: StreamReading, end: ExitRecord, rung: Rung | None, own_ru
         started_at=records[0].started_at if records else "",
         duration_seconds=(outcome.duration_seconds or 0.0) + sum(map(seconds_of, others)),
     )
-
-
-def warnings_of(result: TurnResult) -> tuple[str, ...]:
-    """Return a turn's warnings: several agents, budgets that limit nothing, another model than requested."""
-    workers, record = result.workers, result.run.record
-    why = "the model refused" if result.was_refused else "the usage limit was reached"
-    changes = (f"{why}: {', then '.join(workers)}",) if len(workers) > 1 else ()
-    held = [amount for name, amount in _HELD.items() if record is not None and name in record.limits]
-    untold = adapter_for(result.agent).capabilities.untold(held) if held else ""
-    asked, told = record.model if record is not None else "", result.outcome.model or ""
-    is_another = bool(asked and told) and names_another_model(asked, told)
-    return (
-        *changes,
-        *([f"{result.agent} reports {untold}: no budget limits it. Limit minutes too"] if untold else []),
-        *([f"the model {asked} was asked for, and {result.agent} names {told}"] if is_another else []),
-    )
-
-
-def context_of(result: TurnResult) -> int:
-    """Return the tokens of a run's session as its CLI reports them, or else a guess that is rather high."""
-    return result.outcome.context_tokens or _guess_context(result.run, result.outcome.session_id)
-
-
-def _guess_context(run: Run, session_id: str | None) -> int:
-    """Guess the tokens from the prompts and streams of the session's runs on disk."""
-    folder = run.folder.parent
-    runs, archived = Runs(folder.parent).lately(folder.name), read_archive(folder).of(session_id)
-    own_runs = [
-        each for each in runs if each.folder == run.folder or (session_id and _session(each) == session_id)
-    ]
-    prompt_bytes = archived.prompt_bytes + sum(each.size_of("prompt.md") for each in own_runs)
-    stream_bytes = archived.stream_bytes + sum(each.size_of("stdout.jsonl") for each in own_runs)
-    return prompt_bytes // _PROMPT_BYTES_A_TOKEN + stream_bytes // _STREAM_BYTES_A_TOKEN
-
-
-def _session(run: Run) -> str | None:
-    return run.record.session_id if run.record is not None else None

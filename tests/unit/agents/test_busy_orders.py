@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from septet.agents.runs.folders import Runs
-from septet.agents.turns.busy_orders import BusyOrders
+from workers.recovery.strays import BusyOrders
 
 LONG_AGO_NS = 10**18
 

@@ -8,8 +8,8 @@ import pytest
 
 from septet.agents.guest.description import GuestFiles, World
 from septet.agents.guest.named_paths import parse_named_paths
+from septet.agents.sandbox.guest_programs import missing_programs
 from septet.agents.sandbox.sandbox import Sandbox, find_sandbox
-from septet.agents.turns.guest_programs import missing_programs
 
 _SCRIPT = "#!/bin/sh\necho it runs\n"
 

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from activities.turns.results import warnings_of
 from septet.agents.outcomes.outcome import Outcome
 from septet.agents.runs.folders import Run, RunKey, RunRecord
-from septet.agents.turns.turn_runs import TurnResult, warnings_of
+from septet.agents.turns.turn_runs import TurnResult
 
 
 @pytest.mark.parametrize(

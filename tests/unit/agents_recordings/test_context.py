@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from activities.turns.results import context_of
 from septet.agents.clis.registry import adapter_for
 from septet.agents.outcomes.outcome import ExitRecord, Outcome
 from septet.agents.runs.folders import Run, RunKey, RunRecord, Runs
-from septet.agents.turns.turn_runs import TurnResult, context_of
+from septet.agents.turns.turn_runs import TurnResult
 
 
 def read(cli: str, *events: dict[str, Any]) -> Outcome:

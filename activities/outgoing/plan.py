@@ -1,0 +1,95 @@
+"""The plan as people read it: all of it, in a file of the branch, in the pull request's text, or neither."""
+
+import os
+from itertools import islice
+from typing import Final
+
+from activities.host.claims import AnyClaim
+from septet.agents.runs.lease import Lease
+from septet.errors import EvidenceError
+from septet.git.engine.engine import Git
+from septet.git.engine.place import Place
+from septet.git.evidence.evidence import is_in_commit, plan_file
+from septet.git.evidence.setup_changes import exclude_files
+from septet.outgoing.text import Outgoing
+from septet.system.invisible import find_invisible
+
+_LIMIT_BYTES: Final = 1024 * 1024
+"""`septet plan` shows no more."""
+_SHOWN: Final = 5
+_REASON: Final = "The plan, which this repository keeps out of commits"
+_LONGEST: Final = 30_000
+"""Characters of a plan in a pull request's text, half of what a forge takes."""
+
+
+def read_plan_text(place: Place, path: str) -> bytes:
+    """Return a plan's bytes.
+
+    Args:
+        place: The work order's place.
+        path: The plan's, proven to be a file inside the worktree.
+
+    Raises:
+        EvidenceError: It is too long to be shown, no UTF-8, or has invisible characters; the message names them.
+    """
+    if any(find_invisible(path)):
+        raise EvidenceError(f"{path!r} has invisible characters in its name: give the plan's file another one.")
+    with (place.worktree / path).open("rb") as file:
+        content = file.read(_LIMIT_BYTES + 1)
+    if len(content) > _LIMIT_BYTES:
+        raise EvidenceError(f"{path!r} is over 1 MiB, and nobody can read all of it: write a shorter plan.")
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        raise EvidenceError(f"{path!r} is not UTF-8 at byte {error.start}: write it as UTF-8 text.") from error
+    found = ((line, column, f"U+{ord(each):04X}") for line, column, each in find_invisible(text))
+    if places := [f"line {line}, column {column}: {point}" for line, column, point in islice(found, _SHOWN)]:
+        raise EvidenceError(
+            f"{path!r} has invisible characters, which nobody sees who approves it: {'; '.join(places)}. Remove "
+            "them from the file, or write the code point as text, such as U+200B."
+        )
+    return content
+
+
+def exclude_plan(place: Place, lease: Lease, path: str) -> None:
+    """Have git ignore the plan's file from now on.
+
+    A file that the base has is the repository's own, and stays in its commits.
+
+    Raises:
+        WorkspaceError: `.git` is damaged.
+        WorkspaceBusyError: An agent works in the worktree.
+    """
+    with lease.hold():
+        exclude_files(place, (os.fsencode(path),), _REASON)
+
+
+def refuse_plan(claim: AnyClaim, staged: Git | None, head: str) -> None:
+    """Check that the plan is not in what leaves if the repository keeps plans out of commits.
+
+    Raises:
+        EvidenceError: The agent has committed or staged the plan's file.
+        GitError: git could not read what is staged.
+    """
+    plan = claim.call.progress.plan_path
+    if not plan or claim.repository_settings.pull_request.plan == "commit":
+        return
+    tree = staged.text("write-tree") if staged is not None else head
+    if is_in_commit(claim.place, tree, plan) and not is_in_commit(claim.place, claim.began_at, plan):
+        raise EvidenceError(
+            f"{plan} is in the commits, and this repository keeps plans out of them: take the file out of each "
+            "commit and of the index, and leave the file itself where it is."
+        )
+
+
+def plan_paragraph(claim: AnyClaim, outgoing: Outgoing) -> str:
+    """Return the plan as a part of the pull request's text, folded; empty if the text has none."""
+    plan = claim.call.progress.plan_path
+    if not plan or claim.repository_settings.pull_request.plan != "body":
+        return ""
+    try:
+        text = read_plan_text(claim.place, plan_file(claim.place, plan)).decode()
+    except EvidenceError as error:
+        return f"The plan could not be read: {outgoing.line(str(error))}"
+    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}\n\n[cut here]"
+    return f"<details><summary>The plan</summary>\n\n{outgoing.markdown(shown).strip()}\n\n</details>"
