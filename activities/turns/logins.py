@@ -16,6 +16,7 @@ from septet.agents.clis.adapter import Adapter
 from septet.agents.clis.named_logins import NamedLogin, read_login
 from septet.agents.clis.registry import adapter_for
 from septet.agents.turns.request import TurnRequest
+from septet.agents.turns.turn_runs import TurnRuns
 from septet.agents.turns.usage_limits import UsageLimit, find_usage_limit, in_order, note_usage_limit
 from septet.contracts.budget import QuotaPause
 from septet.errors import AgentApiUnavailableError, InvalidInputError, SeptetError
@@ -134,7 +135,10 @@ class LoginChoice:
 
     def _look(self) -> tuple[UsageLimit | None, list[TurnRequest]]:
         """Return the usage limit that ended the turn's last agent, and the requests that may continue the turn."""
-        return find_usage_limit(self.turn.request), self._requests()
+        turn_runs = TurnRuns(self.turn.request)
+        last = turn_runs.last_result()
+        requests = [self.turn.request] if self.turn.fallback is None else [self.turn.request, self.turn.fallback]
+        return find_usage_limit(turn_runs, last), in_order(requests, last)
 
     async def _note_limit(self, limit: UsageLimit, requests: Sequence[TurnRequest]) -> None:
         """Pause the login of a usage limit on all hosts, once for each run; a limit that is over pauses nothing.
@@ -163,10 +167,6 @@ class LoginChoice:
     def _login_of(self, limit: UsageLimit) -> NamedLogin | None:
         logins = read_logins(self.host, limit.adapter)
         return next((login for login in logins if login.name == limit.login), None)
-
-    def _requests(self) -> list[TurnRequest]:
-        """Return the requests of the turn's agents, the next one first."""
-        return in_order([self.turn.request, *([] if self.turn.fallback is None else [self.turn.fallback])])
 
 
 def _with_login(request: TurnRequest, login: NamedLogin) -> TurnRequest:

@@ -26,7 +26,6 @@ from septet.base_checks import result_of
 from septet.commands.loader import Command, load, load_rework
 from septet.commands.prompt import prompt, step_note
 from septet.commands.values import Values, rework_values, values
-from septet.contracts.limits import Tools
 from septet.contracts.names import Step
 from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult
 from septet.contracts.workspace import Workspace
@@ -158,30 +157,26 @@ def opened_place(host: Host, call: StepCall) -> Place:
 
 def _prepare(host: Host, call: StepCall, place: Place, settings: RepositorySettings, turn: Turn) -> PreparedStep:
     """Record the attempt, and return its turn: a finalizer's turn if the turn is about its session."""
-    runtime, workspace = host.runtime, call.workspace
-    fence = take_fence(runtime.runs, workspace.place_id, workspace.visit)
+    workspace, name = call.workspace, call.name
+    fence = take_fence(host.runs, place.order_id, workspace.visit)
     request = TurnRequest(
         key=replace(fence.key, activity_id=call.settles) if call.settles else fence.key,
-        order_id=workspace.place_id,
+        order_id=place.order_id,
         number=call.number,
-        step=_finalizer_of(call.name) if turn.about_session else call.name,
+        step=_finalizer_of(name) if turn.about_session else name,
         adapter=adapter_for(workspace.agent),
         turn=turn,
         limits=settings.limits_for(call.table, call.limits, call.settings),
-        runtime=runtime,
+        runtime=host.runtime,
         objects=None if call.reads else place.objects,
-        payer=payer_of(workspace, call.name, call.project, call.model),
-        is_answer=partial(is_step_answer, name=call.name, in_pipeline=bool(call.pipeline)),
+        payer=payer_of(workspace, name, call.project, call.model),
+        is_answer=partial(is_step_answer, name=name, in_pipeline=bool(call.pipeline)),
     )
     began_at = workspace.began_at or place.base_sha
     if call.rework is not None:
         began_at = call.rework.merges or call.rework.head or began_at
-    warm = call.keeps_process and not turn.about_session and host.keeps_process(workspace.fallback_agent)
-    tools = turn.tools
-    if not turn.about_session:
-        tools = settings.tools_for(call.table, call.settings, one_process=warm)
-    own, fallback = by_agents(workspace, request, warm=warm, tools=tools)
-    find_openings = partial(openings_of, host.settings, call, settings)
+    other = _turn_of_fallback(host, call, settings, turn) if workspace.fallback_agent else None
+    own, fallback = by_agents(workspace, request, other)
     return PreparedStep(
         workspace,
         place,
@@ -192,8 +187,17 @@ def _prepare(host: Host, call: StepCall, place: Place, settings: RepositorySetti
         call.starts_from,
         began_at,
         fallback=fallback,
-        find_openings=find_openings,
+        find_openings=partial(openings_of, host.settings, call, settings),
     )
+
+
+def _turn_of_fallback(host: Host, call: StepCall, settings: RepositorySettings, turn: Turn) -> Turn:
+    """Return a turn as the fallback agent has it: with its own tools, and without the first agent's model."""
+    if turn.about_session:
+        return replace(turn, model=None, warm=False)
+    warm = call.keeps_process and host.keeps_process(call.workspace.fallback_agent)
+    tools = settings.tools_for(call.table, call.settings, one_process=warm)
+    return replace(turn, model=None, warm=warm, tools=tools)
 
 
 def payer_of(workspace: Workspace, step: str, project: str, model: str | None) -> Payer:
@@ -209,31 +213,36 @@ def payer_of(workspace: Workspace, step: str, project: str, model: str | None) -
 
 
 def by_agents(
-    workspace: Workspace, request: TurnRequest, *, warm: bool, tools: Tools
+    workspace: Workspace, request: TurnRequest, other: Turn | None
 ) -> tuple[TurnRequest, TurnRequest | None]:
     """Return a turn's request for the first agent, and its request for the fallback agent.
 
     Only the agent that owns a session continues it; another agent begins a new session. A turn that names no
     model begins a new session too, if the session would keep a model that was named before. A turn about a
-    session alone goes to the session's agent only. The requested model is a model of the first agent.
+    session alone goes to the session's agent only.
 
     Args:
         workspace: The workspace that names the agents.
         request: The first agent's request.
-        warm: Whether the fallback agent's process is kept for the next turn.
-        tools: The tools that the fallback agent may use.
+        other: The fallback agent's turn; `None` without a fallback agent.
     """
-    session, other, runs = request.turn.resume_id, workspace.fallback_agent, request.runtime.runs
+    session, runs, turn = request.turn.resume_id, request.runtime.runs, request.turn
     last = last_of_session(runs.lately(request.order_id), session) if session is not None else None
     owner = last.agent if last is not None else workspace.agent
-    turn = replace(request.turn, resume_id=session if owner == other else None, model=None, warm=warm, tools=tools)
-    second = replace(request, adapter=adapter_for(other), turn=turn) if other else None
-    if request.turn.about_session:
-        return (second if second is not None and owner == other else request), None
-    asked = last.model if last is not None else read_archive(runs.folder_of(request.order_id)).of(session).model
-    keeps = bool(asked) and request.turn.model is None and request.adapter.capabilities.keeps_model
-    own_turn = replace(request.turn, resume_id=session if owner == workspace.agent and not keeps else None)
-    return replace(request, turn=own_turn, has_fallback=second is not None), second
+    second = None
+    if other is not None:
+        resumed = session if owner == workspace.fallback_agent else None
+        adapter = adapter_for(workspace.fallback_agent)
+        second = replace(request, adapter=adapter, turn=replace(other, resume_id=resumed))
+    if turn.about_session:
+        return (second if second is not None and owner == workspace.fallback_agent else request), None
+    if session is not None:
+        archived = read_archive(runs.folder_of(request.order_id)).of(session)
+        asked = last.model if last is not None else archived.model
+        keeps = bool(asked) and turn.model is None and request.adapter.capabilities.keeps_model
+        if keeps or owner != workspace.agent:
+            request = replace(request, turn=replace(turn, resume_id=None))
+    return (request, None) if second is None else (replace(request, has_fallback=True), second)
 
 
 def _folder_of(host: Host, call: StepCall, place: Place) -> Path:

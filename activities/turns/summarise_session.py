@@ -1,7 +1,7 @@
 """The summary turn: before a lane leaves a session, request a summary for the lane's next issues."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -99,7 +99,7 @@ class SummariseSession:
             objects=place.objects,
             payer=payer_of(workspace, call.name, call.project, call.model),
         )
-        own, _ = by_agents(workspace, request, warm=False, tools="none")
+        own, _ = by_agents(workspace, request, replace(turn, model=None) if workspace.fallback_agent else None)
         find_openings = partial(openings_of_summary, host.settings, call, settings)
         return PreparedTurn(workspace, place, own, fence, find_openings=find_openings)
 

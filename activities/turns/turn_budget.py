@@ -203,7 +203,7 @@ class TurnBudget:
             if held is not None:
                 await self._settle(held, await asyncio.to_thread(runs.spending))
         except (SeptetError, OSError) as error:
-            _log.warning("budget_not_told", place=self._place_id, error=str(error))
+            _log.warning("budget_not_told", place=self.turn.place.order_id, error=str(error))
             await self._leave_to_next_look()
 
     @property
@@ -211,12 +211,12 @@ class TurnBudget:
         return LoginChoice(self.host, self.accounts, self.turn)
 
     async def _find_note(self) -> HeldTurn | None:
-        return await asyncio.to_thread(self.host.held_turns.find, self._place_id, self._held_turn().key)
+        return await asyncio.to_thread(self.host.held_turns.find, self.turn.place.order_id, self._held_turn().key)
 
     async def _settle(self, note: HeldTurn, use: Spending) -> None:
         for scope in note.scopes:
             await self.accounts.settle(scope, SettleCall(key=note.key, used=use))
-        await asyncio.to_thread(self.host.held_turns.forget, self._place_id, note.key)
+        await asyncio.to_thread(self.host.held_turns.forget, self.turn.place.order_id, note.key)
 
     async def _leave_to_next_look(self) -> None:
         try:
@@ -224,18 +224,14 @@ class TurnBudget:
             if held is not None:
                 await self._note(held.model_copy(update={"is_over": True}))
         except OSError as error:
-            _log.warning("held_turn_not_noted", place=self._place_id, error=str(error))
+            _log.warning("held_turn_not_noted", place=self.turn.place.order_id, error=str(error))
 
     async def _note(self, turn: HeldTurn) -> None:
-        await asyncio.to_thread(self.host.held_turns.note, self._place_id, turn)
+        await asyncio.to_thread(self.host.held_turns.note, self.turn.place.order_id, turn)
 
     def _held_turn(self) -> HeldTurn:
         key = self.turn.request.key
         return HeldTurn(workflow_id=key.workflow_id, run_id=key.run_id, activity_id=key.activity_id)
-
-    @property
-    def _place_id(self) -> str:
-        return self.turn.workspace.place_id
 
     @property
     def _step(self) -> str:

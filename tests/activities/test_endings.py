@@ -13,8 +13,8 @@ from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
+from septet.agents.runs.usage import seconds_of
 from septet.agents.turns.finalize_run import finalize_run
-from septet.agents.turns.turn_runs import seconds_of
 from septet.contracts.limits import Timeouts
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult

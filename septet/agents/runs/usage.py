@@ -1,32 +1,39 @@
-"""What a run used, noted beside it: figures of a resumed session add up, and each run is to show its own."""
+"""The usage of a run, noted beside it: a resumed session adds up its figures, and a note has the run's own."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Final
 
+from septet.agents.clis.registry import adapter_for
 from septet.agents.outcomes.outcome import NO_USAGE, Outcome
 from septet.agents.runs.folders import Run, RunRecord
-from septet.contracts.amounts import usd_text
+from septet.agents.runs.network import tokens_seen
+from septet.contracts.amounts import Spending, usd_text
 from septet.contracts.facts import Usage
 from septet.contracts.wire import Wire
 from septet.system.json_files import read_model
 
 _FILE: Final = "spent.json"
+_TIMES_MORE, _TOKENS_MORE = 2, 20_000
+"""A model may report so much more than its CLI: CLIs send further requests beside a turn, for a title."""
+MOST_TRIES: Final = 3
+"""The tries of a turn that end in an unknown error; each may be paid."""
+_REMEDY: Final = "Find out what it means, look in the run's files for what the agent did, then run `septet retry`."
 
 
 class Spent(Wire):
     """The usage of one run in its session."""
 
     session_id: str
-    """Empty where none was told."""
+    """Empty if the CLI named none."""
     usage: Usage
     by_unknown_error: bool = False
-    """The run ended by an error of the model API that nobody knows."""
+    """An unknown error of the model API ended the run."""
 
 
 def note_spent(run: Run, outcome: Outcome, *, by_unknown_error: bool = False) -> None:
-    """Note what a run used in its session; where an error ended it that nobody knows, also without one."""
+    """Note what a run used in its session; after an unknown error, also without a session."""
     if outcome.session_id is not None or by_unknown_error:
         session_id = outcome.session_id or ""
         note = Spent(session_id=session_id, usage=outcome.usage, by_unknown_error=by_unknown_error)
@@ -34,7 +41,7 @@ def note_spent(run: Run, outcome: Outcome, *, by_unknown_error: bool = False) ->
 
 
 def spent_before(runs: Iterable[Run], session_id: str | None) -> Usage:
-    """Return what a session used in these runs; one that nobody concluded counts as nothing."""
+    """Return what a session used in these runs; a run without a note counts as nothing."""
     return _sum(note.usage for note in _notes(runs) if note.session_id == session_id)
 
 
@@ -44,17 +51,17 @@ def spent_in(runs: Iterable[Run]) -> Usage:
 
 
 def count_unknown_errors(runs: Iterable[Run]) -> int:
-    """Return how many of these runs ended by an error of the model API that nobody knows."""
+    """Return how many of these runs ended by an unknown error of the model API."""
     return sum(note.by_unknown_error for note in _notes(runs))
 
 
 def read_usage(run: Run) -> Spent | None:
-    """Return what was noted of a run; `None` where nobody concluded it."""
+    """Return the note of a run; `None` without a note."""
     return read_model(run.folder / _FILE, Spent)
 
 
 def last_of_session(runs: Sequence[Run], session_id: str) -> RunRecord | None:
-    """Return the record of the last of these runs that had a session; `None` where none had."""
+    """Return the record of the last of these runs that had a session; `None` without such a run."""
     for run in reversed(runs):
         record, note = run.record, read_usage(run)
         noted = note.session_id if note is not None else None
@@ -71,22 +78,18 @@ def _sum(usages: Iterable[Usage]) -> Usage:
     return reduce(Usage.plus, usages, NO_USAGE)
 
 
-MOST_TRIES: Final = 3
-_REMEDY: Final = "Find out what it means, look in the run's files for what the agent did, then run `septet retry`."
-
-
 def is_unknown_error(outcome: Outcome) -> bool:
-    """Return whether a run ended by an error of which neither kind nor cure is known."""
+    """Return whether a run ended by an error with an unknown cause."""
     return (outcome.ended, outcome.kind) == ("api_error", "unknown")
 
 
 def count_try(outcome: Outcome, tries: int, usage: Usage) -> Outcome:
-    """Return the outcome of a try that ended so, in the CLI's words, with the tries' cost; the last one is final.
+    """Return the outcome of a try that ended in an unknown error, with the cost of all tries; the last is final.
 
     Args:
-        outcome: How the try ended.
-        tries: How many ended so for the same turn, this one among them.
-        usage: What all agents used that were started for it.
+        outcome: The outcome of the try, in the CLI's words.
+        tries: The number of tries of the turn that ended so, with this try.
+        usage: The usage of all agents of the turn.
     """
     told = f"attempt {tries} of {MOST_TRIES}; cost so far: {_cost(usage)}"
     message = f"{outcome.message.rstrip()} (an unknown API error, {told})."
@@ -98,3 +101,44 @@ def count_try(outcome: Outcome, tries: int, usage: Usage) -> Outcome:
 def _cost(usage: Usage) -> str:
     cost = "unknown" if usage.cost_usd is None else f"{usd_text(usage.cost_usd)} USD"
     return f"{cost}, {usage.tokens:,} tokens" if usage.tokens else cost
+
+
+def seconds_of(run: Run) -> float:
+    """Return how long a run's agent lived; 0 without a recorded duration."""
+    end = run.exit()
+    return (end.duration_seconds or 0.0) if end is not None else 0.0
+
+
+def spending_of(runs: Iterable[Run]) -> Spending:
+    """Return the spending of these runs together; each run is priced by itself."""
+    return reduce(Spending.plus, map(_spending_of_run, runs), Spending())
+
+
+def _spending_of_run(run: Run) -> Spending:
+    note = read_usage(run)
+    use = Spending.of(note.usage if note is not None else NO_USAGE, seconds_of(run))
+    tells_nothing = run.record is not None and not adapter_for(run.record.agent).capabilities.tells
+    return use.model_copy(update={"unpriced": 1}) if tells_nothing and use.seconds else use
+
+
+def with_seen_usage(outcome: Outcome, run: Run) -> Outcome:
+    """Count the usage that the model reported, if the CLI's stream, into which a guest can write, has far less.
+
+    The cost is raised in proportion; without a price in the stream it stays unknown.
+    """
+    agent, used = run.record.agent if run.record is not None else "", outcome.usage
+    (read, written), told = tokens_seen(run), used.tokens
+    is_more = read + written > _TIMES_MORE * told + _TOKENS_MORE
+    if not is_more or "tokens" not in adapter_for(agent).capabilities.tells:
+        return outcome
+    usage = used.model_copy(
+        update={
+            "input_tokens": used.input_tokens + max(read - (told - used.output_tokens), 0),
+            "output_tokens": max(written, used.output_tokens),
+            "estimated": True,
+        }
+    )
+    cost = used.cost_usd * usage.tokens / told if used.cost_usd and told else None
+    warning = f"the model says that it used {read + written:,} tokens, and {agent} says {told:,}"
+    usage = usage.model_copy(update={"cost_usd": cost})
+    return replace(outcome, usage=usage, warnings=(*outcome.warnings, warning))

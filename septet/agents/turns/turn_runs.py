@@ -1,8 +1,6 @@
 """The runs of one turn and their outcomes, from disk and from the attempt that followed them to their end."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Final
 
 from septet.agents.clis.adapter import Adapter
@@ -10,15 +8,17 @@ from septet.agents.clis.registry import adapter_for
 from septet.agents.outcomes.outcome import NO_USAGE, ExitRecord, Outcome
 from septet.agents.runs.archive import read_archive
 from septet.agents.runs.folders import Run, StartReason
-from septet.agents.runs.network import tokens_seen
 from septet.agents.runs.usage import (
     count_try,
     count_unknown_errors,
     is_unknown_error,
     note_spent,
     read_usage,
+    seconds_of,
+    spending_of,
     spent_before,
     spent_in,
+    with_seen_usage,
 )
 from septet.agents.turns.finalize_run import finalize_run
 from septet.agents.turns.follow import StreamReading
@@ -29,8 +29,6 @@ from septet.contracts.facts import Usage
 
 _RECORD_SECONDS: Final = 5.0
 """The longest wait for a supervisor's record before its agent's usage is counted; a cancel waits for it too."""
-_TIMES_MORE, _TOKENS_MORE = 2, 20_000
-"""A model may report so much more than its CLI: CLIs send further requests beside a turn, for a title."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,13 +168,8 @@ class TurnRuns:
     def open(self, run: Run) -> tuple[StreamReading, list[Run]]:
         """Open a run's stream for this attempt, and return it with all started runs of the request."""
         runs = self._runs.lately(self._request.order_id)
-        resumed_from = run.record.resumed_from if run.record is not None else None
-        archived = read_archive(run.folder.parent).of(resumed_from).usage
-        used_before = archived.plus(
-            spent_before((each for each in runs if each.folder != run.folder), resumed_from)
-        )
         own_runs = [each for each in runs if self.owns(each) and (each.has_started or each.folder == run.folder)]
-        dialect = self._adapter_of(run).dialect(used_before)
+        dialect = self._adapter_of(run).dialect(_used_before(run, runs))
         most_bytes = self._request.runtime.resources.get("output_bytes", 0)
         return StreamReading(run, dialect, self._epoch, self._request.is_answer, most_bytes=most_bytes), own_runs
 
@@ -236,50 +229,18 @@ class TurnRuns:
         return _conclude(reading, run.exit() or ExitRecord(cause="lost"), "read", own_runs)
 
 
-def seconds_of(run: Run) -> float:
-    """Return how long a run's agent lived; 0 without a recorded duration."""
-    end = run.exit()
-    return (end.duration_seconds or 0.0) if end is not None else 0.0
-
-
-def spending_of(runs: Iterable[Run]) -> Spending:
-    """Return the spending of these runs together; each run is priced by itself."""
-    return reduce(Spending.plus, map(_spending_of_run, runs), Spending())
-
-
-def _spending_of_run(run: Run) -> Spending:
-    note = read_usage(run)
-    use = Spending.of(note.usage if note is not None else NO_USAGE, seconds_of(run))
-    tells_nothing = run.record is not None and not adapter_for(run.record.agent).capabilities.tells
-    return use.model_copy(update={"unpriced": 1}) if tells_nothing and use.seconds else use
+def _used_before(run: Run, runs: list[Run]) -> Usage:
+    """Return what the session that a run resumes used before the run."""
+    session_id = run.record.resumed_from if run.record is not None else None
+    if session_id is None:
+        return NO_USAGE
+    archived = read_archive(run.folder.parent).of(session_id).usage
+    return archived.plus(spent_before((each for each in runs if each.folder != run.folder), session_id))
 
 
 def start_reasons(runs: list[Run]) -> tuple[StartReason, ...]:
     """Return the start reason of each run."""
     return tuple(run.record.because for run in runs if run.record is not None)
-
-
-def with_seen_usage(outcome: Outcome, run: Run) -> Outcome:
-    """Count the usage that the model reported, if the CLI's stream, into which a guest can write, has far less.
-
-    The cost is raised in proportion; without a price in the stream it stays unknown.
-    """
-    agent, used = run.record.agent if run.record is not None else "", outcome.usage
-    (read, written), told = tokens_seen(run), used.tokens
-    is_more = read + written > _TIMES_MORE * told + _TOKENS_MORE
-    if not is_more or "tokens" not in adapter_for(agent).capabilities.tells:
-        return outcome
-    usage = used.model_copy(
-        update={
-            "input_tokens": used.input_tokens + max(read - (told - used.output_tokens), 0),
-            "output_tokens": max(written, used.output_tokens),
-            "estimated": True,
-        }
-    )
-    cost = used.cost_usd * usage.tokens / told if used.cost_usd and told else None
-    warning = f"the model says that it used {read + written:,} tokens, and {agent} says {told:,}"
-    usage = usage.model_copy(update={"cost_usd": cost})
-    return replace(outcome, usage=usage, warnings=(*outcome.warnings, warning))
 
 
 def _conclude(reading: StreamReading, end: ExitRecord, rung: Rung | None, own_runs: list[Run]) -> TurnResult:

@@ -9,7 +9,7 @@ from septet.agents.outcomes.api_errors import REFUSAL
 from septet.agents.runs.folders import Run
 from septet.agents.turns.failures import failure_of
 from septet.agents.turns.request import TurnRequest
-from septet.agents.turns.turn_runs import TurnRuns
+from septet.agents.turns.turn_runs import TurnResult, TurnRuns
 from septet.errors import AgentApiUnavailableError
 
 _TOLD: Final = "limit-told"
@@ -29,14 +29,12 @@ class UsageLimit:
     """The CLI's words."""
 
 
-def find_usage_limit(request: TurnRequest) -> UsageLimit | None:
-    """Return the unreported usage limit at which a request's last agent ended; `None` without one.
+def find_usage_limit(turn_runs: TurnRuns, last: TurnResult | None) -> UsageLimit | None:
+    """Return the unreported usage limit at which a turn's last agent ended; `None` without one.
 
     Raises:
         OSError: The run's files cannot be read.
     """
-    turn_runs = TurnRuns(request)
-    last = turn_runs.last_result()
     record = last.run.record if last is not None else None
     if last is None or record is None or last.outcome.ended != "api_error" or (last.run.folder / _TOLD).exists():
         return None
@@ -56,12 +54,11 @@ def note_usage_limit(limit: UsageLimit) -> None:
     limit.run.put(_TOLD, b"")
 
 
-def in_order(requests: list[TurnRequest]) -> list[TurnRequest]:
+def in_order(requests: list[TurnRequest], last: TurnResult | None) -> list[TurnRequest]:
     """Return a turn's requests in the order in which their agents are tried.
 
     The agent that worked last continues; if its model has refused, it comes last.
     """
-    last = TurnRuns(requests[0]).last_result()
     if last is None:
         return requests
     refused = last.outcome.kind == REFUSAL.kind

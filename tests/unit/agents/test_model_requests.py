@@ -16,9 +16,9 @@ from septet.agents.proxy.network_rules import Network, NetworkRefusal
 from septet.agents.proxy.request_head import RequestHead
 from septet.agents.proxy.seen_usage import SeenUsage
 from septet.agents.runs.folders import Run, RunKey, RunRecord
+from septet.agents.runs.usage import with_seen_usage
 from septet.agents.sandbox.model_hosts import model_hosts, model_keys, named_model_hosts
 from septet.agents.turns.failures import failure_of
-from septet.agents.turns.turn_runs import with_seen_usage
 from septet.contracts.facts import Usage
 from septet.errors import InvalidInputError
 
