@@ -85,8 +85,17 @@ _PATH_LENGTH: Final = 200
 _ID_LENGTH: Final = 12
 
 
-def refuse_findings(host: Host, claim: AnyClaim, staged: Git | None, head: str) -> tuple[ProtectedChange, ...]:
+def refuse_findings(
+    host: Host, claim: AnyClaim, staged: Git | None, head: str, tree: str
+) -> tuple[ProtectedChange, ...]:
     """Check that the commits up to `head` and the changes staged on it hold no undecided finding.
+
+    Args:
+        host: This host.
+        claim: The claim on the work.
+        staged: The index with the staged changes; `None` if `head` holds the whole work.
+        head: A commit.
+        tree: The tree of the work, or `head`.
 
     Returns:
         The allowed changes of protected paths.
@@ -98,7 +107,6 @@ def refuse_findings(host: Host, claim: AnyClaim, staged: Git | None, head: str) 
         GitError: git could not list the changes.
     """
     keys = found_keys(host, claim, staged, head)
-    tree = staged.text("write-tree") if staged is not None else head
     changes = changes_of_protected(host, claim, tree)
     _refuse(keys, _waiting_paths(host, claim, changes, opens=claim.call.rework is None))
     return changes

@@ -7,7 +7,6 @@ from typing import Final
 from activities.host.claims import AnyClaim
 from septet.agents.runs.lease import Lease
 from septet.errors import EvidenceError
-from septet.git.engine.engine import Git
 from septet.git.engine.place import Place
 from septet.git.evidence.evidence import is_in_commit, plan_file
 from septet.git.evidence.setup_changes import exclude_files
@@ -64,17 +63,16 @@ def exclude_plan(place: Place, lease: Lease, path: str) -> None:
         exclude_files(place, (os.fsencode(path),), _REASON)
 
 
-def refuse_plan(claim: AnyClaim, staged: Git | None, head: str) -> None:
+def refuse_plan(claim: AnyClaim, tree: str) -> None:
     """Check that the plan is not in what leaves if the repository keeps plans out of commits.
 
     Raises:
         EvidenceError: The agent has committed or staged the plan's file.
-        GitError: git could not read what is staged.
+        GitError: git could not read the tree.
     """
     plan = claim.call.progress.plan_path
     if not plan or claim.repository_settings.pull_request.plan == "commit":
         return
-    tree = staged.text("write-tree") if staged is not None else head
     if is_in_commit(claim.place, tree, plan) and not is_in_commit(claim.place, claim.began_at, plan):
         raise EvidenceError(
             f"{plan} is in the commits, and this repository keeps plans out of them: take the file out of each "

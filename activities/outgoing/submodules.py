@@ -5,9 +5,8 @@ from typing import Final
 from activities.host.claims import AnyClaim
 from activities.host.host import Host
 from septet.errors import EvidenceError, ForgeError, GitError, NotFoundError
-from septet.git.engine.engine import Git
 from septet.git.engine.remote import Remote
-from septet.git.evidence.edits_inside import edits_inside
+from septet.git.evidence.edits_inside import edits_inside, has_submodules
 from septet.git.evidence.submodules import MovedSubmodule, has_commit, moved_submodules, origin_of
 from septet.git.vault.vault import find, vault_at
 from septet.system.text import cut, name_some
@@ -16,7 +15,7 @@ _MOST_ASKED: Final = 20
 _SHOWN: Final = 200
 
 
-def refuse_lost_submodules(host: Host, claim: AnyClaim, staged: Git | None, head: str) -> tuple[str, ...]:
+def refuse_lost_submodules(host: Host, claim: AnyClaim, tree: str) -> tuple[str, ...]:
     """Check that the origin of each submodule that the work has moved holds the submodule's commit.
 
     Returns:
@@ -26,7 +25,7 @@ def refuse_lost_submodules(host: Host, claim: AnyClaim, staged: Git | None, head
         EvidenceError: An origin lacks the commit; the message names what the agent has to do.
         GitError: git could not list the moved submodules.
     """
-    moved, own_commits, warnings = moved_submodules(claim.place, claim.began_at, head, staged), [], []
+    moved, own_commits, warnings = moved_submodules(claim.place, claim.began_at, tree), [], []
     for number, each in enumerate(moved):
         try:
             if not (each.url and _is_there(host, claim, each, number)):
@@ -83,6 +82,8 @@ def tell_edits_inside(claim: AnyClaim, *, asks: bool) -> tuple[str, ...]:
         EvidenceError: There is such a change, and the agent has to act; the message names what it has to do.
         GitError: git could not read the submodules.
     """
+    if not has_submodules(claim.place):
+        return ()
     opened = find(vault_at(claim.place), claim.call.workspace.checkpoint)
     found, unknown = edits_inside(claim.place, opened.taken_at)
     named = name_some(found, _NAMED)

@@ -62,8 +62,15 @@ def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
     return Proof(message, commit_sha=sha, checks_passed=passed, warnings=(told,) if told else ())
 
 
-def see_fit_to_leave(host: Host, claim: AnyClaim, staged: Git | None, head: str) -> None:
+def see_fit_to_leave(host: Host, claim: AnyClaim, staged: Git | None, head: str, tree: str) -> None:
     """Check that the commits up to `head` and the changes staged on it may leave this host.
+
+    Args:
+        host: This host.
+        claim: The claim on the work.
+        staged: The index with the staged changes; `None` if `head` holds the whole work.
+        head: A commit.
+        tree: The tree of the work, or `head`.
 
     Raises:
         FindingsError: They hold a finding that waits for a person's decision.
@@ -72,9 +79,9 @@ def see_fit_to_leave(host: Host, claim: AnyClaim, staged: Git | None, head: str)
         GitError: git could not read them.
     """
     refuse_unfit_commits(claim.place, head)
-    refuse_plan(claim, staged, head)
-    refuse_findings(host, claim, staged, head)
-    refuse_lost_submodules(host, claim, staged, head)
+    refuse_plan(claim, tree)
+    refuse_findings(host, claim, staged, head, tree)
+    refuse_lost_submodules(host, claim, tree)
 
 
 def assistance(host: Host, claim: AnyClaim) -> str:

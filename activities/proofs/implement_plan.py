@@ -57,7 +57,7 @@ def _see_submodules(host: Host, claim: ImplementClaim) -> tuple[str, ...]:
     folders = (claim.place.worktree / change.path for change in claim.evidence.files_changed)
     if not any(folder.is_dir() and not folder.is_symlink() for folder in folders):
         return ()
-    return refuse_lost_submodules(host, claim, stage(claim.place, look(claim.place)), claim.evidence.head.sha)
+    return refuse_lost_submodules(host, claim, stage(claim.place, look(claim.place)).text("write-tree"))
 
 
 def _prove_execution(host: Host, claim: ImplementClaim, answer: ExecutionAnswer) -> Proof:

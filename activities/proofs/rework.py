@@ -108,7 +108,7 @@ def _push(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) -> N
         refuse_erased_base(claim.place, sha, tips.base)
     if not keeps(claim.place, rework.head):
         raise EvidenceError(f"The branch no longer holds {rework.head}, where it is on the forge.")
-    see_fit_to_leave(host, claim, None, sha)  # the message of this round's commit among the rest
+    see_fit_to_leave(host, claim, None, sha, sha)  # the message of this round's commit among the rest
     outgoing, replies = outgoing_for(host, claim), enumerate(claim.answer.replies, 1)
     texts = {f"(reply {number})": outgoing.markdown(each.reply[:_SHOWN]) for number, each in replies}
     texts["(comment)"] = outgoing.markdown(claim.answer.summary[:_SHOWN])

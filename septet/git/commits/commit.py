@@ -24,7 +24,7 @@ def commit_all(
     message: str,
     *,
     sign: bool = False,
-    examine: Callable[[Git | None, str], None] = lambda _git, _head: None,
+    examine: Callable[[Git | None, str, str], None] = lambda _git, _head, _tree: None,
     merges: str = "",
 ) -> str:
     """Commit what HEAD does not hold yet, and return HEAD's commit; a clean worktree stays as it is.
@@ -36,8 +36,8 @@ def commit_all(
         place: The work order's place.
         message: The whole message, untrusted text.
         sign: Sign with the worker's own git settings.
-        examine: Looks at what is about to be committed, and raises where it must not be: it is given the index
-            that holds it, or `None` where HEAD holds all, and HEAD's commit.
+        examine: Raises if the work must not be committed. It gets the index that holds the work, or `None` if
+            HEAD holds all of it, then HEAD's commit, then the tree of the work.
         merges: A commit that HEAD is to hold as well; its files are in the worktree already.
 
     Raises:
@@ -51,15 +51,15 @@ def commit_all(
         raise EvidenceError(f"Nothing can be committed: {dirt.unfinished}.")
     also = merges if merges and not contains(place, dirt.head.sha, merges) else ""
     if not dirt.entries and not also:
-        examine(None, dirt.head.sha)
+        examine(None, dirt.head.sha, dirt.head.sha)
         give_index(place, place.worktree / ".git")
         return dirt.head.sha
     if dirt.head.branch is None:
         raise EvidenceError("Nothing can be committed: HEAD is detached, and the work belongs on its branch.")
     refuse_links(place.worktree / ".git", dirt.head.branch)
     git = stage(place, dirt)
-    examine(git, dirt.head.sha)
     tree = git.text("write-tree")
+    examine(git, dirt.head.sha, tree)
     sha = dirt.head.sha
     # Files that differ in line endings alone are dirty to `git status`, and the same in a commit.
     if also or tree != git.text("rev-parse", f"{dirt.head.sha}^{{tree}}"):

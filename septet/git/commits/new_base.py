@@ -89,7 +89,7 @@ def work_on_base(  # noqa: PLR0913 -- which work, and how its commit is made
     work, unfit = _recall(place, commit, sign=sign)
     name = f"refs/heads/{place.base_branch}"
     origin = Remote(place.origin, place.env, token)
-    if name not in origin.refs(place.mirror, name).shas:
+    if origin.refs(place.mirror, name).shas.get(name, work.base) == work.base:
         return work
     tip = refresh_mirror(place.mirror, origin, place.base_branch).sha
     if contains(place, tip, work.base):

@@ -35,7 +35,7 @@ def edits_inside(place: Place, since: str) -> tuple[list[str], list[str]]:
         place: The work order's place.
         since: ISO 8601; what was last touched before, such as what a set-up command has built, is left out.
     """
-    if not os.path.lexists(place.worktree / ".gitmodules"):
+    if not has_submodules(place):
         return [], []
     refuse_pipes(place.worktree)
     found, unknown = list[str](), list[str]()
@@ -53,6 +53,11 @@ def edits_inside(place: Place, since: str) -> tuple[list[str], list[str]]:
             continue
         found += [_name_of(place, path) for path in edited if _is_newer(path, began)]
     return found, unknown
+
+
+def has_submodules(place: Place) -> bool:
+    """Return whether the worktree names submodules."""
+    return os.path.lexists(place.worktree / ".gitmodules")
 
 
 def _submodules(git: Git) -> list[bytes]:

@@ -37,26 +37,25 @@ class MovedSubmodule:
     """Whether the base commit names that URL too: then no agent has made it up."""
 
 
-def moved_submodules(place: Place, since: str, head: str, staged: Git | None = None) -> list[MovedSubmodule]:
+def moved_submodules(place: Place, since: str, tree: str) -> list[MovedSubmodule]:
     """Return the submodules whose commit differs between `since` and the work.
 
     Args:
         place: The work order's place.
         since: The commit that the work began from.
-        head: The commit that ends the work.
-        staged: An index that holds the work, where it is not committed yet.
+        tree: The tree of the work, or its last commit.
 
     Raises:
         GitError: git could not tell.
     """
-    git = staged or view_git(place)
-    ends = ("diff-index", "--cached", since) if staged else ("diff-tree", "-r", since, head)
-    raw = git.run(*ends, "--raw", "-z", "--no-renames", "--no-abbrev", "--ignore-submodules=none").split(b"\0")
+    git = view_git(place)
+    options = ("--raw", "-r", "-z", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
+    raw = git.run("diff-tree", *options, since, tree).split(b"\0")
     rows = [(facts.split(b" "), path) for facts, path in zip(raw[::2], raw[1::2], strict=False)]
     moved = {path: facts[3].decode() for facts, path in rows if facts[1] == _GITLINK}
     if not moved:
         return []
-    urls = _urls(git, ":.gitmodules" if staged else f"{head}:.gitmodules")
+    urls = _urls(git, f"{tree}:.gitmodules")
     known = set(_urls(git, f"{place.base_sha}:.gitmodules").values())
     named = ((path, sha, urls.get(path, "")) for path, sha in moved.items())
     return [MovedSubmodule(shown_path(path), sha, url, url in known) for path, sha, url in named]

@@ -54,7 +54,7 @@ def place(tmp_path: Path, library: Origin) -> Place:
 def moved(place: Place) -> list[MovedSubmodule]:
     """Return what has moved, staged or committed."""
     dirt = look(place)
-    return moved_submodules(place, place.base_sha, dirt.head.sha, stage(place, dirt))
+    return moved_submodules(place, place.base_sha, stage(place, dirt).text("write-tree"))
 
 
 def lost(place: Place) -> list[str]:
