@@ -19,7 +19,7 @@ from pathlib import Path
 from fakes.model_day import MODELS, day_of
 from fakes.model_stub import Model, serving
 
-from activities.turns.turns import carry_out
+from activities.turns.turn_budget import run_turn
 from bench.machine import ROOT
 from bench.stage import scratch
 from bench.stream import TARGETS, recording
@@ -158,7 +158,7 @@ async def carried_out(request: TurnRequest) -> TurnResult:
         """Leave the worktree as it is: nobody works in it."""
 
     lease = Lease.take(request.runtime.runs, request.key)
-    return await carry_out(request, lease=lease, on_progress=lambda _: None, leave_work=nothing)
+    return await run_turn(request, lease=lease, on_progress=lambda _: None, leave_work=nothing)
 
 
 @contextmanager

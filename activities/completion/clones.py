@@ -35,6 +35,9 @@ class WorkElsewhere:
     """Whether the work's files were laid into the worktree."""
 
 
+NO_WORK: Final = WorkElsewhere()
+
+
 def take_clone(host: Host, prepared_step: PreparedStep) -> tuple[str, tuple[str, ...]]:
     """Put back a lost `.git`, and take commits of a HEAD that only added to the work's branch.
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import structlog
 
-from activities.completion.settling import Settling
+from activities.completion.judgement import Judge
 from activities.host.host import Host
 from activities.turns.prepared_steps import PreparedStep
 from activities.turns.results import add_warnings, begin_result
@@ -98,7 +98,7 @@ def _refuse_ended(host: Host, call: StepCall, place: Place, branch: str) -> None
         raise ended_one(ours[0])
 
 
-def settle_pushed(host: Host, step: PreparedStep, push: Pushed) -> StepResult:
+def judge_pushed(host: Host, step: PreparedStep, push: Pushed) -> StepResult:
     """Move the worktree to the pushed commit, and check it against the step's proof; no agent starts.
 
     Idempotent: a worktree at that commit stays. A rescue holds the worktree's state before.
@@ -122,7 +122,7 @@ def settle_pushed(host: Host, step: PreparedStep, push: Pushed) -> StepResult:
         told = f"no agent was started: {url} was at {push.sha[:_SHOWN]} before the restore, and is taken over"
         result = add_warnings(result, told)
         answer = Answer(_claim_of(place, step.call, push), "plain")
-        result = Settling(host, step, evidence, guests, "").judge(result, answer)
+        result = Judge(host, step, evidence, guests, "").judge(result, answer)
     _log.info("push_taken_over", step=step.call.name, commit=push.sha, pull_request=url)
     return result.model_copy(update={"parsed_by": None, "result_json": None})
 

@@ -24,7 +24,7 @@ _PLAN_LIMIT: Final = 50_000
 _log = structlog.get_logger()
 
 
-def tell_tracker(host: Host, place: Place, call: StepCall, result: StepResult) -> tuple[str, ...]:
+def report_to_tracker(host: Host, place: Place, call: StepCall, result: StepResult) -> tuple[str, ...]:
     """Report a step that has just ended to a tracker; return failures as warnings.
 
     Idempotent: each message is found by its key, and a link by its address. If the tracker refuses or does not

@@ -71,12 +71,12 @@ def _words(own_commits: list[MovedSubmodule]) -> str:
 _NAMED: Final = 10
 
 
-def tell_edits_inside(claim: AnyClaim, *, asks: bool) -> tuple[str, ...]:
+def warn_of_edits_inside(claim: AnyClaim, *, refuses: bool) -> tuple[str, ...]:
     """Return a warning about files that are changed inside submodules and are in no commit.
 
     Args:
         claim: The step's claim.
-        asks: Whether the step's agent can revert or move such changes; if so, its first try has to.
+        refuses: Whether the step's agent can revert or move such changes; if so, its first try has to.
 
     Raises:
         EvidenceError: There is such a change, and the agent has to act; the message names what it has to do.
@@ -87,7 +87,7 @@ def tell_edits_inside(claim: AnyClaim, *, asks: bool) -> tuple[str, ...]:
     opened = find(vault_at(claim.place), claim.call.workspace.checkpoint)
     found, unknown = edits_inside(claim.place, opened.taken_at)
     named = name_some(found, _NAMED)
-    if found and asks and claim.call.attempt == 1:
+    if found and refuses and claim.call.attempt == 1:
         raise EvidenceError(
             f"Inside submodules these files are changed or new, and nobody would get them: {named}. A commit of "
             "this repository holds only the commit that a submodule is at, and Septet pushes to this repository "

@@ -19,7 +19,7 @@ from activities.outgoing.leaving import Leaving
 from activities.outgoing.outgoing import outgoing_for, warn_of_masked
 from activities.outgoing.plan import plan_paragraph
 from activities.outgoing.reading import refuse_unread
-from activities.outgoing.submodules import refuse_lost_submodules, tell_edits_inside
+from activities.outgoing.submodules import refuse_lost_submodules, warn_of_edits_inside
 from septet.contracts.answers import CreatePullRequestAnswer, PullRequestText
 from septet.contracts.names import Step
 from septet.contracts.workspace import Workspace
@@ -74,7 +74,7 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
     refuse_keys_in_commits(claim.place, claim.began_at, progress.commit_sha)
     changes = refuse_findings(host, claim, None, progress.commit_sha, progress.commit_sha)
     lost = refuse_lost_submodules(host, claim, progress.commit_sha)
-    warnings = (*lost, *tell_edits_inside(claim, asks=False))
+    warnings = (*lost, *warn_of_edits_inside(claim, refuses=False))
     _, forge = host.forges.of(call.workspace.repository)
     token = host.forges.token_for(claim.place.destination)
     work = _work_on_base(host, claim, progress.branch_name, progress.commit_sha)

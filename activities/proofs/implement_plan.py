@@ -7,7 +7,7 @@ from typing import Final
 
 from activities.host.claims import Claim, Proof, RefusedError
 from activities.host.host import Host
-from activities.outgoing.submodules import refuse_lost_submodules, tell_edits_inside
+from activities.outgoing.submodules import refuse_lost_submodules, warn_of_edits_inside
 from activities.turns.pipeline import issue_id, pipeline_store
 from septet.contracts.answers import ImplementPlanAnswer
 from septet.contracts.solution import ExecutionAnswer, ExecutionRecord
@@ -36,7 +36,7 @@ def prove_implement_plan(host: Host, claim: ImplementClaim) -> Proof:
     progress, head, answer = claim.call.progress, claim.evidence.head, claim.answer
     if not _is_success(answer):
         raise RefusedError(f"The agent says that the work failed: {answer.summary}")
-    inside = tell_edits_inside(claim, asks=True)
+    inside = warn_of_edits_inside(claim, refuses=True)
     if all(change.path == progress.plan_path for change in claim.evidence.files_changed):
         nothing = "Nothing changed beyond the plan's file in the working tree, though the answer says success."
         raise EvidenceError(" ".join((nothing, *inside)))

@@ -10,7 +10,7 @@ from activities.outgoing.findings import changes_of_protected, notice_of
 from activities.outgoing.leaving import Leaving
 from activities.outgoing.outgoing import clean_commits, message_of, outgoing_for, warn_of_masked
 from activities.outgoing.reading import is_read, refuse_unread
-from activities.outgoing.submodules import tell_edits_inside
+from activities.outgoing.submodules import warn_of_edits_inside
 from activities.proofs.create_commit import assistance, run_checks, see_fit_to_leave
 from septet.contracts.answers import ReworkAnswer
 from septet.contracts.rework import Rework
@@ -44,7 +44,7 @@ def prove_rework(host: Host, claim: Claim[ReworkAnswer]) -> Proof:
     if not answer.success:
         raise RefusedError(f"The agent says that it could not be done: {answer.summary}")
     _expect_tree(claim, rework)
-    inside = tell_edits_inside(claim, asks=True)
+    inside = warn_of_edits_inside(claim, refuses=True)
     # Work that a reader has read passed the checks before.
     if not (is_read(claim) and is_clean(claim.place)):
         run_checks(host, claim)

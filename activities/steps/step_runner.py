@@ -5,16 +5,16 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 
-from activities.completion.finalizing import settle_failed_finalizer, settle_finalizer
-from activities.completion.settling import settle
-from activities.completion.taken_over import Pushed, find_pushed, settle_pushed
+from activities.completion.finalizing import judge_finalizer, leave_failed_finalizer
+from activities.completion.judgement import judge_turn
+from activities.completion.taken_over import Pushed, find_pushed, judge_pushed
 from activities.host.attempts import heartbeating
 from activities.host.cancellation import CANCELLED
 from activities.host.failures import translating_failures
 from activities.host.host import Host
 from activities.notifications.issue_progress import note_progress, set_stage_label
 from activities.notifications.plan_comment import post_plan, waits_with_plan
-from activities.notifications.tracker_progress import tell_tracker
+from activities.notifications.tracker_progress import report_to_tracker
 from activities.turns.attempt import StepAttempt, attempting
 from activities.turns.guard import end_agents_of
 from activities.turns.prepared_steps import PreparedStep, prepare_end, prepare_finalizer, prepare_step
@@ -68,7 +68,7 @@ def leave_over_budget(
     return result.model_copy(update={"checkpoint": checkpoint, "budget_wait": refusal.wait})
 
 
-Teller = Callable[[Host, Place, StepCall, StepResult], tuple[str, ...]]
+Reporter = Callable[[Host, Place, StepCall, StepResult], tuple[str, ...]]
 """Reports to the forge or the tracker how a step ended, and returns failures as warnings."""
 
 
@@ -88,17 +88,17 @@ class StepRunner:
             prepared_step = attempt.prepared_step
             pushed = await self._find_pushed(attempt)
             try:
-                turn = None if pushed is not None else await attempt.carry_out(begins_step=True)
+                turn = None if pushed is not None else await attempt.run_turn(begins_step=True)
             except OverBudgetError as spent:
                 await self._leave(attempt, partial(leave_over_budget, self.host, prepared_step, spent))
             else:
                 if turn is not None:
-                    await self._settle(attempt, turn, partial(settle, self.host, prepared_step, turn))
+                    await self._judge(attempt, turn, partial(judge_turn, self.host, prepared_step, turn))
                 elif pushed is not None:
-                    await self._leave(attempt, partial(settle_pushed, self.host, prepared_step, pushed))
-            if attempt.told:
-                attempt.result = add_warnings(attempt.result, *attempt.told)
-            attempt.result = await self._tell(prepared_step, attempt.result)
+                    await self._leave(attempt, partial(judge_pushed, self.host, prepared_step, pushed))
+            if attempt.warnings:
+                attempt.result = add_warnings(attempt.result, *attempt.warnings)
+            attempt.result = await self._report(prepared_step, attempt.result)
             await self._end_work_order(prepared_step, attempt.result)
         return attempt.result
 
@@ -111,20 +111,20 @@ class StepRunner:
         async with attempting(self.host, prepare_finalizer, finalizing) as attempt:
             prepared_step = attempt.prepared_step
             try:
-                turn = await attempt.carry_out()
+                turn = await attempt.run_turn()
             except (AgentGaveUpError, AgentLimitError, AgentApiError) as error:
                 if isinstance(error, AgentApiError) and not error.may_be_of_session:
                     raise
                 last = await shielded_thread(self.host.threads.disk, TurnRuns(prepared_step.request).last_result)
-                leaving = partial(settle_failed_finalizer, self.host, prepared_step, finalizing, last, error)
+                leaving = partial(leave_failed_finalizer, self.host, prepared_step, finalizing, last, error)
                 await self._leave(attempt, leaving)
             except OverBudgetError as spent:
                 leaving = partial(leave_over_budget, self.host, prepared_step, spent, finalizing.result)
                 await self._leave(attempt, leaving)
             else:
-                settling = partial(settle_finalizer, self.host, prepared_step, finalizing, turn)
-                await self._settle(attempt, turn, settling)
-            attempt.result = await self._tell(prepared_step, attempt.result)
+                judging = partial(judge_finalizer, self.host, prepared_step, finalizing, turn)
+                await self._judge(attempt, turn, judging)
+            attempt.result = await self._report(prepared_step, attempt.result)
             await self._end_work_order(prepared_step, attempt.result)
         return attempt.result
 
@@ -152,26 +152,26 @@ class StepRunner:
         network, stop = self.host.threads.network, step.fence.halt.now
         pushed = await stoppable_thread(network, stop, find_pushed, self.host, step)
         if pushed is not None and attempt.budget is not None:
-            await attempt.budget.settle()
+            await attempt.budget.report()
         return pushed
 
-    async def _settle(self, attempt: StepAttempt, turn: TurnResult, settling: Callable[[], StepResult]) -> None:
-        """Settle the step by its turn's result, and meanwhile report what the turn used to the budgets."""
-        async with nullcontext() if attempt.budget is None else attempt.budget.settling(turn.outcome.model):
-            await self._leave(attempt, settling)
+    async def _judge(self, attempt: StepAttempt, turn: TurnResult, judging: Callable[[], StepResult]) -> None:
+        """Judge the step by its turn's result, and meanwhile report what the turn used to the budgets."""
+        async with nullcontext() if attempt.budget is None else attempt.budget.reporting(turn.outcome.model):
+            await self._leave(attempt, judging)
 
     async def _leave(self, attempt: StepAttempt, leaving: Callable[[], StepResult]) -> None:
         """Set the attempt's result from blocking work on disk and with remotes; a cancel stops the work."""
         stop = attempt.prepared_step.fence.halt.now
         attempt.result = await stoppable_thread(self.host.threads.network, stop, leaving)
 
-    async def _tell(self, prepared_step: PreparedStep, result: StepResult) -> StepResult:
+    async def _report(self, prepared_step: PreparedStep, result: StepResult) -> StepResult:
         """Report to the issue how the step ended, and the plan that waits for approval, if settings want it."""
-        for tell in _tellers(prepared_step, result):
+        for report in _reporters(prepared_step, result):
             warnings = await stoppable_thread(
                 self.host.threads.network,
                 prepared_step.fence.halt.now,
-                tell,
+                report,
                 self.host,
                 prepared_step.place,
                 prepared_step.call,
@@ -192,18 +192,18 @@ class StepRunner:
             await shielded_thread(self.host.threads.disk, end_warm, runs, place_id)
 
 
-def _tellers(prepared_step: PreparedStep, result: StepResult) -> list[Teller]:
+def _reporters(prepared_step: PreparedStep, result: StepResult) -> list[Reporter]:
     """Return the functions that report the step to the issue, by the repository's settings and the work order."""
     call, settings = prepared_step.call, prepared_step.repository_settings
     if result.verdict is Verdict.OVER_BUDGET or result.unread or call.reads:
         return []
-    tellers: list[Teller] = []
+    reporters: list[Reporter] = []
     if settings.progress_comment and call.rework is None:
-        tellers.append(note_progress)
+        reporters.append(note_progress)
     if settings.stage_labels and call.rework is None:
-        tellers.append(set_stage_label)
+        reporters.append(set_stage_label)
     if call.step is Step.FIND_PLAN_FILE and waits_with_plan(call, result, is_asked_for=settings.progress_comment):
-        tellers.append(post_plan)
+        reporters.append(post_plan)
     if call.workspace.tracker is not None and call.rework is None:
-        tellers.append(tell_tracker)
-    return tellers
+        reporters.append(report_to_tracker)
+    return reporters

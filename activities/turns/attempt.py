@@ -21,8 +21,7 @@ from activities.outgoing.plan import exclude_plan
 from activities.turns.guard import AttemptFailedError, WorkEndedError, guarding
 from activities.turns.prepared_steps import PreparedStep
 from activities.turns.results import add_turn, begin_again, begin_result, with_reasons
-from activities.turns.turn_budget import TurnBudget
-from activities.turns.turns import carry_out
+from activities.turns.turn_budget import TurnBudget, run_turn
 from septet.agents.runs.refusals import record_refusals
 from septet.agents.turns.guest_home import return_login
 from septet.agents.turns.turn_runs import TurnResult, TurnRuns
@@ -45,9 +44,9 @@ from septet.git.vault.vault import find, first_and_last, list_snapshots, vault_a
 from septet.git.workspace.plan import holds_plan, put_plan_back
 from septet.system.threads import shielded_thread
 
-TOLD: Final = "the worktree was changed between steps; it was restored to what the previous step left"
+CHANGED_BETWEEN: Final = "the worktree was changed between steps; it was restored to what the previous step left"
 """The text of the rescue and of the step's warning."""
-PLAN_TOLD: Final = "the plan's file was changed; it was restored to the plan that was found"
+PLAN_CHANGED: Final = "the plan's file was changed; it was restored to the plan that was found"
 """The same text if only the plan was changed."""
 
 _ANEW: Final = "the step starts again from its checkpoint"
@@ -65,10 +64,10 @@ class StepAttempt:
     prepared_step: PreparedStep
     heartbeats: Heartbeats
     result: StepResult = field(init=False)
-    """Set by the code that settles the attempt, and by the attempt itself if a person has ended the work."""
+    """Set by the code that completes the attempt, and by the attempt itself if a person has ended the work."""
     budget: TurnBudget | None = field(init=False)
     """The turn's budget, if this host has accounts."""
-    told: tuple[str, ...] = field(default=(), init=False)
+    warnings: tuple[str, ...] = field(default=(), init=False)
     """The warnings about changes from before the step, which were put back."""
 
     def __post_init__(self) -> None:
@@ -76,7 +75,7 @@ class StepAttempt:
         accounts = self.host.accounts
         self.budget = TurnBudget(self.host, accounts, self.prepared_step) if accounts is not None else None
 
-    async def carry_out(self, *, begins_step: bool = False) -> TurnResult:
+    async def run_turn(self, *, begins_step: bool = False) -> TurnResult:
         """Run the turn; an agent that has to begin anew finds the worktree as the step found it.
 
         If the turn begins a step, changes since the step before are put back first.
@@ -87,7 +86,7 @@ class StepAttempt:
         rescue = partial(self.host.snapshots.rescue, place, _ANEW, step)
         if start:
             rescue = partial(self.host.snapshots.return_to, place, start, _ANEW, step)
-        result = await carry_out(
+        result = await run_turn(
             self.prepared_step.request,
             lease=self.prepared_step.fence.lease,
             on_progress=self.heartbeats.progress.append,
@@ -102,9 +101,9 @@ class StepAttempt:
         """Put the worktree back if it was changed, and meanwhile request the answers for the first start."""
         seeing = shielded_thread(self.host.threads.disk, see_untouched, self.host, self.prepared_step)
         if self.budget is None or activity.info().attempt > 1:
-            self.told = await seeing
+            self.warnings = await seeing
         else:
-            self.told, _ = await asyncio.gather(seeing, self.budget.ask_ahead())
+            self.warnings, _ = await asyncio.gather(seeing, self.budget.request_ahead())
 
     async def end(self, verdict: Verdict, reason: str) -> StepResult:
         """Keep the work in a rescue, and return what is known of the step.
@@ -116,7 +115,7 @@ class StepAttempt:
         self.prepared_step.fence.lease.check()
         last = await shielded_thread(disk, _last_result, self.prepared_step)
         if self.budget is not None:
-            await self.budget.settle(last.outcome.model if last is not None else None)
+            await self.budget.report(last.outcome.model if last is not None else None)
         return await shielded_thread(disk, _rescued_result, self.host, self.prepared_step, last, verdict, reason)
 
 
@@ -191,26 +190,26 @@ def see_untouched(host: Host, prepared_step: PreparedStep) -> tuple[str, ...]:
         WorkspaceBusyError: An agent works in the worktree.
         WorkspaceError: The plan is not the one that was approved.
     """
-    told = _put_all_back(host, prepared_step)
+    warnings = _put_all_back(host, prepared_step)
     path = prepared_step.call.progress.plan_path
     if path and prepared_step.repository_settings.pull_request.plan != "commit":
         exclude_plan(prepared_step.place, prepared_step.fence.lease, path)
-    return told
+    return warnings
 
 
 def _put_all_back(host: Host, prepared_step: PreparedStep) -> tuple[str, ...]:
     if not _begins(prepared_step):
         return ()
-    call, told = prepared_step.call, []
+    call, warnings = prepared_step.call, []
     if not call.workspace.lane:
         with prepared_step.fence.lease.hold():
             if _put_back(host, prepared_step):
-                told.append(TOLD)
+                warnings.append(CHANGED_BETWEEN)
     if call.step is Step.IMPLEMENT_PLAN and call.rework is None:
         if _put_plan_back(host, prepared_step):
-            told.append(PLAN_TOLD)
+            warnings.append(PLAN_CHANGED)
         _expect_plan(prepared_step)
-    return tuple(told)
+    return tuple(warnings)
 
 
 def _put_plan_back(host: Host, prepared_step: PreparedStep) -> bool:
@@ -223,10 +222,10 @@ def _put_plan_back(host: Host, prepared_step: PreparedStep) -> bool:
     if source is None:
         return False
     with prepared_step.fence.lease.hold():
-        host.snapshots.rescue_once(place, PLAN_TOLD, call.name)
-        current = host.snapshots.checkpoint_once(place, PLAN_TOLD)
-        put_plan_back(place, current, source, path, host.snapshots.rescue_options(PLAN_TOLD, call.name))
-        host.snapshots.take(place, "checkpoint", PLAN_TOLD, call.name)
+        host.snapshots.rescue_once(place, PLAN_CHANGED, call.name)
+        current = host.snapshots.checkpoint_once(place, PLAN_CHANGED)
+        put_plan_back(place, current, source, path, host.snapshots.rescue_options(PLAN_CHANGED, call.name))
+        host.snapshots.take(place, "checkpoint", PLAN_CHANGED, call.name)
     _log.warning("plan_changed", step=call.step, paths=[path], returns_to=source.name)
     return True
 
@@ -290,4 +289,4 @@ def _put_back(host: Host, prepared_step: PreparedStep) -> bool:
         return False  # the engine has put it back after that rescue
     paths = [path.decode(errors="replace") for path in changed[:5]]
     _log.warning("changed_between_steps", step=call.step, paths=paths, returns_to=target)
-    return host.snapshots.return_to(place, target, TOLD, call.name) is not None
+    return host.snapshots.return_to(place, target, CHANGED_BETWEEN, call.name) is not None

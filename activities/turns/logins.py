@@ -74,7 +74,7 @@ WORTH_A_MOVE_SECONDS: Final = 300.0
 """If a pause ends sooner, the turn waits: another agent would begin the step anew."""
 _AT_ONCE_SECONDS: Final = 0.1
 _MARGIN_SECONDS: Final = 1.0
-_LOOKED_AGAIN_SECONDS: Final = 4.0
+_POLL_SECONDS: Final = 4.0
 _CLOCKS_DIFFER_SECONDS: Final = 60.0
 """The server's clock ends a pause's workflow; a pause that is still there after this margin is over too."""
 
@@ -97,16 +97,16 @@ class LoginChoice:
             AgentApiUnavailableError: All logins are paused; the turn is retried when the first limit begins anew.
             SeptetError: The pauses cannot be read now.
         """
-        usual, own = self.turn.request, own_login(self.host)
+        usual = self.turn.request
         (limit, requests), answer = await asyncio.gather(
-            asyncio.to_thread(self._look), self._find_pause(usual, own)
+            asyncio.to_thread(self._read_runs), self._find_pause(usual, own_login(self.host))
         )
         if limit is not None:
             await self._note_limit(limit, requests)
         pauses: list[QuotaPause] = []
         for request in requests:
             for login in read_logins(self.host, request.adapter):
-                is_answered = limit is None and request is usual and login == own
+                is_answered = limit is None and request is usual and not login.name
                 pause = answer if is_answered else await self._find_pause(request, login)
                 if pause is None or pause.until + _CLOCKS_DIFFER_SECONDS <= time.time():
                     return _with_login(request, login)
@@ -133,7 +133,7 @@ class LoginChoice:
             return refusal.retry_after_seconds or _AT_ONCE_SECONDS
         return _AT_ONCE_SECONDS
 
-    def _look(self) -> tuple[UsageLimit | None, list[TurnRequest]]:
+    def _read_runs(self) -> tuple[UsageLimit | None, list[TurnRequest]]:
         """Return the usage limit that ended the turn's last agent, and the requests that may continue the turn."""
         turn_runs = TurnRuns(self.turn.request)
         last = turn_runs.last_result()
@@ -183,7 +183,7 @@ def _refusal(pauses: list[QuotaPause]) -> AgentApiUnavailableError:
     return AgentApiUnavailableError(
         f"{message}: {first.message}",
         remedy="It continues by itself.",
-        retry_after_seconds=max(first.until - time.time(), _LOOKED_AGAIN_SECONDS) + _MARGIN_SECONDS,
+        retry_after_seconds=max(first.until - time.time(), _POLL_SECONDS) + _MARGIN_SECONDS,
     )
 
 

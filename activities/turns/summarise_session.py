@@ -14,8 +14,7 @@ from activities.host.host import Host
 from activities.turns.budget_openings import openings_of_summary
 from activities.turns.guard import AttemptFailedError, WorkEndedError, guarding
 from activities.turns.prepared_steps import PreparedTurn, by_agents, payer_of
-from activities.turns.turn_budget import OverBudgetError, TurnBudget
-from activities.turns.turns import carry_out
+from activities.turns.turn_budget import OverBudgetError, TurnBudget, run_turn
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.turns.request import TurnRequest
@@ -56,15 +55,15 @@ class SummariseSession:
                 budget = TurnBudget(self.host, accounts, prepared_step) if accounts is not None else None
                 try:
                     async with guarding(self.host, prepared_step):
-                        turn = await _carried_out(prepared_step, heartbeats, budget)
+                        turn = await _run_turn(prepared_step, heartbeats, budget)
                         if budget is not None:
-                            await budget.settle(turn.outcome.model)
+                            await budget.report(turn.outcome.model)
                         return await stoppable_thread(
                             disk, prepared_step.fence.halt.now, self._keep, call, prepared_step, turn
                         )
                 except WorkEndedError as ended:
                     if budget is not None:
-                        await budget.settle()
+                        await budget.report()
                     raise asyncio.CancelledError(str(ended)) from ended
                 except AttemptFailedError as failed:
                     last = await shielded_thread(disk, TurnRuns(prepared_step.request).last_result)
@@ -130,16 +129,14 @@ class SummariseSession:
             self.host.snapshots.return_to(place, checkpoint, _UNDONE, call.name)
 
 
-async def _carried_out(
-    prepared_step: PreparedTurn, heartbeats: Heartbeats, budget: TurnBudget | None
-) -> TurnResult:
+async def _run_turn(prepared_step: PreparedTurn, heartbeats: Heartbeats, budget: TurnBudget | None) -> TurnResult:
     """Run the turn within its budgets; if a budget has no room, fail instead of waiting.
 
     Raises:
         AttemptFailedError: A budget has no room.
     """
     try:
-        return await carry_out(
+        return await run_turn(
             prepared_step.request,
             lease=prepared_step.fence.lease,
             on_progress=heartbeats.progress.append,

@@ -1,9 +1,12 @@
-"""The budgets of a turn: reserved before an agent starts, and charged with what the turn used after it ends."""
+"""A turn within its budgets: the only module that starts agents for work orders.
+
+Room is reserved before each start of an agent, and the accounts get a report of what the turn used.
+"""
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import compress
 from typing import Final
@@ -16,8 +19,11 @@ from activities.turns.budget_openings import Opening
 from activities.turns.logins import LoginChoice
 from activities.turns.prepared_steps import PreparedStep, PreparedTurn
 from activities.turns.turn_costs import note_costs
+from septet.agents.runs.lease import Lease
+from septet.agents.turns.follow import TurnProgress
 from septet.agents.turns.request import TurnRequest, within_caps
-from septet.agents.turns.turn_runs import TurnRuns
+from septet.agents.turns.turn_attempt import Adopt, NeedsStart, TurnAttempt
+from septet.agents.turns.turn_runs import TurnResult, TurnRuns
 from septet.budgets.held_turns import HeldTurn
 from septet.contracts.amounts import Spending
 from septet.contracts.budget import (
@@ -28,7 +34,7 @@ from septet.contracts.budget import (
 )
 from septet.errors import AgentApiUnavailableError, BudgetSpentError, SeptetError, SupersededError
 
-_ASKED_AGAIN_SECONDS: Final = 60.0
+_POLL_SECONDS: Final = 60.0
 """The pause if the workflow itself does not wait for budgets, because an earlier release began it."""
 _UNLISTED_SECONDS: Final = 900.0
 """The pause if too many turns wait for the account to notify all: long, for each such turn polls this often."""
@@ -43,7 +49,7 @@ class OverBudgetError(BudgetSpentError):
     """A budget has no room for another start of an agent."""
 
     def __init__(self, wait: BudgetWait, *, is_listed: bool) -> None:
-        after = _ASKED_AGAIN_SECONDS if is_listed else _UNLISTED_SECONDS
+        after = _POLL_SECONDS if is_listed else _UNLISTED_SECONDS
         super().__init__(wait.message, remedy=wait.remedy, retry_after_seconds=after)
         self.wait = wait
         self.is_listed = is_listed
@@ -59,7 +65,7 @@ class _Answers:
     """The accounts that have to grant room."""
     held: HeldTurn
     """This host's note of the accounts that hold room for the turn."""
-    asked_at: float
+    requested_at: float
 
 
 @dataclass(slots=True)
@@ -73,41 +79,41 @@ class TurnBudget:
     _granted: tuple[Spending, TurnRequest] | None = field(default=None, init=False)
     """What the turn had used at the last reservation, and the request that the reservation returned."""
 
-    async def ask_ahead(self) -> None:
+    async def request_ahead(self) -> None:
         """Request the answers for the first start ahead of it; after an error, the start requests them itself."""
         try:
-            self._ahead = await self._ask()
+            self._ahead = await self._request_answers()
         except (SeptetError, OSError) as error:
-            _log.debug("not_asked_ahead", step=self._step, error=str(error))
+            _log.debug("not_requested_ahead", step=self._step, error=str(error))
 
     @asynccontextmanager
-    async def told_of_failure(self) -> AsyncIterator[None]:
+    async def reporting_failure(self) -> AsyncIterator[None]:
         """Run a turn in the block; if the turn fails, report what it used to the accounts.
 
         If an agent is left working, nothing is reported. The caller that has the turn's result reports with
-        `settling` or `settle`.
+        `reporting` or `report`.
         """
         try:
             yield
         except SupersededError:
             raise
         except AgentApiUnavailableError as error:
-            await self.settle()
+            await self.report()
             if error.is_usage_limit:
                 await self._wait_for_login(error)
             raise
         except (SeptetError, OSError):
-            await self.settle()
+            await self.report()
             raise
 
     @asynccontextmanager
-    async def settling(self, model: str | None) -> AsyncIterator[None]:
-        """Report what the turn used, as `settle` does, while the block checks the turn's result."""
-        telling = asyncio.create_task(self.settle(model))
+    async def reporting(self, model: str | None) -> AsyncIterator[None]:
+        """Report what the turn used, as `report` does, while the block checks the turn's result."""
+        report = asyncio.create_task(self.report(model))
         try:
             yield
         finally:
-            await telling
+            await report
 
     async def reserve(self, so_far: Spending) -> TurnRequest:
         """Choose agent and login, reserve room in all accounts, and return the request with the granted caps.
@@ -127,8 +133,8 @@ class TurnBudget:
 
     async def _reserve(self, so_far: Spending) -> TurnRequest:
         ahead, self._ahead = self._ahead, None
-        if ahead is None or time.monotonic() > ahead.asked_at + _AHEAD_SECONDS:
-            ahead = await self._ask()
+        if ahead is None or time.monotonic() > ahead.requested_at + _AHEAD_SECONDS:
+            ahead = await self._request_answers()
         caps, held = Caps(), ahead.held
         for opening in ahead.openings:
             call = ReserveCall(
@@ -153,25 +159,25 @@ class TurnBudget:
                 await self._note(held)
         return within_caps(ahead.request, caps)
 
-    async def _ask(self) -> _Answers:
+    async def _request_answers(self) -> _Answers:
         """Choose agent and login, and find the accounts that have to grant room.
 
         Raises:
             AgentApiUnavailableError: The usage limits of all logins are reached.
             SeptetError: The accounts cannot be reached now.
         """
-        asked_at = time.monotonic()
+        requested_at = time.monotonic()
         request, openings, held = await asyncio.gather(
             self._choice.choose(), self._find_openings(), self._find_note()
         )
-        return _Answers(request, openings, held or self._held_turn(), asked_at)
+        return _Answers(request, openings, held or self._held_turn(), requested_at)
 
     async def _find_openings(self) -> list[Opening]:
         """Return the accounts that are open already or that the reservation opens."""
         openings = self.turn.find_openings()
-        return [*compress(openings, await asyncio.gather(*map(self._is_asked, openings)))]
+        return [*compress(openings, await asyncio.gather(*map(self._counts, openings)))]
 
-    async def _is_asked(self, opening: Opening) -> bool:
+    async def _counts(self, opening: Opening) -> bool:
         return opening.opens or await self.accounts.is_open(opening.account.scope)
 
     async def _wait_for_login(self, error: AgentApiUnavailableError) -> None:
@@ -181,7 +187,7 @@ class TurnBudget:
         except SeptetError as refusal:
             _log.warning("logins_not_asked", agent=self.turn.request.adapter.name, error=refusal.message)
 
-    async def settle(self, model: str | None = None) -> None:
+    async def report(self, model: str | None = None) -> None:
         """Report what the turn used to the accounts, after its agents have ended; after an error, report later.
 
         If a supervisor has not yet written its record to disk, this waits at most five seconds for a run's record.
@@ -204,7 +210,7 @@ class TurnBudget:
                 await self._settle(held, await asyncio.to_thread(runs.spending))
         except (SeptetError, OSError) as error:
             _log.warning("budget_not_told", place=self.turn.place.order_id, error=str(error))
-            await self._leave_to_next_look()
+            await self._leave_to_next_reader()
 
     @property
     def _choice(self) -> LoginChoice:
@@ -218,7 +224,7 @@ class TurnBudget:
             await self.accounts.settle(scope, SettleCall(key=note.key, used=use))
         await asyncio.to_thread(self.host.held_turns.forget, self.turn.place.order_id, note.key)
 
-    async def _leave_to_next_look(self) -> None:
+    async def _leave_to_next_reader(self) -> None:
         try:
             held = await self._find_note()
             if held is not None:
@@ -236,3 +242,58 @@ class TurnBudget:
     @property
     def _step(self) -> str:
         return self.turn.call.name if isinstance(self.turn, PreparedStep) else self.turn.request.step
+
+
+async def run_turn(
+    request: TurnRequest,
+    *,
+    lease: Lease,
+    on_progress: Callable[[TurnProgress], None],
+    leave_work: Callable[[], Awaitable[object]],
+    budget: TurnBudget | None = None,
+) -> TurnResult:
+    """Run a turn to its outcome, over as many attempts as needed, with as few agents as possible.
+
+    A cancel leaves the agent running, for the next attempt to adopt; `end_agent` ends it.
+
+    Args:
+        request: The turn's prompt, agent and limits.
+        lease: This attempt's right to start, to end and to write.
+        on_progress: Called at the start and every half second; its exceptions are raised.
+        leave_work: Awaited before an agent starts anew in a worktree that another agent has left as it is: take a
+            rescue and return to the step's checkpoint.
+        budget: Reserves room before each start of an agent, by what the turn has used so far; agent and login
+            may change between starts. Gets a report of what the turn used if the turn fails.
+
+    Raises:
+        OverBudgetError: A budget has no room.
+        SeptetError, OSError: As `TurnAttempt` raises them.
+    """
+    attempt = TurnAttempt(request, lease, on_progress)
+    async with nullcontext() if budget is None else budget.reporting_failure():
+        while True:
+            decision = await attempt.decide()
+            if isinstance(decision, TurnResult):
+                return decision
+            if isinstance(decision, Adopt):
+                result = await attempt.adopt(decision)
+            else:
+                result = await _start(attempt, decision, leave_work, budget)
+            if result is not None:
+                return result
+
+
+async def _start(
+    attempt: TurnAttempt,
+    needs: NeedsStart,
+    leave_work: Callable[[], Awaitable[object]],
+    budget: TurnBudget | None,
+) -> TurnResult | None:
+    """Reserve room and start an agent; the writer's lock is held until the agent's supervisor has it."""
+    with needs:
+        if needs.leaves_work:
+            await leave_work()
+        request = attempt.request if budget is None else await budget.reserve(needs.so_far)
+        if needs.changes_agent(request):
+            await leave_work()
+        return await attempt.start(needs, request)

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from activities.host.host import Host
 from activities.turns.results import warnings_of
-from activities.turns.turns import carry_out
+from activities.turns.turn_budget import run_turn
 from clients.cli.machine_checks import Check
 from clients.cli.render.steps import usage_text
 from clients.cli.render.work_order import console
@@ -75,7 +75,7 @@ async def _take_turn(host: Host, agent: str, worktree: Path) -> TurnResult:
     )
     lease = Lease.take(runtime.runs, request.key)
     try:
-        result = await carry_out(request, lease=lease, on_progress=_wait, leave_work=_begin_anew)
+        result = await run_turn(request, lease=lease, on_progress=_wait, leave_work=_begin_anew)
     finally:
         await end_all(runtime.runs, order_id, "cancelled")
         if home := host.homes.close(order_id):

@@ -14,7 +14,7 @@ from fakes.logins import HOUR, log_in, login
 from fakes.model_day import MODELS, day_of
 from fakes.model_stub import Model, Part, serving
 
-from activities.turns.turns import carry_out
+from activities.turns.turn_budget import run_turn
 from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.guest.description import World
@@ -45,7 +45,7 @@ class Desk:
     model: Model
     turns: int = 0
 
-    def carry_out(self, session_id: str | None) -> TurnResult:
+    def run_turn(self, session_id: str | None) -> TurnResult:
         """Carry one more turn out."""
         self.turns += 1
         request = TurnRequest(
@@ -63,7 +63,7 @@ class Desk:
 
         async def attempt() -> TurnResult:
             lease = Lease.take(self.runtime.runs, request.key)
-            return await carry_out(request, lease=lease, on_progress=lambda _: None, leave_work=nothing)
+            return await run_turn(request, lease=lease, on_progress=lambda _: None, leave_work=nothing)
 
         async def nothing() -> None:
             """Leave the worktree as it is."""
@@ -96,14 +96,14 @@ def test_a_session_goes_on_over_the_upgrade_and_back(desk: Desk) -> None:
     """Begun in the user's home as earlier releases did, it goes on in the work order's; then without a sandbox."""
     confined = desk.runtime
     desk.runtime = replace(confined, sandbox=Sandbox())
-    first = desk.carry_out(None)
+    first = desk.run_turn(None)
     session = first.outcome.session_id
     desk.runtime = confined
-    second, third = desk.carry_out(session), desk.carry_out(session)
+    second, third = desk.run_turn(session), desk.run_turn(session)
     results = [first, second, third]
     if desk.cli != "opencode":
         desk.runtime = replace(confined, sandbox=Sandbox())
-        results.append(desk.carry_out(session))
+        results.append(desk.run_turn(session))
     assert [(each.outcome.ended, each.outcome.session_id) for each in results] == [("ok", session)] * len(results)
     assert [each.agent_starts for each in results] == [1] * len(results)
 
@@ -145,7 +145,7 @@ def test_a_login_that_is_due_is_refreshed_by_the_cli_at_its_start_and_comes_back
         env["CODEX_REFRESH_TOKEN_URL_OVERRIDE"] = f"{address}/oauth/token"
         desk.runtime = replace(desk.runtime, host=replace(desk.runtime.host, env=env))
         with pytest.raises(SeptetError):
-            desk.carry_out(None)
+            desk.run_turn(None)
         server.shutdown()
     assert len(REFRESHES) == 1
     tokens = json.loads(users.read_bytes())["tokens"]
@@ -157,7 +157,7 @@ def test_nothing_of_a_confined_turn_is_left_in_the_users_home(desk: Desk) -> Non
     """But for what the engine itself puts there for the CLI; and the model is asked with the real key."""
     home = Path(desk.runtime.host.env["HOME"])
     before = set(home.rglob("*"))
-    assert desk.carry_out(None).outcome.ended == "ok"
+    assert desk.run_turn(None).outcome.ended == "ok"
     assert set(home.rglob("*")) == before
     assert desk.model.keys == {"made-up"}
 
@@ -170,7 +170,7 @@ _LOOKS = (
 def looked_for(desk: Desk) -> bytes:
     """Let the model look for keys in the sandbox, and return what it sees."""
     desk.model.parts["implement_plan"] = Part({"success": True}, (_LOOKS,))
-    assert desk.carry_out(None).outcome.ended == "ok"
+    assert desk.run_turn(None).outcome.ended == "ok"
     return (desk.worktree / "seen").read_bytes()
 
 

@@ -15,7 +15,7 @@ from fakes.agent_lab import agent_of, carriers, mark_of, supervisor_of
 from fakes.model_day import day_of
 from fakes.model_stub import Model, Part, serving
 
-from activities.turns.turns import carry_out
+from activities.turns.turn_budget import run_turn
 from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.guest.description import World
@@ -46,7 +46,7 @@ class Desk:
     worktree: Path
     turns: int = 0
 
-    def carry_out(self, prompt: str, session_id: str | None, *, warm: bool = True) -> TurnResult:
+    def run_turn(self, prompt: str, session_id: str | None, *, warm: bool = True) -> TurnResult:
         """Carry one more turn out."""
         self.turns += 1
         request = TurnRequest(
@@ -62,7 +62,7 @@ class Desk:
 
         async def attempt() -> TurnResult:
             lease = Lease.take(self.runtime.runs, request.key)
-            return await carry_out(request, lease=lease, on_progress=lambda _: None, leave_work=nothing)
+            return await run_turn(request, lease=lease, on_progress=lambda _: None, leave_work=nothing)
 
         async def nothing() -> None:
             """Leave the worktree as it is."""
@@ -107,13 +107,13 @@ def background_desk(programs: dict[str, str], tmp_path: Path) -> Iterator[Desk]:
 
 def test_claude_serves_many_turns_in_one_process(desk: Desk) -> None:
     """Its start is paid once; figures are each turn's own; between turns nothing writes; and its session outlives it."""
-    first = desk.carry_out("Say that all is well.\n", None)
+    first = desk.run_turn("Say that all is well.\n", None)
     session = first.outcome.session_id
-    second = desk.carry_out("# implement_plan\nDo it.\n", session)
+    second = desk.run_turn("# implement_plan\nDo it.\n", session)
     assert (desk.worktree / "done.txt").exists()
     late = (desk.worktree / "late.txt").read_bytes() if (desk.worktree / "late.txt").exists() else b""
     assert psutil.Process(agent_of(first.run)).status() == psutil.STATUS_STOPPED
-    third = desk.carry_out("/init is no command here, but a word.\n", session)
+    third = desk.run_turn("/init is no command here, but a word.\n", session)
     time.sleep(0.1)
     assert ((desk.worktree / "late.txt").read_bytes() if late else b"") == late
     for carried, calls in ((first, 1), (second, 2), (third, 1)):
@@ -127,7 +127,7 @@ def test_claude_serves_many_turns_in_one_process(desk: Desk) -> None:
         assert usage.cost_usd == pytest.approx(calls * (first.outcome.usage.cost_usd or 0))
         assert agent_of(carried.run) == agent_of(first.run)
     os.kill(supervisor_of(third.run), signal.SIGKILL)
-    fourth = desk.carry_out("Say it once more.\n", session)
+    fourth = desk.run_turn("Say it once more.\n", session)
     assert (fourth.outcome.ended, fourth.outcome.session_id, fourth.agent_starts) == ("ok", session, 1)
     assert agent_of(fourth.run) != agent_of(first.run)
     assert carriers(mark_of(first.run)) == []
@@ -137,7 +137,7 @@ def test_claude_serves_many_turns_in_one_process(desk: Desk) -> None:
 @pytest.mark.parametrize("warm", [False, True])
 def test_claude_starts_nothing_in_the_background(background_desk: Desk, *, warm: bool) -> None:
     """It does not offer that to its model, so that its first result is the end."""
-    done = background_desk.carry_out("# implement_plan\nDo it.\n", None, warm=warm)
+    done = background_desk.run_turn("# implement_plan\nDo it.\n", None, warm=warm)
     assert done.outcome.ended == "ok"
     assert b'"task_started"' not in done.run.stdout.read_bytes()
 
@@ -149,10 +149,10 @@ def test_a_command_in_the_background_is_waited_for_where_claude_starts_one(
     """Its user's settings let it: the first result is an interim one, and the turn is over with the second."""
     desk, settings = background_desk, {"env": {"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "0"}}
     (desk.worktree.parent / "home" / ".claude" / "settings.json").write_text(json.dumps(settings))
-    done = desk.carry_out("# implement_plan\nDo it.\n", None, warm=warm)
+    done = desk.run_turn("# implement_plan\nDo it.\n", None, warm=warm)
     assert (done.outcome.ended, done.agent_starts) == ("ok", 1)
     assert (desk.worktree / "late.txt").exists()
     printed = [json.loads(line) for line in done.run.stdout.read_bytes().splitlines()]
     assert [event["type"] for event in printed].count("result") == 2
-    again = desk.carry_out("Say that all is well.\n", done.outcome.session_id, warm=warm)
+    again = desk.run_turn("Say that all is well.\n", done.outcome.session_id, warm=warm)
     assert (again.outcome.ended, again.outcome.session_id) == ("ok", done.outcome.session_id)

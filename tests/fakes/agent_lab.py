@@ -9,7 +9,7 @@ from fakes.agent_programs import agent_program
 from fakes.waiting import wait_until
 from fakes.warm_programs import warm_program
 
-from activities.turns.turns import carry_out
+from activities.turns.turn_budget import run_turn
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import RUN_VARIABLE, Run, RunKey
@@ -72,7 +72,7 @@ class Lab:
             objects=self.objects,
         )
 
-    async def carry_out(self, request: TurnRequest | None = None) -> TurnResult:
+    async def run_turn(self, request: TurnRequest | None = None) -> TurnResult:
         """Make one attempt."""
         request = request or self.request()
         lease = Lease.take(self.runtime.runs, request.key, place_id=request.order_id)
@@ -80,7 +80,7 @@ class Lab:
         async def come_back() -> None:
             self.returned.append("returned to the checkpoint")
 
-        return await carry_out(request, lease=lease, on_progress=self.progress.append, leave_work=come_back)
+        return await run_turn(request, lease=lease, on_progress=self.progress.append, leave_work=come_back)
 
     @property
     def worktree(self) -> Path:

@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from activities.turns.turns import carry_out
+from activities.turns.turn_budget import run_turn
 from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import RunKey, Runs
@@ -48,7 +48,7 @@ async def attempt(root: Path, program: str, run_id: str, activity_id: str, runne
         print("returned", flush=True)  # noqa: T201 -- as above
 
     lease = Lease.take(runtime.runs, request.key)
-    carried = await carry_out(request, lease=lease, on_progress=follow, leave_work=no_return)
+    carried = await run_turn(request, lease=lease, on_progress=follow, leave_work=no_return)
     print("ended", carried.outcome.ended, carried.recovered_by, flush=True)  # noqa: T201 -- as above
 
 

@@ -86,31 +86,31 @@ def _text_of(turn: TurnResult) -> str:
 
 async def _in_agent(lab: Lab, _: Runner) -> str:
     lab.agent(f"init()\n{_probe(lab)}\nturn('m1'); result(found)")
-    return _text_of(await lab.carry_out())
+    return _text_of(await lab.run_turn())
 
 
 async def _in_resumed_agent(lab: Lab, _: Runner) -> str:
     lab.agent(f"init(); turn('m1')\nif not resumed: os._exit(9)\n{_probe(lab)}\nresult(found)")
-    return _text_of(await lab.carry_out())
+    return _text_of(await lab.run_turn())
 
 
 async def _in_warm_process(lab: Lab, _: Runner) -> str:
     lab.warm_agent(f"{_probe(lab)}\nturn('m%d' % number); result(found)")
-    return _text_of(await lab.carry_out(lab.warm_turn(1)))
+    return _text_of(await lab.run_turn(lab.warm_turn(1)))
 
 
 async def _in_second_turn(lab: Lab, _: Runner) -> str:
     lab.warm_agent(f"{_probe(lab)}\nturn('m%d' % number); result(found if number == 2 else 'first')")
-    first = await lab.carry_out(lab.warm_turn(1))
-    return _text_of(await lab.carry_out(lab.warm_turn(2, first.outcome.session_id)))
+    first = await lab.run_turn(lab.warm_turn(1))
+    return _text_of(await lab.run_turn(lab.warm_turn(2, first.outcome.session_id)))
 
 
 async def _in_lane(lab: Lab, _: Runner) -> str:
     """The process of a lane serves one work order after the other: the second one's turn has a key of its own."""
     lab.warm_agent(f"{_probe(lab)}\nturn('m%d' % number); result(found if number == 2 else 'first')")
-    first = await lab.carry_out(lab.warm_turn(1))
+    first = await lab.run_turn(lab.warm_turn(1))
     later = lab.warm_turn(2, first.outcome.session_id)
-    return _text_of(await lab.carry_out(replace(later, key=replace(later.key, workflow_id="wo-2"))))
+    return _text_of(await lab.run_turn(replace(later, key=replace(later.key, workflow_id="wo-2"))))
 
 
 async def _in_agent_of_runner(lab: Lab, runner: Runner) -> str:

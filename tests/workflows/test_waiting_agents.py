@@ -67,14 +67,14 @@ async def test_who_has_the_lane_by_now_is_left_alone(client: Client, tmp_path: P
     with waiting_agents(tmp_path) as (host, lab):
         lab.agent("init(); wait_for('../' + prompt.strip()); result('done')")
         runs, lane = host.runs, "pl-1-executor-1"
-        first = asyncio.create_task(lab.carry_out(turn_in(lane, lab, closed.id, closed.first_execution_run_id)))
+        first = asyncio.create_task(lab.run_turn(turn_in(lane, lab, closed.id, closed.first_execution_run_id)))
         await wait_until(lambda: runs.living(lane))
         second: list[asyncio.Task[TurnResult]] = []
 
         async def pass_on() -> None:
             (tmp_path / closed.id).touch()
             await first
-            second.append(asyncio.create_task(lab.carry_out(turn_in(lane, lab, "wo-2"))))
+            second.append(asyncio.create_task(lab.run_turn(turn_in(lane, lab, "wo-2"))))
             await lab.said_anew("system/init")
 
         config = client.config()
@@ -97,7 +97,7 @@ async def test_the_agent_of_a_run_that_was_reset_ends_and_that_of_the_next_run_g
         runs = host.runs
         turn = turn_in(before.id, lab, before.id, before.first_execution_run_id)
         payer = Payer("o/r", before.id, "build_plan", "scripted")
-        first = asyncio.create_task(lab.carry_out(replace(turn, payer=payer)))
+        first = asyncio.create_task(lab.run_turn(replace(turn, payer=payer)))
         await lab.said_anew("system/init")
         first.cancel()  # the server knows the attempt no more, and its agent is left to whoever follows
         await asyncio.wait([first])
@@ -105,7 +105,7 @@ async def test_the_agent_of_a_run_that_was_reset_ends_and_that_of_the_next_run_g
         ((_, note),) = host.cost_notes.take()  # no attempt tells what it has cost
         assert (note.project, note.order_id, note.use.seconds > 0.0) == ("o/r", before.id, True)
         second = asyncio.create_task(
-            lab.carry_out(turn_in(before.id, lab, before.id, after.first_execution_run_id))
+            lab.run_turn(turn_in(before.id, lab, before.id, after.first_execution_run_id))
         )
         await lab.said_anew("system/init")
         assert await end_strays(client, host, BusyOrders(runs)) == []
@@ -121,7 +121,7 @@ async def test_a_process_that_waits_ends_with_its_terminated_pipeline(client: Cl
     lane = f"{pipeline.id}-planner"
     with waiting_agents(tmp_path) as (host, lab):
         orders = BusyOrders(host.runs)
-        await lab.carry_out(replace(lab.warm_turn(1), order_id=lane))
+        await lab.run_turn(replace(lab.warm_turn(1), order_id=lane))
         await end_strays(client, host, orders)
         assert warm_orders(host.runs) == [lane]
         await pipeline.terminate()

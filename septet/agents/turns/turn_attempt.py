@@ -198,7 +198,7 @@ class TurnAttempt:
             move = step.move
             if not isinstance(move, Start):
                 await self._return_login(holds_lock=True)
-                return _settle(step, self.request)
+                return _result_of(step, self.request)
             is_first = not (step.starts or move.was_reset)
             so_far = Spending() if is_first else await asyncio.to_thread(self._turn_runs.spending)
             begins = move.because == "first" and step.after_reset
@@ -270,7 +270,7 @@ class TurnAttempt:
             )
 
 
-def _settle(step: NextStep, request: TurnRequest) -> TurnResult:
+def _result_of(step: NextStep, request: TurnRequest) -> TurnResult:
     """Return what the last run came to, or raise it."""
     last = step.last
     if last is None:

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.law
 async def test_an_attempt_that_attaches_is_seen_by_its_connection(lab: Lab) -> None:
     """One that lets go is no adoption, the next one that connects to the agent's supervisor is; a dead agent has none."""
     lab.agent("init(); turn('m1'); wait_for('../go'); result('done')")
-    attempt = asyncio.ensure_future(lab.carry_out())
+    attempt = asyncio.ensure_future(lab.run_turn())
     life = Life("wo-1", "a", pid=Pid.of(agent_of(await lab.said("assistant"))))
     followed = Followed.now(life)
     assert len(followed.sockets) > 1
@@ -23,7 +23,7 @@ async def test_an_attempt_that_attaches_is_seen_by_its_connection(lab: Lab) -> N
     with pytest.raises(asyncio.CancelledError):
         await attempt
     assert not followed.attached_again
-    attempt = asyncio.ensure_future(lab.carry_out())
+    attempt = asyncio.ensure_future(lab.run_turn())
     assert await attached_at(followed, attempt.done) is not None
     lab.let_go()
     await attempt

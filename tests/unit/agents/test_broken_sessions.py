@@ -96,7 +96,7 @@ async def test_the_new_session_is_told_of_the_work_and_keeps_it(lab: Lab) -> Non
             os.kill(os.getpid(), signal.SIGKILL)
         result("done" if prompt.endswith("Work.\\n") else prompt)
     """)
-    turn_result = await lab.carry_out()
+    turn_result = await lab.run_turn()
     assert (turn_result.outcome.text, turn_result.recovered_by, turn_result.agent_starts) == ("done", "rerun", 3)
     assert lab.journal == ["start new", "start resume", "start new"]
     assert lab.returned == []
@@ -115,8 +115,8 @@ async def test_a_session_that_several_steps_share_is_left_for_a_new_one(lab: Lab
     """)
     request = lab.request(turn=Turn("Work.\n", lab.worktree, resume_id="s-9"))
     with pytest.raises(AgentApiUnavailableError):
-        await lab.carry_out(request)
-    assert (await lab.carry_out(request)).outcome.text == "done"
+        await lab.run_turn(request)
+    assert (await lab.run_turn(request)).outcome.text == "done"
     assert lab.journal == ["start resume", "start new", "start new"]
 
 
@@ -125,6 +125,6 @@ async def test_a_first_request_that_the_model_refuses_is_not_asked_again(lab: La
     lab.agent('init(); turn(\'m1\'); say(\'{"type":"result","subtype":"success","stop_reason":"refusal"}\')')
     for _ in range(2):
         with pytest.raises(AgentApiError, match="The model refused this work") as caught:
-            await lab.carry_out()
+            await lab.run_turn()
         assert "--fallback-agent" in caught.value.remedy
     assert lab.journal == ["start new"]

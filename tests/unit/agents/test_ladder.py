@@ -17,7 +17,7 @@ from fakes.agent_lab import Lab, agent_of, carriers, mark_of, supervisor_of
 from fakes.waiting import wait_until
 from fakes.writing import writing
 
-from activities.turns.turns import carry_out
+from activities.turns.turn_budget import run_turn
 from septet.agents.clis.adapter import Turn
 from septet.agents.runs.lease import Lease
 from septet.agents.sandbox.attachment import end_agent
@@ -63,7 +63,7 @@ async def worker_that_follows(lab: Lab) -> AsyncIterator[asyncio.subprocess.Proc
 
 async def adopted(lab: Lab) -> TurnResult:
     """Follow the agent that waits, in this process, and let it go on."""
-    attempt = asyncio.ensure_future(lab.carry_out())
+    attempt = asyncio.ensure_future(lab.run_turn())
     await wait_until(lambda: [each for each in lab.progress if each.epoch == 2])
     lab.let_go()
     return await attempt
@@ -72,7 +72,7 @@ async def adopted(lab: Lab) -> TurnResult:
 async def test_a_turn_brings_its_outcome(lab: Lab) -> None:
     """A turn is carried out by one agent start, and nothing has to be recovered."""
     lab.agent("init(); turn('m1'); result('done')")
-    turn_result = await lab.carry_out()
+    turn_result = await lab.run_turn()
     assert (
         turn_result.outcome.ended,
         turn_result.outcome.text,
@@ -88,7 +88,7 @@ async def test_a_turn_brings_its_outcome(lab: Lab) -> None:
 async def test_progress_is_told_as_the_stream_grows(lab: Lab) -> None:
     """Session, last event, turns and tokens are told while the agent works."""
     lab.agent("init(); turn('m1'); turn('m2'); wait_for('../go'); result('done')")
-    attempt = asyncio.ensure_future(lab.carry_out())
+    attempt = asyncio.ensure_future(lab.run_turn())
     seen = (await wait_until(lambda: [each for each in lab.progress if each.turns == 2]))[0]
     lab.let_go()
     turn_result = await attempt
@@ -98,12 +98,12 @@ async def test_progress_is_told_as_the_stream_grows(lab: Lab) -> None:
 async def test_a_cancelled_attempt_leaves_the_agent_which_the_next_one_adopts(lab: Lab) -> None:
     """A cancel of the attempt does not touch the agent; another attempt with the same key follows it to its end."""
     lab.agent("init(); wait_for('../go'); result('done')")
-    first = asyncio.ensure_future(lab.carry_out())
+    first = asyncio.ensure_future(lab.run_turn())
     await lab.said("system/init")
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
         await first
-    second = asyncio.ensure_future(lab.carry_out())
+    second = asyncio.ensure_future(lab.run_turn())
     await wait_until(lambda: lab.progress[-1].epoch == 2)
     lab.let_go()
     turn_result = await second
@@ -138,13 +138,13 @@ async def test_an_agent_survives_the_signals_to_its_workers_group(lab: Lab) -> N
 async def test_an_agent_that_finished_while_nobody_looked_is_read(lab: Lab) -> None:
     """The outcome of an agent that ended while no attempt lived is read from disk, and no agent starts again."""
     lab.agent("init(); wait_for('../go'); result('done')")
-    first = asyncio.ensure_future(lab.carry_out())
+    first = asyncio.ensure_future(lab.run_turn())
     await lab.said("system/init")
     first.cancel()
     await asyncio.wait([first])
     lab.let_go()
     await wait_until(lab.progress[0].run.exit)
-    turn_result = await lab.carry_out()
+    turn_result = await lab.run_turn()
     assert (turn_result.outcome.text, turn_result.recovered_by, turn_result.agent_starts) == ("done", "read", 1)
     assert lab.journal == ["start new"]
 
@@ -158,7 +158,7 @@ async def test_a_killed_agent_is_resumed_and_told_what_happened(lab: Lab) -> Non
         assert "outcome is unknown" in prompt and "git status" in prompt, prompt
         result("done")
     """)
-    turn_result = await lab.carry_out()
+    turn_result = await lab.run_turn()
     assert (turn_result.outcome.text, turn_result.recovered_by, turn_result.agent_starts) == ("done", "resume", 2)
     assert lab.journal == ["start new", "start resume"]
     assert lab.returned == []
@@ -172,7 +172,7 @@ async def test_an_agent_without_a_session_runs_again_from_the_checkpoint(lab: La
             os.kill(os.getpid(), signal.SIGKILL)
         init(); result("done")
     """)
-    turn_result = await lab.carry_out()
+    turn_result = await lab.run_turn()
     assert (turn_result.outcome.text, turn_result.recovered_by, turn_result.agent_starts) == ("done", "rerun", 2)
     assert lab.returned == ["returned to the checkpoint"]
     assert lab.journal == ["start new", "start new"]
@@ -182,7 +182,7 @@ async def test_an_agent_that_crashes_on_every_rung_is_given_up(lab: Lab) -> None
     """Start, one resume, one rerun: then an error that no retry repeats names the folder and the way on."""
     lab.agent("init(); os.kill(os.getpid(), signal.SIGKILL)")
     with pytest.raises(AgentGaveUpError) as caught:
-        await lab.carry_out()
+        await lab.run_turn()
     assert lab.journal == ["start new", "start resume", "start new"]
     assert not caught.value.retryable
     assert str(lab.root / "runs" / "wo-1" / "5-implement_plan-3") in caught.value.message
@@ -197,7 +197,7 @@ async def test_tries_are_counted_on_disk(lab: Lab) -> None:
     lab.agent("init(); os.kill(os.getpid(), signal.SIGKILL)")
     for _ in range(2):
         with pytest.raises(AgentGaveUpError):
-            await lab.carry_out()
+            await lab.run_turn()
     assert len(lab.journal) == 3
 
 
@@ -222,7 +222,7 @@ async def test_an_unknown_session_is_left_for_a_new_one_and_the_work_is_kept(lab
             os.kill(os.getpid(), signal.SIGKILL)
         result("kept" if "What it did is in the worktree" in prompt else "done")
     """)
-    turn_result = await lab.carry_out()
+    turn_result = await lab.run_turn()
     assert (turn_result.recovered_by, turn_result.agent_starts) == ("rerun", 3)
     assert (turn_result.outcome.text, lab.returned) == ("kept", [])
 
@@ -236,11 +236,11 @@ async def test_a_start_that_prints_nothing_is_ended_and_tried_once_more(lab: Lab
         init(); result("done")
     """)
     limits = Timeouts(idle_seconds=3.0)
-    assert (await lab.carry_out(lab.request(limits=limits))).outcome.text == "done"
+    assert (await lab.run_turn(lab.request(limits=limits))).outcome.text == "done"
     assert (lab.journal, lab.returned) == (["start new", "start new"], ["returned to the checkpoint"])
     lab.agent("sys.stderr.write('Error: it waits.'); sys.stderr.flush(); time.sleep(300)")
     with pytest.raises(AgentLimitError, match="nothing for too long. Error: it waits"):
-        await lab.carry_out(lab.request(limits=limits, activity_id="6"))
+        await lab.run_turn(lab.request(limits=limits, activity_id="6"))
     assert len(lab.journal) == 4
 
 
@@ -254,7 +254,7 @@ async def test_a_killed_supervisor_takes_its_agent_along_and_its_leftovers_are_s
             time.sleep(300)
         result("done")
     """)
-    attempt = asyncio.ensure_future(lab.carry_out())
+    attempt = asyncio.ensure_future(lab.run_turn())
     run = await lab.said("assistant")
     assert len(carriers(mark_of(run))) == 2
     os.kill(supervisor_of(run), signal.SIGKILL)
@@ -270,7 +270,7 @@ async def test_an_agent_whose_container_ended_is_resumed_however_often_that_happ
     """The end of the machine or container is no crash of the agent: it costs none of its tries."""
     lab.agent("init(); turn('m1'); wait_for('../go'); result('done')")
     for _ in range(4):
-        attempt = asyncio.ensure_future(lab.carry_out())
+        attempt = asyncio.ensure_future(lab.run_turn())
         run = await lab.said_anew("assistant")
         attempt.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -281,7 +281,7 @@ async def test_an_agent_whose_container_ended_is_resumed_however_often_that_happ
         lock = run.folder / "lock"
         lock.write_text(re.sub('"pid_namespace": "[^"]*"', '"pid_namespace": "pid:[1]"', lock.read_text()))
     lab.let_go()
-    turn_result = await lab.carry_out()
+    turn_result = await lab.run_turn()
     assert (turn_result.outcome.text, turn_result.recovered_by, turn_result.agent_starts) == ("done", "resume", 5)
     assert lab.returned == []
 
@@ -289,7 +289,7 @@ async def test_an_agent_whose_container_ended_is_resumed_however_often_that_happ
 async def test_a_result_on_disk_outlives_a_killed_supervisor(lab: Lab) -> None:
     """A result that stands in the stream counts, also when nobody saw the agent end: no turn is paid twice."""
     lab.agent("init(); result('done'); time.sleep(300)")
-    attempt = asyncio.ensure_future(lab.carry_out())
+    attempt = asyncio.ensure_future(lab.run_turn())
     os.kill(supervisor_of(await lab.said("result/success")), signal.SIGKILL)
     turn_result = await attempt
     assert (turn_result.outcome.ended, turn_result.recovered_by, turn_result.agent_starts) == ("ok", "read", 1)
@@ -299,7 +299,7 @@ async def test_a_refusing_api_is_not_asked_again(lab: Lab) -> None:
     """An authentication error stops at once and names the remedy."""
     lab.agent("init(); api_error(401)")
     with pytest.raises(AgentApiError) as caught:
-        await lab.carry_out()
+        await lab.run_turn()
     assert not caught.value.retryable
     assert "septet retry" in caught.value.remedy
     assert len(lab.journal) == 1
@@ -315,10 +315,10 @@ async def test_a_busy_api_is_waited_for_and_the_next_attempt_starts_an_agent(lab
         result("done")
     """)
     with pytest.raises(AgentApiUnavailableError) as caught:
-        await lab.carry_out()
+        await lab.run_turn()
     assert caught.value.retryable
     assert caught.value.retry_after_seconds == 30.0
-    turn_result = await lab.carry_out()
+    turn_result = await lab.run_turn()
     assert (turn_result.outcome.text, turn_result.agent_starts) == ("done", 2)
     assert lab.journal == ["start new", "start new"]
     assert lab.returned == []
@@ -333,15 +333,15 @@ async def test_a_session_that_had_worked_goes_on_after_a_busy_api(lab: Lab) -> N
         result("done")
     """)
     with pytest.raises(AgentApiUnavailableError):
-        await lab.carry_out()
-    turn_result = await lab.carry_out()
+        await lab.run_turn()
+    turn_result = await lab.run_turn()
     assert (turn_result.outcome.text, turn_result.recovered_by) == ("done", "resume")
 
 
 async def test_two_attempts_at_once_start_one_agent(lab: Lab) -> None:
     """Of two attempts with one key the later one carries the turn out, and the earlier one starts no agent beside it."""
     lab.agent("init(); wait_for('../go'); result('done')")
-    attempts = [asyncio.ensure_future(lab.carry_out()) for _ in range(2)]
+    attempts = [asyncio.ensure_future(lab.run_turn()) for _ in range(2)]
     await wait_until(lambda: 2 in {each.epoch for each in lab.progress})
     lab.let_go()
     earlier, later = await asyncio.gather(*attempts, return_exceptions=True)
@@ -356,10 +356,10 @@ async def test_an_old_attempt_that_wakes_ends_nothing_of_a_later_one(lab: Lab) -
     lab.agent("init(); wait_for('../go'); result('done')")
     old = lab.request(run_id="run-1")
     old_lease = Lease.take(lab.runtime.runs, old.key)
-    later = asyncio.ensure_future(lab.carry_out(lab.request(run_id="run-2")))
+    later = asyncio.ensure_future(lab.run_turn(lab.request(run_id="run-2")))
     await lab.said("system/init")
     with pytest.raises(SupersededError):
-        await carry_out(old, lease=old_lease, on_progress=lab.progress.append, leave_work=_never)
+        await run_turn(old, lease=old_lease, on_progress=lab.progress.append, leave_work=_never)
     lab.let_go()
     assert (await later).outcome.text == "done"
     assert lab.journal == ["start new"]
@@ -372,10 +372,10 @@ async def _never() -> None:
 async def test_another_workflow_run_ends_what_it_finds_and_starts_anew(lab: Lab) -> None:
     """After a reset the living agent of the earlier run is ended, the checkpoint restored, and a new agent started."""
     lab.agent("init(); result('done') if os.path.exists('../go') else time.sleep(300)")
-    stale = asyncio.ensure_future(lab.carry_out(lab.request(run_id="run-1")))
+    stale = asyncio.ensure_future(lab.run_turn(lab.request(run_id="run-1")))
     run = await lab.said("system/init")
     lab.let_go()
-    turn_result = await lab.carry_out(lab.request(run_id="run-2"))
+    turn_result = await lab.run_turn(lab.request(run_id="run-2"))
     assert (turn_result.outcome.text, turn_result.agent_starts) == ("done", 1)
     assert lab.returned == ["returned to the checkpoint"]
     superseded = await stale
@@ -388,16 +388,16 @@ async def test_another_workflow_run_ends_what_it_finds_and_starts_anew(lab: Lab)
 async def test_a_reset_that_finds_only_the_dead_returns_to_the_checkpoint(lab: Lab) -> None:
     """The first agent of another workflow run starts from the checkpoint, and the ones after it do not return."""
     lab.agent("init(); result('done')")
-    await lab.carry_out(lab.request(run_id="run-1"))
-    await lab.carry_out(lab.request(run_id="run-2", activity_id="5"))
-    await lab.carry_out(lab.request(run_id="run-2", activity_id="6"))
+    await lab.run_turn(lab.request(run_id="run-1"))
+    await lab.run_turn(lab.request(run_id="run-2", activity_id="5"))
+    await lab.run_turn(lab.request(run_id="run-2", activity_id="6"))
     assert lab.returned == ["returned to the checkpoint"]
 
 
 async def test_a_cancelled_agent_is_ended_with_all_that_it_started(lab: Lab) -> None:
     """The end of an agent ends its tools too, and the attempt that follows learns that it was cancelled."""
     lab.agent("init(); detached(lambda: time.sleep(300)); turn('m1'); time.sleep(300)")
-    attempt = asyncio.ensure_future(lab.carry_out())
+    attempt = asyncio.ensure_future(lab.run_turn())
     run = await lab.said("assistant")
     began = time.monotonic()
     record = await end_agent(run, "cancelled")
@@ -420,11 +420,11 @@ async def test_what_an_agent_leaves_in_the_background_is_waited_for_a_moment(lab
         detached(write_late)
         result("done")
     """)
-    turn_result = await lab.carry_out()
+    turn_result = await lab.run_turn()
     assert (lab.worktree / "late.txt").read_text() == "late"
     assert turn_result.outcome.warnings == ()
     lab.agent("init(); detached(lambda: time.sleep(300)); result('done')")
-    turn_result = await lab.carry_out(lab.request(activity_id="6"))
+    turn_result = await lab.run_turn(lab.request(activity_id="6"))
     assert turn_result.outcome.warnings == ("processes that it left in the background were ended: 1",)
     assert carriers(mark_of(turn_result.run)) == []
 
@@ -432,7 +432,7 @@ async def test_what_an_agent_leaves_in_the_background_is_waited_for_a_moment(lab
 async def test_a_cancel_does_not_wait_for_what_an_agent_left(lab: Lab) -> None:
     """Whoever asks for the end of an agent that has ended has it at once."""
     lab.agent("init(); detached(lambda: time.sleep(300)); turn('m1'); result('done')")
-    attempt = asyncio.ensure_future(lab.carry_out())
+    attempt = asyncio.ensure_future(lab.run_turn())
     run = await lab.said("result/success")
     await wait_until(partial(psutil.pid_exists, agent_of(run)), not_)
     began = time.monotonic()
@@ -446,7 +446,7 @@ async def test_a_cancel_does_not_wait_for_what_an_agent_left(lab: Lab) -> None:
 async def test_to_end_what_has_ended_is_no_error(lab: Lab) -> None:
     """An agent that is gone is left as it is, and its record is returned."""
     lab.agent("init(); result('done')")
-    turn_result = await lab.carry_out()
+    turn_result = await lab.run_turn()
     record = await end_agent(turn_result.run, "cancelled")
     assert record is not None
     assert record.cause == "exited"
@@ -455,11 +455,11 @@ async def test_to_end_what_has_ended_is_no_error(lab: Lab) -> None:
 async def test_a_paused_agent_goes_on_in_its_session(lab: Lab) -> None:
     """An agent that was ended for a reason that is over is resumed by the next attempt; that counts as no crash."""
     lab.agent("init(); result('done') if resumed else time.sleep(300)")
-    attempt = asyncio.ensure_future(lab.carry_out())
+    attempt = asyncio.ensure_future(lab.run_turn())
     run = await lab.said("system/init")
     attempt.cancel()
     await end_agent(run, "paused")
-    turn_result = await lab.carry_out()
+    turn_result = await lab.run_turn()
     assert (turn_result.outcome.text, turn_result.recovered_by) == ("done", "resume")
 
 
@@ -473,7 +473,7 @@ async def test_the_turn_limit_is_held_and_the_session_resumed_once(lab: Lab) -> 
     """)
     request = lab.request(limits=Timeouts(turns=3))
     with pytest.raises(AgentLimitError) as caught:
-        await lab.carry_out(request)
+        await lab.run_turn(request)
     assert lab.journal == ["start new", "start resume"]
     assert "turn limit" in caught.value.message
     last = TurnRuns(request).last_result()
@@ -490,7 +490,7 @@ async def test_a_session_that_was_never_told_is_resumed_by_the_id_that_was_given
             say('{"type":"system","subtype":"status"}')
             time.sleep(300)
     """)
-    turn_result = await lab.carry_out(lab.request(limits=Timeouts(idle_seconds=3.0)))
+    turn_result = await lab.run_turn(lab.request(limits=Timeouts(idle_seconds=3.0)))
     first = lab.runtime.runs.of("wo-1")[0].record
     assert (turn_result.outcome.text, lab.journal) == ("done", ["start new", "start resume"])
     assert first is not None
@@ -502,7 +502,7 @@ async def test_a_cli_that_goes_on_after_its_result_is_ended_after_a_grace(lab: L
     """The result stands, although the CLI did not end by itself."""
     lab.agent("init(); result('done'); time.sleep(300)")
     lab.runtime = replace(lab.runtime, pace=Pace(look_seconds=0.02, result_grace_seconds=0.1))
-    turn_result = await lab.carry_out()
+    turn_result = await lab.run_turn()
     assert (turn_result.outcome.ended, turn_result.outcome.text) == ("ok", "done")
     assert turn_result.outcome.signal == signal.SIGTERM
 
@@ -512,7 +512,7 @@ async def test_a_wall_limit_is_reported_with_the_work_kept(lab: Lab) -> None:
     lab.agent("init(); time.sleep(300)")
     request = lab.request(limits=Timeouts(wall_seconds=0.3))
     with pytest.raises(AgentLimitError) as caught:
-        await lab.carry_out(request)
+        await lab.run_turn(request)
     assert "wall_seconds" in caught.value.remedy
     assert len(lab.runtime.runs.of("wo-1")) == 1
 
@@ -521,7 +521,7 @@ async def test_a_program_that_refuses_says_why(lab: Lab) -> None:
     """What a program prints before it ends without a word on its stream is the error, and it is not started again."""
     lab.agent("sys.stderr.write('error: unknown option'); sys.exit(1)")
     with pytest.raises(AgentRefusedError, match="unknown option"):
-        await lab.carry_out()
+        await lab.run_turn()
     assert len(lab.journal) == 1
 
 
@@ -531,7 +531,7 @@ async def test_a_program_that_is_missing_is_named(lab: Lab) -> None:
     lab.program.unlink()
     for _ in range(2):
         with pytest.raises(AgentMissingError, match="SEPTET_SCRIPTED_PATH"):
-            await lab.carry_out()
+            await lab.run_turn()
     assert lab.runtime.runs.of("wo-1") == []
 
 
@@ -540,7 +540,7 @@ async def test_a_program_that_the_system_cannot_start_is_told(lab: Lab) -> None:
     lab.agent("")
     lab.program.write_text("no program\n", encoding="utf-8")
     with pytest.raises(AgentMissingError, match="ENOEXEC"):
-        await lab.carry_out()
+        await lab.run_turn()
 
 
 async def test_a_machine_that_is_short_of_something_is_tried_again(lab: Lab) -> None:
@@ -548,10 +548,10 @@ async def test_a_machine_that_is_short_of_something_is_tried_again(lab: Lab) -> 
     lab.agent("init(); result('done')")
     busy = os.open(lab.program, os.O_WRONLY)
     with pytest.raises(AgentCrashedError, match="ETXTBSY") as caught:
-        await lab.carry_out()
+        await lab.run_turn()
     assert caught.value.retryable
     os.close(busy)
-    assert (await lab.carry_out()).outcome.text == "done"
+    assert (await lab.run_turn()).outcome.text == "done"
 
 
 async def test_a_follow_up_turn_is_asked_whole_when_it_is_resumed(lab: Lab) -> None:
@@ -564,7 +564,7 @@ async def test_a_follow_up_turn_is_asked_whole_when_it_is_resumed(lab: Lab) -> N
         result("again" if "Only the JSON." in prompt and "outcome is unknown" in prompt else "lost")
     """)
     again = Turn(prompt="Only the JSON.", worktree=lab.worktree, resume_id="s-9", tools="none")
-    turn_result = await lab.carry_out(lab.request(turn=again))
+    turn_result = await lab.run_turn(lab.request(turn=again))
     assert turn_result.outcome.text == "again"
     assert lab.journal == ["start resume", "start resume"]
     assert turn_result.outcome.session_id == "s-9"
@@ -578,7 +578,7 @@ async def test_a_full_context_goes_on_in_a_new_session(lab: Lab) -> None:
             api_error(400, "Prompt is too long")
         result("done" if prompt.endswith("Work.\\n") else prompt)
     """)
-    turn_result = await lab.carry_out()
+    turn_result = await lab.run_turn()
     assert turn_result.outcome.text == "done"
     assert lab.journal == ["start new", "start new"]
     assert lab.returned == []
@@ -609,8 +609,8 @@ async def test_a_session_that_cannot_be_gone_on_with_is_left_for_good(lab: Lab, 
     """)
     request = lab.request(turn=Turn("Work.\n", lab.worktree, resume_id="s-9"))
     with pytest.raises(AgentApiUnavailableError):
-        await lab.carry_out(request)
-    turn_result = await lab.carry_out(request)
+        await lab.run_turn(request)
+    turn_result = await lab.run_turn(request)
     assert lab.journal == ["start resume", "start new", "start new"]
     assert (turn_result.outcome.text, lab.returned) == ("told", [])
 
@@ -623,7 +623,7 @@ async def test_a_lock_that_no_agent_holds_ends_the_attempt(lab: Lab) -> None:
     try:
         lab.runtime = replace(lab.runtime, patience_seconds=0.2)
         with pytest.raises(WorkspaceBusyError, match=f"held by process {os.getpid()} ") as busy:
-            await lab.carry_out()
+            await lab.run_turn()
         assert busy.value.remedy
     finally:
         os.close(lock)
@@ -634,18 +634,18 @@ async def test_a_worker_that_is_stopped_with_the_lock_in_hand_ends_for_the_next_
     lab.agent("init(); result('done')")
     with writing(lab.runtime.runs, lab.root) as (worker, _):
         worker.send_signal(signal.SIGSTOP)
-        assert (await lab.carry_out()).outcome.text == "done"
+        assert (await lab.run_turn()).outcome.text == "done"
         assert worker.wait(10) == -signal.SIGKILL
 
 
 async def test_a_run_that_cannot_be_read_is_nobodys(lab: Lab) -> None:
     """A record that a power cut left empty belongs to no one: the step starts from its checkpoint."""
     lab.agent("init(); result('done')")
-    turn_result = await lab.carry_out()
+    turn_result = await lab.run_turn()
     (turn_result.run.folder / "run.json").write_text("", encoding="utf-8")
     await wait_until(turn_result.run.exit)
     (turn_result.run.folder / "exit.json").unlink()
-    turn_result = await lab.carry_out()
+    turn_result = await lab.run_turn()
     assert (turn_result.outcome.text, turn_result.agent_starts) == ("done", 1)
     assert lab.returned == ["returned to the checkpoint"]
     assert turn_result.run.folder.name == "5-implement_plan-2"
@@ -656,7 +656,7 @@ async def test_a_long_state_directory_is_no_hindrance(lab: Lab) -> None:
     deep = lab.root / ("d" * 100) / ("e" * 100)
     lab.runtime = replace(lab.runtime, runs=replace(lab.runtime.runs, root=deep / "runs"))
     lab.agent("init(); time.sleep(300)")
-    attempt = asyncio.ensure_future(lab.carry_out())
+    attempt = asyncio.ensure_future(lab.run_turn())
     run = await lab.said("system/init")
     await end_agent(run, "cancelled")
     assert (await attempt).outcome.ended == "cancelled"
@@ -666,12 +666,12 @@ async def test_an_attempt_that_is_cancelled_while_it_starts_an_agent_loses_nothi
     """A cancel at any moment of the start leaves either no agent or one that the next attempt adopts."""
     lab.agent("init(); wait_for('../go'); result('done')")
     for moment in range(12):
-        attempt = asyncio.ensure_future(lab.carry_out())
+        attempt = asyncio.ensure_future(lab.run_turn())
         await asyncio.sleep(moment * 0.001)
         attempt.cancel()
         await asyncio.wait([attempt])
     lab.let_go()
-    turn_result = await lab.carry_out()
+    turn_result = await lab.run_turn()
     assert turn_result.outcome.text == "done"
     assert lab.journal == ["start new"]
 
@@ -679,7 +679,7 @@ async def test_an_attempt_that_is_cancelled_while_it_starts_an_agent_loses_nothi
 async def test_agents_leave_no_zombie(lab: Lab) -> None:
     """Supervisors that have ended are reaped without anybody's doing."""
     lab.agent("init(); result('done')")
-    runs = [(await lab.carry_out(lab.request(activity_id=str(number)))).run for number in range(3)]
+    runs = [(await lab.run_turn(lab.request(activity_id=str(number)))).run for number in range(3)]
     gone = {supervisor_of(run) for run in runs}
     await wait_until(lambda: not gone & {child.pid for child in psutil.Process().children()})
 
@@ -689,7 +689,7 @@ async def test_session_that_a_turn_goes_on_with_outlives_an_agent_that_said_noth
     silent = 'if not os.path.exists("../died"):\n    open("../died", "w").close()\n    os.kill(os.getpid(), 9)\n'
     lab.agent(f"{silent}init()\nresult(session)\n")
     going_on = Turn("Go on.\n", lab.worktree, resume_id="a-session")
-    turn_result = await lab.carry_out(lab.request(turn=going_on))
+    turn_result = await lab.run_turn(lab.request(turn=going_on))
     assert (turn_result.outcome.text, turn_result.recovered_by) == ("a-session", "resume")
     assert lab.journal == ["start resume", "start resume"]
     assert lab.returned == []
@@ -702,7 +702,7 @@ async def test_an_api_error_that_nobody_knows_is_tried_three_times_with_its_cost
     waits = []
     for number, cost in ((1, "0.25 USD"), (2, "0.50 USD")):
         with pytest.raises(AgentApiUnavailableError) as caught:
-            await lab.carry_out()
+            await lab.run_turn()
         assert "The teapot is short and stout." in caught.value.message
         assert f"attempt {number} of 3" in caught.value.message
         assert cost in caught.value.message
@@ -710,7 +710,7 @@ async def test_an_api_error_that_nobody_knows_is_tried_three_times_with_its_cost
     assert waits == [30.0, 60.0]
     for _ in range(2):  # a later attempt reads the same, and starts no agent
         with pytest.raises(AgentApiError, match="short and stout.*attempt 3 of 3.*0.75 USD, 30 tokens") as final:
-            await lab.carry_out()
+            await lab.run_turn()
         assert "septet retry" in final.value.remedy
     assert lab.journal == ["start new", "start resume", "start resume"]
 
@@ -727,8 +727,8 @@ async def test_an_api_that_is_busy_is_waited_for_between_errors_that_nobody_know
     """)
     for words in ("busy", "busy", "attempt 1 of 3"):
         with pytest.raises(AgentApiUnavailableError, match=words):
-            await lab.carry_out()
-    assert (await lab.carry_out()).outcome.text == "done"
+            await lab.run_turn()
+    assert (await lab.run_turn()).outcome.text == "done"
 
 
 async def test_an_agent_without_a_session_is_tried_three_times_too(lab: Lab) -> None:
@@ -738,6 +738,6 @@ async def test_an_agent_without_a_session_is_tried_three_times_too(lab: Lab) -> 
     )
     for _ in range(2):
         with pytest.raises(AgentApiUnavailableError, match="odd"):
-            await lab.carry_out()
+            await lab.run_turn()
     with pytest.raises(AgentApiError, match="attempt 3 of 3; cost so far: unknown"):
-        await lab.carry_out()
+        await lab.run_turn()

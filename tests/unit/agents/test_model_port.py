@@ -77,7 +77,7 @@ async def asked(lab: Lab, env: dict[str, str]) -> str:
     lab.runtime = replace(lab.runtime, host=replace(host, sandboxed=True))
     number = len(lab.runtime.runs.of("wo-1"))
     request = lab.request(activity_id=str(number), turn=Turn("Work.\n", lab.worktree))
-    turn_result = await lab.carry_out(replace(request, adapter=adapter_for("claude")))
+    turn_result = await lab.run_turn(replace(request, adapter=adapter_for("claude")))
     return str(turn_result.outcome.text)
 
 

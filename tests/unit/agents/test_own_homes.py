@@ -12,7 +12,7 @@ from fakes.guest_paths import guest_paths
 from fakes.logins import HOUR, log_in, login
 from fakes.waiting import wait_until
 
-from activities.turns.turns import carry_out
+from activities.turns.turn_budget import run_turn
 from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.guest.description import World
@@ -78,7 +78,7 @@ async def carried(lab: Lab, request: TurnRequest) -> TurnResult:
         """Leave the worktree as it is."""
 
     lease = Lease.take(lab.runtime.runs, request.key)
-    return await carry_out(request, lease=lease, on_progress=lab.progress.append, leave_work=leave)
+    return await run_turn(request, lease=lease, on_progress=lab.progress.append, leave_work=leave)
 
 
 async def test_a_refreshed_login_is_the_users_when_the_turn_is_over(own: Lab) -> None:

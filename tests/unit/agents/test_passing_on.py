@@ -32,7 +32,7 @@ async def carry_out_turn(lab: Lab, order_id: str, session_id: str | None = None,
     """Let a work order take a turn in the one lane."""
     turn = Turn("Work.\n", lab.worktree, resume_id=session_id)
     request = lab.request(turn=turn)
-    turn_result = await lab.carry_out(replace(request, key=RunKey("wo-1", f"run of {order_id}", "5"), **more))
+    turn_result = await lab.run_turn(replace(request, key=RunKey("wo-1", f"run of {order_id}", "5"), **more))
     await wait_until(lambda: not turn_result.run.lives())
     return turn_result
 

@@ -41,7 +41,7 @@ def stopped(pid: int) -> Iterator[None]:
 async def test_a_result_counts_that_came_while_the_supervisor_stood_still(lab: Lab) -> None:
     """It is on disk while the supervisor is stopped; killed like that, it takes no turn along."""
     lab.agent(PRINTS)
-    attempt = asyncio.ensure_future(lab.carry_out())
+    attempt = asyncio.ensure_future(lab.run_turn())
     run = await lab.said("system/init")
     supervisor = supervisor_of(run)
     with stopped(supervisor):
@@ -55,7 +55,7 @@ async def test_a_result_counts_that_came_while_the_supervisor_stood_still(lab: L
 async def test_the_run_lives_until_all_is_written_that_a_killed_supervisors_agent_had_printed(lab: Lab) -> None:
     """Even where the recorder stands still as the supervisor dies: what is in the pipe is not lost."""
     lab.agent(PRINTS)
-    attempt = asyncio.ensure_future(lab.carry_out())
+    attempt = asyncio.ensure_future(lab.run_turn())
     run = await lab.said("system/init")
     with stopped(recorder_of(run)):
         lab.let_go()
@@ -69,7 +69,7 @@ async def test_the_run_lives_until_all_is_written_that_a_killed_supervisors_agen
 async def test_a_killed_recorder_is_replaced(lab: Lab) -> None:
     """The agent goes on, and nothing of what it prints then is lost."""
     lab.agent(ENDS)
-    attempt = asyncio.ensure_future(lab.carry_out())
+    attempt = asyncio.ensure_future(lab.run_turn())
     run = await lab.said("system/init")
     killed = recorder_of(run)
     os.kill(killed, signal.SIGKILL)
@@ -82,7 +82,7 @@ async def test_a_killed_recorder_is_replaced(lab: Lab) -> None:
 async def test_an_agent_that_leaves_a_process_of_its_own_ends_as_any_other(lab: Lab) -> None:
     """What holds the pipe in a session of its own is swept, and nobody waits for its end."""
     lab.agent("init(); detached(lambda: time.sleep(300)); result('done')")
-    turn_result = await lab.carry_out()
+    turn_result = await lab.run_turn()
     assert (turn_result.outcome.text, turn_result.agent_starts) == ("done", 1)
     record = await wait_until(turn_result.run.exit)
     assert record is not None

@@ -21,7 +21,7 @@ async def test_the_next_agent_is_told_once_of_a_refused_host(lab: Lab) -> None:
     confine(lab)
     lab.agent(ASKS)
     for number in range(3):
-        await lab.carry_out(lab.request(activity_id=str(number)))
+        await lab.run_turn(lab.request(activity_id=str(number)))
     prompts = [(run.folder / "prompt.md").read_text(encoding="utf-8") for run in lab.runtime.runs.of("wo-1")]
     assert ["index.example:443" in prompt for prompt in prompts] == [False, True, False]
     assert [prompt.count("xxx") for prompt in prompts] == [0, 0, 0]

@@ -48,8 +48,8 @@ async def test_a_runner_works_on_when_its_files_are_gone(served: Lab, runner: Ru
     await asyncio.to_thread(await_sweep, runner.folder)  # it has come up when it answers
     assert any(str(runner.packages) in word for word in psutil.Process(process.pid).cmdline())
     shutil.rmtree(runner.packages)
-    first = await served.carry_out(served.warm_turn(1))
-    second = await served.carry_out(served.warm_turn(2, first.outcome.session_id))
+    first = await served.run_turn(served.warm_turn(1))
+    second = await served.run_turn(served.warm_turn(2, first.outcome.session_id))
     assert (second.outcome.text, second.recovered_by) == ("Turn 1.;Turn 2.;", None)
     served.agent("init(); result('done')")
-    assert (await served.carry_out()).outcome.text == "done"
+    assert (await served.run_turn()).outcome.text == "done"

@@ -105,7 +105,7 @@ async def test_an_agent_of_a_runner_outlives_its_worker_and_is_adopted(served: L
     (run,) = served.runtime.runs.of("wo-1")
     await wait_until((run.folder / "lock").read_text)
     assert psutil.Process(supervisor_of(run)).ppid() == process.pid
-    attempt = asyncio.ensure_future(served.carry_out())
+    attempt = asyncio.ensure_future(served.run_turn())
     await wait_until(lambda: [each for each in served.progress if each.epoch == 2])
     served.let_go()
     turn_result = await attempt
@@ -118,7 +118,7 @@ async def test_a_runner_holds_processes_between_turns_and_takes_them_along(serve
     served.warm_agent("result(heard)")
     session, process = None, runner.start()
     for number, end in ((1, None), (2, signal.SIGTERM), (3, signal.SIGKILL), (4, None)):
-        turn_result = await served.carry_out(served.warm_turn(number, session))
+        turn_result = await served.run_turn(served.warm_turn(number, session))
         session = turn_result.outcome.session_id
         assert (turn_result.recovered_by, turn_result.agent_starts) == (None, 1)
         if end is not None:
@@ -137,7 +137,7 @@ async def test_a_killed_runner_takes_its_agents_along_and_they_are_resumed(serve
     """Without a runner nothing starts, and that is told; the next one's agent goes on in the dead one's session."""
     process = runner.start()
     served.agent("init(); turn('m1'); wait_for('../go'); result('done')")
-    attempt = asyncio.ensure_future(served.carry_out())
+    attempt = asyncio.ensure_future(served.run_turn())
     run = await served.said("assistant")
     process.kill()
     with pytest.raises(AgentCrashedError, match="No runner answers") as caught:
@@ -150,7 +150,7 @@ async def test_a_killed_runner_takes_its_agents_along_and_they_are_resumed(serve
     assert served.runtime.runs.of("wo-1") == [run]
     runner.start()
     served.let_go()
-    turn_result = await served.carry_out()
+    turn_result = await served.run_turn()
     assert (turn_result.outcome.text, turn_result.recovered_by, turn_result.agent_starts) == ("done", "resume", 2)
     assert served.returned == []
 
@@ -160,7 +160,7 @@ async def test_a_runner_that_was_replaced_unseen_is_known(served: Lab, runner: R
     served.agent("init(); turn('m1'); wait_for('../go'); result('done')")
     for _ in range(3):
         process = runner.start()
-        attempt = asyncio.ensure_future(served.carry_out())
+        attempt = asyncio.ensure_future(served.run_turn())
         await served.said_anew("assistant")
         attempt.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -169,7 +169,7 @@ async def test_a_runner_that_was_replaced_unseen_is_known(served: Lab, runner: R
         process.wait(ENDS_SECONDS)
     runner.start()
     served.let_go()
-    turn_result = await served.carry_out()
+    turn_result = await served.run_turn()
     assert (turn_result.outcome.text, turn_result.recovered_by, turn_result.agent_starts) == ("done", "resume", 4)
     assert {run.record.because for run in served.runtime.runs.of("wo-1")[1:] if run.record} == {"interrupted"}
 
@@ -178,7 +178,7 @@ async def test_what_a_killed_supervisor_leaves_is_killed_by_the_runner(served: L
     """Before the session is resumed its tools are dead, sandbox or not: who escaped is the runner's child."""
     runner.start()
     served.agent(ESCAPES)
-    attempt = asyncio.ensure_future(served.carry_out())
+    attempt = asyncio.ensure_future(served.run_turn())
     run = await served.said("assistant")
     await wait_until(lambda: left(served))
     os.kill(supervisor_of(run), signal.SIGKILL)
@@ -194,7 +194,7 @@ async def test_a_runner_that_is_told_to_end_lets_its_agents_end_in_good_order(se
     """SIGTERM asks its agents to end, leaves their records, and costs none of their tries."""
     process = runner.start()
     served.agent("init(); turn('m1'); wait_for('../go'); result('done')")
-    attempt = asyncio.ensure_future(served.carry_out())
+    attempt = asyncio.ensure_future(served.run_turn())
     run = await served.said("assistant")
     process.terminate()
     assert await asyncio.to_thread(process.wait, ENDS_SECONDS) == 0
@@ -205,7 +205,7 @@ async def test_a_runner_that_is_told_to_end_lets_its_agents_end_in_good_order(se
     assert (record.cause, record.signal) == ("terminated", signal.SIGTERM)
     runner.start()
     served.let_go()
-    turn_result = await served.carry_out()
+    turn_result = await served.run_turn()
     assert (turn_result.outcome.text, turn_result.recovered_by) == ("done", "resume")
 
 
@@ -216,7 +216,7 @@ async def test_a_runner_keeps_no_zombie_and_agents_none_of_its_descriptors(serve
         "init(); result(' '.join(os.readlink('/proc/self/fd/%s' % name) for name in '0123' "
         "if os.path.exists('/proc/self/fd/%s' % name)))"
     )
-    turn_result = await served.carry_out()
+    turn_result = await served.run_turn()
     assert str(runner.folder) not in (turn_result.outcome.text or str(runner.folder))
     await wait_until(lambda: process.children() == [])
 
@@ -225,7 +225,7 @@ async def test_a_second_runner_of_a_state_directory_is_refused(served: Lab, runn
     """One runner holds the lock, and no agent or supervisor holds it after it."""
     process = runner.start()
     served.agent("init(); turn('m1'); wait_for('../go'); result('done')")
-    attempt = asyncio.ensure_future(served.carry_out())
+    attempt = asyncio.ensure_future(served.run_turn())
     await served.said("assistant")
     with pytest.raises(AlreadyRunningError, match="Another runner"):
         take_lock(runner.folder)
@@ -264,7 +264,7 @@ async def test_a_long_path_is_no_hindrance_for_a_runner(lab: Lab, tmp_path: Path
         runner.start()
         lab.runtime = replace(lab.runtime, supervisors=Supervisors(runner=runner.folder))
         lab.agent("init(); result('done')")
-        assert (await lab.carry_out()).outcome.text == "done"
+        assert (await lab.run_turn()).outcome.text == "done"
     finally:
         runner.end()
 
@@ -275,7 +275,7 @@ async def test_a_runner_lets_be_written_what_a_killed_supervisors_agent_had_prin
     """It sweeps what the supervisor left, and spares the process that writes for it: a result counts."""
     runner.start()
     served.agent("init(); wait_for('../go'); result('done'); open('../printed', 'w').close(); time.sleep(300)")
-    attempt = asyncio.ensure_future(served.carry_out())
+    attempt = asyncio.ensure_future(served.run_turn())
     run = await served.said("system/init")
     supervisor = psutil.Process(supervisor_of(run))
     recorder = next(child for child in supervisor.children() if is_recorder(child.pid))

@@ -75,7 +75,7 @@ def escaped(lab: Lab) -> list[psutil.Process]:
 async def with_escaped_tools(lab: Lab) -> tuple[Run, "asyncio.Future[object]"]:
     """Start an agent whose tools have escaped its session."""
     lab.agent(ESCAPES)
-    attempt: asyncio.Future[object] = asyncio.ensure_future(lab.carry_out())
+    attempt: asyncio.Future[object] = asyncio.ensure_future(lab.run_turn())
     run = await lab.said("assistant")
     assert len(escaped(lab)) == 1
     assert carriers(mark_of(run))
@@ -114,7 +114,7 @@ async def test_nothing_of_an_agent_outlives_a_cancel(confined: Lab) -> None:
 async def test_an_agent_sees_its_own_processes_alone(confined: Lab) -> None:
     """Its /proc names no process outside, and its run's record says how it was confined."""
     confined.agent("init(); result('%d' % len([name for name in os.listdir('/proc') if name.isdecimal()]))")
-    turn_result = await confined.carry_out()
+    turn_result = await confined.run_turn()
     sandbox = confined.runtime.sandbox
     assert turn_result.run.record is not None
     assert turn_result.run.record.sandbox == sandbox.kind
@@ -135,7 +135,7 @@ async def test_mirrors_are_read_only_and_vaults_empty(confined: Lab) -> None:
         init()
         result(" ".join(seen))
     """)
-    seen = ((await confined.carry_out()).outcome.text or "").split()
+    seen = ((await confined.run_turn()).outcome.text or "").split()
     confines = confined.runtime.sandbox.confines
     assert seen[:2] == [str(confined.worktree), "written"]
     assert seen[2:] == (["refused", "False"] if confines else ["written", "True"])
@@ -154,7 +154,7 @@ async def test_an_agent_is_asked_to_end_before_it_is_killed(confined: Lab) -> No
         turn("m1")
         time.sleep(300)
     """)
-    attempt = asyncio.ensure_future(confined.carry_out())
+    attempt = asyncio.ensure_future(confined.run_turn())
     run = await confined.said("assistant")
     record = await end_agent(run, "cancelled")
     await attempt
@@ -175,7 +175,7 @@ async def test_a_hidden_file_cannot_be_read(confined: Lab) -> None:
         init()
         result(read("../state/token"))
     """)
-    seen = (await confined.carry_out()).outcome.text
+    seen = (await confined.run_turn()).outcome.text
     assert seen in ({"empty", "refused"} if confined.runtime.sandbox.confines else {"secret"})
     assert (confined.root / "state" / "token").read_text(encoding="utf-8") == "secret"
 
@@ -188,7 +188,7 @@ async def test_exit_codes_and_signals_are_known(
 ) -> None:
     """How the agent itself ended is recorded, not how its sandbox did."""
     confined.agent(f"init(); {end} if not resumed else result('done')")
-    assert (await confined.carry_out()).recovered_by == "resume"
+    assert (await confined.run_turn()).recovered_by == "resume"
     record = confined.runtime.runs.of("wo-1")[0].exit()
     assert record is not None
     assert (record.cause, record.exit_code, record.signal) == ("exited", code, number)
@@ -199,10 +199,10 @@ async def test_a_program_that_is_busy_is_known_in_a_sandbox_too(confined: Lab) -
     confined.agent("init(); result('done')")
     busy = os.open(confined.program, os.O_WRONLY)
     with pytest.raises(AgentCrashedError, match="ETXTBSY") as caught:
-        await confined.carry_out()
+        await confined.run_turn()
     assert caught.value.retryable
     os.close(busy)
-    assert (await confined.carry_out()).outcome.text == "done"
+    assert (await confined.run_turn()).outcome.text == "done"
 
 
 async def test_a_sandbox_that_fails_says_why(lab: Lab) -> None:
@@ -214,19 +214,19 @@ async def test_a_sandbox_that_fails_says_why(lab: Lab) -> None:
     lab.runtime = replace(lab.runtime, sandbox=sandbox)
     lab.agent("init(); result('done')")
     with pytest.raises(AgentMissingError, match="No permissions"):
-        await lab.carry_out()
+        await lab.run_turn()
     assert lab.journal == []
 
 
 async def test_an_agent_in_a_sandbox_is_adopted(confined: Lab) -> None:
     """An attempt that comes after a cancelled one finds the living agent."""
     confined.agent("init(); turn('m1'); wait_for('../go'); result('done')")
-    attempt = asyncio.ensure_future(confined.carry_out())
+    attempt = asyncio.ensure_future(confined.run_turn())
     await confined.said("assistant")
     attempt.cancel()
     with pytest.raises(asyncio.CancelledError):
         await attempt
-    attempt = asyncio.ensure_future(confined.carry_out())
+    attempt = asyncio.ensure_future(confined.run_turn())
     await wait_until(lambda: [each for each in confined.progress if each.epoch == 2])
     confined.let_go()
     turn_result = await attempt

@@ -25,7 +25,7 @@ async def test_supervisors_that_end_at_once_are_not_started_for_ever(lab: Lab) -
     lab.runtime = replace(lab.runtime, supervisors=supervisors)
     try:
         with pytest.raises(AgentCrashedError, match="before it started the agent, 3 times") as caught:
-            await lab.carry_out()
+            await lab.run_turn()
     finally:
         supervisors.close()
     assert (caught.value.retryable, caught.value.retry_after_seconds) == (True, 30.0)
@@ -39,7 +39,7 @@ async def test_a_start_that_finds_no_supervisor_leaves_no_run(lab: Lab) -> None:
     lab.runtime = replace(lab.runtime, supervisors=Supervisors(python=str(lab.root / "no-python")))
     for _ in range(2):
         with pytest.raises(FileNotFoundError):
-            await lab.carry_out()
+            await lab.run_turn()
     assert lab.runtime.runs.of("wo-1") == []
 
 
@@ -50,7 +50,7 @@ async def test_an_agent_gets_the_supervisor_that_waits(lab: Lab) -> None:
     fork_server.suspend()
     try:
         async with asyncio.timeout(60):
-            assert (await lab.carry_out()).outcome.text == "done"
+            assert (await lab.run_turn()).outcome.text == "done"
     finally:
         fork_server.resume()
     await wait_until(fork_server.children)
@@ -62,7 +62,7 @@ async def test_a_supervisor_that_was_killed_while_it_waited_costs_no_start(lab: 
     _, waiting = _prepared(lab)
     waiting.kill()
     await wait_until(lambda: not waiting.is_running())
-    assert (await lab.carry_out()).outcome.text == "done"
+    assert (await lab.run_turn()).outcome.text == "done"
     assert len(lab.runtime.runs.of("wo-1")) == 1
 
 
@@ -91,7 +91,7 @@ async def test_the_process_that_forks_supervisors_is_replaced_when_it_was_killed
     """Its end ends no supervisor that it has forked, and the next agent gets another."""
     lab.agent("init(); wait_for('../go'); result('done')")
     before = psutil.Process().children()
-    attempt = asyncio.ensure_future(lab.carry_out())
+    attempt = asyncio.ensure_future(lab.run_turn())
     await lab.said("system/init")
     begun = [child for child in psutil.Process().children() if child not in before]
     (fork_server,) = [child for child in begun if PROGRAM in " ".join(child.cmdline())]
@@ -99,5 +99,5 @@ async def test_the_process_that_forks_supervisors_is_replaced_when_it_was_killed
     fork_server.wait()
     lab.let_go()
     assert (await attempt).outcome.text == "done"
-    assert (await lab.carry_out(lab.request(activity_id="6"))).outcome.text == "done"
+    assert (await lab.run_turn(lab.request(activity_id="6"))).outcome.text == "done"
     assert lab.journal == ["start new", "start new"]

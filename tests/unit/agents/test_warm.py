@@ -59,13 +59,13 @@ def is_dead(pid: int) -> bool:
 async def begun(lab: Lab, body: str) -> TurnResult:
     """Carry out the first turn of a process."""
     lab.warm_agent(body)
-    return await lab.carry_out(lab.warm_turn(1))
+    return await lab.run_turn(lab.warm_turn(1))
 
 
 async def in_second_turn(lab: Lab) -> tuple[TurnResult, "asyncio.Future[TurnResult]", Run]:
     """Be in the middle of a process's second turn; return the first, the attempt at it, and its run."""
     first = await begun(lab, WAITS)
-    attempt = asyncio.ensure_future(lab.carry_out(lab.warm_turn(2, session_of(first))))
+    attempt = asyncio.ensure_future(lab.run_turn(lab.warm_turn(2, session_of(first))))
     run = (
         await wait_until(
             lambda: [each for each in lab.progress if each.run.name != first.run.name and each.turns == 1]
@@ -77,8 +77,8 @@ async def in_second_turn(lab: Lab) -> tuple[TurnResult, "asyncio.Future[TurnResu
 async def test_one_process_serves_many_turns_of_a_session(lab: Lab) -> None:
     """Three turns are three runs with outcomes of their own, in one process that was started once and remembers."""
     first = await begun(lab, ANSWERS)
-    second = await lab.carry_out(lab.warm_turn(2, session_of(first)))
-    third = await lab.carry_out(lab.warm_turn(3, session_of(first)))
+    second = await lab.run_turn(lab.warm_turn(2, session_of(first)))
+    third = await lab.run_turn(lab.warm_turn(3, session_of(first)))
     assert [turn_result.outcome.text for turn_result in (first, second, third)] == [
         "Turn 1.;",
         "Turn 1.;Turn 2.;",
@@ -117,7 +117,7 @@ async def test_a_process_waits_for_a_slow_order(lab: Lab) -> None:
     """The disk takes seconds over the next run's files: the same process has that turn, in its first run."""
     first = await begun(lab, ANSWERS)
     request = lab.warm_turn(2, session_of(first))
-    second = await lab.carry_out(replace(request, adapter=cast("Adapter", Unhurried(request.adapter))))
+    second = await lab.run_turn(replace(request, adapter=cast("Adapter", Unhurried(request.adapter))))
     assert second.outcome.text == "Turn 1.;Turn 2.;"
     assert agent_of(second.run) == agent_of(first.run)
     assert [run.name for run in lab.runtime.runs.of("wo-1")] == [first.run.name, second.run.name]
@@ -143,7 +143,7 @@ async def test_a_process_that_starts_another_at_its_result_serves_the_next_turn(
         result(heard)
     """
     first = await begun(lab, body)
-    second = await lab.carry_out(lab.warm_turn(2, session_of(first)))
+    second = await lab.run_turn(lab.warm_turn(2, session_of(first)))
     assert agent_of(second.run) == agent_of(first.run)
 
 
@@ -178,7 +178,7 @@ async def test_an_idle_process_cannot_write(lab: Lab) -> None:
     await asyncio.sleep(0.2)
     assert [path.stat().st_size for path in paths] == sizes
     assert psutil.Process(agent_of(first.run)).status() == psutil.STATUS_STOPPED
-    second = await lab.carry_out(lab.warm_turn(2, session_of(first)))
+    second = await lab.run_turn(lab.warm_turn(2, session_of(first)))
     assert second.outcome.ended == "ok"
     assert paths[0].stat().st_size > sizes[0]
     assert paths[2].stat().st_size == sizes[2]
@@ -206,7 +206,7 @@ async def test_a_git_of_the_agents_own_group_does_not_stand_still(lab: Lab) -> N
     )
     agent = psutil.Process(agent_of(first.run))
     assert [child.name() for child in agent.children() if child.status() == psutil.STATUS_STOPPED] == ["sleep"]
-    second = await lab.carry_out(lab.warm_turn(2, session_of(first)))
+    second = await lab.run_turn(lab.warm_turn(2, session_of(first)))
     assert (agent_of(second.run), second.outcome.ended) == (agent.pid, "ok")
 
 
@@ -217,7 +217,7 @@ async def test_a_killed_agent_is_resumed_in_a_new_process(lab: Lab) -> None:
     lab.let_go()
     second = await attempt
     assert (second.outcome.ended, second.recovered_by, second.agent_starts) == ("ok", "resume", 2)
-    third = await lab.carry_out(lab.warm_turn(3, session_of(first)))
+    third = await lab.run_turn(lab.warm_turn(3, session_of(first)))
     assert third.outcome.text is not None
     assert third.outcome.text.startswith("Turn 1.;Turn 2.;")
     assert starts(lab) == ["start new", "start resume"]
@@ -248,7 +248,7 @@ async def test_a_process_that_died_between_turns_is_started_anew(lab: Lab, whom:
     first = await begun(lab, left)
     os.kill(whom(first.run), signal.SIGKILL)
     await wait_until(lambda: is_dead(agent_of(first.run)))
-    second = await lab.carry_out(lab.warm_turn(2, session_of(first)))
+    second = await lab.run_turn(lab.warm_turn(2, session_of(first)))
     assert (second.outcome.text, second.recovered_by, second.agent_starts) == ("Turn 1.;Turn 2.;", None, 1)
     assert starts(lab) == ["start new", "start resume"]
     assert carriers(mark_of(first.run)) == []
@@ -262,7 +262,7 @@ async def test_a_turn_that_meets_a_dead_agent_has_not_begun(lab: Lab) -> None:
     os.kill(supervisor, signal.SIGSTOP)
     os.kill(agent_of(first.run), signal.SIGKILL)
     await wait_until(lambda: is_dead(agent_of(first.run)))
-    attempt = asyncio.ensure_future(lab.carry_out(lab.warm_turn(2, session_of(first))))
+    attempt = asyncio.ensure_future(lab.run_turn(lab.warm_turn(2, session_of(first))))
     await wait_until(lambda: lab.progress[-1].run.name != first.run.name)
     os.kill(supervisor, signal.SIGCONT)
     second = await attempt
@@ -276,7 +276,7 @@ async def test_the_next_attempt_adopts_a_warm_turn(lab: Lab) -> None:
     attempt.cancel()
     with pytest.raises(asyncio.CancelledError):
         await attempt
-    again = asyncio.ensure_future(lab.carry_out(lab.warm_turn(2, session_of(first))))
+    again = asyncio.ensure_future(lab.run_turn(lab.warm_turn(2, session_of(first))))
     await wait_until(lambda: [each for each in lab.progress if each.epoch == 3 and each.run.name == run.name])
     lab.let_go()
     second = await again
@@ -291,7 +291,7 @@ async def test_a_warm_turn_that_ended_unseen_is_read(lab: Lab) -> None:
     await asyncio.wait([attempt])
     lab.let_go()
     await wait_until(run.exit)
-    second = await lab.carry_out(lab.warm_turn(2, session_of(first)))
+    second = await lab.run_turn(lab.warm_turn(2, session_of(first)))
     assert (second.outcome.text, second.recovered_by) == ("Turn 1.;Turn 2.;", "read")
     assert warm_orders(lab.runtime.runs) == ["wo-1"]
 
@@ -303,7 +303,7 @@ async def test_a_turn_that_was_reset_begins_a_new_session(lab: Lab) -> None:
     await asyncio.wait([attempt])
     lab.runtime.runs.set_aside("wo-1", lab.warm_turn(2).key)
     lab.let_go()
-    second = await lab.carry_out(lab.warm_turn(2, session_of(first)))
+    second = await lab.run_turn(lab.warm_turn(2, session_of(first)))
     assert (second.outcome.text, second.recovered_by, second.agent_starts) == ("Turn 2.;", None, 1)
     assert session_of(second) != session_of(first)
     assert lab.returned == ["returned to the checkpoint"]
@@ -313,14 +313,14 @@ async def test_a_turn_that_was_reset_begins_a_new_session(lab: Lab) -> None:
 async def test_a_turn_that_does_not_fit_ends_the_process_first(lab: Lab) -> None:
     """Another model, a new session or a cold turn each end the process that waits, before theirs begins."""
     first = await begun(lab, ANSWERS)
-    second = await lab.carry_out(lab.warm_turn(2, session_of(first), model="other"))
+    second = await lab.run_turn(lab.warm_turn(2, session_of(first), model="other"))
     assert is_dead(agent_of(first.run))
-    third = await lab.carry_out(lab.warm_turn(3))
+    third = await lab.run_turn(lab.warm_turn(3))
     assert is_dead(agent_of(second.run))
     assert third.outcome.text == "Turn 3.;"
     lab.agent("init(); result('cold')")
     cold = lab.request(activity_id="4", turn=Turn("Cold.\n", lab.worktree, resume_id=session_of(third)))
-    assert (await lab.carry_out(cold)).outcome.text == "cold"
+    assert (await lab.run_turn(cold)).outcome.text == "cold"
     assert is_dead(agent_of(third.run))
     assert warm_orders(lab.runtime.runs) == []
     assert starts(lab) == ["start new", "start resume", "start new", "start resume"]
@@ -335,12 +335,12 @@ async def test_the_engine_holds_the_limits_of_each_turn(lab: Lab) -> None:
         result(heard)
     """)
     limits = Timeouts(wall_seconds=100, idle_seconds=3, turns=5)
-    first = await lab.carry_out(replace(lab.warm_turn(1), limits=limits))
-    second = await lab.carry_out(replace(lab.warm_turn(2, session_of(first)), limits=limits))
+    first = await lab.run_turn(replace(lab.warm_turn(1), limits=limits))
+    second = await lab.run_turn(replace(lab.warm_turn(2, session_of(first)), limits=limits))
     assert (first.agent_starts, second.recovered_by, second.agent_starts) == (1, "resume", 2)
     ends = [await wait_until(run.exit) for run in lab.runtime.runs.of("wo-1")]
     assert [end.cause for end in ends] == ["exited", "idle_limit", "exited"]
-    third = await lab.carry_out(replace(lab.warm_turn(3, session_of(first)), limits=limits))
+    third = await lab.run_turn(replace(lab.warm_turn(3, session_of(first)), limits=limits))
     assert (third.agent_starts, agent_of(third.run)) == (1, agent_of(second.run))
 
 
@@ -381,18 +381,18 @@ async def test_a_process_waits_no_longer_than_an_orphan(lab: Lab) -> None:
     first = await begun(lab, ANSWERS)
     await wait_until(lambda: is_dead(agent_of(first.run)))
     await wait_until(lambda: warm_orders(lab.runtime.runs) == [])
-    second = await lab.carry_out(lab.warm_turn(2, session_of(first)))
+    second = await lab.run_turn(lab.warm_turn(2, session_of(first)))
     assert (second.outcome.text, second.agent_starts) == ("Turn 1.;Turn 2.;", 1)
 
 
 async def test_a_failed_turn_leaves_no_process(lab: Lab) -> None:
     """What the model API refuses is told as ever, and the next turn starts a process anew."""
     lab.warm_agent("number == 2 and api_error(401, 'API Error: 401 no'); result(heard)")
-    first = await lab.carry_out(lab.warm_turn(1))
+    first = await lab.run_turn(lab.warm_turn(1))
     with pytest.raises(AgentApiError, match="API Error: 401"):
-        await lab.carry_out(lab.warm_turn(2, session_of(first)))
+        await lab.run_turn(lab.warm_turn(2, session_of(first)))
     await wait_until(lambda: warm_orders(lab.runtime.runs) == [])
-    third = await lab.carry_out(lab.warm_turn(3, session_of(first)))
+    third = await lab.run_turn(lab.warm_turn(3, session_of(first)))
     assert third.outcome.text == "Turn 1.;Turn 2.;Turn 3.;"
 
 
@@ -401,9 +401,9 @@ async def test_a_long_prompt_and_a_long_answer_pass(lab: Lab) -> None:
     lab.warm_agent(
         "os.write(2, b'said in turn %d' % number); time.sleep(0.1); result('%d ' % len(prompt) + 'x' * 3000000)"
     )
-    first = await lab.carry_out(lab.warm_turn(1))
+    first = await lab.run_turn(lab.warm_turn(1))
     request = lab.warm_turn(2, session_of(first))
-    second = await lab.carry_out(replace(request, turn=replace(request.turn, prompt="y" * 1000000)))
+    second = await lab.run_turn(replace(request, turn=replace(request.turn, prompt="y" * 1000000)))
     assert second.outcome.text == "1000000 " + "x" * 3000000
     assert [turn_result.run.stderr.read_bytes() for turn_result in (first, second)] == [
         b"said in turn 1",
@@ -420,8 +420,8 @@ async def test_a_full_disk_holds_the_agent_up(lab: Lab, tmp_path: Path) -> None:
             number == 2 and turn("m1") or number == 2 and wait_for("../go")
             result("x" * 300000)
         """)
-        first = await lab.carry_out(lab.warm_turn(1))
-        attempt = asyncio.ensure_future(lab.carry_out(lab.warm_turn(2, session_of(first))))
+        first = await lab.run_turn(lab.warm_turn(1))
+        attempt = asyncio.ensure_future(lab.run_turn(lab.warm_turn(2, session_of(first))))
         await lab.said_anew("assistant")
         disk.fill()
         lab.let_go()
@@ -440,7 +440,7 @@ async def test_warm_turns_work_in_a_sandbox(lab: Lab) -> None:
     world = World(Path.home(), named)
     lab.runtime = replace(lab.runtime, sandbox=find_sandbox("auto", os.environ, world))
     first = await begun(lab, WAITS)
-    attempt = asyncio.ensure_future(lab.carry_out(lab.warm_turn(2, session_of(first))))
+    attempt = asyncio.ensure_future(lab.run_turn(lab.warm_turn(2, session_of(first))))
     run = await wait_until(
         lambda: lab.progress[-1].run if lab.progress[-1].turns and len(lab.journal) > 2 else None
     )
@@ -449,7 +449,7 @@ async def test_warm_turns_work_in_a_sandbox(lab: Lab) -> None:
     second = await attempt
     assert (second.outcome.ended, second.recovered_by) == ("ok", "resume")
     assert carriers(mark_of(run)) == []
-    third = await lab.carry_out(lab.warm_turn(3, session_of(first)))
+    third = await lab.run_turn(lab.warm_turn(3, session_of(first)))
     assert agent_of(third.run) == agent_of(second.run)
     end_warm(lab.runtime.runs, "wo-1")
     assert carriers(mark_of(third.run)) == []
@@ -466,7 +466,7 @@ async def test_a_turn_whose_files_cannot_be_made_leaves_the_one_before_as_it_is(
     kept = {
         path: path.read_bytes() for path in (first.run.folder / "exit.json", first.run.stderr, first.run.stdout)
     }
-    second = await lab.carry_out(lab.warm_turn(2, session_of(first)))
+    second = await lab.run_turn(lab.warm_turn(2, session_of(first)))
     assert (second.outcome.text, second.recovered_by, second.agent_starts) == ("Turn 1.;Turn 2.;", None, 1)
     assert starts(lab) == ["start new", "start resume"]
     assert {path: path.read_bytes() for path in kept} == kept
@@ -477,8 +477,8 @@ async def test_a_host_may_keep_no_process(lab: Lab) -> None:
     """With the setting off a warm turn is a start of its own, in the session of the one before."""
     lab.runtime = replace(lab.runtime, warm=False)
     lab.agent("init(); result(session)")
-    first = await lab.carry_out(lab.warm_turn(1))
-    second = await lab.carry_out(lab.warm_turn(2, session_of(first)))
+    first = await lab.run_turn(lab.warm_turn(1))
+    second = await lab.run_turn(lab.warm_turn(2, session_of(first)))
     assert starts(lab) == ["start new", "start resume"]
     assert second.outcome.text == first.outcome.text
     assert warm_orders(lab.runtime.runs) == []
@@ -490,8 +490,8 @@ async def test_the_scripted_agent_serves_many_turns(lab: Lab, tmp_path: Path) ->
     scenario.write_text('{"cost_usd": 0.5, "tokens": {"input_tokens": 9}}', encoding="utf-8")
     env = {**lab.runtime.host.env, "SEPTET_SCRIPTED_SCENARIO": str(scenario)}
     lab.runtime = replace(lab.runtime, host=replace(lab.runtime.host, env=env))
-    first = await lab.carry_out(lab.warm_turn(1))
-    second = await lab.carry_out(lab.warm_turn(2, session_of(first)))
+    first = await lab.run_turn(lab.warm_turn(1))
+    second = await lab.run_turn(lab.warm_turn(2, session_of(first)))
     assert agent_of(first.run) == agent_of(second.run)
     assert session_of(first) == session_of(second)
     for turn_result in (first, second):

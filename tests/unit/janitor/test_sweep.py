@@ -232,7 +232,7 @@ def test_an_agent_that_waits_in_a_workspace_goes_with_it(home: Home, tmp_path: P
     lab = Lab(tmp_path, AgentRuntime(runs, Supervisors(), host))
     lab.warm_agent("result('done')")
     turn = Turn("Work.\n", place.worktree, warm=True)
-    carried = asyncio.run(lab.carry_out(lab.request(turn=turn)))
+    carried = asyncio.run(lab.run_turn(lab.request(turn=turn)))
     lab.runtime.supervisors.close()
     waits = psutil.Process(agent_of(carried.run))
     assert waits.status() == psutil.STATUS_STOPPED

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.law
 async def test_processes_that_wait_for_a_turn_are_ended_too(tmp_path: Path) -> None:
     """They are no agents at work, and so none of the runs that are named; their sessions are resumed later."""
     with waiting_agents(tmp_path) as (host, lab):
-        carried = await lab.carry_out(lab.warm_turn(1))
+        carried = await lab.run_turn(lab.warm_turn(1))
         waits = psutil.Process(agent_of(carried.run))
         assert waits.status() == psutil.STATUS_STOPPED
         assert warm_orders(host.runs) == ["wo-1"]

@@ -1,4 +1,4 @@
-"""Settle a step: from an agent's answer to its proof, then to the result and a checkpoint."""
+"""Judge a step: from an agent's answer to its proof, then to the result and a checkpoint."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -10,6 +10,7 @@ import structlog
 from activities.completion.beside_plan import end_return, finish_return, leave_plan_alone
 from activities.completion.clones import (
     MAKES_WORK,
+    NO_WORK,
     WorkElsewhere,
     beside_the_work,
     find_elsewhere,
@@ -60,31 +61,31 @@ _PRINTED_CALL: Final = (
 )
 
 
-def settle(host: Host, prepared_step: PreparedStep, turn: TurnResult) -> StepResult:
+def judge_turn(host: Host, step: PreparedStep, turn: TurnResult) -> StepResult:
     """Read the answer, check it against the evidence, and keep a checkpoint, all under the writer's lock.
 
     Raises:
         SupersededError, HaltedError: A later attempt has begun, or this attempt was cancelled.
         WorkspaceBusyError: Another process holds the writer's lock.
     """
-    with recording_refusals(prepared_step.call, turn.run), prepared_step.fence.lease.hold() as writer_lock:
-        if prepared_step.call.step is Step.FIND_PLAN_FILE:
-            finish_return(host, prepared_step, turn.run.name)
-        lost, taken = take_clone(host, prepared_step)
-        scan = host.snapshots.scan(prepared_step.place)  # raises if the agent has left more than the limit
-        evidence = gather(prepared_step.place, prepared_step.began_at, scan.survey)
-        guests = partial(host.guests, prepared_step.place, turn.run.checks, writer_lock)
-        settling = Settling(host, prepared_step, evidence, guests, turn.run.name, scan)
-        result = add_warnings(begin_result(prepared_step.call, turn, evidence.files_changed), *taken)
+    with recording_refusals(step.call, turn.run), step.fence.lease.hold() as writer_lock:
+        if step.call.step is Step.FIND_PLAN_FILE:
+            finish_return(host, step, turn.run.name)
+        lost, taken = take_clone(host, step)
+        scan = host.snapshots.scan(step.place)  # raises if the agent has left more than the limit
+        evidence = gather(step.place, step.began_at, scan.survey)
+        guests = partial(host.guests, step.place, turn.run.checks, writer_lock)
+        judge = Judge(host, step, evidence, guests, turn.run.name, scan)
+        result = add_warnings(begin_result(step.call, turn, evidence.files_changed), *taken)
         if lost:
-            return complete(host, prepared_step, with_reasons(result, Verdict.UNPROVEN, (lost,)), checkpoint=None)
+            return judge.complete(with_reasons(result, Verdict.UNPROVEN, (lost,)), checkpoint=None)
         if turn.outcome.structured is None and ends_in_printed_call(turn.outcome.text or ""):
-            return reject(host, prepared_step, result, Verdict.UNPROVEN, (_PRINTED_CALL,))
+            return judge.reject(result, Verdict.UNPROVEN, (_PRINTED_CALL,))
         try:
-            answer = read_answer(host, prepared_step.call, turn)
+            answer = read_answer(host, step.call, turn)
         except AnswerError as error:
-            return settling.leave_unread(result, error.reasons)
-        return settling.judge(result, answer)
+            return judge.leave_unread(result, error.reasons)
+        return judge.judge(result, answer)
 
 
 def read_answer(host: Host, call: StepCall, turn: TurnResult) -> Answer[Any]:
@@ -94,18 +95,18 @@ def read_answer(host: Host, call: StepCall, turn: TurnResult) -> Answer[Any]:
         AnswerError: The answer could not be read.
     """
     outcome, notes = bound_answer(turn.outcome, host.settings.answer_limit_kib)
-    in_pipeline = bool(call.pipeline)
+    name, in_pipeline = call.name, bool(call.pipeline)
     try:
-        answer = read_step_answer(call.name, outcome.text, structured=outcome.structured, in_pipeline=in_pipeline)
+        answer = read_step_answer(name, outcome.text, structured=outcome.structured, in_pipeline=in_pipeline)
     except AnswerError as error:
-        in_pieces = read_pieces(call.name, outcome.pieces, in_pipeline=in_pipeline)
+        in_pieces = read_pieces(name, outcome.pieces, in_pipeline=in_pipeline)
         if in_pieces is None:
             why = error.reasons if (outcome.text or "").strip() or not outcome.message else (outcome.message,)
             raise AnswerError((*why, *notes)) from None
         answer = in_pieces
     _log.info(
         "result_text_extracted",
-        step=call.name,
+        step=name,
         parsed_by=answer.parsed_by,
         length=len(outcome.text or ""),
         preview=preview(answer.value.result_text),
@@ -114,11 +115,32 @@ def read_answer(host: Host, call: StepCall, turn: TurnResult) -> Answer[Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Settling:
-    """Decides a step's verdict by git's evidence; the writer's lock is held meanwhile."""
+class Completion:
+    """Completes the result of a step on a host."""
 
     host: Host
-    prepared_step: PreparedStep
+    step: PreparedStep
+
+    def complete(self, result: StepResult, checkpoint: str | None) -> StepResult:
+        """Add the checkpoint, and the rescues since the step began."""
+        rescues = self.host.snapshots.rescues_of(self.step.place, self.step.call)
+        return result.model_copy(update={"checkpoint": checkpoint, "rescues": rescues})
+
+    def reject(
+        self, result: StepResult, verdict: Verdict, reasons: tuple[str, ...], work: WorkElsewhere = NO_WORK
+    ) -> StepResult:
+        """Keep the work in a rescue, and add the reasons of the rejection and the places of other work."""
+        name = self.step.call.name
+        rescue = self.host.snapshots.rescue(self.step.place, cut(reasons[0], 200), name)
+        reasons += how_to_get(work, rescue, self.step.call)
+        _log.warning("step_not_done", step=name, verdict=verdict, reasons=[preview(reason) for reason in reasons])
+        return self.complete(with_reasons(result, verdict, reasons), checkpoint=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Judge(Completion):
+    """Decides a step's verdict by git's evidence; the writer's lock is held meanwhile."""
+
     evidence: Evidence
     guests: Callable[[], GuestRunner]
     run: str
@@ -131,9 +153,9 @@ class Settling:
 
         An ambiguous answer counts as not read.
         """
-        call, unread, result = self.prepared_step.call, result, with_answer(result, answer)
+        call, unread, result = self.step.call, result, with_answer(result, answer)
         try:
-            with self.prepared_step.fence.halt.over():
+            with self.step.fence.halt.over():
                 proof = PROOFS[call.name](self.host, self._claim(answer))
             kept = self._leave_plan_alone(proof) if proof.plan_sha256 else None
         except UnclearAnswerError as error:
@@ -142,37 +164,37 @@ class Settling:
             checkpoint, lacking = self._checkpoint(f"back to {error.step.value}")
             result = add_warnings(with_reasons(result, Verdict.UNPROVEN, (str(error),)), *lacking)
             result = result.model_copy(update={"goes_back_to": error.step})
-            return complete(self.host, self.prepared_step, result, checkpoint)
+            return self.complete(result, checkpoint)
         except UnreadError as error:
             checkpoint, lacking = self._checkpoint("its push waits for a reader")
             warnings = (*lacking, *self._keep(result.agent, None))
             result = add_warnings(with_reasons(result, Verdict.UNPROVEN, (str(error),)), *warnings)
             result = result.model_copy(update={"unread": error.digest})
-            return complete(self.host, self.prepared_step, result, checkpoint)
+            return self.complete(result, checkpoint)
         except EvidenceError as error:
             verdict = Verdict.REFUSED if isinstance(error, RefusedError) else Verdict.UNPROVEN
             if isinstance(error, FindingsError):
                 result = result.model_copy(update={"findings": error.findings})
-            work = find_elsewhere(self.host, self.prepared_step, self.evidence)
-            return reject(self.host, self.prepared_step, result, verdict, (str(error),), work)
+            work = find_elsewhere(self.host, self.step, self.evidence)
+            return self.reject(result, verdict, (str(error),), work)
         checkpoint, lacking = kept or self._checkpoint(f"{call.name} is done")
         session = result.session_id if call.shares_session else None  # a later turn continues it
         kept_session = self._keep(result.agent, session)
-        beside = beside_the_work(self.prepared_step, self.evidence.head) if call.step in MAKES_WORK else ()
+        beside = beside_the_work(self.step, self.evidence.head) if call.step in MAKES_WORK else ()
         warnings = (*answer.warnings, *proof.warnings, *lacking, *beside, *kept_session)
         result = with_proof(result, proof, warnings)
-        return complete(self.host, self.prepared_step, result, checkpoint)
+        return self.complete(result, checkpoint)
 
     def leave_unread(self, result: StepResult, reasons: tuple[str, ...]) -> StepResult:
         """Keep a checkpoint and the session for a finalizer; without a session, reject: no finalizer can run."""
         if result.session_id is None:
-            return reject(self.host, self.prepared_step, result, Verdict.UNPARSED, reasons)
+            return self.reject(result, Verdict.UNPARSED, reasons)
         checkpoint, lacking = self._checkpoint("the answer was not read")
         result = add_warnings(result, *lacking, *self._keep(result.agent, result.session_id))
-        return complete(self.host, self.prepared_step, with_reasons(result, Verdict.UNPARSED, reasons), checkpoint)
+        return self.complete(with_reasons(result, Verdict.UNPARSED, reasons), checkpoint)
 
     def _claim(self, answer: Answer[Any]) -> AnyClaim:
-        step = self.prepared_step
+        step = self.step
         return Claim(
             call=step.call,
             place=step.place,
@@ -190,7 +212,7 @@ class Settling:
         Raises:
             EvidenceError: The plan lies at a place where it cannot be kept alone.
         """
-        step = self.prepared_step
+        step = self.step
         reason = f"{step.call.name} is done"
         current, told = self.host.snapshots.checkpoint_after_guest(step.place, reason, step.call.name, self.scan)
         if current is not None and leave_plan_alone(self.host, step, self.run, proof.result_text, current):
@@ -202,7 +224,7 @@ class Settling:
 
     def _checkpoint(self, reason: str) -> tuple[str | None, tuple[str, ...]]:
         """Take a checkpoint; return its name, and warnings about missing work and about a restored `.git`."""
-        step = self.prepared_step
+        step = self.step
         scan = self.scan if step.call.step in _LEAVE_FILES and step.call.rework is None else None
         checkpoint, told = self.host.snapshots.checkpoint_after_guest(step.place, reason, step.call.name, scan)
         return (checkpoint.name, (*told, *_lacking(checkpoint))) if checkpoint is not None else (None, told)
@@ -210,33 +232,11 @@ class Settling:
     def _keep(self, agent: str, session_id: str | None) -> tuple[str, ...]:
         """Push the checkpoint and an agent's session to the checkpoint remote; a failure is a warning."""
         session = KeptSession(agent, session_id) if session_id else None
-        with self.prepared_step.fence.halt.over():
-            return keep(self.host, self.prepared_step.place, session)
+        with self.step.fence.halt.over():
+            return keep(self.host, self.step.place, session)
 
 
 def _lacking(checkpoint: Snapshot) -> tuple[str, ...]:
     """Return a warning about work that a checkpoint lacks."""
     lacks = [f"{each.path} ({each.reason})" for each in checkpoint.left_out if each.reason != OVER_LIMIT]
     return (f"Neither snapshots nor commits hold {name_some(lacks, _LACKING_SHOWN)}.",) if lacks else ()
-
-
-def reject(  # noqa: PLR0913, PLR0917 -- what a step came to, and why that does not count
-    host: Host,
-    prepared_step: PreparedStep,
-    result: StepResult,
-    verdict: Verdict,
-    reasons: tuple[str, ...],
-    work: WorkElsewhere = WorkElsewhere(),  # noqa: B008 -- it is frozen
-) -> StepResult:
-    """Keep the work in a rescue, and add why it does not count and where other work is."""
-    step = prepared_step.call.name
-    rescue = host.snapshots.rescue(prepared_step.place, cut(reasons[0], 200), step)
-    reasons += how_to_get(work, rescue, prepared_step.call)
-    _log.warning("step_not_done", step=step, verdict=verdict, reasons=[preview(reason) for reason in reasons])
-    return complete(host, prepared_step, with_reasons(result, verdict, reasons), checkpoint=None)
-
-
-def complete(host: Host, prepared_step: PreparedStep, result: StepResult, checkpoint: str | None) -> StepResult:
-    """Add the checkpoint, and the rescues since the step began."""
-    rescues = host.snapshots.rescues_of(prepared_step.place, prepared_step.call)
-    return result.model_copy(update={"checkpoint": checkpoint, "rescues": rescues})
