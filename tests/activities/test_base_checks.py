@@ -4,7 +4,7 @@ import os
 
 import pytest
 from fakes.processes import processes_with
-from fakes.step_lab import FIXED, StepLab
+from fakes.step_lab import FIXED, StepLab, step_lab
 from fakes.waiting import wait_until
 from temporalio.exceptions import ApplicationError
 
@@ -12,7 +12,6 @@ from clients.disk.workspace_view import fails_on_base
 from septet.base_checks import BaseChecks, result_of
 from septet.contracts.names import Step, Verdict
 from septet.system.locks import take_lock
-from workers.registry import parts_of
 
 pytestmark = pytest.mark.needs("bubblewrap")
 
@@ -169,8 +168,7 @@ async def test_a_workspace_in_which_an_agent_has_worked_is_not_the_base(lab: Ste
 async def test_a_worker_that_stops_ends_the_look(lab: StepLab) -> None:
     """Nothing of it goes on, and the next worker begins it anew."""
     _push(lab, "sleep 299.0625\n")
-    async with parts_of(lab.parts.host.settings) as parts:
-        own = StepLab(lab.root, lab.origin, parts)
+    async with step_lab(lab.root, lab.origin, lab.parts.host.settings) as own:
         await own.open()
         await wait_until(lambda: processes_with("299.0625"))
     assert processes_with("299.0625") == []
@@ -181,6 +179,6 @@ async def test_without_a_sandbox_nothing_is_run_on_the_base(lab: StepLab) -> Non
     """A copy could not be seen where the workspace is."""
     _push(lab, "exit 1\n")
     settings = lab.parts.host.settings.model_copy(update={"sandbox": "none"})
-    async with parts_of(settings) as parts:
-        await StepLab(lab.root, lab.origin, parts).open()
+    async with step_lab(lab.root, lab.origin, settings) as unconfined:
+        await unconfined.open()
     assert not lab.parts.host.state.base_checks.exists()

@@ -3,14 +3,16 @@
 import json
 import sys
 import time
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from fakes.account_books import ORDER, Books
 from fakes.logins import HOUR, log_in, login
 from fakes.repositories import Origin
-from fakes.step_lab import StepLab, settings_of
+from fakes.step_lab import StepLab, settings_of, step_lab
 from pydantic import ValidationError
 from temporalio.exceptions import ApplicationError
 
@@ -27,7 +29,7 @@ from septet.contracts.steps import StepResult
 from septet.errors import InvalidInputError
 from septet.settings import Settings
 from septet.system.masking import mask
-from workers.registry import Parts, parts_of
+from workers.registry import parts_of
 
 RECORDINGS = Path(__file__).parents[1] / "data/recordings"
 FIRST, SECOND = "the-first-key-of-all", "the-second-key-of-all"
@@ -84,9 +86,31 @@ def second_login(root: Path) -> Path:
     return file
 
 
-def lab_of(settings: Settings, books: Books) -> AbstractAsyncContextManager[Parts]:
-    """Return a host of a fleet whose pauses lie in `books`."""
-    return parts_of(settings, accounts=books)
+@pytest.fixture
+def books() -> Books:
+    """Return the accounts and pauses of a fleet."""
+    return Books()
+
+
+@pytest_asyncio.fixture
+async def lab(tmp_path: Path, origin: Origin, books: Books) -> AsyncIterator[StepLab]:
+    """Return a host with two logins, and a workspace that is opened there."""
+    settings = settings_with(tmp_path, second_login(tmp_path))
+    async with step_lab(tmp_path, origin, settings, accounts=books) as made:
+        await made.open_to(Step.CLASSIFY_ISSUE)
+        yield made
+
+
+@asynccontextmanager
+async def codex_beside(
+    root: Path, origin: Origin, talk: list[dict[str, object]], books: Books | None = None
+) -> AsyncIterator[StepLab]:
+    """Give a host with one login, and a workspace with a second agent, codex, that prints `talk`."""
+    codex = program(root / "codex", talk)
+    settings = settings_with(root, None, SEPTET_CODEX_PATH=str(codex), CODEX_API_KEY=FIRST)
+    async with step_lab(root, origin, settings, accounts=books or Books()) as made:
+        await made.open(fallback_agent="codex")
+        yield made
 
 
 def program(path: Path, talk: list[dict[str, object]], *, limited: str = "") -> Path:
@@ -126,90 +150,70 @@ def delay(error: pytest.ExceptionInfo[ApplicationError]) -> float:
     return error.value.next_retry_delay.total_seconds()
 
 
-async def test_the_next_login_goes_on_in_the_same_session(tmp_path: Path, origin: Origin) -> None:
+async def test_the_next_login_goes_on_in_the_same_session(lab: StepLab, books: Books) -> None:
     """One start meets the limit, the next has the second login; later steps begin with that one at once."""
-    books = Books()
-    async with lab_of(settings_with(tmp_path, second_login(tmp_path)), books) as parts:
-        lab = StepLab(tmp_path, origin, parts)
-        await lab.open_to(Step.CLASSIFY_ISSUE)
-        limits(lab, FIRST)
-        call = lab.call(Step.CLASSIFY_ISSUE)
-        with pytest.raises(ApplicationError, match="usage limit reached") as limited:
-            await lab.running(call)
-        assert delay(limited) <= NOW
-        done = await lab.running(call)
-        assert (done.verdict, done.agent, done.login) == (Verdict.DONE, "scripted", "second")
-        assert "the usage limit was reached: scripted, then scripted (second)" in done.warnings
-        assert lab.journal == ["start new", f"{FIRST} anew", "start resume", SECOND]
-        later = await lab.running(lab.call(Step.CLASSIFY_ISSUE, attempt=2))
-        assert (later.login, len(lab.journal)) == ("second", 6)
-        (pause,) = books.pauses.values()
-        assert (pause.agent, pause.login) == ("scripted", "")
-        assert SECOND not in str(books.pauses) + done.model_dump_json()
-        assert mask(f"it is {SECOND}") == "it is ***"
-        notes = {(note.agent, note.login): note.use for _, note in parts.host.cost_notes.take()}
-        assert set(notes) == {("scripted", ""), ("scripted", "second")}
+    limits(lab, FIRST)
+    call = lab.call(Step.CLASSIFY_ISSUE)
+    with pytest.raises(ApplicationError, match="usage limit reached") as limited:
+        await lab.running(call)
+    assert delay(limited) <= NOW
+    done = await lab.running(call)
+    assert (done.verdict, done.agent, done.login) == (Verdict.DONE, "scripted", "second")
+    assert "the usage limit was reached: scripted, then scripted (second)" in done.warnings
+    assert lab.journal == ["start new", f"{FIRST} anew", "start resume", SECOND]
+    later = await lab.running(lab.call(Step.CLASSIFY_ISSUE, attempt=2))
+    assert (later.login, len(lab.journal)) == ("second", 6)
+    (pause,) = books.pauses.values()
+    assert (pause.agent, pause.login) == ("scripted", "")
+    assert SECOND not in str(books.pauses) + done.model_dump_json()
+    assert mask(f"it is {SECOND}") == "it is ***"
+    notes = {(note.agent, note.login): note.use for _, note in lab.parts.host.cost_notes.take()}
+    assert set(notes) == {("scripted", ""), ("scripted", "second")}
 
 
-async def test_work_returns_to_the_first_login_after_its_reset(tmp_path: Path, origin: Origin) -> None:
+async def test_work_returns_to_the_first_login_after_its_reset(lab: StepLab, books: Books) -> None:
     """A pause that is over counts no more, whether or not its workflow has ended yet."""
-    books = Books()
-    async with lab_of(settings_with(tmp_path, second_login(tmp_path)), books) as parts:
-        lab = StepLab(tmp_path, origin, parts)
-        await lab.open_to(Step.CLASSIFY_ISSUE)
-        limits(lab, FIRST)
-        with pytest.raises(ApplicationError, match="usage limit reached"):
-            await lab.run(Step.CLASSIFY_ISSUE)
-        over = {
-            login: pause.model_copy(update={"until": time.time() - 1}) for login, pause in books.pauses.items()
-        }
-        books.pauses.update(over)
-        limits(lab)
-        done = await lab.run(Step.CLASSIFY_ISSUE, attempt=2)
-        assert (done.verdict, done.login) == (Verdict.DONE, "")
+    limits(lab, FIRST)
+    with pytest.raises(ApplicationError, match="usage limit reached"):
+        await lab.run(Step.CLASSIFY_ISSUE)
+    over = {login: pause.model_copy(update={"until": time.time() - 1}) for login, pause in books.pauses.items()}
+    books.pauses.update(over)
+    limits(lab)
+    done = await lab.run(Step.CLASSIFY_ISSUE, attempt=2)
+    assert (done.verdict, done.login) == (Verdict.DONE, "")
 
 
-async def test_a_step_waits_for_the_earliest_reset_where_all_logins_are_paused(
-    tmp_path: Path, origin: Origin
-) -> None:
+async def test_a_step_waits_for_the_earliest_reset_where_all_logins_are_paused(lab: StepLab, books: Books) -> None:
     """Each login meets its limit once; then no agent starts, and the step is tried again at the first reset."""
-    books = Books()
-    async with lab_of(settings_with(tmp_path, second_login(tmp_path)), books) as parts:
-        lab = StepLab(tmp_path, origin, parts)
-        await lab.open_to(Step.CLASSIFY_ISSUE)
-        limits(lab, FIRST, SECOND)
-        call = lab.call(Step.CLASSIFY_ISSUE)
-        with pytest.raises(ApplicationError) as first:
-            await lab.running(call)
-        assert delay(first) <= NOW
-        with pytest.raises(ApplicationError) as second:
-            await lab.running(call)
-        assert LONG - 60 < delay(second) < LONG + 60
-        starts = len(lab.runs)
-        with pytest.raises(ApplicationError, match="usage limits of scripted's login and scripted's login second"):
-            await lab.running(call)
-        assert (starts, len(lab.runs)) == (2, 2)
+    limits(lab, FIRST, SECOND)
+    call = lab.call(Step.CLASSIFY_ISSUE)
+    with pytest.raises(ApplicationError) as first:
+        await lab.running(call)
+    assert delay(first) <= NOW
+    with pytest.raises(ApplicationError) as second:
+        await lab.running(call)
+    assert LONG - 60 < delay(second) < LONG + 60
+    starts = len(lab.runs)
+    with pytest.raises(ApplicationError, match="usage limits of scripted's login and scripted's login second"):
+        await lab.running(call)
+    assert (starts, len(lab.runs)) == (2, 2)
 
 
 async def test_a_worker_that_is_killed_between_limit_and_move_costs_no_further_start(
-    tmp_path: Path, origin: Origin
+    lab: StepLab, books: Books
 ) -> None:
     """The pause was not told: the next attempt finds the limit on disk, tells it, and starts with the other login."""
-    books = Books()
-    async with lab_of(settings_with(tmp_path, second_login(tmp_path)), books) as parts:
-        lab = StepLab(tmp_path, origin, parts)
-        await lab.open_to(Step.CLASSIFY_ISSUE)
-        limits(lab, FIRST)
-        call = lab.call(Step.CLASSIFY_ISSUE)
-        with pytest.raises(ApplicationError):
-            await lab.running(call)
-        for run in lab.runs:  # as a worker leaves it that dies as soon as the agent has ended
-            (run.folder / "limit-told").unlink()
-        books.pauses.clear()
-        done = await lab.running(call)
-        assert (done.verdict, done.login) == (Verdict.DONE, "second")
-        assert [pause.login for pause in books.pauses.values()] == [""]
-        assert len(lab.runs) == 2
+    limits(lab, FIRST)
+    call = lab.call(Step.CLASSIFY_ISSUE)
+    with pytest.raises(ApplicationError):
+        await lab.running(call)
+    for run in lab.runs:  # as a worker leaves it that dies as soon as the agent has ended
+        (run.folder / "limit-told").unlink()
+    books.pauses.clear()
+    done = await lab.running(call)
+    assert (done.verdict, done.login) == (Verdict.DONE, "second")
+    assert [pause.login for pause in books.pauses.values()] == [""]
+    assert len(lab.runs) == 2
 
 
 @pytest.mark.parametrize(
@@ -218,25 +222,21 @@ async def test_a_worker_that_is_killed_between_limit_and_move_costs_no_further_s
     ids=["an hour of the day it was said", "no time"],
 )
 async def test_a_usage_limit_that_is_read_after_it_has_ended_pauses_nothing(
-    words: str, tmp_path: Path, origin: Origin
+    words: str, lab: StepLab, books: Books
 ) -> None:
     """What a CLI says of the end of its limit counts from when its agent ended, and not from when it is read."""
-    books = Books()
-    async with lab_of(settings_with(tmp_path, second_login(tmp_path)), books) as parts:
-        lab = StepLab(tmp_path, origin, parts)
-        await lab.open_to(Step.CLASSIFY_ISSUE)
-        lab.agent(f'init(); api_error(429, "{words}")')
-        call = lab.call(Step.CLASSIFY_ISSUE)
-        with pytest.raises(ApplicationError):
-            await lab.running(call)
-        (run,) = lab.runs  # as it lies there on the next day, where its worker died before the limit was told
-        (run.folder / "limit-told").unlink()
-        record = json.loads((run.folder / "exit.json").read_text())
-        (run.folder / "exit.json").write_text(json.dumps({**record, "ended_at": "2026-03-09T08:00:00.000Z"}))
-        books.pauses.clear()
-        limits(lab)
-        done = await lab.running(call)
-        assert (done.verdict, done.login, books.pauses) == (Verdict.DONE, "", {})
+    lab.agent(f'init(); api_error(429, "{words}")')
+    call = lab.call(Step.CLASSIFY_ISSUE)
+    with pytest.raises(ApplicationError):
+        await lab.running(call)
+    (run,) = lab.runs  # as it lies there on the next day, where its worker died before the limit was told
+    (run.folder / "limit-told").unlink()
+    record = json.loads((run.folder / "exit.json").read_text())
+    (run.folder / "exit.json").write_text(json.dumps({**record, "ended_at": "2026-03-09T08:00:00.000Z"}))
+    books.pauses.clear()
+    limits(lab)
+    done = await lab.running(call)
+    assert (done.verdict, done.login, books.pauses) == (Verdict.DONE, "", {})
 
 
 async def test_a_login_that_is_paused_on_one_host_is_passed_over_on_another(
@@ -244,15 +244,13 @@ async def test_a_login_that_is_paused_on_one_host_is_passed_over_on_another(
 ) -> None:
     """Logins are known by their keys: no host starts another agent with the first one."""
     books, second = Books(), second_login(tmp_path)
-    async with lab_of(settings_with(tmp_path, second), books) as parts:
-        lab = StepLab(tmp_path, origin, parts)
+    async with step_lab(tmp_path, origin, settings_with(tmp_path, second), accounts=books) as lab:
         await lab.open_to(Step.CLASSIFY_ISSUE)
         limits(lab, FIRST)
         with pytest.raises(ApplicationError):
             await lab.run(Step.CLASSIFY_ISSUE)
-    (other_root := tmp_path / "other").mkdir()
-    async with lab_of(settings_with(other_root, second), books) as parts:
-        other = StepLab(other_root, origin, parts)
+    other_root = tmp_path / "other"
+    async with step_lab(other_root, origin, settings_with(other_root, second), accounts=books) as other:
         await other.open_to(Step.CLASSIFY_ISSUE)
         limits(other, FIRST)
         done = await other.run(Step.CLASSIFY_ISSUE)
@@ -272,8 +270,7 @@ async def test_the_limits_of_real_clis_move_the_work(agent: str, tmp_path: Path,
         f"SEPTET_{name}_LOGINS": f"second={tmp_path / 'second.env'}",
     }
     settings = settings_with(tmp_path, None, **own)
-    async with lab_of(settings, Books()) as parts:
-        lab = StepLab(tmp_path, origin, parts)
+    async with step_lab(tmp_path, origin, settings, accounts=Books()) as lab:
         lab.workspace = (await lab.open(agent=agent)).model_copy(update={"agent": agent})
         with pytest.raises(ApplicationError) as limited:
             await lab.run(Step.CLASSIFY_ISSUE)
@@ -286,11 +283,7 @@ async def test_the_limits_of_real_clis_move_the_work(agent: str, tmp_path: Path,
 async def test_the_second_agent_takes_over_from_the_checkpoint(tmp_path: Path, origin: Origin) -> None:
     """Where the first agent is paused for long, the other one begins anew; what the first one did is in a rescue."""
     books = Books()
-    codex = program(tmp_path / "codex", TALKS["codex"])
-    settings = settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex), CODEX_API_KEY=FIRST)
-    async with lab_of(settings, books) as parts:
-        lab = StepLab(tmp_path, origin, parts)
-        await lab.open(fallback_agent="codex")
+    async with codex_beside(tmp_path, origin, TALKS["codex"], books) as lab:
         limits(lab, FIRST, work='open("half", "w").write("half")')
         call = lab.call(Step.CLASSIFY_ISSUE, budget="9Mtok", waits_for_budget=True, model="opus")
         with pytest.raises(ApplicationError) as limited:
@@ -308,7 +301,7 @@ async def test_the_second_agent_takes_over_from_the_checkpoint(tmp_path: Path, o
             ("", False),
         ]
         assert books.view(ORDER).total.tokens == done.usage.tokens
-        notes = {note.agent: note.use.tokens for _, note in parts.host.cost_notes.take()}
+        notes = {note.agent: note.use.tokens for _, note in lab.parts.host.cost_notes.take()}
         assert sum(notes.values()) == done.usage.tokens
         assert notes["codex"] == 9
         again = await lab.running(lab.call(Step.CLASSIFY_ISSUE, attempt=2))
@@ -317,12 +310,7 @@ async def test_the_second_agent_takes_over_from_the_checkpoint(tmp_path: Path, o
 
 async def test_the_second_agent_is_not_asked_for_a_short_pause(tmp_path: Path, origin: Origin) -> None:
     """A limit that begins anew within minutes is waited for."""
-    codex = program(tmp_path / "codex", TALKS["codex"])
-    async with lab_of(
-        settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex), CODEX_API_KEY=FIRST), Books()
-    ) as parts:
-        lab = StepLab(tmp_path, origin, parts)
-        await lab.open(fallback_agent="codex")
+    async with codex_beside(tmp_path, origin, TALKS["codex"]) as lab:
         limits(lab, FIRST, seconds=SHORT)
         with pytest.raises(ApplicationError) as limited:
             await lab.run(Step.CLASSIFY_ISSUE)
@@ -340,11 +328,7 @@ async def test_a_finalizer_is_asked_of_the_agent_whose_session_it_is(tmp_path: P
         "type": "item.completed",
         "item": {"id": "item_0", "type": "agent_message", "text": "perhaps a bug"},
     }
-    codex = program(tmp_path / "codex", talk)
-    settings = settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex), CODEX_API_KEY=FIRST)
-    async with lab_of(settings, books) as parts:
-        lab = StepLab(tmp_path, origin, parts)
-        await lab.open(fallback_agent="codex")
+    async with codex_beside(tmp_path, origin, talk, books) as lab:
         limits(lab, FIRST)
         call = lab.call(Step.CLASSIFY_ISSUE)
         with pytest.raises(ApplicationError):
@@ -352,19 +336,16 @@ async def test_a_finalizer_is_asked_of_the_agent_whose_session_it_is(tmp_path: P
         unread = await lab.running(call)
         assert (unread.verdict, unread.agent) == (Verdict.UNPARSED, "codex")
         books.pauses.clear()
-        program(codex, TALKS["codex"])
+        program(tmp_path / "codex", TALKS["codex"])
         finished = await lab.finalize(call, unread)
         assert (finished.verdict, finished.agent) == (Verdict.DONE, "codex")
 
 
-async def test_the_pause_of_another_login_stops_nobody(tmp_path: Path, origin: Origin) -> None:
+async def test_the_pause_of_another_login_stops_nobody(lab: StepLab, books: Books) -> None:
     """The first login is used as long as it is not paused itself."""
-    books = Books(pauses={"another": QuotaPause(agent="scripted", until=time.time() + LONG)})
-    async with lab_of(settings_with(tmp_path, second_login(tmp_path)), books) as parts:
-        lab = StepLab(tmp_path, origin, parts)
-        await lab.open_to(Step.CLASSIFY_ISSUE)
-        limits(lab)
-        assert (await lab.run(Step.CLASSIFY_ISSUE)).login == ""
+    books.pauses["another"] = QuotaPause(agent="scripted", until=time.time() + LONG)
+    limits(lab)
+    assert (await lab.run(Step.CLASSIFY_ISSUE)).login == ""
 
 
 async def test_a_second_agent_is_chosen_by_work_order_repository_and_worker(
@@ -374,8 +355,8 @@ async def test_a_second_agent_is_chosen_by_work_order_repository_and_worker(
     codex, claude = (program(tmp_path / name, TALKS[name]) for name in ("codex", "claude"))
     paths = {"SEPTET_CODEX_PATH": str(codex), "SEPTET_CLAUDE_PATH": str(claude)}
     settings = settings_with(tmp_path, None, **paths, CODEX_API_KEY=FIRST, ANTHROPIC_API_KEY=FIRST)
-    async with lab_of(settings.model_copy(update={"fallback_agent": "codex"}), Books()) as parts:
-        lab = StepLab(tmp_path, origin, parts)
+    settings = settings.model_copy(update={"fallback_agent": "codex"})
+    async with step_lab(tmp_path, origin, settings, accounts=Books()) as lab:
         assert (await lab.open()).fallback_agent == "codex"
         assert (await lab.open(fallback_agent="claude")).fallback_agent == "claude"
         assert (await lab.open(fallback_agent="scripted")).fallback_agent == ""
@@ -448,8 +429,7 @@ async def test_the_limit_of_one_provider_holds_no_other_one_up(tmp_path: Path, o
         (limited := root / "limited").write_text(recorded.replace('"retry-after":"1"', '"retry-after":"900"'))
         path = program(root / "opencode", TALKS["opencode"], limited=str(limited))
         keys = {"SEPTET_OPENCODE_PATH": str(path), "ANTHROPIC_API_KEY": FIRST, **more}
-        async with lab_of(settings_with(root, None, **keys), books) as parts:
-            lab = StepLab(root, origin, parts)
+        async with step_lab(root, origin, settings_with(root, None, **keys), accounts=books) as lab:
             lab.workspace = (await lab.open(agent="opencode")).model_copy(update={"agent": "opencode"})
             return await lab.run(Step.CLASSIFY_ISSUE, model=model)
 
@@ -476,7 +456,7 @@ async def test_a_login_is_that_of_the_provider_whose_model_is_asked(tmp_path: Pa
         (tmp_path / name).mkdir()
         settings = settings_of(tmp_path / name)
         settings = settings.model_copy(update={"environ": {**settings.environ, **env}})
-        async with lab_of(settings, Books()) as parts:
+        async with parts_of(settings, accounts=Books()) as parts:
             own = own_login(parts.host)
             for model in (None, "anthropic/claude", "openai/gpt", "groq/qwen", "mine/small", "elsewhere/big"):
                 digests[name, model] = login_digest(parts.host, opencode, own, model)
@@ -493,7 +473,7 @@ async def test_a_login_in_the_file_goes_before_the_key_of_its_provider(tmp_path:
     settings = settings_of(tmp_path)
     (folder := tmp_path / "home/.local/share/opencode").mkdir(parents=True)
     env = {**settings.environ, "HOME": str(tmp_path / "home"), "ANTHROPIC_API_KEY": FIRST}
-    async with lab_of(settings.model_copy(update={"environ": env}), Books()) as parts:
+    async with parts_of(settings.model_copy(update={"environ": env}), accounts=Books()) as parts:
 
         def digest() -> str:
             return login_digest(parts.host, adapter_for("opencode"), own_login(parts.host), "anthropic/claude")
@@ -530,12 +510,7 @@ async def test_the_second_agent_takes_over_where_the_model_of_the_first_one_refu
     tmp_path: Path, origin: Origin
 ) -> None:
     """One start is refused, and the other agent begins anew; the next turn begins with the first agent again."""
-    codex = program(tmp_path / "codex", TALKS["codex"])
-    async with lab_of(
-        settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex), CODEX_API_KEY=FIRST), Books()
-    ) as parts:
-        lab = StepLab(tmp_path, origin, parts)
-        await lab.open(fallback_agent="codex")
+    async with codex_beside(tmp_path, origin, TALKS["codex"]) as lab:
         lab.agent('init(); say(\'{"type":"result","subtype":"success","stop_reason":"refusal"}\')')
         for attempt in (1, 2):
             done = await lab.running(lab.call(Step.CLASSIFY_ISSUE, attempt=attempt))
@@ -549,12 +524,7 @@ async def test_agents_whose_models_all_refuse_are_asked_once_each(tmp_path: Path
     talk: list[dict[str, object]] = [
         {"type": "turn.failed", "error": {"message": "flagged for possible cybersecurity risk"}}
     ]
-    codex = program(tmp_path / "codex", talk)
-    async with lab_of(
-        settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex), CODEX_API_KEY=FIRST), Books()
-    ) as parts:
-        lab = StepLab(tmp_path, origin, parts)
-        await lab.open(fallback_agent="codex")
+    async with codex_beside(tmp_path, origin, talk) as lab:
         lab.agent('init(); say(\'{"type":"result","subtype":"success","stop_reason":"refusal"}\')')
         for _ in range(2):
             with pytest.raises(ApplicationError, match="The model refused this work.*cybersecurity") as failed:

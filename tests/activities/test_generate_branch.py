@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 from fakes.repositories import Origin, git
-from fakes.step_lab import BRANCH, PLAN, StepLab, settings_of
+from fakes.step_lab import BRANCH, PLAN, StepLab, settings_of, step_lab
 from temporalio.exceptions import ApplicationError
 
 from septet.contracts.names import SETTINGS_PATH, Step, Verdict
@@ -12,7 +12,6 @@ from septet.forges.forge import NewPullRequest
 from septet.forges.local.forge import LocalForge
 from septet.git.commits.own_pushes import note_push
 from septet.git.commits.push import push
-from workers.registry import parts_of
 
 NO_PREFIX = 'branch_prefix = ""'
 
@@ -100,8 +99,8 @@ async def test_the_first_part_is_a_setting(lab: StepLab) -> None:
 
 async def test_a_worker_may_leave_whole_names_to_agents(tmp_path: Path, origin: Origin) -> None:
     """The worker's setting counts where the repository says nothing."""
-    async with parts_of(settings_of(tmp_path).model_copy(update={"branch_prefix": ""})) as parts:
-        done = await _named(StepLab(tmp_path, origin, parts), "bugfix/totals")
+    async with step_lab(tmp_path, origin, settings_of(tmp_path, branch_prefix="")) as lab:
+        done = await _named(lab, "bugfix/totals")
     assert done.result_text == "bugfix/totals"
 
 

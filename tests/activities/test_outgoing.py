@@ -5,12 +5,11 @@ from pathlib import Path
 import pytest
 from fakes.compiled_scanner import lend_scanner, shared_scanner
 from fakes.repositories import Origin, git
-from fakes.step_lab import StepLab, settings_of
+from fakes.step_lab import StepLab, settings_of, step_lab
 
 from septet.contracts.names import SETTINGS_PATH, Step, Verdict
 from septet.key_scan.patches import AddedLine
 from septet.key_scan.scanner import KeyScanner
-from workers.registry import parts_of
 
 TOKEN = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5"
 HOSTILE = (
@@ -71,11 +70,9 @@ async def test_commits_are_signed_off_where_a_setting_asks_for_it(
     """The committer's line ends the engine's message and the agent's, once; nobody else's does."""
     if by == "base":
         origin.push({SETTINGS_PATH: "[commit]\nsign_off = true\nassisted_by = false\n"})
-    (tmp_path / "host").mkdir()
-    settings = settings_of(tmp_path / "host").model_copy(update={"sign_off": by == "worker"})
-    async with parts_of(settings) as parts:
-        lab = StepLab(tmp_path / "host", origin, parts)
-        lend_scanner(parts.host.state, compiled)
+    settings = settings_of(tmp_path / "host", sign_off=by == "worker")
+    async with step_lab(tmp_path / "host", origin, settings) as lab:
+        lend_scanner(lab.parts.host.state, compiled)
         await lab.open_to(Step.CREATE_COMMIT)
         lab.scenario(create_commit={"answer": {"commit_message": HOSTILE}})
         assert (await lab.run(Step.CREATE_COMMIT)).verdict is Verdict.DONE

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from fakes.repositories import Origin, git
-from fakes.step_lab import FIXED, StepLab, settings_of
+from fakes.step_lab import FIXED, StepLab, settings_of, step_lab
 
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import ReaderReport, StepCall, StepResult
-from workers.registry import parts_of
 from workflows.hosts.steps import reader_of
 
 TEXTS = {"answer": {"title": "Sum", "body": "It sums."}}
@@ -22,9 +21,8 @@ SUSPECTED = {"path": "src/app.py", "line": 2, "kind": "backdoor", "what": "It su
 @pytest_asyncio.fixture
 async def lab(tmp_path: Path, origin: Origin) -> AsyncIterator[StepLab]:
     """A host whose worker asks for a reader."""
-    settings = settings_of(tmp_path).model_copy(update={"read_outgoing": True})
-    async with parts_of(settings) as parts:
-        yield StepLab(tmp_path, origin, parts)
+    async with step_lab(tmp_path, origin, settings_of(tmp_path, read_outgoing=True)) as made:
+        yield made
 
 
 async def come_to_push(lab: StepLab, *, opens: bool = True, **more: Any) -> tuple[StepCall, StepResult]:
@@ -195,8 +193,7 @@ async def test_what_does_not_fit_is_told_to_the_reader_and_to_a_person(lab: Step
 
 async def test_nobody_reads_where_nobody_asks_for_it(tmp_path: Path, origin: Origin) -> None:
     """Without the setting it is pushed at once."""
-    async with parts_of(settings_of(tmp_path)) as parts:
-        lab = StepLab(tmp_path, origin, parts)
+    async with step_lab(tmp_path, origin, settings_of(tmp_path)) as lab:
         _, opened = await come_to_push(lab)
         assert (opened.verdict, opened.unread, is_pushed(lab)) == (Verdict.DONE, "", True)
 
@@ -206,8 +203,7 @@ async def test_a_repository_asks_for_it_as_of_the_base(tmp_path: Path, origin: O
     """The base's settings ask for a reader and name its model; no edit of an agent takes the reader away."""
     if of_base:
         origin.push({".septet/septet.toml": 'read_outgoing = true\n[steps.read_outgoing]\nmodel = "small"\n'})
-    async with parts_of(settings_of(tmp_path)) as parts:
-        lab = StepLab(tmp_path, origin, parts)
+    async with step_lab(tmp_path, origin, settings_of(tmp_path)) as lab:
         await lab.open_to(Step.CREATE_COMMIT)
         commit(lab, ".septet/septet.toml", "read_outgoing = false\n")
         lab.scenario(create_pull_request=TEXTS)

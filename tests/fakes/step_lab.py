@@ -5,7 +5,8 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,6 +19,7 @@ from temporalio.testing import ActivityEnvironment
 
 from septet.agents import scripted
 from septet.agents.runs.folders import Run, Runs
+from septet.agents.turns.finalize_run import end_all
 from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.contracts.names import IssueClass, Step
 from septet.contracts.rework import PreparedRework
@@ -26,7 +28,7 @@ from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.git.engine.place import Place
 from septet.git.vault.vault import list_snapshots, vault_at
 from septet.settings import Settings
-from workers.registry import Parts
+from workers.registry import Parts, parts_of
 
 TITLE = "Totals are wrong"
 PLAN = "specs/issue-7-wo-1-planner-totals.md"
@@ -35,8 +37,9 @@ FIXED = "def total(prices):\n    return sum(prices)\n"
 IMPLEMENTED = {"success": True, "summary": "Totals are right.", "key_changes_made": [], "key_learnings": []}
 
 
-def settings_of(root: Path) -> Settings:
-    """Return a worker's settings with everything below `root`; the agent's program is `root/agent`."""
+def settings_of(root: Path, **changes: Any) -> Settings:
+    """Return a worker's settings with everything below `root`, and these changes; the agent's program is `root/agent`."""
+    root.mkdir(exist_ok=True)
     environ = {
         "PATH": os.environ["PATH"],
         "HOME": str(root / "home"),
@@ -49,7 +52,19 @@ def settings_of(root: Path) -> Settings:
     (root / "home").mkdir()
     (root / "scenario.json").write_text("{}", encoding="utf-8")
     (root / "agent").symlink_to(Path(sys.executable).parent / "septet-scripted-agent")
-    return Settings(state_dir=root / "state", agent="scripted", environ=environ, guest_paths=guest_paths(root))
+    settings = Settings(state_dir=root / "state", agent="scripted", environ=environ, guest_paths=guest_paths(root))
+    return settings.model_copy(update=changes)
+
+
+@asynccontextmanager
+async def step_lab(
+    root: Path, origin: Origin, settings: Settings | None = None, **parts: Any
+) -> AsyncIterator["StepLab"]:
+    """Give a host with these settings and parts; every agent that a test leaves is ended."""
+    async with parts_of(settings or settings_of(root), **parts) as made:
+        yield StepLab(root, origin, made)
+        for name in made.host.runs.orders():
+            await end_all(made.host.runs, name, "cancelled")
 
 
 @dataclass

@@ -38,7 +38,7 @@ def note(key: str, usd: float, week: str = "2026-W40", project: str = "o/r") -> 
 async def test_a_teller_that_dies_loses_nothing_and_counts_nothing_twice(client: Client, tmp_path: Path) -> None:
     """Notes that were taken and not told, or told and not removed, are told again, and each dollar counts once."""
     queue = f"queue-{uuid.uuid4().hex}"
-    settings = settings_of(tmp_path).model_copy(update={"task_queue": queue})
+    settings = settings_of(tmp_path, task_queue=queue)
     costs = CostClient(client, queue)
     async with parts_of(settings) as parts, Worker(client, task_queue=queue, workflows=[Costs]):
         notes, teller = parts.host.cost_notes, CostTeller(client, parts.host, gathered_seconds=0.0)

@@ -85,7 +85,7 @@ async def heard(client: Client) -> Client:
 def host_at(root: Path, queue: str) -> Host:
     """Return a host of a queue; its id is made by its state directory."""
     root.mkdir()
-    settings = settings_of(root).model_copy(update={"task_queue": queue, "probe_seconds": 6 * INTERVAL})
+    settings = settings_of(root, task_queue=queue, probe_seconds=6 * INTERVAL)
     state = StateDir(settings.state_dir)
     state.prepare()
     return Host(state.host_id(), settings, state, Supervisors(), serves=(END_WORK, LIVENESS))
