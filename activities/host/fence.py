@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 
 from temporalio import activity
 
-from septet.agents.runs.folders import RunKey, Runs
+from septet.agents.runs.folders import Runs
 from septet.agents.runs.lease import Lease
+from septet.agents.runs.run import RunKey
 from septet.system.processes import Halt
 
 

@@ -17,7 +17,8 @@ from fakes.repositories import Origin, git
 from temporalio.testing import ActivityEnvironment
 
 from septet.agents import scripted
-from septet.agents.runs.folders import Run, Runs
+from septet.agents.runs.folders import Runs
+from septet.agents.runs.run import Run
 from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.contracts.names import IssueClass, Step
 from septet.contracts.rework import PreparedRework

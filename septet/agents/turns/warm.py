@@ -18,7 +18,7 @@ from septet.agents.sandbox.attachment import short_address
 from septet.agents.sandbox.runner_connection import await_sweep
 from septet.agents.sandbox.sweep import sweep_leftovers
 from septet.errors import AgentError
-from septet.system.json_files import read_struct
+from septet.system.durable import read_struct
 from septet.system.locks import lock_is_held, open_lock, try_lock
 
 _LOCK: Final = "warm.lock"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from septet.agents.outcomes.outcome import Outcome
-from septet.agents.runs.folders import Run, RunKey, RunRecord
+from septet.agents.runs.run import Run, RunKey, RunRecord
 from septet.agents.turns.turn_runs import TurnResult, warnings_of
 
 
