@@ -14,10 +14,10 @@ _NOTES_KEPT: Final = 20
 
 
 Counts = tuple[int, int, int, int]
-"""Tokens: input, output, cache read, cache written."""
+"""MessageTokens: input, output, cache read, cache written."""
 
 
-class Tokens(msgspec.Struct, gc=False):
+class MessageTokens(msgspec.Struct, gc=False):
     """The tokens of a message or a result."""
 
     input_tokens: Any = 0
@@ -49,7 +49,7 @@ class Message(msgspec.Struct, gc=False):
 
     id: Any = None
     model: Any = None
-    usage: Tokens | None = None
+    usage: MessageTokens | None = None
     content: list[Block] | str | None = None
     stop_reason: Any = None
 
@@ -127,14 +127,14 @@ class _RateLimit(msgspec.Struct, gc=False):
     kind: Any = msgspec.field(name="rateLimitType", default=None)
 
 
-NO_TOKENS: Final = Tokens()
+NO_TOKENS: Final = MessageTokens()
 
 
 MODELS: Final = msgspec.json.Decoder(dict[str, _ModelUse])
 SERVERS: Final = msgspec.json.Decoder(list[_McpServer])
 RATE_LIMIT: Final = msgspec.json.Decoder(_RateLimit)
 _denials: Final = msgspec.json.Decoder(list[_Denial])
-_tokens: Final = msgspec.json.Decoder(Tokens)
+_tokens: Final = msgspec.json.Decoder(MessageTokens)
 ANYTHING: Final = msgspec.json.Decoder(object)
 TEXT: Final = msgspec.json.Decoder(str)
 ITEMS: Final = msgspec.json.Decoder(list[object])

@@ -17,7 +17,7 @@ from septet.agents.clis.claude.events import (
     Counts,
     Event,
     Message,
-    Tokens,
+    MessageTokens,
     is_of_nothing,
     usage_from,
 )
@@ -76,7 +76,7 @@ class StreamTotals:
     _reached: dict[str, float] = field(default_factory=dict)
     """By kind: when a limit of the account ends that is reached, as the CLI writes it."""
     _spent: Counts = (0, 0, 0, 0)
-    _recent: dict[str, Tokens] = field(default_factory=dict)
+    _recent: dict[str, MessageTokens] = field(default_factory=dict)
 
     @property
     def final(self) -> Event | None:
@@ -175,7 +175,7 @@ class StreamTotals:
         if block.type == "text" and len(self._words) < _PIECES_KEPT:
             self._words.append(block.text.copy())
 
-    def _count(self, message: Message, before: Tokens | None) -> None:
+    def _count(self, message: Message, before: MessageTokens | None) -> None:
         """Count a message's tokens once, however many events it comes in."""
         now = message.usage or NO_TOKENS
         spent, new, old = self._spent, now.counts(), (before or NO_TOKENS).counts()
