@@ -13,7 +13,7 @@ from bench.machine import machine, version
 from bench.pace import Pace
 from bench.report import report, write_report
 from bench.table import table
-from septet.system.exit import end_process
+from septet.system.own_process import end_process
 
 GROUPS = (
     "start", "hands", "idle", "ladder", "stream", "snapshot", "gap", "turn", "warm", "sessions", "pipeline",

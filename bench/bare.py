@@ -13,7 +13,7 @@ from temporalio import activity, workflow
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from septet.system.exit import end_process
+from septet.system.own_process import end_process
 from workers.connection.plugin import SeptetPlugin
 
 QUEUE = "bench-bare"

@@ -29,8 +29,9 @@ from septet.agents.guest.description import World
 from septet.agents.guest.named_paths import NamedPath
 from septet.agents.homes.home import Homes
 from septet.agents.homes.logins import Logins
-from septet.agents.runs.folders import RunKey, Runs
+from septet.agents.runs.folders import Runs
 from septet.agents.runs.lease import Lease
+from septet.agents.runs.run import RunKey
 from septet.agents.sandbox.sandbox import Sandbox, find_sandbox
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.request import AgentRuntime, TurnRequest

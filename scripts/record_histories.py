@@ -76,6 +76,6 @@ def _without_places(part: dict[str, Any]) -> dict[str, Any]:
 if __name__ == "__main__":
     sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
     asyncio.run(record())
-    from septet.system.exit import end_process
+    from septet.system.own_process import end_process
 
     end_process(0)

@@ -13,8 +13,7 @@ from typing import Final
 from septet.contracts.wire import Wire
 from septet.git.engine.place import Place
 from septet.state import StateDir
-from septet.system.durable import write_durably
-from septet.system.json_files import read_model
+from septet.system.durable import read_model, write_durably
 
 _RESULT: Final = "result.json"
 _NAME: Final = "base-checks.json"

@@ -16,8 +16,7 @@ from septet.git.evidence.beside_plan import BeforeAgents, Leftovers, keep_plan_a
 from septet.git.snapshots.destroy import RescueOptions
 from septet.git.vault.facts import Snapshot
 from septet.git.vault.vault import find, first_and_last, vault_at
-from septet.system.durable import write_durably
-from septet.system.json_files import read_model
+from septet.system.durable import read_model, write_durably
 from septet.system.text import cut, name_some
 
 _FILE: Final = "plan-alone.json"

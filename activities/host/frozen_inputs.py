@@ -10,8 +10,7 @@ from septet.contracts.rework import PreparedRework
 from septet.contracts.wire import Wire
 from septet.errors import WorkspaceError
 from septet.git.engine.place import Place
-from septet.system.durable import write_durably
-from septet.system.json_files import read_model
+from septet.system.durable import read_model, write_durably
 
 _INPUTS_FILE: Final = "papers.json"
 

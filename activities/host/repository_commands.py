@@ -1,7 +1,38 @@
 """Run a command that a repository names, such as a check, as a guest, and report its failure in words."""
 
-from septet.agents.sandbox.command_failure import why_failed
-from septet.agents.sandbox.guest_run import GuestCommand, GuestRunner
+from typing import Final
+
+from septet.agents.outcomes.endings import PASSING, RESOURCES
+from septet.agents.sandbox.guest_run import GuestCommand, GuestEnd, GuestRunner
+from septet.errors import AgentCrashedError
+from septet.system.masking import mask
+
+_AGAIN: Final = "Septet tries again automatically."
+_AGAIN_SECONDS: Final = 5.0
+_OUTPUT_SHOWN: Final = 1200
+"""The reported characters of a failing command's output: its end matters most."""
+
+
+def why_failed(end: GuestEnd, name: str, time: str) -> str:
+    """Return why a command failed by its own doing; nothing where it did not.
+
+    Raises:
+        AgentCrashedError: It was not its own doing: another try may end otherwise.
+    """
+    cause, why = end.record.cause, end.record.why
+    if cause == "not_started" and not why.startswith(PASSING):
+        return f"{name} could not be started: {why}."
+    if cause in {"wall_limit", "idle_limit"}:
+        return f"{name} took longer than {time}."
+    if cause in RESOURCES:
+        return f"{name} used too much: {why}. {RESOURCES[cause][1]} of the worker sets the limit."
+    if cause != "exited":
+        message = f"{name} was stopped from outside: {why or cause}."
+        raise AgentCrashedError(message, remedy=_AGAIN, retry_after_seconds=_AGAIN_SECONDS)
+    if end.code != 0:
+        failed, output = f"{name} failed (exit code {end.code})", mask(end.output).strip()[-_OUTPUT_SHOWN:]
+        return f"{failed}:\n{output}" if output else f"{failed}.\nIt printed nothing."
+    return ""
 
 
 def run_command(guests: GuestRunner, command: GuestCommand, what: str, time: str) -> str:

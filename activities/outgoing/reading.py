@@ -11,8 +11,7 @@ from septet.contracts.steps import StepCall
 from septet.errors import WorkspaceError
 from septet.git.engine.place import Place
 from septet.git.evidence.keys_in_work import FindingsError
-from septet.system.durable import write_durably
-from septet.system.json_files import read_model
+from septet.system.durable import read_model, write_durably
 
 _FILE: Final = "leaving.json"
 

@@ -27,8 +27,7 @@ from septet.git.snapshots.repository_stamp import note_baseline
 from septet.git.vault.vault import find, vault_at
 from septet.git.workspace.record import find_record
 from septet.repository_settings import RepositorySettings
-from septet.system.durable import write_durably
-from septet.system.json_files import read_model
+from septet.system.durable import read_model, write_durably
 from septet.telemetry.metrics import PROXY_REFUSALS
 from septet.telemetry.recorder import RECORDER
 

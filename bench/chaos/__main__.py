@@ -22,7 +22,7 @@ from bench.machine import machine, version
 from bench.report import RESULTS, write_figures
 from septet.contracts.names import Sessions
 from septet.settings import Settings
-from septet.system.exit import end_process
+from septet.system.own_process import end_process
 
 _TERMINATED = 143
 """128 + SIGTERM, as a shell says it."""

@@ -22,7 +22,7 @@ from bench.soak.slopes import SETTLED, Slope, envelope_of, slope_of
 from bench.soak.sweep import CACHED, KEEP, MOST_EVENTS
 from bench.soak.trial import KINDS, soaked
 from bench.soak.verdicts import is_flat, verdict_of
-from septet.system.exit import end_process
+from septet.system.own_process import end_process
 
 _TERMINATED: Final = 143
 """128 + SIGTERM, as a shell says it."""

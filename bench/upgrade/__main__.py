@@ -14,7 +14,7 @@ from bench.upgrade.account import Account, account_of, tables
 from bench.upgrade.acts import Trial, laid_out
 from bench.upgrade.releases import TODAY, kept_releases
 from bench.upgrade.work import StandstillError
-from septet.system.exit import end_process
+from septet.system.own_process import end_process
 
 _TERMINATED = 143
 """128 + SIGTERM, as a shell says it."""

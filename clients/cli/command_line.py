@@ -8,7 +8,7 @@ from cyclopts import App
 from cyclopts.exceptions import CycloptsError
 
 from clients.cli.commands import HELP, SEPTET, CommandRow, find_command, load
-from septet.system.imports import quick_imports
+from septet.system.own_process import quick_imports
 
 
 class FlagValueError(CycloptsError):

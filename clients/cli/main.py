@@ -12,9 +12,8 @@ from clients.cli.help import print_help
 from clients.cli.reply import ExitCode, end_with_error, reply
 from clients.cli.wrapping import echo
 from septet.errors import UsageError
-from septet.system.exit import end_process
-from septet.system.heaps import share_heaps
 from septet.system.keys import take_keys_out_of_sight
+from septet.system.own_process import end_process, share_heaps
 
 
 def main() -> None:

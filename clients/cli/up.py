@@ -27,7 +27,7 @@ from septet.contracts.task import Task
 from septet.errors import SeptetError
 from septet.settings import Settings, load_settings
 from septet.state import StateDir
-from septet.system.imports import quick_imports
+from septet.system.own_process import quick_imports
 from septet.system.preview import preview
 from workers.connection.connection import connect
 from workers.observing.logs import set_up_logs

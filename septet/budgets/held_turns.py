@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from septet.contracts.wire import Wire
-from septet.system.durable import write_durably
-from septet.system.json_files import read_model
+from septet.system.durable import read_model, write_durably
 
 _SUFFIX: Final = ".json"
 

@@ -1,4 +1,4 @@
-"""What "on disk" means: the bytes, and the names under which they are found."""
+"""What "on disk" means: the bytes, and the names under which they are found; and values in files of JSON."""
 
 import fcntl
 import os
@@ -7,7 +7,10 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
+
+import msgspec
+from pydantic import BaseModel, ValidationError
 
 DRAFTS: Final = ".*.lock"
 """Names of the drafts of files that are replaced; one that is old was left by a process that was killed."""
@@ -124,3 +127,27 @@ def _naming(path: Path) -> Iterator[None]:
     except OSError as error:
         error.filename = error.filename or str(path)
         raise
+
+
+Model = TypeVar("Model", bound=BaseModel)
+Struct = TypeVar("Struct", bound=msgspec.Struct)
+
+
+def read_model(path: Path, model: type[Model]) -> Model | None:
+    """Return the value of a pydantic model in a file; `None` where the file is missing or holds no such value.
+
+    Raises:
+        OSError: The file may be there, and cannot be read.
+    """
+    try:
+        return model.model_validate_json(path.read_bytes())
+    except (FileNotFoundError, ValidationError):
+        return None
+
+
+def read_struct(path: Path, struct: type[Struct]) -> Struct | None:
+    """Return the value of a msgspec struct in a file; `None` where none can be read."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=struct)
+    except (OSError, msgspec.MsgspecError):
+        return None

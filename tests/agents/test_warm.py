@@ -20,8 +20,9 @@ from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.guest.description import World
 from septet.agents.guest.named_paths import NamedPath
-from septet.agents.runs.folders import RunKey, Runs
+from septet.agents.runs.folders import Runs
 from septet.agents.runs.lease import Lease
+from septet.agents.runs.run import RunKey
 from septet.agents.sandbox.sandbox import find_sandbox
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.request import AgentRuntime, TurnRequest

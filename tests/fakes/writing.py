@@ -9,8 +9,9 @@ from pathlib import Path
 
 import psutil
 
-from septet.agents.runs.folders import RunKey, Runs
+from septet.agents.runs.folders import Runs
 from septet.agents.runs.lease import Lease
+from septet.agents.runs.run import RunKey
 
 
 @contextmanager

@@ -93,12 +93,11 @@ MAY_REMOVE_AND_LAY = {
 MAY_START_PROCESSES = {
     "septet/system/processes.py",
     "septet/agents/sandbox/supervisors.py",
-    "septet/agents/supervisor/agent_run.py",
-    "septet/agents/processes/exec_agent.py",  # the fork that becomes the agent
+    "septet/agents/supervisor/agent_process.py",  # the fork that becomes the agent
     "septet/agents/supervisor/as_own_user.py",  # becomes the program that it is told to start
     "septet/system/keys.py",  # becomes itself again, with its keys out of sight
     "septet/agents/supervisor/recorder.py",
-    "septet/agents/supervisor/runner.py",
+    "septet/agents/supervisor/fork_server.py",
     "septet/agents/proxy/way_out.py",  # the fork that becomes a guest's proxy
     "septet/agents/sandbox/runner_connection.py",
     "septet/agents/scripted/run.py",  # a program of its own, which plays a careless agent

@@ -39,8 +39,8 @@ from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.contracts.names import AGENT_NAMES, Verdict
 from septet.contracts.steps import FailureFacts, FinalizeCall, StepCall, StepResult
 from septet.settings import Settings
-from septet.system.exit import before_end
 from septet.system.masking import mask
+from septet.system.own_process import before_end
 from septet.telemetry.step_values import earlier_of, starts_since, usage_since
 
 _WORK_ORDER: Final = "WorkOrder"

@@ -19,7 +19,8 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.cancellation import activity_handle, bound_to, was_reset
-from septet.agents.runs.folders import RunKey, Runs
+from septet.agents.runs.folders import Runs
+from septet.agents.runs.run import RunKey
 from septet.contracts.pull_request_names import watched_order
 from septet.janitor.terms import pipeline_of
 from septet.system.lock_holder import LockHolders, read_lock_holders, stopped_holder

@@ -13,7 +13,7 @@ from bench.chaos.account import Account
 from bench.chaos.pipelines.trial import USUAL, Tried, tried
 from bench.machine import machine
 from bench.report import RESULTS, write_figures
-from septet.system.exit import end_process
+from septet.system.own_process import end_process
 
 _TERMINATED = 143
 """128 + SIGTERM, as a shell says it."""

@@ -47,3 +47,11 @@ def locate(adapter: Adapter, host: Machine, name: str) -> Path:
     place = moved + name.removeprefix(usual) if is_moved else name
     user_home = Path(host.env.get("HOME") or Path.home())
     return user_home / place[2:] if place.startswith("~/") else Path(place)
+
+
+def read_own_file(adapter: Adapter, host: Machine, name: str) -> bytes:
+    """Return the content of a CLI's file in the user's home, named as for `locate`; empty if it cannot be read."""
+    try:
+        return locate(adapter, host, name).read_bytes()
+    except OSError:
+        return b""

@@ -3,12 +3,12 @@
 import math
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from signal import Signals
 from typing import Final
 
 from septet.agents.outcomes.api_errors import REFUSAL, ApiError, classify
-from septet.agents.outcomes.outcome import Ended, ExitRecord, Outcome
+from septet.agents.outcomes.outcome import Ending, ExitRecord, Outcome
 from septet.agents.outcomes.reset_times import find_reset, names_reset, seconds_of
 from septet.agents.outcomes.stream import LINE_LIMIT_BYTES
 from septet.contracts.budget import LONGEST_PAUSE_SECONDS
@@ -56,22 +56,6 @@ RESOURCES: Final = {
     "output_limit": ("output", "SEPTET_OUTPUT_LIMIT_MIB"),
 }
 """By the cause of an end at a limit of what may be used: the ending's kind, and the setting that moves it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How a run ended and why, and what can be done."""
-
-    ended: Ended
-    kind: str = ""
-    message: str = ""
-    remedy: str = ""
-    retryable: bool = False
-    retry_after_seconds: float | None = None
-    retry_is_named: bool = False
-    """Whether the CLI named that time."""
-    resets_at: float | None = None
-    """When a usage limit ends, in seconds since the epoch, where the CLI said so beside its words."""
 
 
 def api_ending(error: ApiError, words: str, *, resets_at: float | None = None) -> Ending:

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Final, Generic, TypeVar
 import msgspec
 
 from septet.agents.outcomes import api_errors, endings
-from septet.agents.outcomes.endings import OTHER_DIALECT, Ending
-from septet.agents.outcomes.outcome import NO_USAGE, ExitRecord, Outcome, StreamProgress
+from septet.agents.outcomes.endings import OTHER_DIALECT
+from septet.agents.outcomes.outcome import NO_USAGE, Ending, ExitRecord, Outcome, StreamProgress
 from septet.agents.outcomes.stream import EventReader
 from septet.contracts.facts import Usage
 from septet.system.masking import mask

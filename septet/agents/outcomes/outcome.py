@@ -161,3 +161,19 @@ def bound_answer(outcome: Outcome, limit_kib: int) -> tuple[Outcome, tuple[str, 
         words = f"answer limit of {limit_kib} KiB reached: the structured output was not read ({_SETTING})."
         notes, outcome = (*notes, words), replace(outcome, structured=None)
     return outcome, notes
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ended and why, and what can be done."""
+
+    ended: Ended
+    kind: str = ""
+    message: str = ""
+    remedy: str = ""
+    retryable: bool = False
+    retry_after_seconds: float | None = None
+    retry_is_named: bool = False
+    """Whether the CLI named that time."""
+    resets_at: float | None = None
+    """When a usage limit ends, in seconds since the epoch, where the CLI said so beside its words."""

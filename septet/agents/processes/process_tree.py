@@ -4,7 +4,7 @@ import ctypes
 import os
 import signal
 import sys
-from collections.abc import Container
+from collections.abc import Container, Sequence
 
 LINUX = sys.platform == "linux"
 PR_SET_PDEATHSIG = 1
@@ -122,3 +122,12 @@ def read_file(path: str) -> bytes:
             return file.read()
     except OSError:
         return b""
+
+
+def close_others(own: Sequence[int]) -> None:
+    """Close every descriptor of this process, just forked, but these: locks and clients are its parent's."""
+    last = 2
+    for descriptor in sorted(own):
+        os.closerange(last + 1, descriptor)
+        last = max(last, descriptor)
+    os.closerange(last + 1, os.sysconf("SC_OPEN_MAX"))

@@ -11,11 +11,11 @@ import socket
 from collections.abc import Mapping
 
 from septet.agents.processes.own_user import FIRST_USER
-from septet.agents.processes.process_tree import die_with_parent
+from septet.agents.processes.process_tree import close_others, die_with_parent
 from septet.agents.proxy.guest_sockets import send_sockets
 from septet.agents.proxy.network_log import NetworkLog, open_log
 from septet.agents.proxy.network_rules import Network
-from septet.agents.proxy.proxy import Proxy, close_others
+from septet.agents.proxy.proxy import Proxy
 
 READY = b"ready"
 READY_SECONDS = 20.0

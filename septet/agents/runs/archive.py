@@ -10,8 +10,7 @@ from pydantic import Field
 
 from septet.contracts.facts import Usage
 from septet.contracts.wire import Wire
-from septet.system.durable import write_atomically
-from septet.system.json_files import read_model
+from septet.system.durable import read_model, write_atomically
 
 _FILE: Final = "past.json"
 

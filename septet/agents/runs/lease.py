@@ -20,7 +20,8 @@ import msgspec
 import psutil
 
 from septet.agents.processes.process_tree import identity
-from septet.agents.runs.folders import RunKey, Runs
+from septet.agents.runs.folders import Runs
+from septet.agents.runs.run import RunKey
 from septet.errors import SupersededError, WorkspaceBusyError
 from septet.system.durable import close_after
 from septet.system.lock_holder import holder_of, read_lock_holders, stopped_holder

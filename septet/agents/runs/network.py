@@ -9,7 +9,7 @@ import msgspec
 
 from septet.agents.proxy.model_port import OPENS
 from septet.agents.proxy.network_log import MOST_BYTES, NETWORK_LOG
-from septet.agents.runs.folders import Run
+from septet.agents.runs.run import Run
 
 _NAME: Final = re.compile(r"[A-Za-z0-9._:-]{1,253}")
 _REQUEST: Final = re.compile(r"[A-Z]+ [!-~]{1,300}")

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from septet.agents.runs.folders import Run
 from septet.agents.runs.network import refused_hosts
+from septet.agents.runs.run import Run
 from septet.contracts.steps import StepCall
 from septet.telemetry.metrics import PROXY_REFUSALS
 from septet.telemetry.recorder import RECORDER

@@ -7,12 +7,12 @@ from typing import Final
 
 from septet.agents.clis.registry import adapter_for
 from septet.agents.outcomes.outcome import NO_USAGE, Outcome
-from septet.agents.runs.folders import Run, RunRecord
 from septet.agents.runs.network import tokens_seen
+from septet.agents.runs.run import Run, RunRecord
 from septet.contracts.amounts import Spending, usd_text
 from septet.contracts.facts import Usage
 from septet.contracts.wire import Wire
-from septet.system.json_files import read_model
+from septet.system.durable import read_model
 
 _FILE: Final = "spent.json"
 _TIMES_MORE, _TOKENS_MORE = 2, 20_000

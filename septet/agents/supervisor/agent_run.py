@@ -17,23 +17,18 @@ import time
 
 from septet.agents.processes.confined import (
     REPORT,
-    SandboxStart,
     exit_code_inside,
-    open_report,
-    report_to,
     start_failure,
 )
-from septet.agents.processes.control_group import GuestGroup, find_parent, make_group
-from septet.agents.processes.exec_agent import AgentStart, exec_agent
 from septet.agents.processes.exit_file import utc_text, write_record
 from septet.agents.processes.order import Order
-from septet.agents.processes.own_user import RunUser, StagedFiles
-from septet.agents.processes.process_tree import group_of, has_others, identity, kill_below, read_file
+from septet.agents.processes.own_user import RunUser
+from septet.agents.processes.process_tree import has_others, identity, kill_below, read_file
 from septet.agents.processes.resource_limits import LOOK_SECONDS, ResourceWatch
-from septet.agents.proxy.way_out import ENDED_BEFORE, WayOut
-from septet.agents.supervisor.recorder import OutputRecorder, open_prompt
+from septet.agents.proxy.way_out import WayOut
+from septet.agents.supervisor.agent_process import NEVER, AgentProcess
+from septet.agents.supervisor.recorder import OutputRecorder
 
-NEVER = float("inf")
 TICKS_PER_IDLE_LIMIT = 20
 LONGEST_TICK_SECONDS = 5.0
 BACKGROUND_SECONDS = 5.0
@@ -49,31 +44,19 @@ UNKILLABLE_SECONDS = 2.0
 WHY_LIMIT = 60
 
 
-class Supervisor:
+class Supervisor(AgentProcess):
     """One agent, from its start to its record."""
 
     def __init__(self, order: Order, locks: list[int], client: socket.socket, user: RunUser | None = None) -> None:
         """Take the order with its locks; `client` is the first who is attached, `user` was made for the guest."""
-        self.order = order
-        self.user = user
-        self.writer_lock, self.run_lock = locks[:2]
+        super().__init__(order, locks, user, ResourceWatch(order, time.time()))
         self.clients = {client.fileno(): (client, b"")}
         self.listener = socket.socket(socket.AF_UNIX)
         self.wakeup, self.wakeup_writer = os.pipe()
         self.poller = select.poll()
-        self.agent = 0
-        self.agent_identity: dict[str, str | float | None] = {}
-        self.status: int | None = None
-        self.cause = self.why = ""
-        self.staged: StagedFiles | None = None
-        self.group: GuestGroup | None = None
-        self.way_out: WayOut | None = None
-        self.recorder: OutputRecorder | None = None
-        self.outputs: list[int] = []
         self.printed_bytes = self.swept_count = 0
         self.began_at = self.printed_at = self.attached_at = time.monotonic()
-        self.kill_at = self.give_up_at = NEVER
-        self.watch = ResourceWatch(order, time.time())
+        self.give_up_at = NEVER
         self.look_at = self.began_at + LOOK_SECONDS
 
     def run(self) -> None:
@@ -122,102 +105,6 @@ class Supervisor:
             self.cause, self.why = "not_started", f"{errno.errorcode.get(error.errno or 0, '')}: {error.strerror}"
         self.agent_identity = identity(self.agent)
         self.sign_lock()
-
-    def sign_lock(self) -> None:
-        """Write into the run's lock who holds it."""
-        try:
-            os.write(self.run_lock, json.dumps({"supervisor_pid": os.getpid(), **self.agent_identity}).encode())
-        except OSError:  # a full disk: the lock itself is what counts, what stands in it is for people
-            return
-
-    def start_agent(self) -> int:
-        """Return the agent's process id.
-
-        Raises:
-            OSError: The program cannot be started, or its files cannot be made.
-        """
-        self.open_outputs()
-        argv, closing = self.confine()
-        files = self.open_files()
-        start = AgentStart(self.order, argv, files)
-        parent, _ = find_parent()
-        self.group = start.group = make_group(self.watch.memory_bytes, self.order.limits.processes, parent)
-        if self.staged is not None:
-            start.staged, start.user = self.staged, self.user or RunUser()
-        refusals, report = os.pipe()
-        supervisor = os.getpid()
-        agent = os.fork()
-        if agent == 0:
-            exec_agent(start, report, supervisor)
-        os.close(report)
-        self.start_beside(agent)
-        for descriptor in closing:
-            os.close(descriptor)
-        self.close_files(files)
-        refusal = os.read(refusals, 16)
-        os.close(refusals)
-        if refusal:
-            os.waitpid(agent, 0)
-            raise OSError(int(refusal), os.strerror(int(refusal)))
-        self.await_network()
-        return agent
-
-    def start_beside(self, agent: int) -> None:
-        """Start the proxy of a guest that has a network of its own, and the recorder, while its world is made.
-
-        Raises:
-            OSError: The machine refused, and the agent is dead.
-        """
-        try:
-            if self.way_out is not None:
-                self.way_out.start()
-            if self.recorder is not None:
-                self.recorder.start()
-        except OSError:
-            os.kill(agent, signal.SIGKILL)  # before its pipes close, at whose end it would begin
-            os.waitpid(agent, 0)
-            raise
-
-    def await_network(self) -> None:
-        """Wait until the guest's way out is there; without it the guest does not start."""
-        why = self.way_out.await_listening() if self.way_out is not None else ""
-        if why and why != ENDED_BEFORE:
-            self.cause, self.why = "not_started", why
-            self.kill_at = time.monotonic()
-
-    def confine(self) -> tuple[tuple[str, ...], list[int]]:
-        """Return the arguments that start the program, confined or not, and descriptors that it alone needs."""
-        order = self.order
-        if not order.confined:
-            return order.argv, []
-        report = open_report()
-        if order.confinement is None:  # it is among the arguments of an order from a release of before
-            return (order.argv[0], *report_to(report), *order.argv[1:]), [report]
-        if order.confinement.network is not None:
-            self.way_out = WayOut(order.confinement.network)
-        options = self.way_out.options if self.way_out is not None else ()
-        start = SandboxStart(order.confinement, order.argv, report, options)
-        self.staged = start.staged
-        return start.argv, [*start.descriptors, report]
-
-    def open_outputs(self) -> None:
-        """Make the files of what is printed; what this process itself says there goes to the second."""
-        for name in ("stdout.jsonl", "stderr.log"):
-            self.outputs.append(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600))
-        os.dup2(self.outputs[1], 2)
-
-    def open_files(self) -> tuple[int, ...]:
-        """Return what the agent gets as stdin, stdout and stderr."""
-        prompt = open_prompt("prompt.md")
-        self.recorder = OutputRecorder(
-            self.outputs, self.order.limits.output_bytes, (self.writer_lock, self.run_lock)
-        )
-        return (prompt, *self.recorder.writers)
-
-    def close_files(self, files: tuple[int, ...]) -> None:
-        """Close the agent's ends."""
-        for descriptor in files:
-            os.close(descriptor)
 
     def wait(self) -> None:
         """Sleep until something happens or is due, and see to it."""
@@ -331,32 +218,6 @@ class Supervisor:
             self.kill_at = time.monotonic() + self.order.limits.grace_seconds
             self.signal_group(signal.SIGTERM)
             self.signal_group(signal.SIGCONT)
-
-    def signal_group(self, number: int) -> None:
-        """Signal the agent's process group; one that is gone is no error.
-
-        A sandbox that gets SIGTERM would kill the processes inside: so each of them gets the signal instead.
-        """
-        only_inside = self.order.confined and number == signal.SIGTERM
-        try:
-            if only_inside:
-                for pid in group_of(self.agent):
-                    if pid != self.agent:
-                        os.kill(pid, number)
-            elif self.agent:
-                os.killpg(self.agent, number)
-        except OSError:
-            return
-
-    @property
-    def proxy(self) -> int:
-        """The process that is the guest's way out; 0 for none."""
-        return self.way_out.pid if self.way_out is not None else 0
-
-    @property
-    def own(self) -> set[int]:
-        """The children that are no part of the agent."""
-        return {self.proxy, self.recorder.pid if self.recorder is not None else 0}
 
     def await_background(self) -> None:
         """Wait for what the agent left, until anybody asks for anything; a sandbox is gone with it."""

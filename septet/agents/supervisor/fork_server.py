@@ -1,20 +1,154 @@
-"""The fork server: a small process that forks supervisors.
+"""The fork server and the runner: small processes that fork supervisors.
 
-`start.py` runs it. With a socket as stdin it waits there for further sockets, and forks a supervisor for each
-of them; it ends by itself when its worker dies. A runner (`runner.py`) does the same for any number of workers.
+`start.py` runs them. The fork server of one worker gets a socket as stdin, receives further sockets there, and
+forks a supervisor for each of them; it ends by itself when its worker dies. A runner serves workers that come and
+go, such as containers, and dies with all of them: it gets a listening socket as stdin and the number of its lock's
+descriptor as argument, and each connection becomes a supervisor's socket. When a supervisor was killed, the
+processes that its agent left become the runner's children and are killed: no other process may see them.
 """
 
 import gc
 import os
+import select
 import signal
 import socket
+import time
 
 from septet.agents.processes.order import WARM, receive_order
 from septet.agents.processes.own_user import prepare_user
-from septet.agents.processes.process_tree import lead_orphans
+from septet.agents.processes.process_tree import children, die_with_parent, kill_below, lead_orphans
 from septet.agents.supervisor.agent_run import Supervisor
-from septet.agents.supervisor.runner import Runner, fork_or_refuse, move_to_stdin
+from septet.agents.supervisor.recorder import is_recorder
 from septet.agents.supervisor.warm_process import WarmSupervisor
+
+NEVER = float("inf")
+TICK_SECONDS = 0.5
+SWEEP_SECONDS = 2.0
+"""How long what a supervisor left is killed and waited for; what still lives then hangs in the kernel."""
+RECORD_SECONDS = 1.0
+"""For a recorder to write what an agent had printed."""
+STOP_SECONDS = 8.0
+"""For supervisors that must end: their agents have two seconds, and are swept."""
+
+
+class Runner:
+    """One runner."""
+
+    def __init__(self, listener: socket.socket, lock: int) -> None:
+        """Listen; `lock` says that this runner lives, and nobody else may hold it."""
+        self.listener = listener
+        self.lock = lock
+        self.supervisors: set[int] = set()
+        self.wakeup, self.wakeup_writer = os.pipe()
+        self.stop_at = NEVER
+
+    def serve(self) -> socket.socket | None:
+        """Start supervisors until SIGTERM or Ctrl-C, and then end with the last of them.
+
+        Returns:
+            In a supervisor, its socket; in this process `None`.
+        """
+        self.prepare()
+        poller = select.poll()
+        for descriptor in (self.listener.fileno(), self.wakeup):
+            poller.register(descriptor, select.POLLIN)
+        while self.stop_at == NEVER or (self.supervisors and time.monotonic() < self.stop_at):
+            for descriptor, _ in poller.poll(None if self.stop_at == NEVER else TICK_SECONDS * 1000):
+                if descriptor == self.listener.fileno():
+                    client = self.fork_supervisor()
+                    if client is not None:
+                        return client
+                elif {signal.SIGTERM, signal.SIGINT}.intersection(os.read(self.wakeup, 4096)):
+                    self.stop()
+                    poller.unregister(self.listener.fileno())
+            self.settle()
+        return None
+
+    def prepare(self) -> None:
+        """Hear signals, and become the parent of what a killed supervisor leaves."""
+        lead_orphans()
+        self.listener.setblocking(False)
+        os.set_blocking(self.wakeup_writer, False)
+        signal.set_wakeup_fd(self.wakeup_writer, warn_on_full_buffer=False)
+        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: None)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT))
+
+    def fork_supervisor(self) -> socket.socket | None:
+        """Fork a supervisor for a connection, after what others left is gone; return its socket in it."""
+        try:
+            client, _ = self.listener.accept()
+        except OSError:
+            return None
+        self.settle()
+        runner = os.getpid()
+        supervisor = fork_or_refuse()
+        if supervisor == 0:
+            return self.become_supervisor(client, runner)
+        if supervisor > 0:
+            self.supervisors.add(supervisor)
+        client.close()
+        return None
+
+    def become_supervisor(self, client: socket.socket, runner: int) -> socket.socket:
+        """Let go of all that is the runner's; its end is this process's end."""
+        die_with_parent()
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        os.setsid()
+        for own in (self.wakeup, self.wakeup_writer, self.lock):
+            os.close(own)
+        self.listener.close()
+        moved = move_to_stdin(client)
+        if os.getppid() != runner:
+            os._exit(1)
+        return moved
+
+    def settle(self) -> None:
+        """Take leave of the supervisors that have ended, and kill what they left."""
+        began_at = time.monotonic()
+        while self.reap() and (seconds := time.monotonic() - began_at) < SWEEP_SECONDS:
+            for stray in children(os.getpid()):
+                if stray not in self.supervisors and not (seconds < RECORD_SECONDS and is_recorder(stray)):
+                    kill_below(stray, itself=True)
+            time.sleep(0.001)
+
+    def reap(self) -> bool:
+        """Take leave of every child that has ended; return whether others than supervisors are left."""
+        while True:
+            try:
+                pid, _ = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return not self.supervisors.issuperset(children(os.getpid()))
+            self.supervisors.discard(pid)
+
+    def stop(self) -> None:
+        """Request the end of all supervisors."""
+        self.stop_at = time.monotonic() + STOP_SECONDS
+        for supervisor in self.supervisors:
+            try:
+                os.kill(supervisor, signal.SIGTERM)
+            except OSError:
+                continue
+
+
+def fork_or_refuse() -> int:
+    """Return what `fork` does, and -1 where the machine refuses: the worker sees its socket closed."""
+    try:
+        return os.fork()
+    except OSError:
+        return -1
+
+
+def move_to_stdin(client: socket.socket) -> socket.socket:
+    """Let a socket be 0, which must stay taken: what an agent gets as 0 to 2 is opened above them."""
+    os.dup2(client.fileno(), 0, inheritable=False)
+    client.close()
+    return socket.socket(fileno=0)
 
 
 def fork_supervisors(worker: socket.socket) -> socket.socket | None:

@@ -12,8 +12,7 @@ import signal
 import time
 from collections.abc import Sequence
 
-from septet.agents.processes.process_tree import name_process, read_file
-from septet.agents.proxy.proxy import close_others
+from septet.agents.processes.process_tree import close_others, name_process, read_file
 
 NAME = b"septet-recorder"
 NEVER = float("inf")

@@ -18,7 +18,8 @@ from septet.agents.processes.own_user import RunUser
 from septet.agents.processes.process_tree import are_stopped, descendants, group_of, read_file
 from septet.agents.processes.resource_limits import ResourceWatch
 from septet.agents.proxy.network_log import open_log
-from septet.agents.supervisor.agent_run import NEVER, WHY_LIMIT, Supervisor
+from septet.agents.supervisor.agent_process import NEVER
+from septet.agents.supervisor.agent_run import WHY_LIMIT, Supervisor
 from septet.agents.supervisor.warm_pipes import WarmPipes
 
 TURN_SOCKET = "../warm.sock"

@@ -21,8 +21,7 @@ from septet.git.snapshots.config_rules import WHOLE_TREE, named_paths
 from septet.git.vault.facts import Snapshot
 from septet.git.vault.vault import find, first_and_last, vault_at
 from septet.git.worktree.dot_git import read_file
-from septet.system.durable import write_durably
-from septet.system.json_files import read_model
+from septet.system.durable import read_model, write_durably
 
 FILE: Final = "dot-git.json"
 _CONFIG: Final = "state/config"

@@ -2,9 +2,9 @@
 
 import pytest
 
+from activities.host.repository_commands import why_failed
 from septet.agents.outcomes.endings import RESOURCES
 from septet.agents.outcomes.outcome import Cause, ExitRecord
-from septet.agents.sandbox.command_failure import why_failed
 from septet.agents.sandbox.guest_run import GuestEnd
 from septet.errors import AgentCrashedError
 

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from fakes.writing import writing
 
-from septet.agents.runs.folders import RunKey, RunRecord, Runs
+from septet.agents.runs.folders import Runs
 from septet.agents.runs.lease import Lease
+from septet.agents.runs.run import RunKey, RunRecord
 from septet.errors import SupersededError, WorkspaceBusyError
 
 pytestmark = pytest.mark.law
@@ -195,7 +196,8 @@ def test_an_attempt_that_is_made_again_and_again_keeps_one_line(runs: Runs) -> N
 _TAKES = """
 import sys
 from pathlib import Path
-from septet.agents.runs.folders import RunKey, Runs
+from septet.agents.runs.folders import Runs
+from septet.agents.runs.run import RunKey
 from septet.agents.runs.lease import Lease
 for number in map(int, sys.stdin):
     Lease.take(Runs(Path(sys.argv[1])), RunKey("wo-1", "run-1", "5"), number=number)

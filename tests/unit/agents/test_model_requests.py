@@ -13,9 +13,9 @@ from septet.agents.guest.network import ModelKey, OwnNetwork, parse_way_out, wor
 from septet.agents.outcomes.outcome import Outcome
 from septet.agents.proxy.model_port import ModelPort, RequestRefusal
 from septet.agents.proxy.network_rules import Network, NetworkRefusal
+from septet.agents.proxy.passage import SeenUsage
 from septet.agents.proxy.request_head import RequestHead
-from septet.agents.proxy.seen_usage import SeenUsage
-from septet.agents.runs.folders import Run, RunKey, RunRecord
+from septet.agents.runs.run import Run, RunKey, RunRecord
 from septet.agents.runs.usage import with_seen_usage
 from septet.agents.sandbox.model_hosts import model_hosts, model_keys, named_model_hosts
 from septet.agents.turns.failures import failure_of

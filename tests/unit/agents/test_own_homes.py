@@ -19,8 +19,8 @@ from septet.agents.guest.description import World
 from septet.agents.guest.named_paths import NamedPath
 from septet.agents.homes.home import Homes
 from septet.agents.homes.logins import Logins
-from septet.agents.runs.folders import RunKey
 from septet.agents.runs.lease import Lease
+from septet.agents.runs.run import RunKey
 from septet.agents.sandbox.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_runs import TurnResult

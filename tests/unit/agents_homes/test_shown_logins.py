@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from fakes.logins import FILES, log_in, login
 
-from septet.agents.runs.folders import RunKey, RunRecord, Runs
+from septet.agents.runs.folders import Runs
+from septet.agents.runs.run import RunKey, RunRecord
 
 SECONDS = 60.0
 

@@ -11,8 +11,9 @@ from clients.disk.agent_logs import AgentLogs
 from septet.agents.clis.registry import adapter_for
 from septet.agents.outcomes import endings
 from septet.agents.outcomes.line_stream import Facts, call_of
-from septet.agents.outcomes.outcome import ExitRecord, Outcome, bound_answer
-from septet.agents.runs.folders import Run, RunKey, RunRecord, Runs
+from septet.agents.outcomes.outcome import Ending, ExitRecord, Outcome, bound_answer
+from septet.agents.runs.folders import Runs
+from septet.agents.runs.run import Run, RunKey, RunRecord
 from septet.agents.turns.follow import StreamReading
 from septet.state import StateDir
 from septet.system.masking import MASK, hide, reveal
@@ -89,7 +90,7 @@ def test_no_half_key_is_in_a_message_a_warning_or_an_answer() -> None:
     """Which come from the stream, and of which one end is kept."""
     outcome = Outcome(ended="crashed")
     for text in around(2000, at_the_end=False):
-        ended = endings.with_ending(outcome, endings.Ending("crashed", "kind", text), CRASHED)
+        ended = endings.with_ending(outcome, Ending("crashed", "kind", text), CRASHED)
         assert "a-key" not in ended.message
     facts = Facts()
     for text in around(300, at_the_end=False):

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from clients.disk.runs import lanes_of, owner_of, place_of, runs_everywhere
-from septet.agents.runs.folders import RunKey, RunRecord, Runs
+from septet.agents.runs.folders import Runs
+from septet.agents.runs.run import RunKey, RunRecord
 from septet.state import StateDir
 
 RECORD = RunRecord(

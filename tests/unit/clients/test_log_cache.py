@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from clients.disk.log_cache import LogCache
-from septet.agents.runs.folders import Run, RunKey, RunRecord, Runs
+from septet.agents.runs.folders import Runs
+from septet.agents.runs.run import Run, RunKey, RunRecord
 from septet.state import StateDir
 
 RECORD = RunRecord(

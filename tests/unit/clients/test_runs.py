@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from clients.disk.runs import runs_of
-from septet.agents.runs.folders import RunKey, RunRecord, Runs
+from septet.agents.runs.folders import Runs
+from septet.agents.runs.run import RunKey, RunRecord
 from septet.errors import InvalidInputError
 from septet.state import StateDir
 

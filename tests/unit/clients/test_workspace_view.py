@@ -7,7 +7,8 @@ import pytest
 from fakes.repositories import git_env, make_origin
 
 from clients.disk.workspace_view import WorkspaceView
-from septet.agents.runs.folders import Run, RunKey, RunRecord, Runs
+from septet.agents.runs.folders import Runs
+from septet.agents.runs.run import Run, RunKey, RunRecord
 from septet.git.engine.address import parse_address
 from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from septet.agents.runs.folders import RunKey, Runs
+from septet.agents.runs.folders import Runs
 from septet.agents.runs.lease import ATTEMPTS_FILE, Lease
+from septet.agents.runs.run import RunKey
 from septet.backup import Backup, BackupError, back_up
 from septet.errors import SupersededError
 from septet.state import StateDir

@@ -3,12 +3,12 @@
 import subprocess
 import sys
 
-from septet.system.heaps import HEAPS
+from septet.system.own_process import HEAPS
 
 _THREADS = 12
 _PROGRAM = f"""
 import ctypes, sys, threading
-from septet.system.heaps import share_heaps
+from septet.system.own_process import share_heaps
 
 if sys.argv[1] == "shared":
     share_heaps()

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from septet.contracts.wire import Wire
-from septet.system.json_files import read_model, read_struct
+from septet.system.durable import read_model, read_struct
 
 
 class Model(Wire):

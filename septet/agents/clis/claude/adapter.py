@@ -7,8 +7,7 @@ from typing import Final
 
 from septet.agents.clis.adapter import Adapter, Invocation, Machine, Turn, option
 from septet.agents.clis.capabilities import Capabilities, ModelVariables
-from septet.agents.clis.claude.stream import ClaudeStream
-from septet.agents.clis.claude.transcript import ClaudeTranscript
+from septet.agents.clis.claude.stream import ClaudeStream, ClaudeTranscript
 from septet.agents.clis.login_files import LoginFile, TokenFields
 from septet.agents.clis.model_place import MESSAGES, MODELS, ModelPlace, below
 from septet.agents.clis.plain_settings import SettingsFile

@@ -2,15 +2,16 @@
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
-from septet.agents.clis.claude.events import ANYTHING, ITEMS, TEXT, Event, StreamTotals, denials_of, usage_of
+from septet.agents.clis.claude.events import ANYTHING, ITEMS, TEXT, Event, denials_of, usage_of
+from septet.agents.clis.claude.totals import StreamTotals
 from septet.agents.outcomes import api_errors, endings
-from septet.agents.outcomes.endings import Ending
 from septet.agents.outcomes.line_stream import cost_of
-from septet.agents.outcomes.outcome import Ended, ExitRecord, Outcome, StreamProgress
+from septet.agents.outcomes.outcome import Ended, Ending, ExitRecord, Outcome, StreamProgress
 from septet.agents.outcomes.stream import EventReader, read_field
+from septet.agents.outcomes.transcript import NOT_SAID, EventTranscript, TranscriptEntry, to_object, to_text
 from septet.contracts.facts import Usage
 
 _API_ERROR: Final = "API Error"
@@ -187,3 +188,43 @@ def _turns(totals: StreamTotals, result: Event | None) -> int:
     if result is not None and isinstance(result.num_turns, int):
         return result.num_turns
     return totals.turns
+
+
+class ClaudeTranscript(EventTranscript):
+    """Blocks of messages, results of tools by the call they answer, the result, and what the API refused."""
+
+    def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
+        """Yield the entries of an event."""
+        kind = event.get("type")
+        if kind in {"assistant", "user"}:
+            content = to_object(event.get("message")).get("content")
+            for block in content if isinstance(content, list) else []:
+                yield from self._block(kind, to_object(block))
+        elif kind == "text":
+            yield TranscriptEntry("text", to_text(event.get("text")))
+        elif kind == "result" or (kind is None and "result" in event):
+            yield _result(event)
+        elif event.get("subtype") == "api_retry":
+            status, error = event.get("error_status"), to_text(event.get("error"))
+            yield TranscriptEntry("error", f"The model API: {error} {to_text(status)}; the CLI asks it again.")
+        elif event.get("subtype") == "permission_denied":
+            yield TranscriptEntry(
+                "error", to_text(event.get("message")) or f"Denied: {to_text(event.get('tool_name'))}"
+            )
+
+    def _block(self, kind: str, block: dict[str, Any]) -> Iterator[TranscriptEntry]:
+        what = block.get("type")
+        if what == "text" and kind == "assistant":
+            yield TranscriptEntry("text", to_text(block.get("text")))
+        elif what == "tool_use":
+            yield self.begin_call(block.get("id"), block.get("name"), block.get("input"))
+        elif what == "tool_result":
+            yield self.end_call(block.get("tool_use_id"), block.get("content"))
+
+
+def _result(event: dict[str, Any]) -> TranscriptEntry:
+    errors = event.get("errors")
+    words = "; ".join(map(to_text, errors)) if isinstance(errors, list) else ""
+    if event.get("is_error") or words:
+        return TranscriptEntry("error", words or to_text(event.get("result")) or NOT_SAID)
+    return TranscriptEntry("result", to_text(event.get("result")))

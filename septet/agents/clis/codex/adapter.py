@@ -3,24 +3,19 @@
 import hashlib
 import json
 import re
-import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
 from septet.agents.clis.adapter import Adapter, Dialect, Invocation, Machine, Turn, own_variables
 from septet.agents.clis.capabilities import Capabilities
-from septet.agents.clis.codex.transcript import CodexTranscript
+from septet.agents.clis.codex.stream import CodexStream, CodexTranscript
 from septet.agents.clis.login_files import LoginFile, TokenFields
 from septet.agents.clis.model_place import CHAT, MODELS, RESPONSES, ModelPlace
-from septet.agents.clis.own_files import locate
-from septet.agents.clis.plain_settings import SettingsFile, read_object
-from septet.agents.outcomes.line_stream import LineEvent, LineStream, api_error, count, lines_of, text_of
-from septet.agents.outcomes.outcome import NO_USAGE, ExitRecord
-from septet.agents.outcomes.stream import read_field
+from septet.agents.clis.own_files import read_own_file
+from septet.agents.clis.plain_settings import SettingsFile, read_document, read_object
+from septet.agents.outcomes.outcome import NO_USAGE
 from septet.contracts.facts import Usage
 from septet.system.durable import write_atomically
 
@@ -56,14 +51,14 @@ _CAPABILITIES: Final = Capabilities(
     tested_since="0.169.0",
     tells=("tokens",),
     schema=True,
-    login_files=("~/.codex/auth.json", "~/.codex/config.toml"),
+    login_files=(_LOGIN_FILE, _SETTINGS_FILE),
     login_variables=("CODEX_API_KEY", "OPENAI_API_KEY"),
     model_hosts=("api.openai.com", "auth.openai.com", "chatgpt.com"),
     home=("CODEX_HOME", "~/.codex"),
     packages=("~/.codex/septet-schemas",),
     logins=(
         LoginFile(
-            "~/.codex/auth.json",
+            _LOGIN_FILE,
             tokens=TokenFields(
                 "tokens",
                 "access_token",
@@ -74,15 +69,9 @@ _CAPABILITIES: Final = Capabilities(
             ),
         ),
     ),
-    settings=(SettingsFile("~/.codex/config.toml", kept=_KEPT_SETTINGS), SettingsFile("~/.codex/hooks.json")),
+    settings=(SettingsFile(_SETTINGS_FILE, kept=_KEPT_SETTINGS), SettingsFile("~/.codex/hooks.json")),
     session_copies=("sessions/*/*/*/rollout-*-{id}.jsonl",),
 )
-_RETRY: Final = "Reconnecting"
-_WARNING: Final = re.compile(r"^WARNING:|\b(WARN|ERROR)\b")
-_REJECTED: Final = re.compile(r"ERROR codex_core::tools\S{0,100}: error=(patch|.{0,1000}?) ?rejected")
-_SPEECH: Final = frozenset({"agent_message", "reasoning", "error"})
-"""Items that are no tool's; an `error` among them is a warning, such as of a model that the CLI does not know."""
-_NOT_DONE: Final = frozenset({"failed", "declined"})
 
 
 class Codex(Adapter):
@@ -133,10 +122,7 @@ class Codex(Adapter):
         if name != _USUAL_PROVIDER or provider is not None:
             return ()
         hosts = super().asked_hosts(invocation, host)
-        try:
-            login = read_object(locate(self, host, _LOGIN_FILE).read_bytes()) or {}
-        except OSError:
-            return hosts
+        login = read_object(read_own_file(self, host, _LOGIN_FILE)) or {}
         has_account_alone = bool(login.get("tokens")) and not login.get("OPENAI_API_KEY")
         return [name for name in hosts if name != _HOST_OF_KEYS] if has_account_alone else hosts
 
@@ -149,10 +135,7 @@ class Codex(Adapter):
 
     def _provider(self, host: Machine) -> tuple[dict[str, Any], object, object]:
         """Return the user's settings, the name of the provider that they choose, and what they say of it."""
-        try:
-            settings = tomllib.loads(locate(self, host, _SETTINGS_FILE).read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError):
-            settings = {}
+        settings = read_document(_SETTINGS_FILE, read_own_file(self, host, _SETTINGS_FILE)) or {}
         name = settings.get("model_provider", _USUAL_PROVIDER)
         return settings, name, _table(settings, "model_providers").get(str(name))
 
@@ -195,158 +178,6 @@ def _schema_file(schema: Mapping[str, Any], env: Mapping[str, str]) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)
     return path
-
-
-class _Item(msgspec.Struct, gc=False):
-    id: Any = None
-    type: Any = None
-    text: Any = None
-    message: Any = None
-    status: Any = None
-
-
-class _Tokens(msgspec.Struct, gc=False):
-    input_tokens: Any = 0
-    cached_input_tokens: Any = 0
-    cache_write_input_tokens: Any = 0
-    output_tokens: Any = 0
-    reasoning_output_tokens: Any = 0
-
-
-class _Error(msgspec.Struct, gc=False):
-    message: Any = None
-
-
-class _Event(LineEvent, gc=False):
-    thread_id: Any = None
-    item: _Item | None = None
-    usage: msgspec.Raw = msgspec.Raw()
-    message: Any = None
-    error: _Error | None = None
-
-
-_tokens: Final = msgspec.json.Decoder(_Tokens)
-
-
-class CodexStream(LineStream[_Event]):
-    """codex's dialect: no model, no cost, no status; an answer is the last message of a turn that is completed."""
-
-    unknown_session = re.compile(r"no rollout found|thread/resume failed")
-
-    def __init__(self, before: Usage = NO_USAGE) -> None:
-        """Take what earlier runs of the thread used."""
-        super().__init__(_Event)
-        self._before = before
-
-    def begin(self) -> None:
-        """Forget what was said."""
-        super().begin()
-        self._running: set[str] = set()
-        self._in_turn = False
-        self._spoken_in_turn = False
-        self._message: Any = None
-        self._used = msgspec.Raw()
-
-    @property
-    def usage(self) -> Usage:
-        """The usage of this run; the last turn reports the usage of the thread."""
-        return _difference(read_field(self._used, _tokens) or _Tokens(), self._before)
-
-    def is_own(self, event: _Event) -> bool:
-        """Say so by its type: those of items have no dot."""
-        return "." in str(event.type) or event.type == "error"
-
-    def take(self, event: _Event) -> None:
-        """Add one event to the facts; nearly all events report an item."""
-        item, kind = event.item, event.type
-        if item is None:
-            self._take_event(event)
-        elif kind == "item.completed":
-            if item.type == "agent_message":
-                self._take_message(item)
-            else:
-                self._take_completed(item)
-        elif kind == "item.started":
-            self._take_started(item)
-        else:
-            self._take_event(event)
-
-    def take_stderr(self, stderr: str, end: ExitRecord) -> None:  # noqa: ARG002 -- the exit code says nothing more
-        """Keep the warnings, and the tools that codex's sandbox rejected: no event reports them."""
-        for line in lines_of(stderr):
-            if _WARNING.search(line):
-                self.facts.warn(line)
-            rejected = _REJECTED.search(line)
-            if rejected is not None:
-                self.facts.deny("apply_patch" if rejected[1] == "patch" else "exec_command")
-
-    def _take_event(self, event: _Event) -> None:
-        """Add an event that reports no item."""
-        facts, kind = self.facts, event.type
-        if kind == "thread.started":
-            facts.session_id = text_of(event.thread_id)
-        elif kind == "error":
-            self._take_error(str(event.message))
-        elif kind == "turn.completed":
-            facts.finished, facts.failure = True, None
-            facts.results += 1
-            facts.say(self._message, anew=True)
-            self._used = event.usage
-        elif kind == "turn.failed":
-            facts.failure = api_error(None, str(event.error.message if event.error is not None else None))
-
-    def _take_message(self, item: _Item) -> None:
-        """A message opens a turn of the model, but for the first one in an open turn."""
-        facts = self.facts
-        facts.trying_again = None
-        if self._spoken_in_turn or not self._in_turn:
-            facts.turns += 1
-        self._in_turn = self._spoken_in_turn = True
-        self._message = item.text
-
-    def _take_started(self, item: _Item) -> None:
-        """A tool opens a turn, but in an open one; a turn ends where its tools have answered."""
-        if str(item.type) not in _SPEECH:
-            if not self._in_turn:
-                self.facts.turns += 1
-                self._in_turn, self._spoken_in_turn = True, False
-            self.facts.tool_calls += 1
-            self._running.add(str(item.id))
-
-    def _take_completed(self, item: _Item) -> None:
-        kind = item.type
-        if kind == "error":
-            self.facts.warn(str(item.message))
-            return
-        self.facts.trying_again = None
-        if kind != "reasoning":
-            item_id = str(item.id)
-            if item_id not in self._running:
-                self._take_started(item)
-            self._running.discard(item_id)
-            self._in_turn = False
-            if kind == "file_change" and str(item.status) in _NOT_DONE:
-                self.facts.deny("apply_patch")
-
-    def _take_error(self, words: str) -> None:
-        if words.startswith(_RETRY):
-            self.facts.api_retries += 1
-            self.facts.trying_again = api_error(None, words)
-        else:
-            self.facts.failure = api_error(None, words)
-
-
-def _difference(thread: _Tokens, before: Usage) -> Usage:
-    """Return what this run used; the thread's input holds what came from its cache."""
-    cache_read, cache_written = count(thread.cached_input_tokens), count(thread.cache_write_input_tokens)
-    uncached = count(thread.input_tokens) - cache_read - cache_written
-    return Usage(
-        input_tokens=max(uncached - before.input_tokens, 0),
-        output_tokens=max(count(thread.output_tokens) - before.output_tokens, 0),
-        cache_read_tokens=max(cache_read - before.cache_read_tokens, 0),
-        cache_write_tokens=max(cache_written - before.cache_write_tokens, 0),
-        reasoning_tokens=max(count(thread.reasoning_output_tokens) - before.reasoning_tokens, 0),
-    )
 
 
 CODEX: Final = Codex("codex", _CAPABILITIES, CodexStream, CodexTranscript, "codex", _LOGIN)

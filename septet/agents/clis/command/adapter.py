@@ -13,11 +13,9 @@ from typing import Final
 
 from septet.agents.clis.adapter import Adapter, Invocation, Machine, Turn, select_variables
 from septet.agents.clis.capabilities import Capabilities
-from septet.agents.clis.claude.stream import ClaudeStream
-from septet.agents.clis.claude.transcript import ClaudeTranscript
+from septet.agents.clis.claude.stream import ClaudeStream, ClaudeTranscript
 from septet.agents.outcomes import api_errors, endings
-from septet.agents.outcomes.endings import Ending
-from septet.agents.outcomes.outcome import NO_USAGE, ExitRecord, Outcome, StreamProgress
+from septet.agents.outcomes.outcome import NO_USAGE, Ending, ExitRecord, Outcome, StreamProgress
 from septet.agents.outcomes.stream import LINE_LIMIT_BYTES, is_event
 from septet.agents.outcomes.transcript import TranscriptEntry
 from septet.contracts.facts import Usage

@@ -1,31 +1,19 @@
 """The `opencode` CLI, tested with 1.18.33."""
 
 import json
-import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path
 from typing import Any, Final
-
-import msgspec
 
 from septet.agents.clis.adapter import Adapter, Invocation, Machine, Turn, option, own_variables
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.login_files import LoginFile, TokenFields
 from septet.agents.clis.model_place import ANY, CHAT, GENERATE, MESSAGES, MODELS, RESPONSES, ModelPlace, below
-from septet.agents.clis.opencode.transcript import OpenCodeTranscript
-from septet.agents.clis.own_files import locate
+from septet.agents.clis.opencode.stream import OpenCodeStream, OpenCodeTranscript
+from septet.agents.clis.own_files import read_own_file
 from septet.agents.clis.plain_settings import SettingsFile, read_object
-from septet.agents.outcomes import endings
-from septet.agents.outcomes.api_errors import REFUSAL
-from septet.agents.outcomes.endings import Ending
-from septet.agents.outcomes.line_stream import LineEvent, LineStream, api_error, call_of, cost_of, count, text_of
-from septet.agents.outcomes.outcome import NO_USAGE, ExitRecord
-from septet.agents.outcomes.stream import read_field
-from septet.contracts.budget import LONGEST_PAUSE_SECONDS
-from septet.contracts.facts import Usage
 from septet.contracts.limits import Tools
 from septet.errors import AgentError
 
@@ -85,17 +73,17 @@ _CAPABILITIES: Final = Capabilities(
     memory_mib=600,
     without_tools=True,
     keeps_model=True,
-    login_files=("~/.local/share/opencode/auth.json", "~/.config/opencode/opencode.json"),
+    login_files=(_LOGIN_FILE, _SETTINGS_FILE),
     login_variables=("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY", _CONFIG),
     model_hosts=(*map(_host_of, _PROVIDERS), *chain(*_LOGIN_HOSTS.values())),
     home=("XDG_DATA_HOME", "~/.local/share"),
     logins=(
         LoginFile(
-            "~/.local/share/opencode/auth.json",
+            _LOGIN_FILE,
             tokens=TokenFields("*", "access", "refresh", "expires", owner=("type", "accountId")),
         ),
     ),
-    settings=(SettingsFile("~/.config/opencode/opencode.json", kept=_KEPT_SETTINGS),),
+    settings=(SettingsFile(_SETTINGS_FILE, kept=_KEPT_SETTINGS),),
     session_database="opencode.db",
 )
 _PERMISSION: Final[Mapping[Tools, Mapping[str, str]]] = {
@@ -103,22 +91,6 @@ _PERMISSION: Final[Mapping[Tools, Mapping[str, str]]] = {
     "read": {"*": "deny", "read": "allow", "grep": "allow", "glob": "allow", "list": "allow"},
     "none": {"*": "deny"},
 }
-_DENIED: Final = re.compile(r"rejected permission|rule which prevents")
-_INVALID: Final = "invalid"
-"""The tool that replaces a tool which opencode does not have."""
-_LACKED: Final = re.compile(r"Model tried to call unavailable tool '([^']+)'")
-_STATUS_BY_NAME: Final = {"ProviderAuthError": 401, "ContextOverflowError": 413, "ProviderModelNotFoundError": 404}
-_STOPS: Final = frozenset({"wall_limit", "idle_limit", "exited", *endings.RESOURCES})
-"""Causes that end an agent from outside; `exited` if a signal ended it."""
-_STOPS_ON_REQUEST: Final = frozenset(
-    ("ended", why) for why in (endings.TURN_LIMIT, endings.AFTER_RESULT, endings.BUDGET)
-)
-_CUT: Final = Ending(
-    "limit",
-    "output_tokens",
-    "The answer was cut at the model's limit of output tokens.",
-    "Raise the model's `limit.output` in opencode's configuration, then run `septet retry`.",
-)
 
 
 class OpenCode(Adapter):
@@ -144,7 +116,7 @@ class OpenCode(Adapter):
     def provider_of(self, host: Machine, model: str | None) -> str:
         """Return the provider in the model's name, or in the name of the model in the settings."""
         given = read_object(host.env.get(_CONFIG, "").encode()) or {}
-        in_file = read_object(_content(locate(self, host, _SETTINGS_FILE))) or {}
+        in_file = read_object(read_own_file(self, host, _SETTINGS_FILE)) or {}
         asked = model or given.get("model") or in_file.get("model")
         return asked.partition("/")[0] if isinstance(asked, str) and "/" in asked else ""
 
@@ -163,8 +135,8 @@ class OpenCode(Adapter):
         """
         chosen = self._asked_providers(invocation, host)
         given = _providers(invocation.env.get(_CONFIG, "").encode())
-        in_file = _providers(_content(locate(self, host, _SETTINGS_FILE)))
-        logins = read_object(_content(locate(self, host, _LOGIN_FILE))) or {}
+        in_file = _providers(read_own_file(self, host, _SETTINGS_FILE))
+        logins = read_object(read_own_file(self, host, _LOGIN_FILE)) or {}
         places = []
         for name in dict.fromkeys((*given, *in_file, *_PROVIDERS)):
             if name in logins:
@@ -199,14 +171,14 @@ class OpenCode(Adapter):
         variables = own_variables({name: text for name, text in invocation.env.items() if name != _CONFIG})
         chosen = self._asked_providers(invocation, host)
         given = _providers(invocation.env.get(_CONFIG, "").encode())
-        providers = {**_providers(_content(locate(self, host, _SETTINGS_FILE))), **given}
+        providers = {**_providers(read_own_file(self, host, _SETTINGS_FILE)), **given}
         asked = [provider for name, provider in providers.items() if chosen is None or name in chosen]
         return [*variables.values(), *map(json.dumps, asked)]
 
     def _asked_providers(self, invocation: Invocation, host: Machine) -> frozenset[str] | None:
         """Return the providers that the command line and configuration select; `None` if they select none."""
         argv, given = invocation.argv, read_object(invocation.env.get(_CONFIG, "").encode()) or {}
-        in_file = read_object(_content(locate(self, host, _SETTINGS_FILE))) or {}
+        in_file = read_object(read_own_file(self, host, _SETTINGS_FILE)) or {}
         on_line = argv[argv.index("--model") + 1] if "--model" in argv[:-1] else None
         main = on_line or given.get("model") or in_file.get("model")
         if not isinstance(main, str) or "/" not in main:
@@ -226,14 +198,6 @@ class OpenCode(Adapter):
             provider["options"] = {**(provider.get("options") or {}), **options}
             env |= {name: key for name, key in place.keys.items() if env.get(name)}
         return replace(invocation, env={**env, _CONFIG: json.dumps(configuration)})
-
-
-def _content(path: Path) -> bytes:
-    """Return the bytes of a user's file; empty if it cannot be read."""
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""
 
 
 def _own_key(place: ModelPlace) -> dict[str, str]:
@@ -270,183 +234,6 @@ def _configuration(text: str, tools: Tools) -> str:
     if _PERMISSION[tools]:
         configuration["permission"] = _PERMISSION[tools]
     return json.dumps(configuration)
-
-
-class _Cache(msgspec.Struct, frozen=True, gc=False):
-    read: Any = 0
-    write: Any = 0
-
-
-class _Tokens(msgspec.Struct, frozen=True, gc=False):
-    input: Any = 0
-    output: Any = 0
-    reasoning: Any = 0
-    cache: _Cache = _Cache()
-
-
-class _State(msgspec.Struct, frozen=True, gc=False):
-    error: Any = None
-    input: msgspec.Raw = msgspec.Raw()
-
-
-class _Part(msgspec.Struct, gc=False):
-    text: Any = None
-    tool: Any = None
-    state: _State = _State()
-    reason: Any = None
-    tokens: _Tokens = _Tokens()
-    cost: Any = None
-
-
-class _ErrorData(msgspec.Struct, frozen=True, gc=False):
-    message: Any = None
-    status: Any = msgspec.field(name="statusCode", default=None)
-    headers: dict[str, Any] = msgspec.field(name="responseHeaders", default_factory=dict)
-
-
-class _Error(msgspec.Struct, gc=False):
-    name: Any = None
-    data: _ErrorData = _ErrorData()
-
-
-class _Event(LineEvent, gc=False):
-    session_id: Any = msgspec.field(name="sessionID", default=None)
-    part: _Part | None = None
-    error: _Error | None = None
-
-
-def _used_in(step: _Part) -> Usage:
-    """Return what a step used, in the project's words: its output holds no reasoning."""
-    tokens, reasoning = step.tokens, count(step.tokens.reasoning)
-    return Usage(
-        input_tokens=count(tokens.input),
-        output_tokens=count(tokens.output) + reasoning,
-        cache_read_tokens=count(tokens.cache.read),
-        cache_write_tokens=count(tokens.cache.write),
-        reasoning_tokens=reasoning,
-        cost_usd=cost_of(step.cost),
-    )
-
-
-class OpenCodeStream(LineStream[_Event]):
-    """opencode's dialect: no last event; the answer is the last text of a last step that calls no tool."""
-
-    unknown_session = re.compile(r"Session not found")
-
-    def __init__(self) -> None:
-        """Begin with nothing said."""
-        super().__init__(_Event)
-
-    def begin(self) -> None:
-        """Forget what was said."""
-        super().begin()
-        self._used = NO_USAGE
-        self._last_step = 0
-        self._has_erred = False
-        self._overflow: Ending | None = None
-
-    @property
-    def usage(self) -> Usage:
-        """What the steps used up to now."""
-        return self._used
-
-    @property
-    def context_tokens(self) -> int:
-        """The tokens that the last step read and wrote."""
-        return self._last_step
-
-    def is_own(self, event: _Event) -> bool:
-        """Return whether the event names a session, which a part does not."""
-        return isinstance(event.session_id, str)
-
-    def take(self, event: _Event) -> None:
-        """Add one event to the facts."""
-        facts, kind = self.facts, event.type
-        if facts.session_id is None:
-            facts.session_id = text_of(event.session_id)
-        if kind == "error" and event.error is not None:
-            self._take_error(event.error)
-        elif event.part is None:
-            return
-        elif kind == "step_start":
-            facts.turns += 1
-            facts.results = 0  # the turn continues
-            facts.finished, facts.failure = False, None
-            facts.hush()
-            facts.pieces.clear()
-        elif kind == "text":
-            facts.say(event.part.text, anew=True)
-            facts.keep_piece(event.part.text)
-        elif kind == "tool_use":
-            facts.tool_calls += 1
-            facts.spoke_last = False
-            self._overflow = None
-            error = event.part.state.error
-            if error is not None and _DENIED.search(str(error)):
-                arguments = read_field(event.part.state.input, _arguments)
-                facts.deny(call_of(event.part.tool, arguments))
-            elif event.part.tool == _INVALID:
-                facts.lack((read_field(event.part.state.input, _arguments) or {}).get("error"), _LACKED)
-        elif kind == "step_finish":
-            self._take_step_end(event.part)
-
-    def _take_step_end(self, part: _Part) -> None:
-        facts, used = self.facts, _used_in(part)
-        self._used = self._used.plus(used)
-        self._last_step = used.tokens or self._last_step
-        facts.finished = part.reason != "tool-calls"
-        facts.spoke_last = facts.spoke_last and facts.finished
-        facts.results += facts.finished
-        if part.reason == "stop" and facts.spoke_last and facts.failure and facts.failure.ended == "api_error":
-            facts.failure = None  # the answer came after the error: the CLI has retried
-        if part.reason == "length":
-            facts.failure = _CUT
-        elif part.reason == "content-filter":
-            facts.failure = endings.api_ending(REFUSAL, "")
-
-    def _take_error(self, error: _Error) -> None:
-        """Take what went wrong, and nothing of the server's headers and body, which the event holds too."""
-        words = str(error.data.message or error.name)
-        if error.name == "MessageAbortedError":
-            self.facts.interrupted = words
-        elif error.name == "MessageOutputLengthError":
-            self.facts.failure = _CUT
-        else:
-            self._has_erred, self.facts.spoke_last = True, False
-            code = error.data.status
-            status = code if isinstance(code, int) else _STATUS_BY_NAME.get(str(error.name))
-            self.facts.failure = _not_before(api_error(status, words), error.data.headers.get("retry-after"))
-            if self.facts.failure.kind == "context_length":
-                self._overflow = self.facts.failure
-
-    def _ending(self, end: ExitRecord, stderr: str) -> Ending:
-        """Return how the run ended: its last step alone does not show whether another step was due.
-
-        After any error the CLI ends with 1, even if it has recovered from that error (issue 50062 of opencode). A
-        session that is too long is summarised, in a step that calls no tool, and continued (issue 39573), or
-        summarised again for as long as the CLI may.
-        """
-        facts = self.facts
-        if end.cause == "exited" and end.signal is None:
-            if self._has_erred and facts.finished and facts.failure is None:
-                return endings.with_result(facts.text, facts.denials)
-        elif end.cause in _STOPS or (end.cause, end.why) in _STOPS_ON_REQUEST:
-            if self._overflow is not None:
-                return self._overflow
-            facts.finished = facts.finished and end.cause not in _STOPS
-        return super()._ending(end, stderr)
-
-
-def _not_before(failure: Ending, retry_after: object) -> Ending:
-    seconds = float(retry_after) if isinstance(retry_after, str) and retry_after.isdecimal() else math.inf
-    return (
-        replace(failure, retry_after_seconds=seconds, retry_is_named=True)
-        if failure.retryable and seconds <= LONGEST_PAUSE_SECONDS
-        else failure
-    )
-
-
-_arguments: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 OPENCODE: Final = OpenCode(

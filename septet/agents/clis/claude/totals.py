@@ -1,0 +1,238 @@
+"""What claude's events up to now add up to."""
+
+import re
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any, Final
+
+import msgspec
+
+from septet.agents.clis.claude.events import (
+    MODELS,
+    NO_TOKENS,
+    RATE_LIMIT,
+    SERVERS,
+    TEXT,
+    Block,
+    Counts,
+    Event,
+    Message,
+    MessageTokens,
+    is_of_nothing,
+    usage_from,
+)
+from septet.agents.clis.claude.tasks import BackgroundTasks
+from septet.agents.outcomes.line_stream import text_of
+from septet.agents.outcomes.stream import read_field
+from septet.contracts.facts import Usage
+from septet.system.masking import mask
+
+_LACKED: Final = re.compile(r"(?:<tool_use_error>)?(?:Error: )?No such tool available: ([\w:.-]*\w)")
+"""What it answers to the call of a tool that it does not have."""
+_SYNTHETIC_MODEL: Final = "<synthetic>"
+"""The model of messages that the CLI writes itself, such as the words of an API error."""
+_PIECES_KEPT: Final = 16
+_MESSAGES_REMEMBERED: Final = 256
+"""A message comes as one event for each block; those of parallel sub-agents mix, but not by hundreds."""
+_NOTES_KEPT: Final = 20
+_DETAIL_LIMIT: Final = 160
+
+
+@dataclass(slots=True)
+class StreamTotals:
+    """What the events up to now add up to."""
+
+    session_id: str | None = None
+    model: str | None = None
+    last: Event | None = None
+    turns: int = 0
+    tool_calls: int = 0
+    api_retries: int = 0
+    results: int = 0
+    result: Event | None = None
+    """The last result of the session itself."""
+    stray_result: Event | None = None
+    """The last result that names another session: it counts where the session's own is missing."""
+    bare_result: Event | None = None
+    """The last object with a result and no type: it counts where nothing else was said."""
+    context_tokens: int = 0
+    """Of the session's own last message: what was read for it, and what it said."""
+    stop_reason: str | None = None
+    """Why the session's own last message ended."""
+    api_error: str = ""
+    """What the CLI takes for wrong with the API, where it has written that message itself."""
+    usage_by_models: Usage | None = None
+    """The sum of what each result says all models used since the one before it in this run."""
+    tasks: BackgroundTasks = field(default_factory=BackgroundTasks)
+    took_back_nothing: bool = False
+    """The CLI has printed an error of nothing after its result, and may end with 1 for that."""
+    warnings: list[str] = field(default_factory=list)
+    denied_tools: list[str] = field(default_factory=list)
+    lacked_tools: list[str] = field(default_factory=list)
+    _words: list[msgspec.Raw] = field(default_factory=list)
+    """What the session's own last message says, by block."""
+    _speaking: Any = None
+    """That message's id."""
+    _reached: dict[str, float] = field(default_factory=dict)
+    """By kind: when a limit of the account ends that is reached, as the CLI writes it."""
+    _spent: Counts = (0, 0, 0, 0)
+    _recent: dict[str, MessageTokens] = field(default_factory=dict)
+
+    @property
+    def final(self) -> Event | None:
+        """The result that counts."""
+        return self.result or self.stray_result or self.bare_result
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the model refused its last request: by the result, or else by its message."""
+        told = self.final.stop_reason if self.final is not None else None
+        return (self.stop_reason if told is None else told) == "refusal"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the CLI itself made the result, as of a command with a leading slash: no model was called."""
+        result = self.final
+        return result is not None and result.num_turns == 0 and not self.turns and is_of_nothing(result)
+
+    @property
+    def pieces(self) -> tuple[str, ...]:
+        """What the session's own last message says, by block; nothing where it called a tool after that."""
+        return tuple(filter(None, (read_field(words, TEXT) for words in self._words)))
+
+    @property
+    def session(self) -> str | None:
+        """The session to go on with: a CLI that has changed it may name it in its result alone."""
+        return (text_of(self.final.session_id) if self.final is not None else None) or self.session_id
+
+    @property
+    def resets_at(self) -> float | None:
+        """When the limits of the account end that are reached now; in seconds since the epoch, or milliseconds."""
+        return max(self._reached.values(), default=None)
+
+    @property
+    def usage(self) -> Usage:
+        """What the messages used: the CLI's own total, in the result, is more exact."""
+        return usage_from(self._spent, None)
+
+    @property
+    def tokens(self) -> int:
+        """All tokens of the messages up to now."""
+        return sum(self._spent)
+
+    def take(self, event: Event) -> None:
+        """Add one event."""
+        self.last = event
+        if self.session_id is None:
+            self.session_id = text_of(event.session_id)
+        kind = event.type
+        if kind == "assistant":
+            self._take_message(event)
+        elif kind == "user":
+            self._take_tool_results(event)
+        elif kind == "result":
+            self._take_result(event)
+        elif kind == "system":
+            self._take_system(event)
+        elif kind == "rate_limit_event":
+            self._take_rate_limit(event)
+        elif kind is None and bytes(event.result):
+            self.bare_result = event
+
+    def _take_message(self, event: Event) -> None:
+        message = event.message
+        if not isinstance(message, Message):
+            return
+        own = event.parent_tool_use_id is None
+        if own:
+            self.stop_reason, self.api_error = text_of(message.stop_reason), text_of(event.error) or ""
+        if message.model == _SYNTHETIC_MODEL:
+            return
+        for block in message.content if isinstance(message.content, list) else ():
+            self.tool_calls += block.type == "tool_use"
+            if own:
+                self._take_words(message.id, block)
+        before = self._recent.get(str(message.id))
+        if before is None:
+            self.model = self.model or text_of(message.model)
+            self.turns += own
+        if own:
+            self.context_tokens = sum((message.usage or NO_TOKENS).counts()) or self.context_tokens
+        if before is None or before != message.usage:
+            self._count(message, before)
+
+    def _take_tool_results(self, event: Event) -> None:
+        content = event.message.content if isinstance(event.message, Message) else None
+        for block in content if isinstance(content, list) else ():
+            words = read_field(block.content, TEXT) if block.is_error is True else None
+            if words is not None and (found := _LACKED.match(words)) is not None:
+                self._note(self.lacked_tools, found[1])
+
+    def _take_words(self, message_id: object, block: Block) -> None:
+        if block.type == "tool_use" or message_id != self._speaking:
+            self._words.clear()
+            self._speaking = message_id
+        if block.type == "text" and len(self._words) < _PIECES_KEPT:
+            self._words.append(block.text.copy())
+
+    def _count(self, message: Message, before: MessageTokens | None) -> None:
+        """Count a message's tokens once, however many events it comes in."""
+        now = message.usage or NO_TOKENS
+        spent, new, old = self._spent, now.counts(), (before or NO_TOKENS).counts()
+        self._spent = (
+            spent[0] + new[0] - old[0],
+            spent[1] + new[1] - old[1],
+            spent[2] + new[2] - old[2],
+            spent[3] + new[3] - old[3],
+        )
+        self._recent[str(message.id)] = now
+        if len(self._recent) > _MESSAGES_REMEMBERED:
+            del self._recent[next(iter(self._recent))]
+
+    def _take_result(self, event: Event) -> None:
+        if event.parent_tool_use_id is not None:
+            return
+        if event.has_failed and self.final is not None and not self.final.has_failed and is_of_nothing(event):
+            self.took_back_nothing = True
+            return
+        self.results += 1
+        self.tasks.take_result()
+        models = read_field(event.model_usage_since_last_result, MODELS)
+        if self.model is None:
+            self.model = next(iter(read_field(event.model_usage, MODELS) or models or ()), None)
+        if models is not None:
+            before = self.usage_by_models or Usage(cost_usd=0.0)
+            self.usage_by_models = reduce(Usage.plus, (model.usage() for model in models.values()), before)
+        if isinstance(event.session_id, str) and event.session_id != self.session_id:
+            self.stray_result = event
+        else:
+            self.result = event
+
+    def _take_system(self, event: Event) -> None:
+        if event.subtype == "init":
+            self.session_id = text_of(event.session_id) or self.session_id
+            self.model = text_of(event.model) or self.model
+            for server in read_field(event.mcp_servers, SERVERS) or []:
+                if server.status == "failed":
+                    self._note(self.warnings, f"MCP server {server.name} failed.")
+        elif event.subtype == "api_retry":
+            self.api_retries += 1
+        elif event.subtype == "permission_denied":
+            self._note(self.denied_tools, str(event.tool_name))
+        elif event.subtype == "model_fallback":
+            self._note(self.warnings, str(event.content))
+        elif event.task_id is not None or event.tasks is not None:
+            self.tasks.take(event.subtype, event)
+
+    def _take_rate_limit(self, event: Event) -> None:
+        limit = read_field(event.rate_limit_info, RATE_LIMIT)
+        if limit is None:
+            return
+        if limit.status != "rejected":
+            self._reached.pop(str(limit.kind), None)
+        elif isinstance(limit.resets_at, int | float):
+            self._reached[str(limit.kind)] = float(limit.resets_at)
+
+    def _note(self, notes: list[str], text: str) -> None:
+        if len(notes) < _NOTES_KEPT:
+            notes.append(mask(text)[:_DETAIL_LIMIT])

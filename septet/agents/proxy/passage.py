@@ -1,0 +1,287 @@
+"""One connection of a guest to a host: from its request to its end, with what the answer says of tokens."""
+
+import re
+import select
+import socket
+import ssl
+import threading
+import time
+
+from septet.agents.proxy.network_log import IS_FULL, AskedHost, NetworkLog
+from septet.agents.proxy.network_rules import Network, NetworkRefusal, host_name
+from septet.agents.proxy.request_body import RequestBody
+
+HEAD_BYTES = 1 << 16
+IDLE_SECONDS = 3600.0
+CHUNK_BYTES = 1 << 16
+END_OF_HEAD = b"\r\n\r\n"
+ENOUGH_SECONDS = 0.2
+"""The time in which cut connections log their bytes."""
+USED = re.compile(
+    rb'"(input_tokens|cache_read_input_tokens|cache_creation_input_tokens|prompt_tokens|promptTokenCount|inputTokens'
+    rb"|cacheReadInputTokens|cacheWriteInputTokens|output_tokens|completion_tokens|candidatesTokenCount"
+    rb'|thoughtsTokenCount|outputTokens)"\s*:\s*([0-9]{1,12})'
+)
+"""As four APIs and Bedrock name them. What a model says stands within a JSON text, where a quote is escaped."""
+OUTPUT = frozenset(
+    {b"output_tokens", b"completion_tokens", b"candidatesTokenCount", b"thoughtsTokenCount", b"outputTokens"}
+)
+LONGEST = 64
+"""Of such a name with its number, in bytes."""
+
+
+class Connections:
+    """The open connections of one guest, with the rules and the log of all of them."""
+
+    def __init__(self, network: Network, log: NetworkLog) -> None:
+        """Permit what the order's network names, and log each request."""
+        self.network = network
+        self.log = log
+        self.open_sockets: set[socket.socket] = set()
+        self.guard = threading.Lock()
+        self.is_over = False
+
+    def add(self, connection: socket.socket) -> bool:
+        """Note an open connection; return whether it may be used: none may once all are cut."""
+        with self.guard:
+            self.open_sockets.add(connection)
+            return not self.is_over
+
+    def remove(self, connection: socket.socket) -> None:
+        """Forget a connection that has ended."""
+        with self.guard:
+            self.open_sockets.discard(connection)
+
+    def cut(self) -> None:
+        """Cut all connections, and wait briefly until their bytes are logged."""
+        with self.guard:
+            self.is_over = True
+            for each in self.open_sockets:
+                try:
+                    each.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    continue
+        bound = time.monotonic() + ENOUGH_SECONDS
+        while self.open_sockets and time.monotonic() < bound:
+            time.sleep(0.001)
+        self.log.flush()
+
+
+class SeenUsage:
+    """What one answer has said so far; a later figure of a stream is never smaller."""
+
+    def __init__(self) -> None:
+        """Begin with nothing said."""
+        self.end = b""
+        self.most: dict[bytes, int] = {}
+
+    def take(self, data: bytes) -> None:
+        """Read the next bytes, cut anywhere."""
+        text = self.end + data
+        for name, number in USED.findall(text):
+            self.most[name] = max(self.most.get(name, 0), int(number))
+        self.end = text[-LONGEST:]
+
+    @property
+    def tokens(self) -> tuple[int, int]:
+        """Those of the input, with what came from a cache, and those of the output."""
+        output = sum(number for name, number in self.most.items() if name in OUTPUT)
+        return sum(self.most.values()) - output, output
+
+
+class Passage:
+    """One connection to a host, from the request to its end."""
+
+    def __init__(self, connections: Connections, client: socket.socket, name: str, port: int) -> None:
+        """Connect a guest's connection to a host."""
+        self.connections = connections
+        self.client = client
+        self.name = name
+        self.port = port
+        self.answer_first = b""
+        """The bytes that the client receives first, when the host is connected."""
+        self.is_plain = True
+        """Whether the client understands an HTTP answer of the proxy."""
+        self.is_https = False
+        """Whether this process itself speaks TLS with the host."""
+        self.body: RequestBody | None = None
+        """The body of the one request that is passed on; `None` for a tunnel."""
+        self.request = ""
+        """Method and path of a request to a model whose key stays outside."""
+        self.usage: SeenUsage | None = None
+        """The usage that such a model reports."""
+        self.sent_bytes = self.received_bytes = 0
+
+    def pass_on(self, head: bytes, rest: bytes) -> None:
+        """Connect, send the head and the bytes behind it, pass on bytes until one side ends, and log the request.
+
+        Raises:
+            OSError: The guest's side is gone.
+        """
+        request = AskedHost(self.name, self.port, request=self.request)
+        try:
+            with self.connect() as host:
+                self.begin(request)
+                self.pass_between(host, head, rest)
+        except NetworkRefusal as error:
+            request.refusal = str(error)
+            words = f"Septet's sandbox does not let {self.name}:{self.port} through: {error}."
+            self.refuse("403 Forbidden", f"{words} SEPTET_GUEST_HOSTS of the worker names what it does.")
+        except OSError as error:
+            if not self.received_bytes:
+                self.refuse(
+                    "502 Bad Gateway", f"{self.name}:{self.port} does not answer: {error.strerror or error}."
+                )
+        except ValueError as error:
+            if not self.received_bytes:
+                self.refuse("400 Bad Request", str(error))
+        finally:
+            tokens = self.usage.tokens if self.usage is not None else (0, 0)
+            sent, received = self.sent_bytes, self.received_bytes
+            self.connections.log.note(request, sent_bytes=sent, received_bytes=received, tokens=tokens)
+
+    def begin(self, request: AskedHost) -> None:
+        """Log that the request is permitted.
+
+        Raises:
+            NetworkRefusal: The log is full.
+        """
+        if not self.connections.log.begin(request):
+            raise NetworkRefusal(IS_FULL)
+
+    def connect(self) -> socket.socket:
+        """Return a connection to the host.
+
+        Raises:
+            NetworkRefusal: The guest may not reach the host.
+            OSError: The host does not answer, or its certificate is wrong.
+        """
+        tls = self.connections.network.tls
+        if self.is_https and tls is None:
+            raise OSError(0, "no certificate can be looked at")
+        host = self.connections.network.connect(host_name(self.name), self.port, with_key=self.usage is not None)
+        if not self.is_https or tls is None:
+            return host
+        try:
+            return tls.wrap_socket(host, server_hostname=self.name)
+        except OSError:
+            host.close()
+            raise
+
+    def refuse(self, status: str, words: str) -> None:
+        """Answer the guest with the reason, but not over a forwarded port, whose client reads no HTTP answer."""
+        if self.is_plain:
+            answer(self.client, status, words)
+
+    def pass_between(self, host: socket.socket, head: bytes, rest: bytes) -> None:
+        """Pass bytes in both directions.
+
+        Raises:
+            OSError: One side is gone.
+            ValueError: The guest does not send the body of a request.
+        """
+        try:
+            if not self.connections.add(host):
+                return
+            if self.answer_first:
+                self.client.sendall(self.answer_first)
+            self.send(host, head + self.part_of(rest)[0])
+            self.relay(host)
+        finally:
+            self.connections.remove(host)
+
+    def send(self, host: socket.socket, data: bytes) -> None:
+        """Send to the host."""
+        host.sendall(data)
+        self.sent_bytes += len(data)
+
+    def part_of(self, data: bytes) -> tuple[bytes, bool]:
+        """Return the part of the guest's bytes that belongs to the request, and whether more bytes follow it.
+
+        Raises:
+            ValueError: The bytes are not the body of a request.
+        """
+        return (data, False) if self.body is None else self.body.take(data)
+
+    def receive(self, data: bytes) -> None:
+        """Send the host's answer to the guest."""
+        if self.body is not None:
+            self.body.hear(data)
+        if self.usage is not None:
+            self.usage.take(data)
+        self.client.sendall(data)
+        self.received_bytes += len(data)
+
+    def relay(self, host: socket.socket) -> None:
+        """Pass on bytes; pass on the end of one direction too, and continue the other.
+
+        Raises:
+            OSError: One side is gone.
+            ValueError: The guest does not send the body of a request.
+        """
+        poller = select.poll()
+        for each in (self.client, host):
+            each.settimeout(IDLE_SECONDS)
+            poller.register(each.fileno(), select.POLLIN)
+        open_ones = 2
+        while open_ones:
+            ready = poller.poll(IDLE_SECONDS * 1000)
+            if not ready:
+                return
+            for descriptor, _ in ready:
+                is_host = descriptor == host.fileno()
+                source, target = (host, self.client) if is_host else (self.client, host)
+                data = receive(source)
+                if not data and not is_host and self.is_https:
+                    return  # a TLS connection cannot be closed in one direction
+                if not data:
+                    poller.unregister(descriptor)
+                    open_ones -= 1
+                    target.shutdown(socket.SHUT_WR)
+                    continue
+                if is_host:
+                    self.receive(data)
+                    continue
+                part, is_more = self.part_of(data)
+                if is_more and self.received_bytes:
+                    return  # another request after the answer: its client connects anew
+                self.send(host, part)
+
+
+def receive(source: socket.socket) -> bytes:
+    """Return the bytes that have come, with those that TLS still buffers.
+
+    Raises:
+        OSError: The other side is gone.
+    """
+    data = source.recv(CHUNK_BYTES)
+    while isinstance(source, ssl.SSLSocket) and data and source.pending():
+        data += source.recv(source.pending())
+    return data
+
+
+def read_head(client: socket.socket) -> tuple[bytes, bytes]:
+    """Return the head of a request, and what came behind it.
+
+    Raises:
+        OSError: There is none, or it is too long.
+    """
+    data = b""
+    while END_OF_HEAD not in data:
+        more = client.recv(CHUNK_BYTES)
+        if not more or len(data) > HEAD_BYTES:
+            raise OSError
+        data += more
+    head, _, rest = data.partition(END_OF_HEAD)
+    return head, rest
+
+
+def answer(client: socket.socket, status: str, words: str) -> None:
+    """Answer a request in the proxy's own words; a client that has gone is no error."""
+    body = f"{words}\n".encode()
+    fields = f"Content-Type: text/plain\r\nContent-Length: {len(body)}\r\nConnection: close"
+    head = f"HTTP/1.1 {status}\r\n{fields}\r\n\r\n"
+    try:
+        client.sendall(head.encode() + body)
+    except OSError:
+        return

@@ -1,0 +1,191 @@
+"""An agent's process: its start, with its sandbox, its proxy and its recorder, and signals to it."""
+
+import json
+import os
+import signal
+import time
+
+from septet.agents.processes.confined import SandboxStart, open_report, report_to
+from septet.agents.processes.control_group import GuestGroup, find_parent, make_group
+from septet.agents.processes.order import Order
+from septet.agents.processes.own_user import RunUser, StagedFiles
+from septet.agents.processes.process_tree import die_with_parent, group_of
+from septet.agents.processes.resource_limits import ResourceWatch, limit_own_process
+from septet.agents.proxy.way_out import ENDED_BEFORE, WayOut
+from septet.agents.supervisor.recorder import OutputRecorder, open_prompt
+
+NEVER = float("inf")
+
+
+class AgentProcess:
+    """The process of one agent, and the processes beside it."""
+
+    def __init__(self, order: Order, locks: list[int], user: RunUser | None, watch: ResourceWatch) -> None:
+        """Take the order with its locks, the user that was made for the guest, and the watch of its use."""
+        self.order = order
+        self.user = user
+        self.writer_lock, self.run_lock = locks[:2]
+        self.agent = 0
+        self.agent_identity: dict[str, str | float | None] = {}
+        self.status: int | None = None
+        self.cause = self.why = ""
+        self.kill_at = NEVER
+        self.watch = watch
+        self.staged: StagedFiles | None = None
+        self.group: GuestGroup | None = None
+        self.way_out: WayOut | None = None
+        self.recorder: OutputRecorder | None = None
+        self.outputs: list[int] = []
+
+    def start_agent(self) -> int:
+        """Return the agent's process id.
+
+        Raises:
+            OSError: The program cannot be started, or its files cannot be made.
+        """
+        self.open_outputs()
+        argv, closing = self.confine()
+        files = self.open_files()
+        parent, _ = find_parent()
+        self.group = make_group(self.watch.memory_bytes, self.order.limits.processes, parent)
+        if self.staged is not None and self.user is None:
+            self.user = RunUser()
+        refusals, report = os.pipe()
+        supervisor = os.getpid()
+        agent = os.fork()
+        if agent == 0:
+            self.become_agent(argv, files, report, supervisor)
+        os.close(report)
+        self.start_beside(agent)
+        for descriptor in closing:
+            os.close(descriptor)
+        self.close_files(files)
+        refusal = os.read(refusals, 16)
+        os.close(refusals)
+        if refusal:
+            os.waitpid(agent, 0)
+            raise OSError(int(refusal), os.strerror(int(refusal)))
+        self.await_network()
+        return agent
+
+    def sign_lock(self) -> None:
+        """Write into the run's lock who holds it."""
+        try:
+            os.write(self.run_lock, json.dumps({"supervisor_pid": os.getpid(), **self.agent_identity}).encode())
+        except OSError:  # a full disk: the lock itself is what counts, what stands in it is for people
+            return
+
+    def become_agent(self, argv: tuple[str, ...], files: tuple[int, ...], report: int, supervisor: int) -> None:
+        """Turn this process, just forked, into the agent; never return.
+
+        The agent dies with its supervisor: so a free lock shows that the agent is dead.
+
+        Args:
+            argv: The arguments, with the sandbox around the program.
+            files: The agent's stdin, stdout and stderr.
+            report: The descriptor that gets the number of an error.
+            supervisor: The process that forked this one.
+        """
+        try:
+            signal.set_wakeup_fd(-1)
+            for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ):
+                signal.signal(number, signal.SIG_DFL)
+            os.setsid()
+            die_with_parent()
+            for target, source in enumerate(files):
+                os.dup2(source, target)
+            os.chdir(self.order.directory)
+            limit_own_process(self.order, has_own_user=self.staged is not None)
+            if self.group is not None:
+                self.group.enter()
+            if self.staged is not None and self.user is not None:
+                self.staged.become_user(self.user)
+            if os.getppid() == supervisor:
+                os.execve(argv[0], argv, self.order.env)  # noqa: S606 -- no shell is the point
+        except OSError as error:
+            os.write(report, str(error.errno).encode())
+        finally:
+            os._exit(127)
+
+    def start_beside(self, agent: int) -> None:
+        """Start the proxy of a guest that has a network of its own, and the recorder, while its world is made.
+
+        Raises:
+            OSError: The machine refused, and the agent is dead.
+        """
+        try:
+            if self.way_out is not None:
+                self.way_out.start()
+            if self.recorder is not None:
+                self.recorder.start()
+        except OSError:
+            os.kill(agent, signal.SIGKILL)  # before its pipes close, at whose end it would begin
+            os.waitpid(agent, 0)
+            raise
+
+    def await_network(self) -> None:
+        """Wait until the guest's way out is there; without it the guest does not start."""
+        why = self.way_out.await_listening() if self.way_out is not None else ""
+        if why and why != ENDED_BEFORE:
+            self.cause, self.why = "not_started", why
+            self.kill_at = time.monotonic()
+
+    def confine(self) -> tuple[tuple[str, ...], list[int]]:
+        """Return the arguments that start the program, confined or not, and descriptors that it alone needs."""
+        order = self.order
+        if not order.confined:
+            return order.argv, []
+        report = open_report()
+        if order.confinement is None:  # it is among the arguments of an order from a release of before
+            return (order.argv[0], *report_to(report), *order.argv[1:]), [report]
+        if order.confinement.network is not None:
+            self.way_out = WayOut(order.confinement.network)
+        options = self.way_out.options if self.way_out is not None else ()
+        start = SandboxStart(order.confinement, order.argv, report, options)
+        self.staged = start.staged
+        return start.argv, [*start.descriptors, report]
+
+    def open_outputs(self) -> None:
+        """Make the files of what is printed; what this process itself says there goes to the second."""
+        for name in ("stdout.jsonl", "stderr.log"):
+            self.outputs.append(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600))
+        os.dup2(self.outputs[1], 2)
+
+    def open_files(self) -> tuple[int, ...]:
+        """Return what the agent gets as stdin, stdout and stderr."""
+        prompt = open_prompt("prompt.md")
+        self.recorder = OutputRecorder(
+            self.outputs, self.order.limits.output_bytes, (self.writer_lock, self.run_lock)
+        )
+        return (prompt, *self.recorder.writers)
+
+    def close_files(self, files: tuple[int, ...]) -> None:
+        """Close the agent's ends."""
+        for descriptor in files:
+            os.close(descriptor)
+
+    def signal_group(self, number: int) -> None:
+        """Signal the agent's process group; one that is gone is no error.
+
+        A sandbox that gets SIGTERM would kill the processes inside: so each of them gets the signal instead.
+        """
+        only_inside = self.order.confined and number == signal.SIGTERM
+        try:
+            if only_inside:
+                for pid in group_of(self.agent):
+                    if pid != self.agent:
+                        os.kill(pid, number)
+            elif self.agent:
+                os.killpg(self.agent, number)
+        except OSError:
+            return
+
+    @property
+    def proxy(self) -> int:
+        """The process that is the guest's way out; 0 for none."""
+        return self.way_out.pid if self.way_out is not None else 0
+
+    @property
+    def own(self) -> set[int]:
+        """The children that are no part of the agent."""
+        return {self.proxy, self.recorder.pid if self.recorder is not None else 0}
