@@ -20,6 +20,14 @@ from septet.system.masking import mask
 from septet.system.preview import preview
 from septet.system.text import cut
 
+OPENING_TRIES: Final = 8
+"""About two minutes: then a person who has just started a work order learns that its origin is not reached."""
+_LONGEST_DELAY: Final = timedelta(seconds=60)
+_MESSAGE_LIMIT: Final = 4000
+_TITLE_LIMIT: Final = 300
+
+_log = structlog.get_logger()
+
 _MOST_OF_A_TRY: Final = 300.0
 """Seconds: between two failures for want of room an agent may have worked for an hour, as there was some."""
 
@@ -46,16 +54,6 @@ class DiskWaits:
 
 DISK_WAITS: Final = DiskWaits()
 """Those of this process; its worker's settings say how long they last."""
-
-
-OPENING_TRIES: Final = 8
-"""About two minutes: then a person who has just started a work order learns that its origin is not reached."""
-
-_LONGEST_DELAY: Final = timedelta(seconds=60)
-_MESSAGE_LIMIT: Final = 4000
-_TITLE_LIMIT: Final = 300
-
-_log = structlog.get_logger()
 
 
 def failure(

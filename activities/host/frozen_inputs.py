@@ -12,6 +12,8 @@ from septet.errors import WorkspaceError
 from septet.git.engine.place import Place
 from septet.system.durable import read_model, write_durably
 
+_REWORK_FILE: Final = "rework.json"
+
 _INPUTS_FILE: Final = "papers.json"
 
 
@@ -38,9 +40,6 @@ def read_frozen_inputs(place: Place) -> FrozenInputs:
         return FrozenInputs.model_validate_json((place.records / _INPUTS_FILE).read_bytes())
     except FileNotFoundError as error:
         raise WorkspaceError(f"The workspace of {place.order_id} was not opened completely.") from error
-
-
-_REWORK_FILE: Final = "rework.json"
 
 
 class FrozenRework(Wire):

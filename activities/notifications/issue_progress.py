@@ -15,6 +15,9 @@ from septet.system.durable import write_durably
 from septet.system.masking import mask
 from septet.system.preview import preview
 
+_PREFIX: Final = "septet:"
+_STAGES: Final = (Stage.EXECUTING, Stage.REVIEW, Stage.BLOCKED)
+
 _MINUTE: Final = 60
 _log = structlog.get_logger()
 
@@ -88,10 +91,6 @@ def _line(step: Step, row: _Row) -> str:
 def _duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), _MINUTE)
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
-
-
-_PREFIX: Final = "septet:"
-_STAGES: Final = (Stage.EXECUTING, Stage.REVIEW, Stage.BLOCKED)
 
 
 def set_stage_label(host: Host, place: Place, call: StepCall, result: StepResult) -> tuple[str, ...]:

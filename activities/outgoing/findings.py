@@ -20,6 +20,10 @@ from septet.system.durable import write_first
 from septet.system.masking import MASK
 from septet.system.text import cut, name_some
 
+_NAMED: Final = 20
+_PATH_LENGTH: Final = 200
+_ID_LENGTH: Final = 12
+
 _COMMIT_LENGTH: Final = 12
 _SALT: Final = "findings.salt"
 _SALT_BYTES: Final = 32
@@ -78,11 +82,6 @@ def _salt(place: Place) -> bytes:
     if not path.exists():
         write_first(path, secrets.token_hex(_SALT_BYTES).encode())
     return path.read_bytes()
-
-
-_NAMED: Final = 20
-_PATH_LENGTH: Final = 200
-_ID_LENGTH: Final = 12
 
 
 def refuse_findings(

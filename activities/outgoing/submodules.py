@@ -11,6 +11,8 @@ from septet.git.evidence.submodules import MovedSubmodule, has_commit, moved_sub
 from septet.git.vault.vault import find, vault_at
 from septet.system.text import cut, name_some
 
+_NAMED: Final = 10
+
 _MOST_ASKED: Final = 20
 _SHOWN: Final = 200
 
@@ -66,9 +68,6 @@ def _words(own_commits: list[MovedSubmodule]) -> str:
         "to a commit that its origin has (`git submodule update PATH`, where HEAD names one), or out of the index "
         "(`git rm --cached PATH`) where it belongs to no other repository; change this repository's own files."
     )
-
-
-_NAMED: Final = 10
 
 
 def warn_of_edits_inside(claim: AnyClaim, *, refuses: bool) -> tuple[str, ...]:

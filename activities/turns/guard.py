@@ -38,6 +38,10 @@ from septet.git.workspace.mirror import mend_mirror
 from septet.system.disk import diagnosed
 from septet.system.threads import shielded_thread
 
+_RETRY: Final = "The worktree is kept. Run `septet retry` to continue."
+
+_log = structlog.get_logger()
+
 _END_WITHIN_SECONDS: Final = 15.0
 _LOOK_SECONDS: Final = 0.02
 
@@ -101,11 +105,6 @@ def _nobody_writes(request: TurnRequest) -> bool:
         return False
     os.close(lock)
     return True
-
-
-_RETRY: Final = "The worktree is kept. Run `septet retry` to continue."
-
-_log = structlog.get_logger()
 
 
 class WorkEndedError(Exception):

@@ -21,6 +21,14 @@ from septet.agents.turns.usage_limits import UsageLimit, find_usage_limit, in_or
 from septet.contracts.budget import QuotaPause
 from septet.errors import AgentApiUnavailableError, InvalidInputError, SeptetError
 
+WORTH_A_MOVE_SECONDS: Final = 300.0
+"""If a pause ends sooner, the turn waits: another agent would begin the step anew."""
+_AT_ONCE_SECONDS: Final = 0.1
+_MARGIN_SECONDS: Final = 1.0
+_POLL_SECONDS: Final = 4.0
+_CLOCKS_DIFFER_SECONDS: Final = 60.0
+"""The server's clock ends a pause's workflow; a pause that is still there after this margin is over too."""
+
 _DIGEST_LENGTH: Final = 24
 
 _log = structlog.get_logger()
@@ -68,15 +76,6 @@ def login_digest(host: Host, adapter: Adapter, login: NamedLogin, model: str | N
     parts = login.identity(adapter, provider) or own
     named = [provider] if provider else []
     return hashlib.sha256("\0".join((adapter.name, *named, *parts)).encode()).hexdigest()[:_DIGEST_LENGTH]
-
-
-WORTH_A_MOVE_SECONDS: Final = 300.0
-"""If a pause ends sooner, the turn waits: another agent would begin the step anew."""
-_AT_ONCE_SECONDS: Final = 0.1
-_MARGIN_SECONDS: Final = 1.0
-_POLL_SECONDS: Final = 4.0
-_CLOCKS_DIFFER_SECONDS: Final = 60.0
-"""The server's clock ends a pause's workflow; a pause that is still there after this margin is over too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
     (tmp_path / "worktree").mkdir()
     host = Machine(env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)})
     supervisors = Supervisors(env={"WORKER_KEY": CANARY})
-    made = Lab(tmp_path, AgentRuntime(Runs(tmp_path / "runs"), supervisors, host, pace=Pace(look_seconds=0.02)))
+    made = Lab(tmp_path, AgentRuntime(Runs(tmp_path / "runs"), supervisors, host, pace=Pace(poll_seconds=0.02)))
     plant_canaries(made)
     yield made
 

@@ -26,7 +26,7 @@ async def attempt(root: Path, program: str, run_id: str, activity_id: str, runne
         runs=Runs(root / "runs"),
         supervisors=Supervisors(runner=Path(runner) if runner else None),
         host=Machine(env=dict(os.environ), programs={"scripted": program}),
-        pace=Pace(look_seconds=0.02),
+        pace=Pace(poll_seconds=0.02),
     )
     request = TurnRequest(
         key=RunKey("wo-1", run_id, activity_id),

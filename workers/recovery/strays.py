@@ -27,6 +27,17 @@ from septet.system.durable import close_after
 from septet.system.threads import LOOKS, shielded_thread
 from workers.beside import beside, repeat, try_look
 
+LOOK_SECONDS: Final = 30.0
+_LEAVING_SECONDS: Final = 2.0
+"""The time for the supervisor of an ended agent to release the writer's lock."""
+_PAUSE_SECONDS: Final = 0.02
+_WHY: Final = "closed"
+_CLOSED_OR_RESET: Final = "The work order was closed or reset from outside."
+_NOT_LOOKED_AFTER: Final = "strays_not_looked_after"
+_LEFT_ALONE: Final = "orphan_limit"
+
+_log = structlog.get_logger()
+
 _SETTLED_NS: Final = 1_000_000_000
 """A folder that has changed so lately may change again without another time."""
 
@@ -60,18 +71,6 @@ class BusyOrders:
 
     def _is_busy(self, order_id: str) -> bool:
         return self.runs.is_held(order_id) or is_warm(self.runs, order_id)
-
-
-LOOK_SECONDS: Final = 30.0
-_LEAVING_SECONDS: Final = 2.0
-"""The time for the supervisor of an ended agent to release the writer's lock."""
-_PAUSE_SECONDS: Final = 0.02
-_WHY: Final = "closed"
-_CLOSED_OR_RESET: Final = "The work order was closed or reset from outside."
-_NOT_LOOKED_AFTER: Final = "strays_not_looked_after"
-_LEFT_ALONE: Final = "orphan_limit"
-
-_log = structlog.get_logger()
 
 
 @asynccontextmanager

@@ -21,56 +21,65 @@ from septet.agents.sandbox.attachment import Attachment
 from septet.system.preview import end_of_file
 from septet.system.timestamps import seconds_since_boot, timestamp
 
+HELD_USD: Final = "held_usd"
+HELD_TOKENS: Final = "held_tokens"
+HELD_SECONDS: Final = "held_seconds"
+"""Among a run's limits: the amounts that its budgets allow until the next budget check."""
+_CHUNK_BYTES: Final = 1024 * 1024
+_STDERR_READ_BYTES: Final = 8 * 1024
+_ANSWER_READ_BYTES: Final = 4 * 1024 * 1024
+_WITHOUT_EVENTS: Final = "it printed its answer without events: what it used is not known"
+
 _SHARE: Final = 0.2
-"""Of the time between two looks: so long one waits for the looks of others."""
+"""The share of the time between two polls for which a poll waits for the polls of other streams."""
 
 
 class GrowingStream(Protocol):
-    """What an agent writes, as far as it was read."""
+    """The output of an agent, as far as it was read."""
 
     def read_some(self) -> bool:
-        """Read what is new, up to a bound; return whether that was all."""
+        """Read new bytes, up to a bound; return whether none are left."""
 
     def catch_up(self) -> None:
-        """Read all that is new."""
+        """Read all new bytes."""
 
 
-class Looks:
-    """The looks of all that one event loop follows, gathered and taken in one thread."""
+class Polls:
+    """The polls of all streams that one event loop follows, which one thread reads together."""
 
     def __init__(self) -> None:
-        """Begin with none."""
-        self._asked: list[tuple[GrowingStream, asyncio.Future[bool]]] = []
+        """Begin without polls."""
+        self._waiting: list[tuple[GrowingStream, asyncio.Future[bool]]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def catch_up(self, stream: GrowingStream, look_seconds: float) -> None:
-        """Read what is new of a stream, a moment later, with those of others; one that is long holds up nobody.
+    async def catch_up(self, stream: GrowingStream, poll_seconds: float) -> None:
+        """Read the new bytes of a stream, a moment later, with those of others; a long stream delays no other.
 
         Args:
-            stream: It is read by nobody else meanwhile.
-            look_seconds: The time between two looks.
+            stream: A stream that no other code reads meanwhile.
+            poll_seconds: The time between two polls.
 
         Raises:
-            OSError: It cannot be read.
+            OSError: The stream cannot be read.
         """
         loop = asyncio.get_running_loop()
         is_all: asyncio.Future[bool] = loop.create_future()
         if self._loop is not loop:
-            self._loop, self._asked = loop, []
-        self._asked.append((stream, is_all))
-        if len(self._asked) == 1:
-            loop.call_later(_SHARE * look_seconds, self._take)
+            self._loop, self._waiting = loop, []
+        self._waiting.append((stream, is_all))
+        if len(self._waiting) == 1:
+            loop.call_later(_SHARE * poll_seconds, self._read)
         if not await is_all:
             await asyncio.to_thread(stream.catch_up)
 
-    def _take(self) -> None:
-        asked, self._asked = self._asked, []
-        looking = asyncio.get_running_loop().run_in_executor(None, _read_all, [stream for stream, _ in asked])
-        looking.add_done_callback(lambda reading: _tell([is_all for _, is_all in asked], reading))
+    def _read(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        reading = asyncio.get_running_loop().run_in_executor(None, _read_all, [stream for stream, _ in waiting])
+        reading.add_done_callback(lambda done: _resolve([is_all for _, is_all in waiting], done))
 
 
 def _read_all(streams: list[GrowingStream]) -> list[bool | Exception]:
-    """Read some of each; what fails for one is no other's."""
+    """Read some of each stream; the error of one stream is no other's."""
     return [_read(stream) for stream in streams]
 
 
@@ -81,8 +90,8 @@ def _read(stream: GrowingStream) -> bool | Exception:
         return error
 
 
-def _tell(waiting: list[asyncio.Future[bool]], reading: asyncio.Future[list[bool | Exception]]) -> None:
-    """Give each that waits what became of its stream; who was cancelled meanwhile asks no more."""
+def _resolve(waiting: list[asyncio.Future[bool]], reading: asyncio.Future[list[bool | Exception]]) -> None:
+    """Set the result of each poll that was not cancelled meanwhile."""
     if reading.cancelled():
         for each in waiting:
             each.cancel()
@@ -94,16 +103,6 @@ def _tell(waiting: list[asyncio.Future[bool]], reading: asyncio.Future[list[bool
             each.set_exception(read)
         else:
             each.set_result(read)
-
-
-HELD_USD: Final = "held_usd"
-HELD_TOKENS: Final = "held_tokens"
-HELD_SECONDS: Final = "held_seconds"
-"""Among a run's limits: the amounts that its budgets allow until the next budget check."""
-_CHUNK_BYTES: Final = 1024 * 1024
-_STDERR_READ_BYTES: Final = 8 * 1024
-_ANSWER_READ_BYTES: Final = 4 * 1024 * 1024
-_WITHOUT_EVENTS: Final = "it printed its answer without events: what it used is not known"
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +230,7 @@ class StreamReading:
 class Pace:
     """The intervals and grace times by which an agent is followed."""
 
-    look_seconds: float = 0.5
+    poll_seconds: float = 0.5
     """Between two polls of the stream; the end is reported at once."""
     result_grace_seconds: float = 15.0
     """For a CLI that continues after its result."""
@@ -239,7 +238,7 @@ class Pace:
     """For a CLI that is silent, has answered, and waits for commands alone: a server among them never ends."""
     task_grace_seconds: float = 600.0
     """For a CLI that is silent and waits for other work; claude itself waits no longer."""
-    looks: Looks = field(default_factory=Looks)
+    polls: Polls = field(default_factory=Polls)
     """The place where the streams of all agents of a host are read."""
 
 
@@ -258,8 +257,8 @@ async def follow(
     """
     on_progress(reading.progress())
     over_at, seen, began_at = math.inf, None, time.monotonic() - _age_of(reading.run)
-    while not await attachment.wait_for_end(pace.look_seconds):
-        await pace.looks.catch_up(reading, pace.look_seconds)
+    while not await attachment.wait_for_end(pace.poll_seconds):
+        await pace.polls.catch_up(reading, pace.poll_seconds)
         on_progress(reading.progress())
         progress = reading.dialect.progress
         if progress.turns > turn_limit:

@@ -24,6 +24,9 @@ from septet.errors import AgentCrashedError, AgentError
 from septet.system.durable import read_struct
 from septet.system.locks import lock_is_held, open_lock, try_lock
 
+REPLACED: Final = "replaced"
+"""Why a process is ended that the next turn does not fit."""
+
 _LOCK: Final = "warm.lock"
 _SOCKET: Final = "warm.sock"
 _LOOK_SECONDS: Final = 0.02
@@ -159,10 +162,6 @@ def _ask_to_end(runs: Runs, order_id: str, why: str) -> None:
 
 def _lock_of(runs: Runs, order_id: str) -> Path:
     return runs.folder_of(order_id) / _LOCK
-
-
-REPLACED: Final = "replaced"
-"""Why a process is ended that the next turn does not fit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ def lab(tmp_path: Path, supervisors: Supervisors) -> Iterator[Lab]:
     """A host with a worktree; every agent that a test leaves is ended."""
     (tmp_path / "worktree").mkdir()
     host = Machine(env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)})
-    made = Lab(tmp_path, AgentRuntime(Runs(tmp_path / "runs"), supervisors, host, pace=Pace(look_seconds=0.02)))
+    made = Lab(tmp_path, AgentRuntime(Runs(tmp_path / "runs"), supervisors, host, pace=Pace(poll_seconds=0.02)))
     yield made
 
     async def end_all() -> None:

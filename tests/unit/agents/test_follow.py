@@ -28,7 +28,7 @@ LOOKS = 4
 
 TASK = '{{"type":"system","subtype":"task_started","task_id":"t","task_type":"{}","is_backgrounded":true}}\n'
 RESULT = '{"type":"result","is_error":false,"result":"/bug","session_id":"s"}\n'
-LOOKING = Pace(look_seconds=0.01)
+LOOKING = Pace(poll_seconds=0.01)
 AT_ONCE = replace(LOOKING, result_grace_seconds=0, command_grace_seconds=0, task_grace_seconds=math.inf)
 
 

@@ -501,7 +501,7 @@ async def test_a_session_that_was_never_told_is_resumed_by_the_id_that_was_given
 async def test_a_cli_that_goes_on_after_its_result_is_ended_after_a_grace(lab: Lab) -> None:
     """The result stands, although the CLI did not end by itself."""
     lab.agent("init(); result('done'); time.sleep(300)")
-    lab.runtime = replace(lab.runtime, pace=Pace(look_seconds=0.02, result_grace_seconds=0.1))
+    lab.runtime = replace(lab.runtime, pace=Pace(poll_seconds=0.02, result_grace_seconds=0.1))
     turn_result = await lab.run_turn()
     assert (turn_result.outcome.ended, turn_result.outcome.text) == ("ok", "done")
     assert turn_result.outcome.signal == signal.SIGTERM

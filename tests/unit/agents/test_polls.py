@@ -1,11 +1,11 @@
-"""Looks at streams: gathered, in one thread, and none waits for another's trouble."""
+"""Polls at streams: gathered, in one thread, and none waits for another's trouble."""
 
 import asyncio
 import threading
 
 import pytest
 
-from septet.agents.turns.follow import Looks
+from septet.agents.turns.follow import Polls
 
 SECONDS = 0.05
 
@@ -32,8 +32,8 @@ class ToldStream:
 
 async def test_looks_of_the_same_moment_take_one_thread() -> None:
     """Each stream is read once, all of them in the same thread, which is not the event loop's."""
-    looks, streams = Looks(), [ToldStream() for _ in range(50)]
-    await asyncio.gather(*(looks.catch_up(stream, SECONDS) for stream in streams))
+    polls, streams = Polls(), [ToldStream() for _ in range(50)]
+    await asyncio.gather(*(polls.catch_up(stream, SECONDS) for stream in streams))
     assert [len(stream.threads) for stream in streams] == [1] * 50
     (thread,) = {thread for stream in streams for thread in stream.threads}
     assert thread != threading.get_ident()
@@ -41,27 +41,27 @@ async def test_looks_of_the_same_moment_take_one_thread() -> None:
 
 async def test_a_stream_that_is_long_is_read_to_its_end_beside_the_others() -> None:
     """The others were read without it."""
-    looks, long, short = Looks(), ToldStream(is_long=True), ToldStream()
-    await asyncio.gather(looks.catch_up(long, SECONDS), looks.catch_up(short, SECONDS))
+    polls, long, short = Polls(), ToldStream(is_long=True), ToldStream()
+    await asyncio.gather(polls.catch_up(long, SECONDS), polls.catch_up(short, SECONDS))
     assert (long.caught_up, short.caught_up) == (1, 0)
 
 
 async def test_trouble_with_one_stream_is_no_others() -> None:
     """Who follows it is told; the others go on, and are looked at again."""
-    looks, good = Looks(), ToldStream()
-    bad = looks.catch_up(ToldStream(OSError("gone")), SECONDS)
-    results = await asyncio.gather(bad, looks.catch_up(good, SECONDS), return_exceptions=True)
+    polls, good = Polls(), ToldStream()
+    bad = polls.catch_up(ToldStream(OSError("gone")), SECONDS)
+    results = await asyncio.gather(bad, polls.catch_up(good, SECONDS), return_exceptions=True)
     assert isinstance(results[0], OSError)
     assert results[1] is None
-    await looks.catch_up(good, SECONDS)
+    await polls.catch_up(good, SECONDS)
     assert len(good.threads) == 2
 
 
 async def test_who_is_cancelled_is_not_waited_for() -> None:
     """A cancel comes at once, and the look of the others is taken."""
-    looks, good = Looks(), ToldStream()
-    cancelled = asyncio.create_task(looks.catch_up(ToldStream(), SECONDS))
-    other = asyncio.create_task(looks.catch_up(good, SECONDS))
+    polls, good = Polls(), ToldStream()
+    cancelled = asyncio.create_task(polls.catch_up(ToldStream(), SECONDS))
+    other = asyncio.create_task(polls.catch_up(good, SECONDS))
     await asyncio.sleep(0)
     cancelled.cancel()
     with pytest.raises(asyncio.CancelledError):
