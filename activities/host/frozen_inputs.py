@@ -1,4 +1,4 @@
-"""What is read once, before the first agent starts, and lies beside the vault from then on."""
+"""The inputs of a work order, or of a round: read once, before the first agent starts, and kept beside the vault."""
 
 import json
 from collections.abc import Mapping
@@ -6,19 +6,27 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from septet.contracts.issue_request import IssueRequest
 from septet.contracts.rework import PreparedRework
+from septet.contracts.tracker import TrackedIssue
 from septet.contracts.wire import Wire
-from septet.errors import WorkspaceError
+from septet.contracts.workspace import OpenWorkspace
+from septet.errors import IssueChangedError, WorkspaceError
+from septet.forges.forge import Forge
+from septet.forges.issue_for_agents import issue_for_agents
+from septet.forges.issue_history import RequestCheck, TellingForge, Writers
 from septet.git.engine.place import Place
+from septet.settings import Settings
 from septet.system.durable import read_model, write_durably
-
-_REWORK_FILE: Final = "rework.json"
+from septet.trackers.choose import tracker_for
+from septet.trackers.tracker import IssueMark
 
 _INPUTS_FILE: Final = "papers.json"
+_REWORK_FILE: Final = "rework.json"
 
 
 class FrozenInputs(Wire):
-    """The issue, and the repository's own commands and settings: no edit of an agent changes them."""
+    """The issue, and the repository's own commands and settings; no agent can change them."""
 
     issue: dict[str, JsonValue]
     files: dict[str, bytes]
@@ -34,7 +42,7 @@ def read_frozen_inputs(place: Place) -> FrozenInputs:
     """Return the inputs of a work order.
 
     Raises:
-        WorkspaceError: They are missing.
+        WorkspaceError: The inputs are missing.
     """
     try:
         return FrozenInputs.model_validate_json((place.records / _INPUTS_FILE).read_bytes())
@@ -43,32 +51,32 @@ def read_frozen_inputs(place: Place) -> FrozenInputs:
 
 
 class FrozenRework(Wire):
-    """One round: the words, and how each of its tries was prepared."""
+    """The inputs of a round on a pull request: the words to answer, and the preparation of each try."""
 
     run_id: str
-    """The run of the watch: the rounds of another one are others."""
+    """The workflow run that watches the pull request; another run counts its own rounds."""
     round: int
     words: dict[str, JsonValue]
     prepared: tuple[PreparedRework, ...] = ()
-    """By try."""
+    """The preparation of each try, in order."""
 
 
 def write_frozen_rework(place: Place, rework: FrozenRework) -> None:
-    """Keep what a round answers out of the agent's reach; that of the round before goes."""
+    """Keep a round's inputs out of the agent's reach, in place of the inputs of the round before."""
     write_durably(place.records / _REWORK_FILE, rework.model_dump_json().encode())
 
 
 def read_frozen_rework(place: Place, run_id: str, number: int) -> FrozenRework | None:
-    """Return what a round answers; `None` where it was not prepared."""
+    """Return the inputs of a round; `None` if the round was not prepared."""
     frozen = read_model(place.records / _REWORK_FILE, FrozenRework)
     return frozen if frozen is not None and (frozen.run_id, frozen.round) == (run_id, number) else None
 
 
 def words_of(place: Place, run_id: str, number: int) -> str:
-    """Return what a round answers as one line of JSON, in which no text looks like a line of the command.
+    """Return the words to answer as one line of JSON, so that no text looks like a line of the command.
 
     Raises:
-        WorkspaceError: It is missing.
+        WorkspaceError: The round was not prepared here.
     """
     frozen = read_frozen_rework(place, run_id, number)
     if frozen is None:
@@ -77,6 +85,46 @@ def words_of(place: Place, run_id: str, number: int) -> str:
 
 
 def with_conflicts(words: Mapping[str, JsonValue], paths: tuple[str, ...], base: str) -> dict[str, JsonValue]:
-    """Return the words with the conflict that is laid into the worktree."""
+    """Return the words, with the conflict that lies in the worktree."""
     conflict: JsonValue = {"with": base, "paths": list(paths)} if paths else None
     return {**words, "conflict": conflict}
+
+
+def read_issue(request: OpenWorkspace, forge: Forge, settings: Settings) -> dict[str, JsonValue]:
+    """Return the issue as agents see it; without a forge's issue, its number is the empty string."""
+    if request.tracker is not None:
+        return _tracked(request.tracker, request.work_order_id, settings)
+    if request.issue is not None:
+        return _of_forge(request.issue, request.requested, forge, settings)
+    return {"number": "", "title": request.title or "", "body": request.description or "", "url": ""}
+
+
+def _of_forge(
+    number: int, requested: IssueRequest | None, forge: Forge, settings: Settings
+) -> dict[str, JsonValue]:
+    """Return the issue of a forge as agents see it, if its text is still the text of the request.
+
+    Raises:
+        IssueChangedError: A person has to read the issue first.
+    """
+    issue = forge.issue(number)
+    if not isinstance(forge, TellingForge):
+        return issue_for_agents(issue, None)
+    writers = Writers(forge, settings.trusted_accounts)
+    if requested is not None:
+        why = requested.waits_because
+        if not why and requested.text_sha256 not in {"", issue.text_sha256}:
+            check = RequestCheck(forge.issue_history(number), writers, settings.on_unknown_edits)
+            why = check.changed_since(requested)
+        if why:
+            raise IssueChangedError(why)
+    return issue_for_agents(issue, writers)
+
+
+def _tracked(tracked: TrackedIssue, order_id: str, settings: Settings) -> dict[str, JsonValue]:
+    """Return the issue of a tracker as agents see it; mark it for this work order if it has no mark."""
+    tracker = tracker_for(tracked.tracker, settings)
+    issue = tracker.read_issue(tracked.id)
+    if tracker.find_mark(issue.id) is None:
+        tracker.put_mark(issue, IssueMark(order_id, order_id))
+    return issue.as_agents_see_it()

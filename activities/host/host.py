@@ -3,7 +3,9 @@
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+from temporalio import activity
 
 from activities.host.accounts import Accounts
 from activities.host.attempts import RunningAttempts
@@ -25,11 +27,17 @@ from septet.budgets.held_turns import HeldTurns
 from septet.contracts.names import CONTROL
 from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, PULL_REQUESTS
 from septet.costs.note_files import NoteFiles
+from septet.errors import HostFullError
 from septet.git.engine.place import Place
 from septet.git.workspace.record import find_place
 from septet.settings import MIB, Settings
 from septet.state import StateDir
 from septet.system.threads import Beside, ThreadPools
+
+_PASSES: Final = 3
+"""The attempts that full hosts pass on. If all hosts are full, the next one opens the workspace: then an error of
+the repository or the issue is reported at once, however long the agent has to wait for its slot."""
+_PASSED_ON_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True)
@@ -72,10 +80,18 @@ class Host:
         """The queue on which this host answers even if it is busy."""
         return f"{self.task_queue}{CONTROL}"
 
-    @property
-    def is_full(self) -> bool:
-        """Whether this worker has no free slot for an agent."""
-        return self.max_agents is not None and self.attempts.count(self.task_queue) >= self.max_agents
+    def pass_on_if_full(self) -> None:
+        """Leave a task of the shared queue to a host with a slot for its agent; called before all else.
+
+        Raises:
+            HostFullError: This host has no free slot; the next attempt may be another host's.
+        """
+        info = activity.info()
+        if self.max_agents is None or info.task_queue == self.task_queue or info.attempt > _PASSES:
+            return
+        if self.attempts.count(self.task_queue) >= self.max_agents:
+            message = f"Host {self.id} has no free slot for an agent."
+            raise HostFullError(message, retry_after_seconds=_PASSED_ON_SECONDS)
 
     @property
     def hears_pushes(self) -> bool:

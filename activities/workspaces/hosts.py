@@ -13,7 +13,6 @@ from activities.host.failures import OPENING_TRIES, translating_failures
 from activities.host.frozen_inputs import read_frozen_inputs
 from activities.host.host import Host
 from activities.host.remote_checkpoints import bring_session, checkpoint_ref
-from activities.workspaces.full_hosts import pass_on_if_full
 from activities.workspaces.workspace_setup import forget_setup, set_up_workspace, writing
 from septet.agents.clis.usable import check_usable
 from septet.agents.outcomes.endings import SUPERSEDED
@@ -89,7 +88,7 @@ class HostActivities:
             ApplicationError: The checkpoint, the repository or the agent is not to be had here, or set-up failed.
         """
         with translating_failures(self.host.state.root, most_tries=OPENING_TRIES):
-            pass_on_if_full(self.host)
+            self.host.pass_on_if_full()
             async with heartbeating(self.host.attempts):
                 network = self.host.threads.network
                 move = await shielded_thread(network, self._plan_move, request)

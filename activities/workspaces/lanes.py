@@ -10,7 +10,6 @@ from activities.host.attempts import Fence, heartbeating, take_fence
 from activities.host.failures import OPENING_TRIES, translating_failures
 from activities.host.host import Host
 from activities.host.remote_checkpoints import KeptSession, checkpoint_ref, keep
-from activities.workspaces.full_hosts import pass_on_if_full
 from activities.workspaces.workspace_setup import Writer
 from activities.workspaces.workspaces import WorkspaceActivities
 from septet.agents.outcomes.endings import SUPERSEDED
@@ -46,7 +45,7 @@ class LaneActivities:
             ApplicationError: The repository, the issue, the agent or the plan cannot be used.
         """
         with translating_failures(self.host.state.root, most_tries=OPENING_TRIES):
-            pass_on_if_full(self.host)
+            self.host.pass_on_if_full()
             async with heartbeating(self.host.attempts):
                 take = partial(take_fence, self.host.runs, request.lane.id, request.visit)
                 fence = await shielded_thread(self.host.threads.disk, take)

@@ -10,11 +10,10 @@ from temporalio import activity
 from activities.host.attempts import heartbeating
 from activities.host.cancellation import cancellable_thread, error_before_reset
 from activities.host.failures import OPENING_TRIES, translating_failures
-from activities.host.frozen_inputs import FrozenInputs, read_frozen_inputs, write_frozen_inputs
+from activities.host.frozen_inputs import FrozenInputs, read_issue, write_frozen_inputs
 from activities.host.host import Host
 from activities.host.remote_checkpoints import keep
 from activities.workspaces.base_checks import look_at_base
-from activities.workspaces.full_hosts import pass_on_if_full
 from activities.workspaces.workspace_setup import (
     Hold,
     expect_programs,
@@ -25,17 +24,13 @@ from activities.workspaces.workspace_setup import (
 from septet.agents.clis.usable import check_usable
 from septet.commands.filler import check
 from septet.commands.loader import load_all, overrides
-from septet.contracts.issue_request import IssueRequest
 from septet.contracts.names import SETTINGS_PATH, Sessions
 from septet.contracts.notification import NOTIFIES
 from septet.contracts.rework import FollowTerms
-from septet.contracts.tracker import TrackedIssue
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.errors import CommandError, IssueChangedError, RepositorySettingsError
 from septet.forges.choose import fork_for, refuse_without_key
 from septet.forges.forge import Forge
-from septet.forges.issue_for_agents import issue_for_agents
-from septet.forges.issue_history import RequestCheck, TellingForge, Writers
 from septet.git.commits.own_pushes import copy_pushes
 from septet.git.engine.address import Address, parse_address
 from septet.git.engine.configuration import write_configuration
@@ -49,10 +44,38 @@ from septet.git.workspace.record import copy_record, record_of
 from septet.git.workspace.workspace import open_workspace
 from septet.repository_settings import RepositorySettings, load_repository_settings
 from septet.settings import Settings
-from septet.trackers.choose import tracker_for
-from septet.trackers.tracker import IssueMark
 
 _CHANGED: Final = IssueChangedError.__name__.removesuffix("Error")
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What the work order chooses, or else its repository, or else the worker."""
+
+    request: OpenWorkspace
+    repository: RepositorySettings
+    worker: Settings
+
+    @property
+    def agent(self) -> str:
+        """The agent that begins."""
+        return self.request.agent or self.default_agent
+
+    @property
+    def default_agent(self) -> str:
+        """The agent of a work order that names none."""
+        return self.repository.agent or self.worker.agent
+
+    @property
+    def fallback_agent(self) -> str:
+        """The agent that takes over at a usage limit; empty if only the first agent is named."""
+        named = self.request.fallback_agent or self.repository.fallback_agent or self.worker.fallback_agent or ""
+        return named if named != self.agent else ""
+
+    @property
+    def sessions(self) -> Sessions:
+        """Whether steps share sessions."""
+        return self.request.sessions or self.repository.sessions or self.worker.sessions
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +100,7 @@ class WorkspaceActivities:
         queue = self.host.control_queue if NOTIFIES in self.host.serves else ""
         issue: dict[str, JsonValue] = {}
         with translating_failures(self.host.state.root, most_tries=OPENING_TRIES, notifies_on=queue, issue=issue):
-            pass_on_if_full(self.host)
+            self.host.pass_on_if_full()
             async with heartbeating(self.host.attempts):
                 run_id = request.first_run_id or activity.info().workflow_run_id or ""
                 request = await _as_retried(request)
@@ -115,7 +138,7 @@ class WorkspaceActivities:
         if fork:
             forge.expect_fork(fork)
         issue = {} if issue is None else issue
-        issue.update(_issue(request, forge, host.settings))
+        issue.update(read_issue(request, forge, host.settings))
         if request.restores:
             copy_record(host.state, request.restores.rpartition("/")[0], place_id, run_id)
         forget_setup_of_removed(host, place_id)
@@ -130,12 +153,13 @@ class WorkspaceActivities:
             fork=address.beside(fork).url if fork else "",
         )
         try:
-            inputs, settings = self._read_inputs(request, place, issue)
+            inputs, choices = self._read_inputs(request, place, issue)
         except (CommandError, RepositorySettingsError) as error:
             began = f"this one began at {place.base_sha[:10]}"
             error.remedy += f" Commit the correction to {place.base_branch}, then start a new work order: {began}."
             raise
         write_frozen_inputs(place, inputs)
+        settings = choices.repository
         checkpoint = self._first_snapshot(place)
         if request.restores:
             checkpoint = self._restore(place, checkpoint, request.restores)
@@ -144,41 +168,31 @@ class WorkspaceActivities:
         is_fresh = not request.restores and not host.runs.of(place_id)
         look_at_base(host, place, settings, is_fresh=is_fresh, again=_opens_again(request))
         keep(host, place, claims=_opens_again(request))
-        return place, self._describe(request, address, forge, place, issue, settings, after_setup or checkpoint)
+        return place, self._describe(choices, (address, forge), place, issue, after_setup or checkpoint)
 
     def _read_inputs(
         self, request: OpenWorkspace, place: Place, issue: dict[str, JsonValue]
-    ) -> tuple[FrozenInputs, RepositorySettings]:
+    ) -> tuple[FrozenInputs, Choices]:
         """Read and check the repository's commands and settings, and check that this host has each agent."""
         own = read_base_files(place, (*overrides(), SETTINGS_PATH))
         for command in load_all(own.get):
             check(command)
-        settings = load_repository_settings(own.get)
-        for each in (request.agent, *request.beside):
-            check_usable(each or self._default_agent(settings), self.host.agents, place.worktree)
-        if fallback := self._fallback_agent(request, settings):
-            check_usable(fallback, self.host.agents, place.worktree)
+        choices = Choices(request, load_repository_settings(own.get), self.host.settings)
+        agents = [each or choices.default_agent for each in (request.agent, *request.beside)]
+        for each in filter(None, (*agents, choices.fallback_agent)):
+            check_usable(each, self.host.agents, place.worktree)
         files = {path: content.decode(errors="replace").encode() for path, content in own.items()}
-        return FrozenInputs(issue=issue, files=files), settings
+        return FrozenInputs(issue=issue, files=files), choices
 
-    def _default_agent(self, settings: RepositorySettings) -> str:
-        return settings.agent or self.host.settings.agent
-
-    def _fallback_agent(self, request: OpenWorkspace, settings: RepositorySettings) -> str:
-        """Return the agent that takes over at a usage limit; empty if only the first agent is named."""
-        chosen = request.fallback_agent or settings.fallback_agent or self.host.settings.fallback_agent or ""
-        return chosen if chosen != (request.agent or self._default_agent(settings)) else ""
-
-    def _describe(  # noqa: PLR0913, PLR0917 -- each is a part of what was opened
+    def _describe(
         self,
-        request: OpenWorkspace,
-        address: Address,
-        forge: Forge,
+        choices: Choices,
+        origin: tuple[Address, Forge],
         place: Place,
         issue: dict[str, JsonValue],
-        settings: RepositorySettings,
         checkpoint: str,
     ) -> Workspace:
+        request, (address, forge) = choices.request, origin
         return Workspace(
             work_order_id=request.work_order_id,
             repository=address.url,
@@ -187,10 +201,10 @@ class WorkspaceActivities:
             base_branch=place.base_branch,
             base_sha=place.base_sha,
             path=str(place.worktree),
-            agent=request.agent or self._default_agent(settings),
-            fallback_agent=self._fallback_agent(request, settings),
-            sessions=sessions_of(request, settings, self.host.settings),
-            follow=_follow_terms(place, issue),
+            agent=choices.agent,
+            fallback_agent=choices.fallback_agent,
+            sessions=choices.sessions,
+            follow=_follow_terms(choices.repository, issue),
             issue_number=str(issue["number"]),
             issue_title=str(issue["title"]),
             issue_url=str(issue["url"]) if issue["url"] else None,
@@ -230,16 +244,10 @@ def _fork_of(place: Place) -> str:
     return parse_address(place.fork).project if place.fork else ""
 
 
-def _follow_terms(place: Place, issue: dict[str, JsonValue]) -> FollowTerms:
+def _follow_terms(settings: RepositorySettings, issue: dict[str, JsonValue]) -> FollowTerms:
     """Return how far agents follow the repository's pull requests, and whether they follow this one."""
-    settings = load_repository_settings(read_frozen_inputs(place).files.get)
     labels = issue.get("labels")
     return settings.pull_request.follow_terms([str(each) for each in labels] if isinstance(labels, list) else [])
-
-
-def sessions_of(request: OpenWorkspace, repository: RepositorySettings, worker: Settings) -> Sessions:
-    """Return whether steps share sessions: by the work order, or else the repository, or else the worker."""
-    return request.sessions or repository.sessions or worker.sessions
 
 
 async def _as_retried(request: OpenWorkspace) -> OpenWorkspace:
@@ -256,43 +264,3 @@ def _opens_again(request: OpenWorkspace) -> bool:
     """Return whether the workspace may be open on another host, from a dead attempt or from before a reset."""
     info = activity.info()
     return info.attempt > 1 or request.first_run_id not in {"", info.workflow_run_id}
-
-
-def _issue(request: OpenWorkspace, forge: Forge, settings: Settings) -> dict[str, JsonValue]:
-    """Return the issue as agents see it; without a forge's issue, its number is the empty string."""
-    if request.tracker is not None:
-        return _tracked(request.tracker, request.work_order_id, settings)
-    if request.issue is not None:
-        return _of_forge(request.issue, request.requested, forge, settings)
-    return {"number": "", "title": request.title or "", "body": request.description or "", "url": ""}
-
-
-def _of_forge(
-    number: int, requested: IssueRequest | None, forge: Forge, settings: Settings
-) -> dict[str, JsonValue]:
-    """Return the issue of a forge as agents see it, if its text is still the text of the request.
-
-    Raises:
-        IssueChangedError: A person has to read the issue first.
-    """
-    issue = forge.issue(number)
-    if not isinstance(forge, TellingForge):
-        return issue_for_agents(issue, None)
-    writers = Writers(forge, settings.trusted_accounts)
-    if requested is not None:
-        why = requested.waits_because
-        if not why and requested.text_sha256 not in {"", issue.text_sha256}:
-            check = RequestCheck(forge.issue_history(number), writers, settings.on_unknown_edits)
-            why = check.changed_since(requested)
-        if why:
-            raise IssueChangedError(why)
-    return issue_for_agents(issue, writers)
-
-
-def _tracked(tracked: TrackedIssue, order_id: str, settings: Settings) -> dict[str, JsonValue]:
-    """Return the issue of a tracker as agents see it; mark it for this work order if it has no mark."""
-    tracker = tracker_for(tracked.tracker, settings)
-    issue = tracker.read_issue(tracked.id)
-    if tracker.find_mark(issue.id) is None:
-        tracker.put_mark(issue, IssueMark(order_id, order_id))
-    return issue.as_agents_see_it()

@@ -19,7 +19,7 @@ from activities.board.pull_requests import PullRequestActivities
 from activities.host.host import Host
 from activities.turns.budget_openings import openings_of
 from activities.workspaces.sweep_host import terms_of
-from activities.workspaces.workspaces import sessions_of
+from activities.workspaces.workspaces import Choices
 from clients.api_token import api_token
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
@@ -169,8 +169,8 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
     "warm_agents": (False, lambda settings: host(settings).keeps_process("claude")),
     "sessions": (
         "shared",
-        lambda settings: sessions_of(
-            OpenWorkspace(work_order_id="wo-1", repository="/r"), RepositorySettings(), settings
+        lambda settings: (
+            Choices(OpenWorkspace(work_order_id="wo-1", repository="/r"), RepositorySettings(), settings).sessions
         ),
     ),
     "sandbox": ("none", lambda settings: find_sandbox(settings.sandbox, {"PATH": "/nowhere"}).reason),
