@@ -1,4 +1,4 @@
-"""The inputs of a work order, or of a round: read once, before the first agent starts, and kept beside the vault."""
+"""The inputs of a work order, or of a round: read once, before the first agent, and kept beside the vault."""
 
 import json
 from collections.abc import Mapping
