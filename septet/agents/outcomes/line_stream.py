@@ -124,7 +124,7 @@ class LineStream(ABC, Generic[E]):
 
     def __init__(self, event_type: type[E]) -> None:
         """Take the partial type of an event."""
-        self._reader = EventReader(event_type, self.take, self.is_own)
+        self._reader = EventReader(event_type, self.is_own)
         self.begin()
 
     def begin(self) -> None:
@@ -159,7 +159,9 @@ class LineStream(ABC, Generic[E]):
 
     def feed(self, chunk: bytes) -> None:
         """Read the next bytes, cut anywhere."""
-        self._reader.feed(chunk)
+        take = self.take
+        for event in self._reader.feed(chunk):
+            take(event)
 
     @property
     def spoke(self) -> bool:
@@ -182,11 +184,11 @@ class LineStream(ABC, Generic[E]):
     def outcome(self, end: ExitRecord, stderr: str) -> Outcome:
         """Return what the run came to, once its stream is over."""
         words = _COLOURS.sub("", stderr)
-        document = self._reader.finish()
+        rest, document = self._reader.finish()
         if document is not None:
             self.begin()
-            for event in document:
-                self.take(event)
+        for event in rest if document is None else document:
+            self.take(event)
         self.take_stderr(words, end)
         facts, ending = self.facts, self._ending(end, words)
         facts.keep_end()

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
@@ -36,10 +36,8 @@ class EventReader(Generic[E]):
     stream of lines: `finish` gives its events, once it has ended.
     """
 
-    def __init__(
-        self, event_type: type[E], take: Callable[[E], None], is_own: Callable[[E], bool] = lambda _: True
-    ) -> None:
-        """Hand each event to `take`; the event's fields are best `Any` or `msgspec.Raw`, which refuse nothing.
+    def __init__(self, event_type: type[E], is_own: Callable[[E], bool] = lambda _: True) -> None:
+        """Take the partial type of an event, with fields of `Any` or `msgspec.Raw`, which refuse nothing.
 
         `is_own` says of an event behind other bytes whether it has what all of the dialect have.
         """
@@ -50,27 +48,27 @@ class EventReader(Generic[E]):
         self.last: E | None = None
         """The last event."""
         self._decoder = msgspec.json.Decoder(event_type)
-        self._take, self._is_own = take, is_own
+        self._is_own = is_own
         self._partial: list[bytes] = []
         self._partial_bytes = 0
         self._skipping = False
         self._document: bytearray | None = bytearray()
         self._first_line: bytes | None = None
 
-    def feed(self, chunk: bytes) -> None:
-        """Read the next bytes, cut anywhere."""
+    def feed(self, chunk: bytes) -> Iterator[E]:
+        """Read the next bytes, cut anywhere, and yield their events."""
         for start in range(0, len(chunk), _PIECE_BYTES):
-            self._feed_piece(chunk[start : start + _PIECE_BYTES])
+            yield from self._feed_piece(chunk[start : start + _PIECE_BYTES])
 
-    def finish(self) -> list[E] | None:
-        """Read a last line that has no newline.
+    def finish(self) -> tuple[list[E], list[E] | None]:
+        """Return the events of a last line without a newline, and the events of one JSON document.
 
-        A stream that was one JSON document over several lines is to be read anew, as the events that it returns;
-        `None` for any other.
+        The second value is `None` for a stream of lines. If the stream was one document over several lines, the
+        document's events take the place of all events before.
         """
-        self._read_lines([self._take_partial()])
+        rest = self._read_lines([self._take_partial()])
         if self._document is None or self._first_line is None:
-            return None
+            return rest, None
         if self._document.startswith(_BYTE_ORDER_MARK):
             del self._document[: len(_BYTE_ORDER_MARK)]
         try:
@@ -80,18 +78,20 @@ class EventReader(Generic[E]):
             else:
                 events = [self._decoder.decode(self._document)]
         except _NO_EVENT:
-            return None
+            return rest, None
         self.last = events[-1] if events else self.last
-        return events
+        return rest, events
 
-    def _feed_piece(self, piece: bytes) -> None:
+    def _feed_piece(self, piece: bytes) -> list[E]:
         if self._document is not None:
             self._keep_for_document(self._document, piece)
         end_of_first, end_of_last = piece.find(b"\n"), piece.rfind(b"\n") + 1
+        events: list[E] = []
         if end_of_last:
             self._append_partial(piece[:end_of_first])
-            self._read_lines((self._take_partial() + piece[end_of_first : end_of_last - 1]).split(b"\n"))
+            events = self._read_lines((self._take_partial() + piece[end_of_first : end_of_last - 1]).split(b"\n"))
         self._append_partial(piece[end_of_last:])
+        return events
 
     def _append_partial(self, part: bytes) -> None:
         """Keep a part of a line whose end has not come, up to the limit."""
@@ -110,20 +110,19 @@ class EventReader(Generic[E]):
         self._partial, self._partial_bytes, self._skipping = [], 0, False
         return line
 
-    def _read_lines(self, lines: list[bytes]) -> None:
-        """Take the events of whole lines: one by one, which costs less than to prove that all can go at once."""
+    def _read_lines(self, lines: list[bytes]) -> list[E]:
+        """Return the events of whole lines: one by one, which costs less than to prove that all can go at once."""
         if self._first_line is None:
             self._check_first_line(lines)
-        decode, take, event = self._decoder.decode, self._take, self.last
+        events: list[E] = []
+        decode, add = self._decoder.decode, events.append
         for line in lines:
             try:
-                event = decode(line)
+                add(decode(line))
             except _NO_EVENT:
-                for event in self._mend_line(line):
-                    take(event)
-            else:
-                take(event)
-        self.last = event
+                events += self._mend_line(line)
+        self.last = events[-1] if events else self.last
+        return events
 
     def _mend_line(self, line: bytes) -> list[E]:
         """Return what there is in a line that does not decode as it stands."""

@@ -108,7 +108,7 @@ class EventTranscript(ABC):
         self._spoke = False
         self._last = ""
         self._tools: dict[str, str] = {}
-        self._reader = EventReader(dict[str, Any], self._take, lambda event: isinstance(event.get("type"), str))
+        self._reader = EventReader(dict[str, Any], lambda event: isinstance(event.get("type"), str))
 
     @abstractmethod
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
@@ -129,13 +129,16 @@ class EventTranscript(ABC):
 
     def feed(self, chunk: bytes) -> list[TranscriptEntry]:
         """Read the next bytes, cut anywhere, and return their entries."""
-        self._reader.feed(chunk)
+        for event in self._reader.feed(chunk):
+            self._take(event)
         return self._take_new()
 
     def finish(self) -> list[TranscriptEntry]:
         """Return the remaining entries after the end of the stream; one whole document is read as its events."""
-        document = self._reader.finish() or ()
-        for event in () if self._spoke else document:
+        rest, document = self._reader.finish()
+        for event in rest:
+            self._take(event)
+        for event in () if self._spoke else document or ():
             self._take(event)
         self._new += self.rest()
         return self._take_new()

@@ -44,11 +44,13 @@ class ClaudeStream:
 
     def __init__(self) -> None:
         self._totals = StreamTotals()
-        self._reader = EventReader(Event, self._totals.take, lambda event: isinstance(event.session_id, str))
+        self._reader = EventReader(Event, lambda event: isinstance(event.session_id, str))
 
     def feed(self, chunk: bytes) -> None:
         """Read the next bytes, cut anywhere."""
-        self._reader.feed(chunk)
+        take = self._totals.take
+        for event in self._reader.feed(chunk):
+            take(event)
 
     @property
     def progress(self) -> StreamProgress:
@@ -67,11 +69,11 @@ class ClaudeStream:
 
     def outcome(self, end: ExitRecord, stderr: str) -> Outcome:
         """Return what the run came to, once its stream is over."""
-        document = self._reader.finish()
+        rest, document = self._reader.finish()
         if document is not None:
             self._totals = StreamTotals()
-            for event in document:
-                self._totals.take(event)
+        for event in rest if document is None else document:
+            self._totals.take(event)
         totals = self._totals
         result = totals.final
         ending = _ending(totals, end, stderr.strip() or self._reader.words)
