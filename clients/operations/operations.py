@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Kind = TypeVar("Kind")
 
 
-class OperationsPart(Generic[Kind]):
+class LazyPart(Generic[Kind]):
     """Some of the operations: a class whose fields are named after what they take of the operations.
 
     The class is imported when the part is used, so that a command starts fast.
@@ -72,17 +72,19 @@ class Operations:
     git_env: Mapping[str, str]
     log_cache: LogCache = field(default_factory=LogCache, repr=False, compare=False)
 
-    starting: ClassVar[OperationsPart["Starting"]] = OperationsPart("clients.starting.orders:Starting")
-    reading: ClassVar[OperationsPart["OrderReading"]] = OperationsPart("clients.operations.reading:OrderReading")
-    decisions: ClassVar[OperationsPart["OrderDecisions"]] = OperationsPart("clients.temporal.decisions:OrderDecisions")
-    board: ClassVar[OperationsPart["BoardRows"]] = OperationsPart("clients.temporal.board:BoardRows")
-    budgets: ClassVar[OperationsPart["BudgetClient"]] = OperationsPart("clients.temporal.budgets:BudgetClient")
-    costs: ClassVar[OperationsPart["CostClient"]] = OperationsPart("clients.temporal.costs:CostClient")
-    pipelines: ClassVar[OperationsPart["PipelineClient"]] = OperationsPart("clients.temporal.pipelines:PipelineClient")
-    for_pipelines: ClassVar[OperationsPart["PipelineOperations"]] = OperationsPart("clients.starting.pipelines:PipelineOperations")
-    intakes: ClassVar[OperationsPart["IntakeClient"]] = OperationsPart("clients.temporal.intakes:IntakeClient")
-    deliveries: ClassVar[OperationsPart["Deliveries"]] = OperationsPart("clients.temporal.deliveries:Deliveries")
-    rescues: ClassVar[OperationsPart["Rescues"]] = OperationsPart("clients.disk.rescues:Rescues")
+    starting: ClassVar[LazyPart["Starting"]] = LazyPart("clients.starting.orders:Starting")
+    reading: ClassVar[LazyPart["OrderReading"]] = LazyPart("clients.operations.reading:OrderReading")
+    decisions: ClassVar[LazyPart["OrderDecisions"]] = LazyPart("clients.temporal.decisions:OrderDecisions")
+    board: ClassVar[LazyPart["BoardRows"]] = LazyPart("clients.temporal.board:BoardRows")
+    budgets: ClassVar[LazyPart["BudgetClient"]] = LazyPart("clients.temporal.budgets:BudgetClient")
+    costs: ClassVar[LazyPart["CostClient"]] = LazyPart("clients.temporal.costs:CostClient")
+    pipelines: ClassVar[LazyPart["PipelineClient"]] = LazyPart("clients.temporal.pipelines:PipelineClient")
+    for_pipelines: ClassVar[LazyPart["PipelineOperations"]] = LazyPart(
+        "clients.starting.pipelines:PipelineOperations"
+    )
+    intakes: ClassVar[LazyPart["IntakeClient"]] = LazyPart("clients.temporal.intakes:IntakeClient")
+    deliveries: ClassVar[LazyPart["Deliveries"]] = LazyPart("clients.temporal.deliveries:Deliveries")
+    rescues: ClassVar[LazyPart["Rescues"]] = LazyPart("clients.disk.rescues:Rescues")
 
     @property
     def client(self) -> Client:

@@ -8,7 +8,7 @@ from fakes.septet_command import free_port
 from temporalio.client import Client, RetryConfig
 from temporalio.service import RPCError, RPCStatusCode
 
-from clients.operations.operations import Operations, OperationsPart
+from clients.operations.operations import LazyPart, Operations
 from clients.temporal.board import BoardRows
 from clients.temporal.work_orders import WorkOrders
 from septet.state import StateDir
@@ -24,7 +24,7 @@ def full_disk() -> OSError:
     return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/state/server.json")
 
 
-class NoBoard(OperationsPart[BoardRows]):
+class NoBoard(LazyPart[BoardRows]):
     """A board that fails when it is used."""
 
     def __init__(self, error: Exception) -> None:
