@@ -13,7 +13,7 @@ from bench.machine import ROOT
 from bench.pace import Pace
 from bench.stage import stage
 from clients.http.serving import Door, serve_api
-from clients.operations import Operations
+from clients.operations.operations import Operations
 from clients.page.rendering import static_file
 from clients.temporal.work_orders import WorkOrders
 from septet.state import StateDir

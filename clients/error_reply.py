@@ -19,7 +19,7 @@ def error_reply(error: "SeptetError | OSError | RPCError") -> ErrorReply:
         message = f"{where}{error.strerror or error}."
         return ErrorReply(error=TaskError(type="MachineFailed", message=message, remedy=_MACHINE))
     if not isinstance(error, SeptetError):
-        from clients.temporal.refusals import server_refusal  # it takes long to import, and most errors are ours
+        from clients.executions.messages import server_refusal  # it takes long to import, and most errors are ours
 
         error = server_refusal(error)
     kind = type(error).__name__.removesuffix("Error")

@@ -25,7 +25,7 @@ from bench.intake.deliveries import LABELS, Expected, in_some_order, make_delive
 from bench.repository import make_repository
 from bench.stage import Stage, stage, worker
 from clients.http.serving import Door, serve_api
-from clients.operations import Operations
+from clients.operations.operations import Operations
 from clients.temporal.intakes import IntakeClient
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.intake import IntakeInput

@@ -14,8 +14,8 @@ from clients.cli.render.listing import show_list
 from clients.cli.render.work_order import console
 from clients.cli.reply import CommandReply
 from clients.error_reply import error_reply
-from clients.operations import Operations
-from clients.repository_path import whole_path
+from clients.operations.operations import Operations
+from clients.starting.repository_path import whole_path
 from septet.contracts.names import Status
 from septet.contracts.replies import TaskReply, TasksReply
 from septet.contracts.task import Task

@@ -29,7 +29,7 @@ from clients.cli.repository_check import repository_findings
 from clients.cli.seal_checks import seal_checks
 from clients.cli.worker_checks import host_checks, own_worker_check, workers_check
 from clients.cli.wrapping import wrap
-from clients.temporal.agents import worker_agents
+from clients.starting.agents import worker_agents
 from septet.agents.clis.adapter import FOR_EVERY_AGENT, Adapter, Machine, select_variables
 from septet.agents.clis.registry import ADAPTERS
 from septet.agents.guest.description import World

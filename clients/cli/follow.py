@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from typing import Annotated, Final
 
-from clients.absence import PATIENCE, Absence, outlast_wait
 from clients.cli import options as given
 from clients.cli.live import LiveView
 from clients.cli.options import option
@@ -20,7 +19,8 @@ from clients.cli.task_reply import failure_of
 from clients.disk.agent_logs import AgentLogs
 from clients.disk.network_requests import network_of
 from clients.login_keys import hide_login_keys
-from clients.operations import Operations, connect_operations
+from clients.operations.absence import PATIENCE, Absence, outlast_wait
+from clients.operations.operations import Operations, connect_operations
 from septet.contracts.replies import LogEntry, LogsReply, TaskReply, WatchReply
 from septet.errors import NotFoundError, ServerNotReachedError, UsageError
 from septet.settings import Settings, load_settings
@@ -33,7 +33,7 @@ async def watch(order_id: given.Id, /, *, server: Server = SERVER) -> CommandRep
     """Watch a work order live until it ends: steps, tool calls, tokens, plan and changes."""
     operations = await server.connect()
     if server.as_json:
-        looks = operations.watch(order_id, patience=PATIENCE).looks()
+        looks = operations.reading.watch(order_id, patience=PATIENCE).looks()
         last = await _last_look(looks, lambda look: print_json(look.model_dump(mode="json")))
         return CommandReply.from_reply(last, lambda: None, failure_of(last.task))
     out = console()
@@ -93,7 +93,7 @@ async def _network(settings: Settings, order_id: str, address: str | None) -> Co
     """Return the network requests; if this host's disk has none, check that the server has the work order."""
     answer = network_of(StateDir(settings.state_dir), order_id, limit=None)
     if not answer.total:
-        answer = await (await connect_operations(settings, address)).network(order_id, limit=None)
+        answer = await (await connect_operations(settings, address)).reading.network(order_id, limit=None)
     return CommandReply.from_reply(answer, lambda: show_network(order_id, answer))
 
 
@@ -113,7 +113,7 @@ async def _all_entries(settings: Settings, order_id: str, address: str | None) -
     try:
         agent_logs.must_exist()
     except NotFoundError:
-        return await (await connect_operations(settings, address)).logs(order_id)
+        return await (await connect_operations(settings, address)).reading.logs(order_id)
     return LogsReply(log_entries=entries, total=len(entries))
 
 
@@ -127,7 +127,7 @@ async def _check_exists(agent_logs: AgentLogs, settings: Settings, address: str 
         agent_logs.must_exist()
     except NotFoundError:
         with suppress(ServerNotReachedError):
-            await (await connect_operations(settings, address)).logs(agent_logs.order_id)
+            await (await connect_operations(settings, address)).reading.logs(agent_logs.order_id)
         raise
 
 

@@ -9,8 +9,8 @@ from clients.cli import options as given
 from clients.cli.options import option
 from clients.cli.reply import CommandReply
 from clients.cli.wrapping import say
-from clients.first_settings import LOOKED_FOR, FirstSettings, first_settings
-from clients.repository_path import enclosing_repository, is_repository
+from clients.disk.first_settings import LOOKED_FOR, FirstSettings, first_settings
+from clients.starting.repository_path import enclosing_repository, is_repository
 from septet.contracts.names import SETTINGS_PATH
 from septet.errors import NotFoundError, RefusedTransitionError
 from septet.settings import load_settings

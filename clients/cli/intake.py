@@ -12,7 +12,7 @@ from clients.cli.options import argument, option
 from clients.cli.reply import CommandReply
 from clients.cli.server import SERVER, Server
 from clients.cli.wrapping import say
-from clients.repository_path import whole_path
+from clients.starting.repository_path import whole_path
 from septet.contracts.intake import IntakeInput, IntakeView
 from septet.contracts.wording import reason_of
 from septet.errors import InvalidInputError
@@ -49,7 +49,7 @@ async def add(*, options: IntakeOptions, server: Server = SERVER) -> CommandRepl
     """Start a work order for each open issue with a label, now and from now on."""
     intake = _intake(options)
     operations = await server.connect()
-    answer = await operations.add_intake(intake)
+    answer = await operations.starting.add_intake(intake)
     return CommandReply.from_reply(answer, lambda: _show((answer.intake,)))
 
 

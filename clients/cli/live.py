@@ -8,12 +8,12 @@ from typing import Final
 from rich.console import Console
 from rich.live import Live
 
-from clients.absence import PATIENCE
 from clients.cli.plan_question import PlanQuestion
 from clients.cli.render.watch import WatchLines, WatchPicture
 from clients.cli.render.work_order import console
 from clients.cli.reply import StoppedWaitingError
-from clients.operations import Operations
+from clients.operations.absence import PATIENCE
+from clients.operations.operations import Operations
 from septet.contracts.replies import WatchReply
 from septet.errors import ServerNotReachedError
 
@@ -35,7 +35,7 @@ class LiveView:
 
     def __post_init__(self) -> None:
         """Create the watch; nothing is read yet."""
-        self._looks = self.operations.watch(self.order_id, patience=PATIENCE).looks()
+        self._looks = self.operations.reading.watch(self.order_id, patience=PATIENCE).looks()
 
     def begin(self) -> None:
         """Start the first read early, while the caller shows something else."""

@@ -15,8 +15,8 @@ from clients.cli.options import argument, option
 from clients.cli.pager import page_patch
 from clients.cli.reply import CommandReply
 from clients.cli.wrapping import echo
-from clients.repository_path import repository_here
-from clients.temporal.pull_request_watch import look_now
+from clients.starting.repository_path import repository_here
+from clients.temporal.pull_request_watch import tell_watches
 from septet.errors import SeptetError, ServerNotReachedError, UsageError
 from septet.forges.local.forge import LocalForge
 from septet.git.engine.address import parse_address
@@ -143,7 +143,7 @@ async def _end(repo: str | None, numbers: Sequence[int], how: Literal["merge", "
             failure = type(error)(f"{message}{left}", remedy=error.remedy)
             break
         with suppress(ServerNotReachedError, RPCError):  # without a server nobody watches it
-            await look_now(await connect(settings), pulls[-1].url)
+            await tell_watches(await connect(settings), pulls[-1].url)
     done = [asdict(pull) for pull in pulls]
     verb = "Merged" if how == "merge" else "Closed"
     lines = [f"{verb} #{pull.number} {pull.url}" for pull in pulls]

@@ -4,9 +4,9 @@ import signal
 
 from clients.cli.options import Address
 from clients.cli.reply import CommandReply
-from clients.connection import Connection
 from clients.login_keys import hide_login_keys
-from clients.mcp.over_stdio import serve_stdio
+from clients.mcp.server import serve_stdio
+from clients.operations.operations import Connection
 from septet.settings import load_settings
 from workers.observing.logs import set_up_logs
 

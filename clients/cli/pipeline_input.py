@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from clients.cli import options as given
 from clients.cli.options import option
-from clients.repository_path import repository_here, whole_path
+from clients.starting.repository_path import repository_here, whole_path
 from septet.contracts.pipeline import PipelineInput
 from septet.contracts.wording import find_odd_text, reason_of
 from septet.errors import InvalidInputError, UsageError

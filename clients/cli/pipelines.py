@@ -18,8 +18,7 @@ from clients.cli.render.work_order import console, show_commands, show_estimate
 from clients.cli.reply import CommandReply, tell
 from clients.cli.server import SERVER, Server
 from clients.cli.start import told_reviews
-from clients.operations import Operations
-from clients.pipeline_dry_run import dry_run_pipeline
+from clients.operations.operations import Operations
 from clients.temporal.pipelines import PipelineDecision
 from septet.contracts.pipeline import PipelineInput
 from septet.contracts.pipeline_replies import PipelineReply
@@ -157,7 +156,7 @@ def failure_of(view: PipelineView) -> PipelineFailedError | None:
 
 async def _reply_of_dry_run(operations: Operations, order: PipelineInput) -> CommandReply:
 
-    answer = await dry_run_pipeline(operations, order, load_settings())
+    answer = await operations.for_pipelines.dry_run(order, load_settings())
     return CommandReply.from_reply(answer, lambda: show_pipeline_dry_run(answer))
 
 

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from clients.cli.options import current_user
 from clients.cli.render.work_order import show_estimate
-from clients.operations import Operations
+from clients.operations.operations import Operations
 from septet.contracts.replies import WatchReply
 from septet.errors import RefusedTransitionError
 from septet.settings import load_settings
@@ -54,7 +54,7 @@ class PlanQuestion:
             ServerNotReachedError: Nobody takes the decision.
         """
         self._show_plan()
-        estimate = await self.operations.estimate_rest(self.look.task)
+        estimate = await self.operations.starting.estimate_rest(self.look.task)
         show_estimate(self.out, estimate.text if estimate is not None and estimate.is_known else "")
         while True:
             word = await self._read(_CHOICES)

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, Literal
 
-from clients.order_checks import check_folder, find_unused_settings
+from clients.starting.checks import check_folder, find_unused_settings
 from septet.agents.clis.adapter import FOR_EVERY_AGENT, select_variables
 from septet.agents.sandbox.guest_programs import missing_programs
 from septet.agents.sandbox.sandbox import Sandbox

@@ -9,7 +9,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from clients.cli.machine_checks import Check
-from clients.temporal.seals import SCHEDULE, SealUse, seals_in_use
+from clients.executions.seals import SCHEDULE, SealUse, seals_in_use
 from septet.contracts.intake import INTAKE_PREFIX
 from septet.contracts.seal import key_id_of
 from septet.system.text import name_some

@@ -6,7 +6,7 @@ from typing import Final
 from cyclopts import Parameter
 
 from clients.cli.options import Address, Json
-from clients.operations import Operations, connect_operations
+from clients.operations.operations import Operations, connect_operations
 from septet.settings import load_settings
 
 

@@ -16,8 +16,7 @@ from clients.cli.render.work_order import notes_on
 from clients.cli.reply import CommandReply
 from clients.cli.server import SERVER, Server
 from clients.cli.task_reply import reply_of_task
-from clients.repository_path import whole_path
-from clients.under_way import step_under_way
+from clients.starting.repository_path import whole_path
 from septet.contracts.names import Status
 from septet.errors import UsageError
 
@@ -30,15 +29,15 @@ _DONE_SHOWN: Final = timedelta(days=7)
 async def show(order_id: given.Id, /, *, server: Server = SERVER) -> CommandReply:
     """Show one work order: why it waits, its progress and its result."""
     operations = await server.connect()
-    detail = await operations.detail(order_id)
-    under_way = None if server.as_json else await step_under_way(operations, detail.task)
+    detail = await operations.reading.detail(order_id)
+    under_way = None if server.as_json else await operations.reading.step_under_way(detail.task)
     return CommandReply.from_reply(detail, lambda: show_detail(detail, under_way))
 
 
 async def steps(order_id: given.Id, /, *, server: Server = SERVER) -> CommandReply:
     """Show each step in full: result, session, tokens, files and warnings."""
     operations = await server.connect()
-    answer = await operations.steps(order_id)
+    answer = await operations.reading.steps(order_id)
 
     def show_all() -> None:
         show_steps(answer.steps)
@@ -51,21 +50,21 @@ async def steps(order_id: given.Id, /, *, server: Server = SERVER) -> CommandRep
 async def plan(order_id: given.Id, /, *, server: Server = SERVER) -> CommandReply:
     """Show the plan of a work order."""
     operations = await server.connect()
-    answer = await operations.plan(order_id)
+    answer = await operations.reading.plan(order_id)
     return CommandReply.from_reply(answer, lambda: page_plan(answer))
 
 
 async def diff(order_id: given.Id, /, *, server: Server = SERVER) -> CommandReply:
     """Show all changes of a work order so far, paged and in colour on a terminal."""
     operations = await server.connect()
-    answer = await operations.diff(order_id)
+    answer = await operations.reading.diff(order_id)
     return CommandReply.from_reply(answer, lambda: page_diff(answer.diff))
 
 
 async def refresh(order_id: given.Id, /, *, server: Server = SERVER) -> CommandReply:
     """Check now what a work order waits for: its pull request, host or predecessors."""
     operations = await server.connect()
-    return reply_of_task(await operations.refresh(order_id))
+    return reply_of_task(await operations.decisions.refresh(order_id))
 
 
 async def list_orders(

@@ -17,9 +17,9 @@ from clients.cli.options import option
 from clients.cli.reply import CommandReply, tell
 from clients.cli.server import SERVER, Server
 from clients.cli.start_view import show_new_order
-from clients.operations import Operations
-from clients.order_checks import find_unlimited, one_of
-from clients.repository_path import RepositoryReference, issue_number, parse_reference, repository_here
+from clients.operations.operations import Operations
+from clients.starting.checks import find_unlimited, one_of
+from clients.starting.repository_path import RepositoryReference, issue_number, parse_reference, repository_here
 from septet.contracts.limits import StepSettings
 from septet.contracts.names import Step
 from septet.contracts.order import TEXT_LIMIT_BYTES, WorkOrderInput
@@ -52,13 +52,13 @@ async def run(
     unread = order_input(target, repo, issue, order)
     _check_order(unread, order.id, server)
     operations = await server.connect()
-    new, order_id = await operations.find_order(unread, order.id, again=again)
+    new, order_id = await operations.starting.find_order(unread, order.id, again=again)
     if only_tell:
         return await _reply_of_dry_run(operations, new, order_id, again=again)
     if server.as_json:
         from clients.cli.task_reply import reply_at_end  # imported late, so that the id appears sooner
 
-        answer = await operations.start(new, order_id, again=again)
+        answer = await operations.starting.start(new, order_id, again=again)
         if told := await told_reviews(operations, new.repository, (new.issue,)):
             tell(told)
         return await reply_at_end(operations, answer, wait=wait, as_json=True)
@@ -70,7 +70,7 @@ async def _start_before_people(
 ) -> CommandReply:
     """Start a work order, and show its id as soon as the server has it; print notices after the id."""
     notice = asyncio.create_task(_notice(operations, order))
-    task, estimate = await operations.begin(order, order_id, again=again)
+    task, estimate = await operations.starting.begin(order, order_id, again=again)
     return await show_new_order(operations, task, estimate, notice, wait=wait)
 
 
@@ -79,7 +79,7 @@ async def _reply_of_dry_run(
 ) -> CommandReply:
 
     from clients.cli.render.dry_run import show_dry_run  # as above
-    from clients.dry_run import dry_run
+    from clients.operations.dry_run import dry_run
 
     answer = await dry_run(operations, order, order_id, load_settings(), again=again)
     return CommandReply.from_reply(answer, lambda: show_dry_run(answer))
@@ -104,12 +104,12 @@ async def create(
     operations = await server.connect()
     from clients.cli.task_reply import reply_of_task  # as above
 
-    return reply_of_task(await operations.start(new, order.id, again=again))
+    return reply_of_task(await operations.starting.start(new, order.id, again=again))
 
 
 def _check_order(order: WorkOrderInput, order_id: str | None, server: Server) -> None:
     """Check a new work order for mistakes, before any server is called."""
-    from clients.tracked_issue import check_unread_order  # as above
+    from clients.starting.tracked_issue import check_unread_order  # as above
 
     if order_id is not None:
         check_order_id(order_id)
@@ -144,7 +144,7 @@ def order_input(
 
 def _work_fields(target: str | None, repo: str | None, issue: given.IssueOptions) -> dict[str, Any]:
     """Return the fields of the repository and the issue; an issue of a tracker is not read yet."""
-    from clients.tracked_issue import tracker_key, with_issue_of_page  # as above
+    from clients.starting.tracked_issue import tracker_key, with_issue_of_page  # as above
 
     if not (key := tracker_key(target or "")):
         reference = _reference(target, repo)

@@ -13,7 +13,7 @@ from septet.contracts.costs import Estimate
 from septet.contracts.task import Task
 
 if TYPE_CHECKING:
-    from clients.operations import Operations
+    from clients.operations.operations import Operations
 
 
 async def show_new_order(

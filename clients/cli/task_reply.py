@@ -5,7 +5,6 @@ import sys
 
 from rich.console import Console
 
-from clients.absence import Absence, outlast_wait
 from clients.cli.live import LiveView, stopped_waiting
 from clients.cli.render.watch import show_end
 from clients.cli.render.work_order import (
@@ -17,7 +16,8 @@ from clients.cli.render.work_order import (
     start_line,
 )
 from clients.cli.reply import CommandReply, tell
-from clients.operations import Operations
+from clients.operations.absence import Absence, outlast_wait
+from clients.operations.operations import Operations
 from septet.contracts.names import Status
 from septet.contracts.replies import TaskReply
 from septet.contracts.task import Task

@@ -16,7 +16,7 @@ from clients.cli.program import septet_elsewhere
 from clients.cli.reply import CommandReply, print_json
 from clients.cli.stop_signals import StopSignals, reply_at_stop
 from clients.cli.wrapping import say
-from clients.operations import Operations
+from clients.operations.operations import Operations
 from clients.page.key import page_host
 from clients.temporal.comment_decisions import comment_decisions
 from clients.temporal.intakes import intakes_of

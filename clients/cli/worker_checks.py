@@ -10,7 +10,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from clients.cli.machine_checks import Check
-from clients.temporal.refusals import START_WORKER
+from clients.executions.messages import START_WORKER
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Status
 from septet.contracts.task import TaskError

@@ -1,12 +1,15 @@
 """Find the snapshots that this host keeps."""
 
+import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from clients.disk.runs import lanes_of, owner_of
-from septet.contracts.replies import KeptSnapshot
-from septet.errors import NotFoundError
+from septet.contracts.replies import KeptSnapshot, RescuesReply, RestoredReply
+from septet.errors import NotFoundError, RefusedTransitionError
 from septet.git.engine.engine import Git
+from septet.git.snapshots.restore import restore
 from septet.git.vault.facts import Snapshot
 from septet.git.vault.vault import find, list_snapshots, vaults_in
 from septet.state import StateDir
@@ -62,3 +65,35 @@ def kept_snapshot(state: StateDir, snapshot: Snapshot) -> KeptSnapshot:
         commit=snapshot.commit,
         left_out=tuple(item.path for item in snapshot.left_out),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Rescues:
+    """The rescues of this host, for those who serve others."""
+
+    state: StateDir
+    git_env: Mapping[str, str]
+
+    async def list(self, order_id: str | None = None, *, everything: bool = False) -> RescuesReply:
+        """Return the rescues on this host; with `everything` the checkpoints too."""
+        rows = await asyncio.to_thread(snapshots_of, self.state, self.git_env, order_id, everything=everything)
+        return RescuesReply(rescues=rows)
+
+    async def restore(self, name: str) -> RestoredReply:
+        """Restore a snapshot of this host to a new folder below the state directory; Septet never removes it.
+
+        Raises:
+            RefusedTransitionError: The snapshot was restored before.
+            NotFoundError: This host has no such snapshot.
+        """
+        return await asyncio.to_thread(self._restore, name)
+
+    def _restore(self, name: str) -> RestoredReply:
+        target = self.state.restores / name
+        vault, stored = snapshot_named(self.state, self.git_env, name)
+        if target.exists() and any(target.iterdir()):
+            remedy = "Look there, or move that folder away and restore it again."
+            raise RefusedTransitionError(f"{name} was already restored to {target}.", remedy=remedy)
+        target.mkdir(mode=0o700, parents=True, exist_ok=True)
+        restore(vault, stored, target)
+        return RestoredReply(rescue=kept_snapshot(self.state, stored), restored_to=str(target))

@@ -14,6 +14,7 @@ from septet.errors import SeptetError
 from septet.git.evidence.difference import difference
 from septet.git.workspace.record import find_place, find_record
 from septet.git.worktree.inside import read_inside
+from septet.git.worktree.view import view_git
 from septet.state import StateDir
 from septet.system.preview import scrub
 
@@ -135,3 +136,24 @@ def fails_on_base(state: StateDir, order_id: str) -> tuple[str, ...]:
         result = result_of(state, record.place(state, {})) if record is not None else None
         return tuple(map(scrub, result.lines)) if result is not None else ()
     return ()
+
+
+@dataclass(frozen=True, slots=True)
+class CommitCount:
+    """The commits between the base and the work order's commit."""
+
+    commits: int
+    files: int
+    """That differ between both."""
+
+
+def count_commits(state: StateDir, git_env: Mapping[str, str], order_id: str, sha: str) -> CommitCount | None:
+    """Return the number of commits and files up to `sha`; `None` if this host does not have the workspace."""
+    try:
+        place = find_place(state, place_of(state, order_id, now=True), git_env)
+        git = view_git(place)
+        commits = git.text("rev-list", "--count", f"{place.base_sha}..{sha}")
+        files = git.run("diff", "--name-only", "-z", place.base_sha, sha)
+    except SeptetError:
+        return None
+    return CommitCount(int(commits), files.count(b"\0"))

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from clients.disk.commits import CommitCount
+from clients.disk.workspace_view import CommitCount
 from septet.contracts.costs import Estimate
 from septet.contracts.names import Status, Step
 from septet.contracts.replies import LogsReply, NetworkReply, StepsReply

@@ -20,20 +20,18 @@ from clients.http import (
     log_stream,
     pipelines,
     reference,
-    tracker_webhooks,
     webhooks,
     work_orders,
 )
 from clients.http.access import OPEN_PATHS, Guard
 from clients.http.answers import Health
+from clients.http.bodies import Connected
 from clients.http.masking import MaskedAnswers
-from clients.http.parameters import Connected
 from clients.http.problems import Problem, answer_errors, problems
 from clients.mcp.over_http import mcp_route
-from clients.operations import Operations
+from clients.operations.operations import Operations
 from clients.page.key import deciding_key, new_page_key
-from clients.page.routes import page_router
-from clients.page.temporal_ui import temporal_ui
+from clients.page.routes import page_router, temporal_ui
 
 _DESCRIPTION: Final = """\
 Work orders turn an issue into a pull request with a coding-agent CLI. Every error is a problem (RFC 9457) with a
@@ -46,7 +44,7 @@ _NO_SECRETS: Final[Mapping[str, str]] = {}
 _router = APIRouter(tags=["health"])
 _ROUTERS: Final = (
     _router, work_orders.router, log_stream.router, decisions.router, board.router, budgets.router, costs.router,
-    pipelines.router, intakes.router, tracker_webhooks.router, webhooks.router, reference.router,
+    pipelines.router, intakes.router, webhooks.router, reference.router,
 )  # fmt: skip
 
 
@@ -54,7 +52,7 @@ _ROUTERS: Final = (
 async def health(operations: Connected) -> Health:
     """Say that the API answers, and whether its Temporal server does."""
     try:
-        reached = await operations.orders.client.service_client.check_health()
+        reached = await operations.client.service_client.check_health()
     except RPCError:
         reached = False
     return Health(status="healthy" if reached else "degraded", version=version("septet"), temporal=reached)

@@ -5,8 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from clients.http.bodies import OrderId, RestoreJson, json_alone
-from clients.http.parameters import After, Connected, Limit
+from clients.http.bodies import After, Connected, Limit, OrderId, RestoreJson, json_alone
 from clients.http.problems import problems, problems_of_a_body
 from clients.temporal.board import TASKS_AT_ONCE
 from septet.contracts.replies import BoardReply, RescuesReply, RestoredReply
@@ -27,7 +26,7 @@ async def get_board(
 @router.get("/rescues")
 async def get_rescues(operations: Connected, everything: Everything = False) -> RescuesReply:
     """Show the rescues on this host, oldest first."""
-    return await operations.rescues(everything=everything)
+    return await operations.rescues.list(everything=everything)
 
 
 @router.post(
@@ -37,10 +36,10 @@ async def get_rescues(operations: Connected, everything: Everything = False) -> 
 )
 async def restore(operations: Connected, body: RestoreJson) -> RestoredReply:
     """Restore a snapshot, bit for bit, to a new folder of the server's choice, and say which."""
-    return await operations.restore(body.snapshot)
+    return await operations.rescues.restore(body.snapshot)
 
 
 @router.get("/agent-work-orders/{order_id}/rescues")
 async def get_rescues_of(order_id: OrderId, operations: Connected, everything: Everything = False) -> RescuesReply:
     """Show the rescues of one work order on this host, oldest first."""
-    return await operations.rescues(order_id, everything=everything)
+    return await operations.rescues.list(order_id, everything=everything)

@@ -4,10 +4,11 @@ import json
 from http import HTTPStatus
 from typing import Annotated, Any, Final, Literal, TypeVar
 
-from fastapi import HTTPException, Path, Request
+from fastapi import Depends, Header, HTTPException, Path, Query, Request
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
-from clients.tracked_issue import with_issue_of_page
+from clients.operations.operations import Operations
+from clients.starting.tracked_issue import with_issue_of_page
 from septet.agents.clis.registry import ADAPTERS
 from septet.contracts.amounts import BudgetText
 from septet.contracts.budget import BudgetName, LimitCall
@@ -235,3 +236,26 @@ LimitJson = Annotated[LimitBody, read_strictly(LimitBody)]
 RaiseJson = Annotated[RaiseBody, read_strictly(RaiseBody)]
 RestoreJson = Annotated[RestoreBody, read_strictly(RestoreBody)]
 PromptJson = Annotated[PromptBody, read_strictly(PromptBody)]
+
+
+MOST_AT_ONCE: Final = 1000
+
+
+def _operations(request: Request) -> Operations:
+    operations: Operations = request.app.state.operations
+    return operations
+
+
+Connected = Annotated[Operations, Depends(_operations)]
+Limit = Annotated[int, Query(ge=1, le=MOST_AT_ONCE)]
+After = Annotated[str, Query(description="The `next` of the page before.")]
+IdempotencyKey = Annotated[
+    str,
+    Header(
+        alias="Idempotency-Key",
+        pattern="^[!-~]{0,255}$",
+        description=(
+            "The same key and body give the same answer again, however often you send them; the work starts once."
+        ),
+    ),
+]

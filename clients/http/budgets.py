@@ -5,8 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from clients.http.bodies import LimitJson, RaiseJson, json_alone
-from clients.http.parameters import After, Connected, Limit
+from clients.http.bodies import After, Connected, Limit, LimitJson, RaiseJson, json_alone
 from clients.http.problems import problems, problems_of_a_body
 from clients.temporal.budgets import BUDGETS_AT_ONCE
 from septet.contracts.budget import BudgetName, LimitCall, RaiseCall

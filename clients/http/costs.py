@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from clients.http.parameters import Connected
+from clients.http.bodies import Connected
 from clients.http.problems import problems
 from septet.contracts.costs import Since
 from septet.contracts.names import CostKey

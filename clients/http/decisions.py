@@ -10,6 +10,7 @@ from clients.http.bodies import (
     ApproveJson,
     CancelBody,
     CancelJson,
+    Connected,
     MoveJson,
     OrderId,
     PromptJson,
@@ -17,8 +18,8 @@ from clients.http.bodies import (
     RetryJson,
     json_alone,
 )
-from clients.http.parameters import Connected
 from clients.http.problems import Problem, problems, problems_of_a_body
+from clients.operations.merging import merge as merge_here
 from septet.contracts.names import Status
 from septet.contracts.replies import TaskReply
 from septet.contracts.task import Task
@@ -63,7 +64,7 @@ async def cancel(order_id: OrderId, operations: Connected, body: CancelJson | No
 async def merge(order_id: OrderId, operations: Connected, body: CancelJson | None = None) -> TaskReply:
     """Merge its pull request, if the forge is a repository on this machine."""
     del body
-    return await operations.merge(order_id)
+    return await merge_here(operations, order_id)
 
 
 @router.post("/retry", responses=_WITH_BODY)

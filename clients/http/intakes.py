@@ -5,8 +5,7 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Path
 
-from clients.http.bodies import json_alone, read_strictly
-from clients.http.parameters import Connected
+from clients.http.bodies import Connected, json_alone, read_strictly
 from clients.http.problems import problems, problems_of_a_body
 from septet.contracts.intake import IntakeId, IntakeInput, IntakeRemovedReply, IntakeReply, IntakesReply
 
@@ -22,7 +21,7 @@ IntakeJson = Annotated[IntakeInput, read_strictly(IntakeInput)]
 )
 async def add_intake(intake: IntakeJson, operations: Connected) -> IntakeReply:
     """Start a work order for each open issue with a label, from now on."""
-    return await operations.add_intake(intake)
+    return await operations.starting.add_intake(intake)
 
 
 @router.get("")

@@ -13,10 +13,9 @@ from temporalio.service import RPCError
 
 from clients.disk.agent_logs import AgentLogs
 from clients.error_reply import error_reply
-from clients.http.bodies import OrderId
-from clients.http.parameters import Connected
+from clients.http.bodies import Connected, OrderId
 from clients.http.problems import problems
-from clients.operations import Operations
+from clients.operations.operations import Operations
 from septet.contracts.replies import LogEntry
 from septet.errors import SeptetError
 
@@ -67,7 +66,7 @@ async def stream_logs(
     task = await operations.orders.get(order_id)
     after = last_event_id.removesuffix(_END)
     knows_the_end = task.is_closed and last_event_id.endswith(_END)
-    if knows_the_end and not (await operations.logs(order_id, after=after, limit=1)).log_entries:
+    if knows_the_end and not (await operations.reading.logs(order_id, after=after, limit=1)).log_entries:
         return Response(status_code=HTTPStatus.NO_CONTENT)
     return EventStream(_events(operations, order_id, after), headers=_HEADERS)
 

@@ -7,8 +7,16 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Path, Response
 from pydantic import AfterValidator, ConfigDict, Field
 
-from clients.http.bodies import CancelBody, CancelJson, json_alone, read_strictly
-from clients.http.parameters import After, Connected, IdempotencyKey, Limit
+from clients.http.bodies import (
+    After,
+    CancelBody,
+    CancelJson,
+    Connected,
+    IdempotencyKey,
+    Limit,
+    json_alone,
+    read_strictly,
+)
 from clients.http.problems import problems, problems_of_a_body
 from clients.temporal.pipelines import PIPELINES_AT_ONCE
 from septet.contracts.pipeline import PIPELINE_ID, IssueId, PipelineInput

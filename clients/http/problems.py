@@ -13,7 +13,7 @@ from starlette.routing import compile_path
 from temporalio.service import RPCError, RPCStatusCode
 
 from clients.error_reply import error_reply
-from clients.temporal.refusals import server_refusal
+from clients.executions.messages import server_refusal
 from septet.contracts.wire import Wire
 from septet.contracts.wording import place_and_reason
 from septet.errors import (

@@ -16,7 +16,7 @@ from clients.api_token import api_token
 from clients.http.app import api_of
 from clients.http.codec import CodecEndpoint, codec_key
 from clients.http.ui_relay import UiRelay, Visitors, relay_client
-from clients.operations import Operations
+from clients.operations.operations import Operations
 from clients.page.key import LOOPBACK, new_page_key, page_host, page_link
 from septet.contracts.seal import CODEC_PATH
 from septet.errors import UsageError

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, Field
 
-from clients.disk.commits import CommitCount, count_commits
+from clients.disk.workspace_view import CommitCount, count_commits
 from clients.http.answers import (
     AgentWorkOrder,
     GitProgress,
@@ -18,10 +18,18 @@ from clients.http.answers import (
     agent_work_order,
     git_progress,
 )
-from clients.http.bodies import NewWorkOrderJson, OrderId, json_alone
-from clients.http.parameters import MOST_AT_ONCE, Connected, IdempotencyKey, Limit
+from clients.http.bodies import (
+    MOST_AT_ONCE,
+    Connected,
+    IdempotencyKey,
+    Limit,
+    NewWorkOrderJson,
+    OrderId,
+    json_alone,
+)
 from clients.http.problems import problems, problems_of_a_body
-from clients.operations import ENTRIES_AT_ONCE, REQUESTS_AT_ONCE, Operations
+from clients.operations.operations import Operations
+from clients.operations.reading import ENTRIES_AT_ONCE, REQUESTS_AT_ONCE
 from septet.contracts.names import Status
 from septet.contracts.replies import DetailReply, DiffReply, PlanReply
 from septet.contracts.task import Task
@@ -67,7 +75,7 @@ async def create_work_order(
     new: NewWorkOrderJson, operations: Connected, response: Response, idempotency_key: IdempotencyKey = ""
 ) -> AgentWorkOrder:
     """Start a work order; its stage says whether it waits on the board first."""
-    reply = await operations.start(new.order(), new.id, key=idempotency_key, again=new.again)
+    reply = await operations.starting.start(new.order(), new.id, key=idempotency_key, again=new.again)
     response.headers["Location"] = f"{router.prefix}/{reply.task.id}"
     return (await _whole(operations, reply.task)).model_copy(update={"estimate": reply.estimate})
 
@@ -100,26 +108,26 @@ async def get_work_order(order_id: OrderId, operations: Connected) -> AgentWorkO
 @router.get("/{order_id}/detail")
 async def get_detail(order_id: OrderId, operations: Connected) -> DetailReply:
     """Show one work order with its agent runs, its history, and what it waits for."""
-    return await operations.detail(order_id)
+    return await operations.reading.detail(order_id)
 
 
 @router.get("/{order_id}/steps")
 async def get_steps(order_id: OrderId, operations: Connected) -> StepHistory:
     """Show the finished steps."""
-    reply = await operations.steps(order_id)
+    reply = await operations.reading.steps(order_id)
     return StepHistory(**dict(reply), agent_work_order_id=order_id)
 
 
 @router.get("/{order_id}/plan")
 async def get_plan(order_id: OrderId, operations: Connected) -> PlanReply:
     """Show the plan, as this host has it."""
-    return await operations.plan(order_id)
+    return await operations.reading.plan(order_id)
 
 
 @router.get("/{order_id}/diff")
 async def get_diff(order_id: OrderId, operations: Connected) -> DiffReply:
     """Show what it has changed so far, as this host has it."""
-    return await operations.diff(order_id)
+    return await operations.reading.diff(order_id)
 
 
 @router.get("/{order_id}/git-progress")
@@ -138,7 +146,7 @@ async def get_logs(
     after: Annotated[str, Query(description="The id of the last entry that you have received.")] = "",
 ) -> LogPage:
     """Show what the agents said and did on this host."""
-    reply = await operations.logs(order_id, after=after, offset=offset, limit=limit)
+    reply = await operations.reading.logs(order_id, after=after, offset=offset, limit=limit)
     return LogPage(**dict(reply), agent_work_order_id=order_id, limit=limit, offset=offset)
 
 
@@ -150,7 +158,7 @@ async def get_network(
     offset: Annotated[int, Query(ge=0)] = 0,
 ) -> NetworkPage:
     """Show what its agents and checks asked of the network on this host, and what was refused."""
-    reply = await operations.network(order_id, offset=offset, limit=limit)
+    reply = await operations.reading.network(order_id, offset=offset, limit=limit)
     return NetworkPage(**dict(reply), agent_work_order_id=order_id, limit=limit, offset=offset)
 
 

@@ -10,7 +10,7 @@ from mcp.types import Tool, ToolAnnotations
 from pydantic import ValidationError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
-from clients.operations import Operations
+from clients.operations.operations import Operations
 from septet.contracts.replies import ErrorReply, Reply
 from septet.contracts.wire import StrictWire, Wire
 from septet.contracts.wording import describe_mistakes

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import JsonValue, StringConstraints, ValidationError
 
-from clients.operations import Operations
-from clients.temporal.updates import unanswered
+from clients.executions.messages import unanswered
+from clients.operations.operations import Operations
 from septet.contracts.amounts import Spending, amount_to_add, parse_limit
 from septet.contracts.budget import BudgetWait, RaiseCall
 from septet.contracts.decisions import Words, parse_decision
@@ -154,7 +154,7 @@ def _elicitation(message: str, properties: dict[str, JsonValue], required: str) 
 async def _plan_text(operations: Operations, task: Task) -> str:
     question = f"{task.id} ({task.title}) waits for your approval of its plan {task.plan_path}."
     try:
-        plan = (await operations.plan(task.id)).plan.text
+        plan = (await operations.reading.plan(task.id)).plan.text
     except NotFoundError as error:  # another host has it
         return f"{question} {error.message} {error.remedy}"
     shown = plan if len(plan) <= _PLAN_CHARACTERS else f"{plan[:_PLAN_CHARACTERS]}\n[…]"

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from clients.connection import OperationsContext, lend
-from clients.operations import Operations
+from clients.operations.operations import Operations, OperationsContext, lend
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager

@@ -6,8 +6,8 @@ from mcp.types import ToolAnnotations
 from pydantic import Field, StringConstraints
 
 from clients.mcp.call import ADDS, ENDS, Call
-from clients.operations import Operations
-from clients.repository_path import whole_path
+from clients.operations.operations import Operations
+from clients.starting.repository_path import whole_path
 from clients.temporal.pipelines import PipelineDecision
 from septet.contracts.decisions import Who, Words
 from septet.contracts.pipeline import PipelineInput

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp.types import (
     INVALID_PARAMS,
@@ -17,7 +18,6 @@ from mcp.types import (
 )
 from pydantic import JsonValue
 
-from clients.connection import OperationsContext
 from clients.error_reply import error_reply
 from clients.mcp.call import Call
 from clients.mcp.pipeline_tools import PIPELINE_TOOLS
@@ -25,6 +25,7 @@ from clients.mcp.result import tool_result
 from clients.mcp.task_object import created_task
 from clients.mcp.tasks import TaskMethods, becomes_task, client_name
 from clients.mcp.tools import TOOLS
+from clients.operations.operations import OperationsContext
 from septet.contracts.replies import ErrorReply, Reply, TaskReply
 from septet.errors import SeptetError
 
@@ -97,3 +98,10 @@ async def _answer(
             return await request.answer(operations)
     except (SeptetError, OSError) as error:
         return error_reply(error)
+
+
+async def serve_stdio(context: OperationsContext) -> None:
+    """Serve until stdin ends. What anything else prints meanwhile goes to stderr."""
+    server = mcp_server(context, beside=True)
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())

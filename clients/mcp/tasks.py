@@ -20,13 +20,12 @@ from mcp.types import (
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import Field
 
-from clients.connection import OperationsContext
 from clients.error_reply import error_reply
 from clients.mcp.call import Call
 from clients.mcp.input_requests import decide, input_requests
 from clients.mcp.task_object import Json, detailed_task, json_rpc_error
 from clients.mcp.tools import RetryTask, RunTask
-from clients.operations import Operations
+from clients.operations.operations import Operations, OperationsContext
 from septet.errors import (
     InvalidInputError,
     NotFoundError,
@@ -89,7 +88,7 @@ class TaskMethods:
         params = _read(TaskParams, context)
         asks: Json = {}
         async with self._operations() as operations:
-            detail = await operations.detail(params.task_id)
+            detail = await operations.reading.detail(params.task_id)
             if _shows_forms(context):
                 with suppress(ServerNotReachedError):
                     asks = await input_requests(operations, detail)
@@ -103,7 +102,7 @@ class TaskMethods:
         """
         params = _read(UpdateParams, context)
         async with self._operations() as operations:
-            detail = await operations.detail(params.task_id)
+            detail = await operations.reading.detail(params.task_id)
             asked = await input_requests(operations, detail)
             for key in asked.keys() & params.input_responses.keys():
                 with suppress(RefusedTransitionError):  # somebody else was faster

@@ -10,9 +10,9 @@ from pydantic import Field, StringConstraints
 from pydantic.json_schema import SkipJsonSchema
 
 from clients.mcp.call import ADDS, ENDS, Call
-from clients.operations import Operations
-from clients.repository_path import whole_path
-from clients.tracked_issue import with_issue_of_page
+from clients.operations.operations import Operations
+from clients.starting.repository_path import whole_path
+from clients.starting.tracked_issue import with_issue_of_page
 from septet.contracts.amounts import BudgetText
 from septet.contracts.budget import BudgetName, RaiseCall
 from septet.contracts.costs import Since
@@ -83,7 +83,7 @@ class _Start(WorkOrderInput, Call):
 
     async def answer(self, operations: Operations) -> StartReply:
         """Start it, or put it on the board: its stage says which."""
-        return await operations.start(_part_of(WorkOrderInput, self), self.id, again=self.again)
+        return await operations.starting.start(_part_of(WorkOrderInput, self), self.id, again=self.again)
 
 
 class CreateTask(_Start):
@@ -129,7 +129,7 @@ class TaskDetail(_OfTask):
 
     async def answer(self, operations: Operations) -> DetailReply:
         """Look."""
-        return await operations.detail(self.id)
+        return await operations.reading.detail(self.id)
 
 
 class ShowBoard(Call):
@@ -160,7 +160,7 @@ class ShowSteps(_OfTask):
 
     async def answer(self, operations: Operations) -> StepsReply:
         """Look."""
-        return await operations.steps(self.id)
+        return await operations.reading.steps(self.id)
 
 
 class ReadLogs(_OfTask):
@@ -178,7 +178,7 @@ class ReadLogs(_OfTask):
 
     async def answer(self, operations: Operations) -> LogsReply:
         """Read."""
-        return await operations.logs(self.id, after=self.after, limit=self.limit)
+        return await operations.reading.logs(self.id, after=self.after, limit=self.limit)
 
 
 class MoveTask(MoveCall, _OfTask):
@@ -279,7 +279,7 @@ class ListRescues(Call):
 
     async def answer(self, operations: Operations) -> RescuesReply:
         """Look."""
-        return await operations.rescues(self.id, everything=self.everything)
+        return await operations.rescues.list(self.id, everything=self.everything)
 
 
 class RestoreRescue(Call):
@@ -298,7 +298,7 @@ class RestoreRescue(Call):
 
     async def answer(self, operations: Operations) -> RestoredReply:
         """Restore it."""
-        return await operations.restore(self.snapshot)
+        return await operations.rescues.restore(self.snapshot)
 
 
 class ReadPlan(_OfTask):
@@ -308,7 +308,7 @@ class ReadPlan(_OfTask):
 
     async def answer(self, operations: Operations) -> PlanReply:
         """Read."""
-        return await operations.plan(self.id)
+        return await operations.reading.plan(self.id)
 
 
 class ReadDiff(_OfTask):
@@ -318,7 +318,7 @@ class ReadDiff(_OfTask):
 
     async def answer(self, operations: Operations) -> DiffReply:
         """Read."""
-        return await operations.diff(self.id)
+        return await operations.reading.diff(self.id)
 
 
 class WaitForTask(_OfTask):
@@ -335,11 +335,11 @@ class WaitForTask(_OfTask):
     async def answer(self, operations: Operations) -> DetailReply:
         """Wait, and look."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(self.seconds), aclosing(operations.watch(self.id).looks()) as looks:
+            async with asyncio.timeout(self.seconds), aclosing(operations.reading.watch(self.id).looks()) as looks:
                 async for look in looks:
                     if look.task.is_closed or look.task.stuck or look.task.status is Status.WAITING:
                         break
-        return await operations.detail(self.id)
+        return await operations.reading.detail(self.id)
 
 
 class ShowBudgets(Call):

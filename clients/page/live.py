@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 from temporalio.service import RPCError
 
-from clients.operations import Operations
+from clients.operations.operations import Operations
 from clients.page.rendering import text_of
 from clients.page.standing import BoardView, view_of_board
 from clients.temporal.pipelines import KnownViews
@@ -91,10 +91,10 @@ async def _piece_changes(operations: Operations, order_id: str, ui: object) -> A
     pieces = Pieces(ui)
     detail: DetailReply | None = None
     kind = "put"
-    async with aclosing(operations.watch(order_id).looks()) as looks:
+    async with aclosing(operations.reading.watch(order_id).looks()) as looks:
         async for look in looks:
             if detail is None or _facts(look) != _facts(detail):
-                detail = await operations.detail(order_id)
+                detail = await operations.reading.detail(order_id)
             for name, html in (await asyncio.to_thread(pieces.changed_pieces, look, detail)).items():
                 yield _event("put", {"id": name, "html": html})
             if look.log_entries or kind == "put":

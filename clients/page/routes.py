@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
+from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
@@ -15,17 +16,54 @@ from pydantic import ValidationError
 from temporalio.service import RPCError
 
 from clients.error_reply import error_reply
-from clients.operations import Operations
-from clients.order_checks import checked_order
+from clients.executions.pipeline_rows import OVER
+from clients.operations.operations import Operations
 from clients.page.access import PageAccess
 from clients.page.live import board_events, board_view, pipeline_events, pipelines_events, work_order_events
 from clients.page.rendering import HEADERS, STATIC, page_of, render, static_file, text_of
-from clients.page.temporal_ui import TemporalUi
-from clients.temporal.agents import worker_agents
-from clients.temporal.pipeline_rows import OVER
+from clients.starting.agents import worker_agents
+from clients.starting.checks import checked_order
 from septet.agents.clis.registry import ADAPTERS
 from septet.contracts.order import WorkOrderInput
 from septet.errors import InvalidInputError, NotFoundError, SeptetError
+from workers.server.server_file import read_server_file
+
+
+@dataclass(frozen=True, slots=True)
+class TemporalUi:
+    """Addresses in Temporal's web UI."""
+
+    namespace_url: str
+
+    @property
+    def board(self) -> str:
+        """The list of work orders."""
+        return self._list("WorkOrder")
+
+    @property
+    def pipelines(self) -> str:
+        """The list of pipelines."""
+        return self._list("Pipeline")
+
+    def work_order(self, order_id: str) -> str:
+        """One work order, or one pipeline."""
+        return f"{self.namespace_url}/workflows/{quote(order_id, safe='')}"
+
+    def _list(self, kind: str) -> str:
+        query = f'WorkflowType="{kind}"'
+        return f"{self.namespace_url}/workflows?query={quote(query)}"
+
+
+def temporal_ui(operations: Operations, address: str | None) -> TemporalUi | None:
+    """Return the UI at `address`, else that of this host's embedded server; `None` where none is known."""
+    client = operations.client
+    if address is None:
+        server = read_server_file(operations.state)
+        if server is None or server.address != client.service_client.config.target_host:
+            return None
+        address = server.ui
+    return TemporalUi(f"{address.rstrip('/')}/namespaces/{quote(client.namespace, safe='')}")
+
 
 _ANY_TITLE: Final = "Any"
 """What is to be done does not change an estimate."""
@@ -112,7 +150,7 @@ class _Views:
         """Show the form that starts a work order."""
         reply = await self.operations.board.page()
         repositories = sorted({task.repository_url for tasks in reply.stages.values() for task in tasks} - {""})
-        hosts = await worker_agents(self.operations.orders.client, self.operations.orders.task_queue)
+        hosts = await worker_agents(self.operations.client, self.operations.task_queue)
         agents = sorted(set().union(*(host.agents for host in hosts)) or ADAPTERS)
         return await self._render("new.html", repositories=repositories, agents=agents)
 
@@ -124,13 +162,13 @@ class _Views:
         with suppress(SeptetError, ValidationError):
             order = WorkOrderInput(repository=repository, title=_ANY_TITLE, agent=agent or None)
             order = checked_order(order, is_here=self.operations.is_here)
-            return (await self.operations.estimate(order)).text
+            return (await self.operations.starting.estimate(order)).text
         return ""
 
     async def work_order(self, order_id: str) -> Response:
         """Show one work order."""
-        look = await self.operations.watch(order_id).look()
-        detail = await self.operations.detail(order_id)
+        look = await self.operations.reading.watch(order_id).look()
+        detail = await self.operations.reading.detail(order_id)
         return await self._render("work_order.html", look=look, detail=detail)
 
     async def work_order_live(self, order_id: str) -> Response:

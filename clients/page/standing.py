@@ -15,6 +15,8 @@ from septet.contracts.replies import BoardReply
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target, targets_of
 from septet.errors import SeptetError
+from septet.forges.local.forge import LocalForge
+from septet.settings import load_settings
 from septet.state import StateDir
 from septet.system.text import name_some
 
@@ -142,9 +144,6 @@ def is_local_pull(address: str | None) -> bool:
 
 def obstacle_of(address: str | None) -> SeptetError | None:
     """Return why a pull request of a repository on a disk cannot be merged by a button; `None` where it can."""
-    from septet.forges.local.forge import LocalForge
-    from septet.settings import load_settings
-
     if (pull := LOCAL_PULL.fullmatch(address or "")) is None:
         return None
     return LocalForge(Path(unquote(pull["path"])), load_settings().git_env).find_obstacle(int(pull["number"]))

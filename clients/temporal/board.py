@@ -9,10 +9,10 @@ from typing import Final
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.service import RPCError
 
-from clients.temporal.executions import error_of
-from clients.temporal.index import count_before, page_of, taken_up_again
-from clients.temporal.refusals import server_refusal
-from clients.temporal.task_rows import task_of_row
+from clients.executions.index import count_before, page_of, taken_up_again
+from clients.executions.messages import server_refusal
+from clients.executions.task_rows import task_of_row
+from clients.executions.typed_client import error_of
 from septet.contracts.names import Stage, Status
 from septet.contracts.replies import BoardReply, BoardSummary
 from septet.contracts.task import Task

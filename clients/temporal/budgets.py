@@ -12,10 +12,8 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
 from activities.board.account_archive import FoundAccount, find_account, open_account
-from clients.temporal.index import page_of
-from clients.temporal.queries import send_query
-from clients.temporal.refusals import BUDGET, server_refusal
-from clients.temporal.updates import send_update
+from clients.executions.index import page_of
+from clients.executions.messages import BUDGET, send_query, send_update, server_refusal
 from septet.budgets.account_book import AccountBook
 from septet.budgets.account_words import find_unknown_step
 from septet.contracts.budget import (

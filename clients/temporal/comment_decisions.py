@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from temporalio import activity
 from temporalio.client import Client
 
+from clients.executions.messages import has_taken
 from clients.temporal.decisions import OrderDecisions
-from clients.temporal.updates import has_taken
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.comment_commands import CommentCommand
 from septet.contracts.decisions import RetryCall

@@ -8,8 +8,7 @@ from typing import Final
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from clients.temporal.queries import send_query
-from clients.temporal.refusals import COSTS, server_refusal
+from clients.executions.messages import COSTS, send_query, server_refusal
 from septet.contracts.amounts import Spending
 from septet.contracts.costs import EARLIER, MOST_TOGETHER, CostGroup, CostHistory, Estimate, costs_id
 from septet.contracts.names import CostKey

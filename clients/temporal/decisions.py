@@ -6,10 +6,10 @@ from typing import Final
 
 from temporalio.client import WorkflowExecutionDescription, WorkflowExecutionStatus
 
-from clients.temporal.payloads import seals
+from clients.executions.messages import send_update, unanswered
+from clients.executions.seals import seals
 from clients.temporal.pull_request_watch import give_up_watch, watch_of
 from clients.temporal.resets import claim, delete_run, reset, reset_point
-from clients.temporal.updates import send_update, unanswered
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import (
     HISTORY_KEPT,
@@ -43,7 +43,7 @@ class OrderDecisions:
     orders: WorkOrders
     update_id: str | None = None
     """Of its updates, where a decision may come twice: a run of a workflow takes one of the same id once."""
-    nobody_works: Callable[[WorkflowExecutionDescription], Awaitable[str]] | None = None
+    nobody_works_on: Callable[[WorkflowExecutionDescription], Awaitable[str]] | None = None
     """Tells that nobody works on a work order, and what helps; an empty text where somebody does."""
 
     async def cancel(self, order_id: str, who: str = "", why: str = "") -> TaskReply:
@@ -60,7 +60,7 @@ class OrderDecisions:
         reason = (call.model_copy(update={"why": ""}) if seals(self.orders.client) else call).reason_line
         await self.orders.ask_to_cancel(order_id, reason)
         row = await self.orders.describe(order_id)
-        if self.nobody_works is not None and (nobody := await self.nobody_works(row)):
+        if self.nobody_works_on is not None and (nobody := await self.nobody_works_on(row)):
             task = await self.orders.without_worker(row)
             return TaskReply(task=task.model_copy(update={"stuck": nobody}))
         return TaskReply(task=await self.orders.wait_briefly(order_id))
@@ -156,6 +156,11 @@ class OrderDecisions:
             remedy = f"Go back to a step: septet retry {order_id} --from {Step.IMPLEMENT_PLAN}"
             raise RefusedTransitionError(f"{order_id} is completed.", remedy=remedy)
         return await self._resume(task, call)
+
+    async def refresh(self, order_id: str) -> TaskReply:
+        """Make a work order check now what it waits for: a pull request, a host, or earlier work orders."""
+        await self.orders.nudge(order_id)
+        return TaskReply(task=await self.orders.get(order_id))
 
     async def _resume(self, task: Task, call: RetryCall, signal: str = "resumed") -> TaskReply:
         """Reset a closed work order to a step; its new run receives the reason and the earlier results."""

@@ -1,4 +1,4 @@
-"""Pass a forge's webhooks on to the workflows that act on them, without waiting for their results."""
+"""Pass the webhooks of forges and trackers on to workflows, without waiting for their results."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,10 +11,10 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
 from activities.host.payloads import memo_json
+from clients.executions.messages import server_refusal
+from clients.executions.task_rows import task_of_row
 from clients.temporal.intakes import IntakeClient
 from clients.temporal.pull_request_watch import tell_watches
-from clients.temporal.refusals import server_refusal
-from clients.temporal.task_rows import task_of_row
 from septet.contracts.comment_commands import comment_workflow_id
 from septet.contracts.forge_events import CommentWritten, ForgeEvent, IssueChanged, PullRequestTouched
 from septet.contracts.intake import CommentCall, IntakeInput, IntakePass, WebhookReply
@@ -22,6 +22,7 @@ from septet.contracts.issue_request import IssueRequest
 from septet.contracts.pull_request import PullRequestNews, PullRequestNudge
 from septet.contracts.pull_request_names import FOLLOWS
 from septet.contracts.task import Task
+from septet.contracts.tracker import SessionPrompted, SessionStarted
 from septet.contracts.wire import Wire
 from septet.errors import SealedError
 from septet.forges.events.comment_commands import is_own_text, parse_command
@@ -128,6 +129,24 @@ class Deliveries:
         except RPCError as error:
             raise server_refusal(error) from error
 
+    async def take_session(self, event: SessionStarted | SessionPrompted | None) -> WebhookReply:
+        """Start the workflow that acts on a tracker's event, and return its id, which contains the event's id.
+
+        Raises:
+            ServerNotReachedError: The server refused; the tracker sends the event again.
+        """
+        match event:
+            case SessionStarted():
+                name, key = "TrackerSession", f"session/{event.issue.tracker}/{event.issue.session}"
+            case SessionPrompted():
+                name, key = "TrackerPrompt", f"prompt/{event.issue.tracker}/{event.prompt_id}"
+            case None:
+                return _NOTHING
+        try:
+            return await self._start(name, event, key, event.issue.key)
+        except RPCError as error:
+            raise server_refusal(error) from error
+
     async def _note(self, event: ForgeEvent) -> None:
         """Record that the repository sends webhooks, so that it is polled only about once an hour."""
         key, now = parse_address(event.repository, home=Path.home()).key, datetime.now(UTC)
@@ -185,7 +204,9 @@ class Deliveries:
         key = parse_address(event.repository, home=Path.home()).key
         return await IntakeClient(self.client, self.task_queue).of_repository(key)
 
-    async def _start(self, workflow: str, request: Wire, workflow_id: str) -> WebhookReply:
+    async def _start(
+        self, workflow: str, request: Wire, workflow_id: str, summary: str | None = None
+    ) -> WebhookReply:
         """Start a workflow once, however often its event is delivered."""
         try:
             await self.client.start_workflow(
@@ -194,6 +215,7 @@ class Deliveries:
                 id=workflow_id,
                 task_queue=self.task_queue,
                 id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                static_summary=summary,
             )
         except WorkflowAlreadyStartedError:
             return _KNOWN

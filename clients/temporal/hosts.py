@@ -13,8 +13,8 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
-from clients.temporal.index import quote_name
-from clients.temporal.refusals import server_refusal
+from clients.executions.index import quote_name
+from clients.executions.messages import server_refusal
 from septet.contracts.pull_request_names import watched_order
 from septet.errors import NotFoundError, ServerNotReachedError
 from septet.system.text import name_some

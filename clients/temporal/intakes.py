@@ -26,7 +26,7 @@ from temporalio.client import (
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.payloads import read_json
-from clients.temporal.refusals import server_refusal
+from clients.executions.messages import server_refusal
 from septet.contracts.intake import (
     INTAKE_PREFIX,
     IntakeInput,

@@ -12,14 +12,14 @@ from typing import ClassVar, Final, Literal
 from temporalio.client import Client, WorkflowExecution
 from temporalio.service import RPCError
 
-from clients.temporal.executions import Executions
-from clients.temporal.index import page_of
-from clients.temporal.news import follow_workflow
-from clients.temporal.payloads import seals
-from clients.temporal.pipeline_rows import OVER, row_of_view, view_at_close, view_of_input, view_of_row
-from clients.temporal.refusals import PIPELINE, Subject
-from clients.temporal.task_rows import task_of_row
-from clients.temporal.updates import send_update
+from clients.executions.index import page_of
+from clients.executions.messages import PIPELINE, Subject, send_update
+from clients.executions.news import follow_workflow
+from clients.executions.pipeline_rows import OVER, row_of_view, view_at_close, view_of_input, view_of_row
+from clients.executions.presence import why_nobody_works_on
+from clients.executions.seals import seals
+from clients.executions.task_rows import task_of_row
+from clients.executions.typed_client import Executions
 from septet.contracts.decisions import Who, Words
 from septet.contracts.pipeline import PIPELINE_ID, IssueCall, PipelineCall, PipelineInput
 from septet.contracts.pipeline_replies import PipelineReply, PipelinesReply, ReportReply, ResultsReply
@@ -209,8 +209,6 @@ class PipelineClient(Executions[PipelineView]):
         return view.model_copy(update={"stuck": cause or await self._nobody_works_on(row.id) or None})
 
     async def _nobody_works_on(self, pipeline_id: str) -> str:
-        from clients.temporal.presence import why_nobody_works_on
-
         return await why_nobody_works_on(self.client, await self.describe(pipeline_id), self.state)
 
     def at_close(self, view: PipelineView, row: WorkflowExecution, error: TaskError | None) -> PipelineView:

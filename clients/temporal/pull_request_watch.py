@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.service import RPCError, RPCStatusCode
 
-from clients.temporal.refusals import server_refusal
-from clients.temporal.task_rows import task_of_row
+from clients.executions.messages import server_refusal
+from clients.executions.task_rows import task_of_row
 from septet.contracts.names import Stage
 from septet.contracts.pull_request_names import watch_id
 from septet.contracts.task import Task
@@ -48,15 +48,6 @@ async def with_watch(client: Client, task: Task) -> Task:
         update |= {"commit_sha": row.commit_sha, "usage": row.usage}
         update["rescues"] = (*task.rescues, *(each for each in row.rescues if each not in task.rescues))
     return task.model_copy(update=update)
-
-
-async def look_now(client: Client, pr_url: str) -> None:
-    """Make the watches of a pull request, if any, check it without their pause.
-
-    Raises:
-        RPCError: The server refused.
-    """
-    await tell_watches(client, pr_url)
 
 
 async def tell_watches(client: Client, pr_url: str, news: "PullRequestNews | None" = None) -> tuple[str, ...]:

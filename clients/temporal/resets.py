@@ -13,8 +13,8 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
-from clients.temporal.payloads import seals
-from clients.temporal.refusals import WORK_ORDER, server_refusal
+from clients.executions.messages import WORK_ORDER, server_refusal
+from clients.executions.seals import seals
 from septet.contracts.decisions import PreviousRun
 from septet.contracts.names import Step
 from septet.contracts.task import Task

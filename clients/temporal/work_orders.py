@@ -16,12 +16,13 @@ from urllib.parse import unquote
 from temporalio.client import WorkflowExecution, WorkflowExecutionDescription, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
-from clients.temporal.executions import Executions
-from clients.temporal.index import page_of, quote_name
+from clients.executions.index import page_of, quote_name
+from clients.executions.messages import WORK_ORDER, Subject, server_refusal
+from clients.executions.presence import why_nothing_opens
+from clients.executions.task_rows import task_at_close, task_of_row
+from clients.executions.typed_client import Executions
+from clients.executions.waits import waiting_for, waits_for_opening
 from clients.temporal.pull_request_watch import watch_of, with_watch
-from clients.temporal.refusals import WORK_ORDER, Subject, server_refusal
-from clients.temporal.task_rows import task_at_close, task_of_row
-from clients.temporal.waits import waiting_for, waits_for_opening
 from septet.board.circle import circle_of
 from septet.contracts.names import ORDER_ID, Stage, Status
 from septet.contracts.order import WorkOrderInput
@@ -210,7 +211,7 @@ class WorkOrders(Executions[Task]):
 
     async def without_worker(self, row: WorkflowExecution) -> Task:
         """Return an open work order from the server's data, without waiting for a worker."""
-        from clients.temporal.steps_in_history import with_steps
+        from clients.executions.steps_in_history import with_steps
 
         task = await task_of_row(row)
         try:
@@ -250,11 +251,9 @@ class WorkOrders(Executions[Task]):
             return await waiting_for(watch, tells_next_try=tells_next_try) if watch is not None else None
         if description.status is not WorkflowExecutionStatus.RUNNING:
             return None
-        if waits_for_opening(description):
-            from clients.temporal.presence import why_nothing_opens
-
-            if why := await why_nothing_opens(self.client, description.task_queue):
-                return why
+        opens = waits_for_opening(description)
+        if opens and (why := await why_nothing_opens(self.client, description.task_queue)):
+            return why
         return await waiting_for(description, tells_next_try=tells_next_try)
 
     async def at_end(self, view: Task) -> Task:

@@ -17,7 +17,7 @@ from fakes.repositories import Origin, make_origin
 from fakes.septet_command import Septet
 from fakes.waiting import until
 
-from clients.operations import Operations, connect_operations
+from clients.operations.operations import Operations, connect_operations
 from septet.contracts.decisions import MoveCall, RetryCall
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pipeline import PipelineInput, PipelineIssue
@@ -135,14 +135,14 @@ OPERATIONS = {
         cli=("show", "{id}", "--json"),
         http=("GET", f"{ORDERS}/{{id}}/detail", None),
         tool=("task_detail", {"id": "{id}"}),
-        client=lambda ask, name, _repo: ask.detail(name),
+        client=lambda ask, name, _repo: ask.reading.detail(name),
         of="wo-done",
     ),
     "steps": Operation(
         cli=("steps", "{id}", "--json"),
         http=("GET", f"{ORDERS}/{{id}}/steps", None),
         tool=("steps", {"id": "{id}"}),
-        client=lambda ask, name, _repo: ask.steps(name),
+        client=lambda ask, name, _repo: ask.reading.steps(name),
         of="wo-done",
         http_only=frozenset({"agent_work_order_id"}),
     ),
@@ -150,7 +150,7 @@ OPERATIONS = {
         cli=("logs", "{id}", "--json"),
         http=("GET", f"{ORDERS}/{{id}}/logs", None),
         tool=("logs", {"id": "{id}", "limit": 1000}),
-        client=lambda ask, name, _repo: ask.logs(name),
+        client=lambda ask, name, _repo: ask.reading.logs(name),
         of="wo-done",
         http_only=frozenset({"agent_work_order_id", "limit", "offset"}),
     ),
@@ -158,7 +158,7 @@ OPERATIONS = {
         cli=("logs", "{id}", "--network", "--json"),
         http=("GET", f"{ORDERS}/{{id}}/network", None),
         tool=None,
-        client=lambda ask, name, _repo: ask.network(name),
+        client=lambda ask, name, _repo: ask.reading.network(name),
         of="wo-done",
         http_only=frozenset({"agent_work_order_id", "limit", "offset"}),
     ),
@@ -174,7 +174,7 @@ OPERATIONS = {
         cli=("rescue", "list", "{id}", "--all", "--json"),
         http=("GET", f"{ORDERS}/{{id}}/rescues?all=true", None),
         tool=("rescues", {"id": "{id}", "everything": True}),
-        client=lambda ask, name, _repo: ask.rescues(name, everything=True),
+        client=lambda ask, name, _repo: ask.rescues.list(name, everything=True),
         of="wo-done",
     ),
     "create-pipeline": Operation(

@@ -13,7 +13,7 @@ from fakes.guests import machine_with_canaries
 from fakes.repositories import git_env, make_origin
 from pygments.lexers import get_lexer_for_filename
 
-from clients.page import transcript
+from clients.page import rendering
 from clients.page.changes import review_of
 from septet.agents.outcomes.endings import without_result
 from septet.agents.outcomes.outcome import ExitRecord
@@ -78,7 +78,7 @@ def test_no_edit_in_a_log_stops_the_page() -> None:
     old, new = ["a" * (number % 7) for number in range(150)], ["b" + "a" * (number % 5) for number in range(150)]
     call = json.dumps({"old_string": "\n".join(old), "new_string": "\n".join(new)})
     entry = LogEntry(id="1", run="1", step="", agent="", kind="tool_call", text=call, tool="Edit", time="")
-    ours = seconds(lambda: transcript.edit_of(entry))
+    ours = seconds(lambda: rendering.edit_of(entry))
     assert ours < SECONDS
     assert seconds(lambda: list(difflib.ndiff(old, new))) > 20 * ours
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from clients import tool_calls
 from clients.cli.render.logs import call_lines, headline
-from clients.page import transcript
+from clients.page import rendering
 from clients.page.changes import LANGUAGES, review_of
 from clients.page.rendering import markdown_of
 from septet.agents.clis.plain_settings import read_object
@@ -181,9 +181,9 @@ def _entries(words: str) -> object:
     texts = (words, json.dumps({"command": words[: _ENTRY_CHARACTERS // 2]}))
     return [
         (
-            transcript.heading_of(entry),
-            transcript.body_of(entry),
-            transcript.says_nothing_new(entry),
+            rendering.heading_of(entry),
+            rendering.body_of(entry),
+            rendering.says_nothing_new(entry),
             headline(entry),
         )
         for kind in ("tool_call", "tool_result", "text", "result")
@@ -194,7 +194,7 @@ def _entries(words: str) -> object:
 def _edit(words: str) -> object:
     half = _ENTRY_CHARACTERS // 5
     edit = json.dumps({"path": "a", "old_string": words[:half], "new_string": words[half : 2 * half] + "!"})
-    return transcript.edit_of(_entry("tool_call", edit)), list(call_lines("Edit", edit))
+    return rendering.edit_of(_entry("tool_call", edit)), list(call_lines("Edit", edit))
 
 
 def _status(words: str) -> Iterator[Any]:

@@ -8,7 +8,7 @@ from fakes.septet_command import free_port
 from temporalio.client import Client, RetryConfig
 from temporalio.service import RPCError, RPCStatusCode
 
-from clients.operations import Operations
+from clients.operations.operations import LazyPart, Operations
 from clients.temporal.board import BoardRows
 from clients.temporal.work_orders import WorkOrders
 from septet.state import StateDir
@@ -24,13 +24,23 @@ def full_disk() -> OSError:
     return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/state/server.json")
 
 
+class NoBoard(LazyPart[BoardRows]):
+    """A board that fails when it is used."""
+
+    def __init__(self, error: Exception) -> None:
+        """Fail with an error."""
+        self._error = error
+
+    def of(self, operations: Operations) -> BoardRows:
+        """Fail."""
+        del operations
+        raise self._error
+
+
 class FullDisk(Operations):
     """Operations where the disk has no room for a board."""
 
-    @property
-    def board(self) -> BoardRows:
-        """Fail as the system does."""
-        raise full_disk()
+    board = NoBoard(full_disk())
 
 
 async def unreached(state: Path) -> Operations:

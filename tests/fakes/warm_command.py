@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 WARM: Final = (
-    "clients.cli.main", "clients.cli.task_reply", "clients.operations", "rich._emoji_codes",
+    "clients.cli.main", "clients.cli.task_reply", "clients.operations.operations", "rich._emoji_codes",
     # What commands import when they are used, and would import again in each process.
     "clients.cli.render.ages", "clients.cli.render.board", "clients.cli.render.costs", "clients.cli.render.detail",
     "clients.cli.render.listing", "clients.cli.render.network", "clients.cli.render.pipeline",
-    "clients.disk.network_requests", "clients.error_reply", "clients.tracked_issue", "clients.temporal.board",
+    "clients.disk.network_requests", "clients.error_reply", "clients.starting.tracked_issue", "clients.temporal.board",
     "clients.temporal.costs", "clients.temporal.decisions", "clients.temporal.intakes", "clients.temporal.pipelines",
     "septet.agents.clis.registry", "septet.contracts.pull_request", "septet.contracts.steps", "septet.forges",
     "septet.pipelines", "septet.pipelines.report", "septet.trackers.choose",

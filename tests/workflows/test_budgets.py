@@ -25,7 +25,7 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, Worker
 
 from clients.mcp.input_requests import decide
-from clients.operations import Operations
+from clients.operations.operations import Operations
 from clients.temporal.budgets import BudgetClient
 from clients.temporal.pipelines import PipelineClient
 from clients.temporal.work_orders import WorkOrders

@@ -19,9 +19,9 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from activities.intake.intake import order_of_issue
+from clients.executions.index import runs_of
 from clients.temporal.comment_decisions import comment_decisions
 from clients.temporal.decisions import OrderDecisions
-from clients.temporal.index import runs_of
 from clients.temporal.resets import claim
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.comment_commands import CommentCommand

@@ -26,7 +26,7 @@ from temporalio.worker import Worker
 
 from clients.http.app import api_of
 from clients.mcp.tools import RaiseBudget
-from clients.operations import Operations
+from clients.operations.operations import Operations
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.budget import AccountState, LimitCall, account_id
 from septet.contracts.costs import CostHistory, costs_id

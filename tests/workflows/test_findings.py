@@ -14,9 +14,9 @@ from fakes.waiting import wait_until
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.worker import Replayer, Worker
 
+from clients.executions.task_rows import task_of_row
 from clients.page.standing import need_of
 from clients.temporal.decisions import OrderDecisions
-from clients.temporal.task_rows import task_of_row
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import MoveCall
 from septet.contracts.facts import KeyFinding

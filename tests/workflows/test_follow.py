@@ -19,10 +19,10 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 from temporalio.worker import Replayer, Worker
 
+from clients.executions.messages import has_taken
 from clients.page.standing import need_of
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.deliveries import Deliveries
-from clients.temporal.updates import has_taken
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.budget import BudgetWait
 from septet.contracts.decisions import RetryCall

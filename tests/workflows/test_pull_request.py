@@ -26,10 +26,10 @@ from temporalio.exceptions import CancelledError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Replayer, Worker
 
+from clients.executions.task_rows import task_of_row
 from clients.http.app import api_of
-from clients.operations import Operations
+from clients.operations.operations import Operations
 from clients.temporal.decisions import OrderDecisions
-from clients.temporal.task_rows import task_of_row
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import MoveCall
 from septet.contracts.names import Stage

@@ -32,9 +32,9 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import Replayer, Worker
 
 from activities.host.cancellation import activity_handle
+from clients.executions.seals import seals_in_use
 from clients.temporal.budgets import BudgetClient
 from clients.temporal.costs import CostClient
-from clients.temporal.seals import seals_in_use
 from clients.temporal.work_orders import WorkOrders
 from septet.agents.runs.run import RunKey
 from septet.contracts.budget import LimitCall

@@ -11,8 +11,8 @@ from fakes.step_lab import settings_of
 from fakes.waiting import wait_until
 from temporalio.client import Client, ScheduleActionStartWorkflow, ScheduleHandle
 
+from clients.executions.seals import SCHEDULE, seals_in_use
 from clients.temporal.intakes import IntakeClient
-from clients.temporal.seals import SCHEDULE, seals_in_use
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.intake import IntakeInput
 from septet.contracts.order import WorkOrderInput

@@ -23,9 +23,9 @@ from temporalio.client import (
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
+from clients.executions.index import runs_of
 from clients.temporal.board import BoardRows
 from clients.temporal.decisions import OrderDecisions
-from clients.temporal.index import runs_of
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import MoveCall, RetryCall
 from septet.contracts.facts import Usage

@@ -15,8 +15,8 @@ from temporalio.client import Client, WorkflowExecutionDescription
 from temporalio.worker import HandleQueryInput, Interceptor, Worker, WorkflowInboundInterceptor
 
 from clients.disk.workspace_view import WorkspaceView
+from clients.operations.watch import Watch
 from clients.temporal.work_orders import WorkOrders
-from clients.watch import Watch
 from septet.contracts.facts import Usage
 from septet.contracts.names import Step
 from septet.contracts.order import WorkOrderInput

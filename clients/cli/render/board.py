@@ -11,7 +11,6 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from clients.absence import Absence, outlast
 from clients.cli.render.columns import GAP, table_of
 from clients.cli.render.work_order import (
     LONGEST_CELL,
@@ -23,7 +22,8 @@ from clients.cli.render.work_order import (
 )
 from clients.cli.reply import CommandReply, print_json, tell
 from clients.cli.wrapping import wrap
-from clients.operations import Operations
+from clients.operations.absence import Absence, outlast
+from clients.operations.operations import Operations
 from septet.contracts.names import Stage
 from septet.contracts.replies import BoardReply
 from septet.contracts.task import Task

@@ -17,8 +17,7 @@ from clients.cli.render.work_order import (
     tokens_text,
 )
 from clients.disk.network_requests import refused_to
-from clients.under_way import StepUnderWay
-from clients.watch import elapsed_seconds
+from clients.operations.watch import StepUnderWay, elapsed_seconds
 from septet.contracts.amounts import cost_text
 from septet.contracts.names import Stage, Status, Step
 from septet.contracts.replies import DetailReply

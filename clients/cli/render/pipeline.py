@@ -12,13 +12,13 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from clients.absence import Absence, outlast, outlast_wait
 from clients.cli.render.ages import age_of
 from clients.cli.render.columns import GAP, fit, table_of
 from clients.cli.render.work_order import console
 from clients.cli.reply import tell
-from clients.operations import Operations
-from clients.temporal.pipeline_rows import counts_of
+from clients.executions.pipeline_rows import counts_of
+from clients.operations.absence import Absence, outlast, outlast_wait
+from clients.operations.operations import Operations
 from septet.contracts.pipeline_replies import PipelineRow, PipelinesReply, ResultsReply
 from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineView
 from septet.contracts.pull_request_names import LOCAL_PULL

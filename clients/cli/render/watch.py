@@ -19,9 +19,9 @@ from clients.cli.render.work_order import (
     tokens_text,
 )
 from clients.cli.wrapping import wrap
+from clients.operations.watch import elapsed_seconds
 from clients.patches import PatchFile, files_of
 from clients.tool_calls import only_confirms
-from clients.watch import elapsed_seconds
 from septet.contracts.amounts import cost_text
 from septet.contracts.replies import DiffView, LogEntry, PlanView, WatchReply
 from septet.system.preview import preview, printable

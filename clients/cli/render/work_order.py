@@ -14,7 +14,7 @@ from rich.text import Text
 from clients.cli.render.columns import GAP
 from clients.cli.render.logs import headline
 from clients.cli.wrapping import wrap
-from clients.under_way import StepUnderWay
+from clients.operations.watch import StepUnderWay
 from septet.contracts.names import Stage, Status
 from septet.contracts.pull_request_names import LOCAL_PULL
 from septet.contracts.replies import RUNNING

@@ -7,7 +7,7 @@ import pytest
 from fakes.unreached import away
 from temporalio.service import RPCError, RPCStatusCode
 
-from clients.absence import Absence, outlast, outlast_wait
+from clients.operations.absence import Absence, outlast, outlast_wait
 from septet.errors import ServerNotReachedError
 
 

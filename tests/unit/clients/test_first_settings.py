@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clients.first_settings import FirstSettings, first_settings
+from clients.disk.first_settings import FirstSettings, first_settings
 from septet.contracts.names import SETTINGS_PATH
 from septet.repository_settings import RepositorySettings, load_repository_settings
 

@@ -13,7 +13,7 @@ from starlette.types import Message, Receive, Scope, Send
 from clients.error_reply import error_reply
 from clients.http.access import Guard
 from clients.http.app import api_of
-from clients.operations import Operations
+from clients.operations.operations import Operations
 
 ORDERS = "/agent-work-orders"
 POSTS = (ORDERS, *(f"{ORDERS}/wo-1/{name}" for name in ("move", "approve", "reject", "cancel", "retry", "prompt")))

@@ -2,7 +2,7 @@ import base64
 
 import pytest
 
-from clients.temporal.index import page_token, page_word
+from clients.executions.index import page_token, page_word
 from septet.errors import NotFoundError
 
 

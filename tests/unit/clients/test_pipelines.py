@@ -9,7 +9,7 @@ from rich.console import Console
 from clients.cli.pipeline_input import PipelineOptions
 from clients.cli.pipelines import failure_of
 from clients.cli.render.pipeline import PipelineLines, next_commands, picture, show_pipeline
-from clients.temporal.pipeline_rows import counts_of, view_of_input
+from clients.executions.pipeline_rows import counts_of, view_of_input
 from septet.contracts.facts import FileChange
 from septet.contracts.lanes import Lane
 from septet.contracts.pipeline import PipelineInput

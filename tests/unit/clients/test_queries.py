@@ -6,8 +6,7 @@ import pytest
 from temporalio.client import WorkflowHandle
 from temporalio.service import RPCError, RPCStatusCode
 
-from clients.temporal.queries import send_query
-from clients.temporal.refusals import BUDGET
+from clients.executions.messages import BUDGET, send_query
 from septet.contracts.budget import AccountView
 from septet.errors import ServerNotReachedError
 

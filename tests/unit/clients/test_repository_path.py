@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from clients.repository_path import RepositoryReference, parse_reference
+from clients.starting.repository_path import RepositoryReference, parse_reference
 
 
 @pytest.mark.parametrize(

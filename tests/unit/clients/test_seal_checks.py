@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict
 
 from clients.cli.seal_checks import keys_check, unsealed_check
-from clients.temporal.seals import SCHEDULE, SealUse
+from clients.executions.seals import SCHEDULE, SealUse
 
 OLD, NEW = frozenset({"old"}), frozenset({"new"})
 

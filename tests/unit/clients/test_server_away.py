@@ -3,12 +3,11 @@
 from pathlib import Path
 
 import httpx
-from fakes.unreached import away, unreached
+from fakes.unreached import NoBoard, away, unreached
 
 from clients.http.app import api_of
-from clients.operations import Operations
+from clients.operations.operations import Operations
 from clients.page.live import board_events
-from clients.temporal.board import BoardRows
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.row import first_task
@@ -33,16 +32,13 @@ class Going(WorkOrders):
 class Gone(Operations):
     """Has no board, for the server is away."""
 
-    @property
-    def board(self) -> BoardRows:
-        """Fail as the client does."""
-        raise away()
+    board = NoBoard(away())
 
 
 async def test_a_stream_ends_with_why(tmp_path: Path) -> None:
     """The log stream's last event is an error, with what every face says."""
     asked = await unreached(tmp_path)
-    app = api_of(Operations(Going(asked.orders.client), asked.state, {}), None)
+    app = api_of(Operations(Going(asked.client), asked.state, {}), None)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
         answer = await client.get("/agent-work-orders/wo-1/logs/stream")
     assert answer.status_code == 200, answer.text

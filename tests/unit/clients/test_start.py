@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from clients.order_checks import find_unlimited
+from clients.starting.checks import find_unlimited
 from septet.agents.clis.registry import ADAPTERS
 from septet.contracts.names import AGENTS
 from septet.contracts.order import WorkOrderInput
@@ -30,9 +30,7 @@ UNUSED_BY_RUN = (
     "workers.server.server",
 )
 """What a worker, another command, or a later part of `septet run --wait` is made of."""
-UNTIL_ID = (
-    "clients.asked_agents, clients.cli.start_view, clients.cli.start, clients.operations, clients.order_checks"
-)
+UNTIL_ID = "clients.starting.agents, clients.cli.start_view, clients.cli.start, clients.operations.operations, clients.starting.checks"
 """What `septet run` imports until its id is shown."""
 
 

@@ -3,8 +3,7 @@ from typing import Any, cast
 import pytest
 from temporalio.client import WorkflowHandle, WorkflowUpdateRPCTimeoutOrCancelledError
 
-from clients.temporal.refusals import PIPELINE
-from clients.temporal.updates import send_update
+from clients.executions.messages import PIPELINE, send_update
 from septet.contracts.pipeline import PipelineCall
 from septet.contracts.pipeline_view import PipelineView
 from septet.errors import ServerNotReachedError

@@ -9,8 +9,8 @@ from clients.cli.render.detail import show_detail
 from clients.cli.render.network import show_refusals
 from clients.cli.render.steps import show_steps
 from clients.cli.render.work_order import console
+from clients.operations.watch import StepUnderWay
 from clients.page.rendering import text_of
-from clients.under_way import StepUnderWay
 from septet.contracts.costs import Estimate
 from septet.contracts.facts import Rescue, Usage
 from septet.contracts.names import Stage, Status

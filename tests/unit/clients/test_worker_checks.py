@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from clients.cli.worker_checks import builds_check
-from clients.temporal.refusals import START_WORKER
+from clients.executions.messages import START_WORKER
 from workers.builds.deployment import UNVERSIONED, Routing
 
 CURRENT = Routing(current="one", is_decided=True)

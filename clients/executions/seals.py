@@ -117,3 +117,8 @@ async def _use_of(
             missing.add(key)
     is_clear = not all(is_sealed(each.metadata) for each in inputs)
     return SealUse(name, kind, frozenset(keys), frozenset(missing), is_clear)
+
+
+def seals(client: Client) -> bool:
+    """Say whether what a client writes is sealed; the reasons of a cancel and of a reset are no payloads."""
+    return client.data_converter.payload_codec is not None

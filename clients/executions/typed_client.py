@@ -20,9 +20,8 @@ from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.payloads import read_json
-from clients.temporal.queries import send_query
-from clients.temporal.refusals import Subject
-from clients.temporal.stuck import stuck_cause
+from clients.executions.messages import Subject, send_query
+from clients.executions.waits import stuck_cause
 from septet.contracts.task import Task, TaskError
 from septet.contracts.wire import Wire
 from septet.errors import AlreadyRunningError, NotFoundError, RefusedTransitionError, ServerNotReachedError

@@ -7,8 +7,8 @@ from pydantic import ValidationError
 from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
 
 from activities.host.payloads import memo_json
-from clients.temporal.executions import CLOSED_AS
-from clients.temporal.stuck import stuck_cause_of_row
+from clients.executions.typed_client import CLOSED_AS
+from clients.executions.waits import stuck_cause_of_row
 from septet.contracts.names import Stage, Status
 from septet.contracts.pull_request_names import watched_order
 from septet.contracts.row import MEMO

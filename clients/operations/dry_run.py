@@ -14,8 +14,8 @@ from typing import Final
 
 from temporalio.service import RPCError
 
-from clients.operations import Operations
-from clients.order_checks import find_unused_settings
+from clients.operations.operations import Operations
+from clients.starting.checks import find_unused_settings
 from septet.commands.loader import load, overrides
 from septet.contracts.budget import DAY, PROJECT
 from septet.contracts.dry_run import DryRunReply, DryRunStep
@@ -51,7 +51,7 @@ async def dry_run(
     Raises:
         SeptetError: It would be refused, or its repository cannot be read.
     """
-    order = await operations.prepare(order, order_id, again=again)
+    order = await operations.starting.prepare(order, order_id, again=again)
     address = parse_address(order.repository, home=Path.home())
     view = await asyncio.to_thread(_read_base, address, order.base, settings)
     repository = load_repository_settings(view.files.get)
@@ -77,14 +77,14 @@ async def dry_run(
         check_seconds=repository.check_seconds,
         steps=tuple(_step(step, order, repository, view.files, (agent, model)) for step in _steps(order)),
         budgets=await _budgets(operations, order, repository, settings, order.project or address.project),
-        estimate=await operations.estimate(order.model_copy(update={"agent": agent})),
+        estimate=await operations.starting.estimate(order.model_copy(update={"agent": agent})),
     )
 
 
 async def _worker_of(operations: Operations) -> AnnouncedAgents | None:
     """Return the announcement of a living worker; `None` if there is none."""
     with suppress(RPCError):
-        hosts = await announced_agents(operations.orders.client, operations.orders.task_queue)
+        hosts = await announced_agents(operations.client, operations.task_queue)
         return hosts[0] if hosts else None
     return None
 

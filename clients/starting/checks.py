@@ -3,17 +3,16 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from clients.repository_path import enclosing_repository, is_repository, with_host
+from clients.starting.repository_path import enclosing_repository, is_repository, with_host
+from septet.agents.clis.registry import ADAPTERS
 from septet.contracts.amounts import parse_limit
 from septet.contracts.names import AGENTS, SETTINGS_PATH
 from septet.contracts.order import WorkOrderInput
+from septet.contracts.pipeline import PipelineInput
 from septet.errors import InvalidInputError, RepositorySettingsError
 from septet.git.engine.address import parse_address
-
-if TYPE_CHECKING:
-    from septet.contracts.pipeline import PipelineInput
 
 LONGEST_TITLE: Final = 200
 _PATH_SHOWN: Final = 200
@@ -74,7 +73,7 @@ def checked_order(order: WorkOrderInput, *, is_here: bool) -> WorkOrderInput:
     return order
 
 
-def checked_pipeline(order: "PipelineInput", *, is_here: bool) -> "PipelineInput":
+def checked_pipeline(order: PipelineInput, *, is_here: bool) -> PipelineInput:
     """Check a pipeline, and return it with its repository as an address.
 
     Args:
@@ -152,8 +151,6 @@ def find_unlimited(order: WorkOrderInput) -> str:
     """Return a notice of the named agents that the budget cannot limit, because they do not report the amounts."""
     if order.budget is None:
         return ""
-    from septet.agents.clis.registry import ADAPTERS
-
     limit = parse_limit(order.budget)
     named = [ADAPTERS[name] for name in (order.agent, order.fallback_agent) if name is not None]
     notes = [

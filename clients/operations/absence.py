@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 from temporalio.service import RPCError
 
-from clients.temporal.refusals import is_away, server_refusal
+from clients.executions.messages import is_away, server_refusal
 from septet.errors import ServerNotReachedError
 
 Seen = TypeVar("Seen")

@@ -7,24 +7,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from clients.asked_agents import agents_asked_for
-from clients.order_checks import checked_pipeline
-from clients.temporal.agents import check_forge_key, check_worker_agents, first_agent, worker_agents
+from clients.starting.agents import (
+    agents_asked_for,
+    check_forge_key,
+    check_worker_agents,
+    first_agent,
+    worker_agents,
+)
+from clients.starting.checks import checked_pipeline
 from clients.temporal.costs import CostClient
 from clients.temporal.pipelines import PipelineClient, pipeline_id_of_key
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.costs import Estimate
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pipeline import PipelineInput, ReadIssues
-from septet.contracts.pipeline_replies import PipelineReply
+from septet.contracts.pipeline import PipelineInput, PipelineIssue, ReadIssues
+from septet.contracts.pipeline_replies import DryRunIssue, PipelineDryRunReply, PipelineReply
 from septet.contracts.pipeline_view import PipelineRun, PipelineView
 from septet.costs.estimate import WHOLE, Question, WorkAhead
 from septet.errors import SeptetError
+from septet.forges.choose import forge_for
+from septet.forges.local.forge import LocalForge
 from septet.git.engine.address import parse_address
 from septet.git.engine.project import with_project
 from septet.pipelines.forge_issues import read_issues
-from septet.pipelines.issues import order_issues
+from septet.pipelines.issues import merge_issues, order_issues
 from septet.pipelines.work_ahead import work_ahead
+from septet.settings import Settings
 from workers.watching.announced_agents import AnnouncedAgents
 
 _ANY_TITLE: Final = "One issue"
@@ -37,7 +45,7 @@ class PipelineOperations:
     """The pipelines of one Temporal namespace; the methods raise what those of `Operations` raise."""
 
     orders: WorkOrders
-    client: PipelineClient
+    pipelines: PipelineClient
     costs: CostClient
     git_env: Mapping[str, str]
     is_here: bool
@@ -54,13 +62,13 @@ class PipelineOperations:
             AgentMissingError: No worker can use one of its agents, named or default.
             AlreadyRunningError: The id was used before, or the key with another input.
         """
-        if key and await self.client.exists(pipeline_id or pipeline_id_of_key(key)):
+        if key and await self.pipelines.exists(pipeline_id or pipeline_id_of_key(key)):
             order = checked_pipeline(order, is_here=False)
             agents = await self._agents(order)
         else:
             order, agents = await self.prepare(order)
         reply, estimate = await asyncio.gather(
-            self.client.start(order, pipeline_id, key=key),
+            self.pipelines.start(order, pipeline_id, key=key),
             self.estimate(order, agents, (WHOLE,) * len(order.issues)),
         )
         return reply.model_copy(update={"estimate": estimate})
@@ -86,8 +94,6 @@ class PipelineOperations:
         numbers = tuple(str(issue.number) for issue in order.issue_list if issue.number is not None)
         path = parse_address(order.repository, home=Path.home()).path if self.is_here else None
         if path is not None and numbers:
-            from septet.forges.local.forge import LocalForge
-
             request = ReadIssues(repository=order.repository, ids=numbers)
             read_issues(LocalForge(path, self.git_env), request)
 
@@ -126,7 +132,7 @@ class PipelineOperations:
 
     async def show(self, pipeline_id: str) -> PipelineReply:
         """Return a pipeline with the state of each issue, and the estimate for issues without a result."""
-        reply = await self.client.show(pipeline_id)
+        reply = await self.pipelines.show(pipeline_id)
         return reply.model_copy(update={"estimate": await self.estimate_rest(reply.pipeline)})
 
     async def estimate_rest(self, view: PipelineView) -> Estimate | None:
@@ -134,10 +140,29 @@ class PipelineOperations:
         work = work_ahead(view.issues)
         if not work or view.closed_at is not None or view.stuck:
             return None
-        order = await self.client.input_of(PipelineRun, view.id)
+        order = await self.pipelines.input_of(PipelineRun, view.id)
         if order is None:
             return None
         return await self.estimate(order, await self._agents(order), work, is_rest=True)
+
+    async def dry_run(self, order: PipelineInput, settings: Settings) -> PipelineDryRunReply:
+        """Check a pipeline as its start would, and return what it would run.
+
+        Raises:
+            SeptetError: It would be refused, or its issues cannot be read.
+        """
+        order, agents = await self.prepare(order)
+        issues = order_issues(await asyncio.to_thread(_read_issues, order, settings))
+        planner, executor = agents
+        return PipelineDryRunReply(
+            repository=order.repository,
+            planner=planner,
+            executor=executor,
+            executors=order.executors,
+            one_branch=order.one_branch,
+            issues=tuple(DryRunIssue(id=each.id, title=each.title, depends_on=each.depends_on) for each in issues),
+            estimate=await self.estimate(order, agents, (WHOLE,) * len(issues)),
+        )
 
     async def _agents(self, order: PipelineInput) -> PipelineAgents:
         """Return the agents of a pipeline that was started before."""
@@ -150,3 +175,13 @@ class PipelineOperations:
 
 def _agents_of(order: PipelineInput, default: str) -> PipelineAgents:
     return order.planner or default, order.executor or default
+
+
+def _read_issues(order: PipelineInput, settings: Settings) -> list[PipelineIssue]:
+    """Return the issues as the pipeline would read them: those of the forge with title and dependencies."""
+    numbers = tuple(str(issue.number) for issue in order.issue_list if issue.number is not None)
+    if not numbers and order.label is None:
+        return list(order.issue_list)
+    forge = forge_for(parse_address(order.repository, home=Path.home()), settings)
+    request = ReadIssues(repository=order.repository, ids=numbers, label=order.label)
+    return merge_issues(order.issue_list, read_issues(forge, request))

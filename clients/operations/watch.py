@@ -9,12 +9,12 @@ from typing import Final
 from temporalio.client import WorkflowExecutionDescription
 from temporalio.service import RPCError
 
-from clients.absence import Absence
 from clients.disk.workspace_view import WorkspaceView
-from clients.temporal.news import News, follow_workflow
+from clients.executions.news import News, follow_workflow
+from clients.operations.absence import Absence
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Status
-from septet.contracts.replies import NOBODY_WORKS, RUNNING, WatchReply
+from septet.contracts.replies import NOBODY_WORKS, RUNNING, LogEntry, WatchReply
 from septet.contracts.task import Task
 from septet.errors import ServerNotReachedError
 from workflows.wire.search_attributes import HOST
@@ -163,3 +163,16 @@ def _end(task: Task) -> datetime:
     if task.status is Status.COMPLETED and last is not None and last.timestamp:
         return datetime.fromisoformat(last.timestamp) + timedelta(seconds=last.duration_seconds)
     return datetime.fromisoformat(task.updated_at) if task.is_closed and task.updated_at else datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class StepUnderWay:
+    """A step that has begun and has not ended."""
+
+    step: str
+    standing: str = RUNNING
+    """Whether the step runs, waits, or has no worker."""
+    tokens: int = 0
+    """The tokens of the step's last agent so far, as far as this host has its stream."""
+    doing: LogEntry | None = None
+    """The agent's tool call that has no result yet."""

@@ -5,12 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from clients.repository_path import issue_page
+from clients.starting.checks import check_agents, checked_order
+from clients.starting.repository_path import issue_page
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.tracker import TrackedIssue
+from septet.contracts.tracker import TrackedIssue, TrackerName
 from septet.errors import InvalidInputError
 from septet.settings import Settings
 from septet.trackers.team_page import TeamPage
+from septet.trackers.tracker import Tracker, tracked_order_id
 
 _PAGE: Final = re.compile(r"https://linear\.app/[^/?#]+/issue/(?P<key>[A-Za-z0-9_]{1,20}-[0-9]{1,9})(?:[/?#].*)?")
 
@@ -41,11 +43,8 @@ def check_unread_order(order: WorkOrderInput, settings: Settings, *, is_here: bo
     Raises:
         InvalidInputError: As for `checked_order`; or no key is set here for the tracker.
     """
-    from clients.order_checks import check_agents, checked_order
-    from septet.trackers.choose import tracker_for
-
     if order.tracker is not None:
-        tracker_for(order.tracker.tracker, settings)
+        _tracker_for(order.tracker.tracker, settings)
     if order.tracker is not None and tracker_key(order.repository):
         check_agents(agent for agent in (order.agent, order.fallback_agent) if agent is not None)
     else:
@@ -74,8 +73,6 @@ def find_order(
 
 def id_of_issue(order: WorkOrderInput, *, again: bool) -> str | None:
     """Return the id of the one work order of a tracker's issue; `None` if any id is allowed."""
-    from septet.trackers.tracker import tracked_order_id
-
     if order.tracker is None or again:
         return None
     return tracked_order_id(order.tracker.tracker, order.tracker.key)
@@ -109,9 +106,9 @@ def find_tracked_issue(key: str, repository: str | None, settings: Settings) -> 
         TrackerUnavailableError: The tracker did not answer.
         TrackerError: The tracker refused.
     """
-    from septet.trackers.choose import agent_of, repository_of, tracker_for
+    from septet.trackers.choose import agent_of, repository_of
 
-    issue = tracker_for("linear", settings).read_issue(key)
+    issue = _tracker_for("linear", settings).read_issue(key)
     return FoundIssue(
         repository=repository if repository is not None else repository_of(issue, settings),
         tracked=TrackedIssue(tracker="linear", id=issue.id, key=issue.key),
@@ -125,14 +122,19 @@ def expect_team(page: TeamPage, settings: Settings) -> None:
     Raises:
         InvalidInputError: A setting is missing.
     """
-    from septet.trackers.choose import tracker_for
-
-    tracker_for("linear", settings)
+    _tracker_for("linear", settings)
     if not settings.linear_repositories:
         raise InvalidInputError(
             f"No repository is set for the issues of {page.team}.",
             remedy=f"Set SEPTET_LINEAR_REPOSITORIES={page.team}=REPOSITORY here and for the worker.",
         )
+
+
+def _tracker_for(name: TrackerName, settings: Settings) -> Tracker:
+    """Return a tracker with the key of the settings here."""
+    from septet.trackers.choose import tracker_for
+
+    return tracker_for(name, settings)
 
 
 def _without_none(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Final
 
 from temporalio.client import WorkflowExecution
 
-from clients.temporal.executions import CLOSED_AS
+from clients.executions.typed_client import CLOSED_AS
 from septet.contracts.pipeline import PipelineInput
 from septet.contracts.pipeline_replies import PipelineRow
 from septet.contracts.pipeline_view import (

@@ -11,7 +11,7 @@ from typing import Final
 from temporalio.client import Client, WorkflowExecution
 from temporalio.service import RPCError
 
-from clients.temporal.refusals import server_refusal
+from clients.executions.messages import server_refusal
 from septet.contracts.names import ORDER_ID
 from septet.errors import InvalidInputError, NotFoundError
 from workflows.wire.search_attributes import TAKEN_UP_AGAIN

@@ -4,7 +4,7 @@ from contextlib import suppress
 from typing import Final
 
 from pydantic import ValidationError
-from temporalio.client import Client, WorkflowExecution, WorkflowExecutionDescription
+from temporalio.client import Client, WorkflowExecution
 
 from activities.host.payloads import read_json
 from septet.contracts.decisions import PreviousRun
@@ -45,9 +45,3 @@ async def with_steps(client: Client, task: Task, row: WorkflowExecution) -> Task
                 state.end_step(StepResult.model_validate_json(content, extra="ignore"), 1, now)
     usage = max(task.usage, state.task.usage, key=lambda used: used.tokens)
     return task.model_copy(update={"steps": state.task.steps, "usage": usage})
-
-
-def pending_step(row: WorkflowExecutionDescription) -> str:
-    """Return the step whose activity the server has pending; empty if there is none."""
-    names = (pending.activity_type.name for pending in row.raw_description.pending_activities)
-    return next((name for name in names if name in _STEPS), "")

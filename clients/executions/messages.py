@@ -1,0 +1,221 @@
+"""Translate the Temporal server's refusals into Septet's errors."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final, TypeVar
+
+from temporalio.client import (
+    WorkflowHandle,
+    WorkflowQueryFailedError,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+    WorkflowUpdateStage,
+)
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
+
+from septet.contracts.task import Task
+from septet.contracts.wire import Wire
+from septet.errors import NotFoundError, RefusedTransitionError, SeptetError, ServerNotReachedError
+
+_CHECK: Final = "`septet doctor` checks the server."
+_AWAY: Final = frozenset(
+    {
+        RPCStatusCode.UNAVAILABLE,
+        RPCStatusCode.DEADLINE_EXCEEDED,
+        RPCStatusCode.CANCELLED,
+        RPCStatusCode.UNKNOWN,  # a connection that broke in the midst of an answer
+    }
+)
+"""The codes of a server that is down or not reachable."""
+START_WORKER: Final = "Start one with `septet up` or `septet worker`"
+"""The beginning of the remedy if no worker has answered."""
+_START: Final = f"Start it with `septet up`; {_CHECK}"
+_ACCESS: Final = "Check TEMPORAL_NAMESPACE, and that your key may use that namespace: `septet docs cloud`."
+
+
+def server_refusal(error: RPCError) -> ServerNotReachedError:
+    """Return the error for a server's refusal that concerns no single workflow."""
+    if is_away(error):
+        return ServerNotReachedError(f"The Temporal server does not answer: {error.message}.", remedy=_START)
+    refusals = {RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED, RPCStatusCode.NOT_FOUND}
+    remedy = _ACCESS if error.status in refusals else _CHECK
+    return ServerNotReachedError(f"The Temporal server refused: {error.message}.", remedy=remedy)
+
+
+def is_away(error: BaseException) -> bool:
+    """Return whether an error or its cause means that the server does not answer, and not that it refuses."""
+    cause = error if isinstance(error, RPCError) else error.__cause__
+    return isinstance(cause, RPCError) and cause.status in _AWAY
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A kind of workflow, with the commands that show one and list all."""
+
+    noun: str
+    show: str
+    list: str
+
+    def refusal(self, error: RPCError, workflow_id: str) -> SeptetError:
+        """Return the error for a server's refusal to read such a workflow."""
+        if error.status is RPCStatusCode.NOT_FOUND:
+            message = f"There is no {self.noun} {workflow_id}."
+            return NotFoundError(message, remedy=f"See them all with `{self.list}`.")
+        return server_refusal(error)
+
+    def refusal_of_open(self, error: RPCError, workflow_id: str) -> SeptetError:
+        """Return the error for a server's refusal to change such a workflow, which may have ended meanwhile."""
+        if error.status is RPCStatusCode.NOT_FOUND:
+            message = f"{workflow_id} has ended, so there is nothing to decide."
+            return RefusedTransitionError(message, remedy=f"See how it ended: {self.show} {workflow_id}")
+        return server_refusal(error)
+
+
+WORK_ORDER = Subject("work order", "septet show", "septet board")
+BUDGET = Subject("budget", "septet budget show", "septet budget list")
+COSTS = Subject("history of costs", "septet costs", "septet costs")
+PIPELINE = Subject("pipeline", "septet pipeline show", "septet pipeline list")
+
+
+Answer = TypeVar("Answer")
+_WITHIN_SECONDS: Final = 5.0
+_REMEDY: Final = f"{START_WORKER}."
+
+
+async def send_query(
+    handle: WorkflowHandle[Any, Any],
+    name: str,
+    kind: type[Answer],
+    subject: Subject,
+    *,
+    within_seconds: float = _WITHIN_SECONDS,
+) -> Answer:
+    """Return a workflow's answer to a query.
+
+    Args:
+        handle: The workflow.
+        name: The query.
+        kind: The type of the answer.
+        subject: The kind of workflow, for errors.
+        within_seconds: How long to wait, in seconds: the server itself keeps a query for half a minute.
+
+    Raises:
+        NotFoundError: There is no such workflow.
+        ServerNotReachedError: No worker has answered, or the server refused.
+    """
+    try:
+        async with asyncio.timeout(within_seconds):
+            answer: Answer = await handle.query(name, result_type=kind)
+    except TimeoutError as error:
+        message = f"No worker has answered for {handle.id} within {within_seconds:.0f} s."
+        raise ServerNotReachedError(message, remedy=_REMEDY) from error
+    except WorkflowQueryFailedError as error:
+        raise ServerNotReachedError(f"{handle.id} does not answer: {error}.", remedy=_REMEDY) from error
+    except RPCError as error:
+        if error.status is RPCStatusCode.FAILED_PRECONDITION:
+            message = f"No worker has answered for {handle.id}."
+            raise ServerNotReachedError(message, remedy=_REMEDY) from error
+        raise subject.refusal(error, handle.id) from error
+    return answer
+
+
+Result = TypeVar("Result", bound=Wire)
+_TOO_LONG: Final = (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError)
+"""The errors of a time-out: the SDK may hide the cancel of its wait, so that `TimeoutError` is not raised."""
+_UPDATE_SECONDS: Final = 20.0
+_OUTCOME_WITHIN: Final = timedelta(seconds=5)
+_NO_WORKER: Final = f"{START_WORKER}; it then carries out the decision if the server has received it."
+_DECIDE_AGAIN: Final = f"{START_WORKER}, and decide again."
+
+
+async def send_update(  # noqa: PLR0913 -- what an update is made of
+    handle: WorkflowHandle[Any, Any],
+    name: str,
+    decision: Wire,
+    kind: type[Result],
+    subject: Subject,
+    *,
+    update_id: str | None = None,
+) -> Result | None:
+    """Send an update and return its result; `None` if the accepted update has no result within 20 s.
+
+    Args:
+        handle: The workflow.
+        name: The update.
+        decision: The update's argument.
+        kind: The type of the result.
+        subject: The kind of workflow, for errors.
+        update_id: The update's id: a run of the workflow accepts an id once.
+
+    Raises:
+        RefusedTransitionError: The workflow refuses the update, or has closed.
+        ServerNotReachedError: No worker has answered.
+    """
+    try:
+        with _refusals(handle.id, subject):
+            async with asyncio.timeout(_UPDATE_SECONDS):
+                accepted = await handle.start_update(
+                    name,
+                    decision,
+                    wait_for_stage=WorkflowUpdateStage.ACCEPTED,
+                    id=update_id,
+                    result_type=kind,
+                )
+    except _TOO_LONG as error:
+        message = f"No worker has answered for {handle.id} within {_UPDATE_SECONDS:.0f} s."
+        raise ServerNotReachedError(message, remedy=_NO_WORKER) from error
+    try:
+        with _refusals(handle.id, subject):
+            async with asyncio.timeout(_UPDATE_SECONDS):
+                result: Result = await accepted.result()
+                return result
+    except _TOO_LONG:
+        return None
+
+
+def unanswered(task: Task) -> ServerNotReachedError:
+    """Return the error for a decision that needs facts that only a worker has."""
+    return ServerNotReachedError(f"No worker has answered for {task.id}.", remedy=task.stuck or _DECIDE_AGAIN)
+
+
+async def has_taken(handle: WorkflowHandle[Any, Any], update_id: str) -> bool:
+    """Return whether the last run of a workflow has carried out an update; a pending update does not count.
+
+    Raises:
+        RPCError: The server refused.
+    """
+    try:
+        await handle.get_update_handle(update_id).result(rpc_timeout=_OUTCOME_WITHIN)
+    except WorkflowUpdateFailedError:
+        return True
+    except WorkflowUpdateRPCTimeoutOrCancelledError:
+        return False
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return False
+        raise
+    return True
+
+
+@contextmanager
+def _refusals(workflow_id: str, subject: Subject) -> Iterator[None]:
+    """Turn refusals of the workflow or the server in the block into Septet's errors."""
+    try:
+        yield
+    except WorkflowUpdateFailedError as error:
+        raise _refusal(error.cause) from error
+    except RPCError as error:
+        raise subject.refusal_of_open(error, workflow_id) from error
+
+
+def _refusal(cause: BaseException) -> RefusedTransitionError:
+    if not isinstance(cause, ApplicationError):
+        return RefusedTransitionError(str(cause))
+    if len(cause.details) > 1:
+        message, remedy = cause.details[:2]
+        return RefusedTransitionError(str(message), remedy=str(remedy))
+    return RefusedTransitionError(cause.message)

@@ -1,0 +1,167 @@
+"""The operations on work orders and pipelines that the CLI, the HTTP API, the MCP server and the page share."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field, fields
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
+
+from temporalio.client import Client, WorkflowExecutionDescription
+from temporalio.service import RPCError
+
+from clients.disk.log_cache import LogCache
+from clients.executions.presence import why_nobody_works, why_nobody_works_on
+from clients.temporal.work_orders import WorkOrders
+from septet.errors import ServerNotReachedError
+from septet.settings import Settings
+from septet.state import StateDir
+from workers.connection.connection import connect, is_loopback, server_address
+
+if TYPE_CHECKING:
+    from clients.disk.rescues import Rescues
+    from clients.operations.reading import OrderReading
+    from clients.starting.orders import Starting
+    from clients.starting.pipelines import PipelineOperations
+    from clients.temporal.board import BoardRows
+    from clients.temporal.budgets import BudgetClient
+    from clients.temporal.costs import CostClient
+    from clients.temporal.decisions import OrderDecisions
+    from clients.temporal.deliveries import Deliveries
+    from clients.temporal.intakes import IntakeClient
+    from clients.temporal.pipelines import PipelineClient
+
+Kind = TypeVar("Kind")
+
+
+class LazyPart(Generic[Kind]):
+    """Some of the operations: a class whose fields are named after what they take of the operations.
+
+    The class is imported when the part is used, so that a command starts fast.
+    """
+
+    def __init__(self, place: str) -> None:
+        """Name the class, such as `clients.temporal.board:BoardRows`."""
+        self._module, _, self._name = place.partition(":")
+
+    @overload
+    def __get__(self, operations: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, operations: "Operations", owner: type) -> Kind: ...
+    def __get__(self, operations: "Operations | None", owner: type) -> Kind | Self:
+        """Return the part of some operations; the class itself has none."""
+        return self if operations is None else self.of(operations)
+
+    def of(self, operations: "Operations") -> Kind:
+        """Return the part of some operations."""
+        kind: Any = getattr(import_module(self._module), self._name)
+        names = [each.name for each in fields(kind) if hasattr(Operations, each.name)]
+        part: Kind = kind(**{name: getattr(operations, name) for name in names})
+        return part
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """Work orders and pipelines on one Temporal namespace, with the files of this host.
+
+    All parts raise `NotFoundError` if there is no such work order, `ServerNotReachedError` if nobody answers,
+    and `RefusedTransitionError` if the work order's state does not allow the request.
+    """
+
+    orders: WorkOrders
+    state: StateDir
+    git_env: Mapping[str, str]
+    log_cache: LogCache = field(default_factory=LogCache, repr=False, compare=False)
+
+    starting: ClassVar[LazyPart["Starting"]] = LazyPart("clients.starting.orders:Starting")
+    reading: ClassVar[LazyPart["OrderReading"]] = LazyPart("clients.operations.reading:OrderReading")
+    decisions: ClassVar[LazyPart["OrderDecisions"]] = LazyPart("clients.temporal.decisions:OrderDecisions")
+    board: ClassVar[LazyPart["BoardRows"]] = LazyPart("clients.temporal.board:BoardRows")
+    budgets: ClassVar[LazyPart["BudgetClient"]] = LazyPart("clients.temporal.budgets:BudgetClient")
+    costs: ClassVar[LazyPart["CostClient"]] = LazyPart("clients.temporal.costs:CostClient")
+    pipelines: ClassVar[LazyPart["PipelineClient"]] = LazyPart("clients.temporal.pipelines:PipelineClient")
+    for_pipelines: ClassVar[LazyPart["PipelineOperations"]] = LazyPart(
+        "clients.starting.pipelines:PipelineOperations"
+    )
+    intakes: ClassVar[LazyPart["IntakeClient"]] = LazyPart("clients.temporal.intakes:IntakeClient")
+    deliveries: ClassVar[LazyPart["Deliveries"]] = LazyPart("clients.temporal.deliveries:Deliveries")
+    rescues: ClassVar[LazyPart["Rescues"]] = LazyPart("clients.disk.rescues:Rescues")
+
+    @property
+    def client(self) -> Client:
+        """The client of the Temporal server."""
+        return self.orders.client
+
+    @property
+    def task_queue(self) -> str:
+        """The queue of work orders."""
+        return self.orders.task_queue
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the server is on this machine, so that its workers share this machine's disk."""
+        return is_loopback(self.client.service_client.config.target_host)
+
+    async def nobody_works(self) -> str:
+        """Return a notice, with its remedy, if no worker runs for this queue; else an empty text."""
+        return await why_nobody_works(self.client, self.task_queue, self.state)
+
+    async def nobody_works_on(self, row: WorkflowExecutionDescription) -> str:
+        """Return a notice, with its remedy, if no worker runs for an open work order; else an empty text."""
+        return await why_nobody_works_on(self.client, row, self.state)
+
+
+async def connect_operations(settings: Settings, address: str | None = None) -> Operations:
+    """Connect to the server of the settings, or to the one at `address`.
+
+    Raises:
+        ServerNotReachedError: Nobody answers there.
+    """
+    client = await connect(settings, address=address)
+    return Operations(WorkOrders(client, settings.task_queue), StateDir(settings.state_dir), settings.git_env)
+
+
+OperationsContext = Callable[[], AbstractAsyncContextManager[Operations]]
+"""Gives what can be done with work orders, for as long as a block lasts."""
+
+
+@asynccontextmanager
+async def lend(operations: Operations) -> AsyncIterator[Operations]:
+    """Give operations that are connected, for as long as the block lasts.
+
+    Raises:
+        ServerNotReachedError: Nobody answers them any more.
+    """
+    try:
+        yield operations
+    except RPCError as error:
+        raise ServerNotReachedError(f"The Temporal server did not answer: {error.message}.") from error
+
+
+@dataclass(slots=True)
+class Connection:
+    """Operations on the server of the settings: connected when they are needed, and anew where it moved."""
+
+    settings: Settings
+    address: str | None = None
+    _operations: Operations | None = None
+    _connected_to: str | None = None
+
+    @asynccontextmanager
+    async def operations(self) -> AsyncIterator[Operations]:
+        """Give what can be done with work orders, for as long as the block lasts.
+
+        Raises:
+            ServerNotReachedError: Nobody answers, or no more.
+        """
+        try:
+            async with lend(await self._connect()) as operations:
+                yield operations
+        except ServerNotReachedError:
+            self._operations = None
+            raise
+
+    async def _connect(self) -> Operations:
+        where = server_address(self.settings, self.address)
+        if self._operations is None or where != self._connected_to:
+            self._operations, self._connected_to = await connect_operations(self.settings, self.address), where
+        return self._operations

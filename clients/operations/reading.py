@@ -1,0 +1,208 @@
+"""Read a work order from its workflow and from this host's files: state, steps, plan, changes and logs."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from temporalio.client import WorkflowExecutionDescription
+
+from clients.disk.log_cache import LogCache
+from clients.disk.network_requests import network_of, refused_in_setup, refused_to
+from clients.disk.runs import runs_of
+from clients.disk.workspace_view import WorkspaceView, base_of, fails_on_base
+from clients.executions.waits import pending_step
+from clients.operations.watch import StepUnderWay, Watch
+from clients.starting.orders import KEPT, Starting, was_used
+from clients.temporal.work_orders import WorkOrders
+from septet.contracts.names import Status
+from septet.contracts.replies import (
+    NOBODY_WORKS,
+    RUNNING,
+    DetailReply,
+    DiffReply,
+    LogsReply,
+    NetworkReply,
+    PlanReply,
+    StepsReply,
+)
+from septet.contracts.task import Task
+from septet.errors import NotFoundError
+from septet.state import StateDir
+
+ENTRIES_AT_ONCE: Final = 1000
+REQUESTS_AT_ONCE: Final = 1000
+_PLAN_BYTES: Final = 1024 * 1024
+_PATCH_BYTES: Final = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class OrderReading:
+    """The work orders of a server, with the files of this host."""
+
+    orders: WorkOrders
+    state: StateDir
+    git_env: Mapping[str, str]
+    log_cache: LogCache
+    starting: Starting
+    nobody_works_on: Callable[[WorkflowExecutionDescription], Awaitable[str]]
+    """Returns a notice, with its remedy, if no worker runs for a work order; else an empty text."""
+
+    async def detail(self, order_id: str) -> DetailReply:
+        """Return a work order with its agent runs on this host, its history, and what holds it up.
+
+        Raises:
+            NotFoundError: There is no such work order, or it was deleted from Temporal.
+        """
+        try:
+            return await self._detail(order_id)
+        except NotFoundError as error:
+            if not await was_used(self.state, order_id):
+                raise
+            remedy = KEPT.format(id=order_id)
+            raise NotFoundError(f"{order_id} was deleted from Temporal.", remedy=remedy) from error
+
+    async def _detail(self, order_id: str) -> DetailReply:
+        row = await self.orders.describe(order_id)
+        nobody = await self.nobody_works_on(row)
+        task = await (self.orders.without_worker(row) if nobody else self.orders.get_of_row(row))
+        runs = await asyncio.to_thread(runs_of, self.state, order_id)
+        refused = await asyncio.to_thread(refused_in_setup, self.state, order_id)
+        base = await asyncio.to_thread(base_of, self.state, order_id)
+        fails = () if task.checks_passed else await asyncio.to_thread(fails_on_base, self.state, order_id)
+        here = DetailReply(task=task, runs=runs, refused_in_setup=refused, base=base, fails_on_base=fails)
+        if task.stuck:
+            return here
+        if nobody:
+            return here.model_copy(update={"waiting_for": nobody})
+        history = await self.orders.history(order_id)
+        waiting_for = await self.orders.waiting_for(order_id, tells_next_try=True)
+        waits = task.question or task.plan_answer or waiting_for
+        estimate = await self.starting.estimate_rest(task)
+        return here.model_copy(update={"history": history, "waiting_for": waits, "estimate": estimate})
+
+    async def steps(self, order_id: str) -> StepsReply:
+        """Return the steps so far."""
+        row = await self.orders.describe(order_id)
+        nobody = await self.nobody_works_on(row)
+        task = await (self.orders.without_worker(row) if nobody else self.orders.get_of_row(row))
+        runs = await asyncio.to_thread(runs_of, self.state, order_id)
+        in_setup = await asyncio.to_thread(refused_in_setup, self.state, order_id)
+        rounds = task.rework.history if task.rework is not None else ()
+        return StepsReply(steps=task.steps, refused_hosts=refused_to(in_setup, runs), rounds=rounds)
+
+    async def plan(self, order_id: str) -> PlanReply:
+        """Return the plan of a work order, whole unless it is very long.
+
+        Raises:
+            NotFoundError: It has none yet, or another host has it.
+        """
+        task = await self.orders.get(order_id)
+        if task.plan_path is None:
+            remedy = f"Watch it until there is one: septet watch {order_id}"
+            if task.is_closed:
+                remedy = f"See what became of it: septet show {order_id}"
+            raise NotFoundError(f"{order_id} has no plan yet.", remedy=remedy)
+        view = WorkspaceView(self.state, self.git_env, order_id)
+        plan = await asyncio.to_thread(view.plan, task.plan_path, _PLAN_BYTES)
+        if plan is None:
+            remedy = (
+                "Ask where its worker runs, with the worker's SEPTET_STATE_DIR. The plan is "
+                f"{task.plan_path} on its branch."
+            )
+            raise NotFoundError(f"This host does not have the plan of {order_id}.", remedy=remedy)
+        return PlanReply(plan=plan, plan_sha256=task.plan_sha256)
+
+    async def diff(self, order_id: str) -> DiffReply:
+        """Return the changes of a work order so far, whole unless they are very long.
+
+        Raises:
+            NotFoundError: There is no such work order, or another host has its workspace.
+        """
+        task = await self.orders.get(order_id)
+        view = WorkspaceView(self.state, self.git_env, order_id)
+        try:
+            return DiffReply(diff=await asyncio.to_thread(view.difference, _PATCH_BYTES))
+        except NotFoundError as error:
+            if not (task.steps or task.pr_url):
+                message = f"{order_id} has no changes: none of its steps is done."
+                raise NotFoundError(message, remedy=f"See what it does: septet show {order_id}") from error
+            where = (
+                f"Its pull request has the changes: {task.pr_url}"
+                if task.pr_url
+                else "Ask where its worker runs, with the worker's SEPTET_STATE_DIR."
+            )
+            raise NotFoundError(f"This host does not have the workspace of {order_id}.", remedy=where) from error
+
+    async def logs(
+        self, order_id: str, *, after: str = "", offset: int = 0, limit: int = ENTRIES_AT_ONCE
+    ) -> LogsReply:
+        """Return the log entries of a work order's agents on this host.
+
+        Args:
+            order_id: The work order.
+            after: The id of the last entry that the caller has.
+            offset: How many entries to skip after it.
+            limit: The most entries to return.
+
+        Raises:
+            NotFoundError: There is no such work order, or its steps ran on another host.
+        """
+        logs, entries = await asyncio.to_thread(self.log_cache.entries, self.state, order_id)
+        if not entries and (await self.orders.get(order_id)).steps:
+            logs.must_exist()
+        first = offset + next((number for number, entry in enumerate(entries, 1) if entry.id == after), 0)
+        page = tuple(entries[first : first + limit])
+        more = page[-1].id if page and first + limit < len(entries) else None
+        return LogsReply(log_entries=page, total=len(entries), next=more)
+
+    async def network(
+        self, order_id: str, *, offset: int = 0, limit: int | None = REQUESTS_AT_ONCE
+    ) -> NetworkReply:
+        """Return the network requests of a work order's agents and checks on this host.
+
+        Args:
+            order_id: The work order.
+            offset: How many requests to skip.
+            limit: The most to return; `None` for all.
+
+        Raises:
+            NotFoundError: There is no such work order.
+        """
+        reply = await asyncio.to_thread(network_of, self.state, order_id, offset=offset, limit=limit)
+        if not reply.total:
+            await self.orders.get(order_id)
+        return reply
+
+    def watch(self, order_id: str, *, patience: timedelta = timedelta(0)) -> Watch:
+        """Return the watch of a work order.
+
+        Args:
+            order_id: The work order.
+            patience: How long the server may be away during the watch.
+        """
+        view = WorkspaceView(self.state, self.git_env, order_id)
+        return Watch(self.orders, view, self.nobody_works_on, patience=patience)
+
+    async def step_under_way(self, task: Task) -> StepUnderWay | None:
+        """Return the running step of an open work order; if no worker runs, the step that the server has pending.
+
+        Raises:
+            NotFoundError: There is no such work order.
+            ServerNotReachedError: The server refused.
+        """
+        if task.status not in {Status.RUNNING, Status.WAITING} or task.stuck:
+            return None
+        row = await self.orders.describe(task.id)
+        nobody = await self.nobody_works_on(row)
+        step = pending_step(row) if nobody else await self.orders.running_step(task.id)
+        if not step:
+            return None
+        standing = NOBODY_WORKS if nobody else "waiting" if task.status is Status.WAITING else RUNNING
+        return await asyncio.to_thread(self._step_on_disk, task.id, step, standing)
+
+    def _step_on_disk(self, order_id: str, step: str, standing: str) -> StepUnderWay:
+        view = WorkspaceView(self.state, self.git_env, order_id)
+        view.new_entries()
+        return StepUnderWay(step, standing, view.tokens_of(step), view.doing)

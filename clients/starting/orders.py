@@ -1,0 +1,197 @@
+"""Check and estimate a work order or an intake, and start it."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from clients.starting.agents import (
+    agents_asked_for,
+    check_forge_key,
+    check_worker_agents,
+    first_agent,
+    worker_agents,
+)
+from clients.starting.checks import check_agents, check_folder, checked_order
+from clients.starting.repository_path import with_host
+from clients.starting.tracked_issue import expect_team, find_order, id_of_issue, with_issue_of
+from clients.temporal.costs import CostClient
+from clients.temporal.intakes import IntakeClient
+from clients.temporal.work_orders import WorkOrders, id_of_key
+from septet.contracts.costs import Estimate
+from septet.contracts.intake import IntakeInput, IntakeReply
+from septet.contracts.names import ORDER_ID
+from septet.contracts.order import WorkOrderInput
+from septet.contracts.replies import StartReply
+from septet.contracts.task import Task
+from septet.costs.estimate import REST_STEPS, Question, WorkAhead
+from septet.errors import AlreadyRunningError, SeptetError
+from septet.git.engine.address import parse_address
+from septet.git.engine.project import with_project
+from septet.git.workspace.record import find_record
+from septet.settings import load_settings
+from septet.state import StateDir
+from septet.trackers.team_page import team_page
+
+KEPT: Final = "Its work on this host is kept: septet rescue list {id}"
+
+
+async def was_used(state: StateDir, order_id: str) -> bool:
+    """Return whether this host has a work order's workspace; the work order may be deleted since."""
+    is_id = ORDER_ID.fullmatch(order_id) is not None
+    return is_id and await asyncio.to_thread(find_record, state, order_id) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Starting:
+    """The start of work orders and intakes on one Temporal namespace."""
+
+    orders: WorkOrders
+    costs: CostClient
+    intakes: IntakeClient
+    state: StateDir
+    git_env: Mapping[str, str]
+    is_here: bool
+    """Whether the workers are on this machine, so that folders can be checked."""
+
+    async def add_intake(self, intake: IntakeInput) -> IntakeReply:
+        """Check an intake for mistakes, and add it, so that the issues of its label become work orders.
+
+        Raises:
+            InvalidInputError: There is no such repository or agent, or a tracker has no key.
+            AlreadyRunningError: Another intake takes these issues already.
+        """
+        intake = intake.model_copy(update={"repository": with_host(intake.repository)})
+        check_agents(agent for agent in (intake.agent,) if agent is not None)
+        if (page := team_page(intake.repository)) is not None:
+            expect_team(page, load_settings())
+            return await self.intakes.add(intake)
+        address = parse_address(intake.repository, home=Path.home())
+        if self.is_here and address.path is not None:
+            check_folder(address.path)
+        return await self.intakes.add(intake)
+
+    async def start(
+        self, order: WorkOrderInput, order_id: str | None = None, *, key: str = "", again: bool = False
+    ) -> StartReply:
+        """Check a work order for mistakes, start it, and estimate its cost.
+
+        Args:
+            order: The input; its stage decides whether the work order waits on the board first.
+            order_id: The id; generated when absent.
+            key: The same key and input return the same work order.
+            again: Start another one for an issue that has an open one.
+
+        Raises:
+            InvalidInputError: No repository, no agent, or a work order in `after` that does not exist.
+            AgentMissingError: No worker can use its agent.
+            AlreadyRunningError: The id was used before, or the issue has an open work order.
+            TrackerError, TrackerUnavailableError: The issue lives in a tracker, which refused or did not answer.
+        """
+        if key:
+            order_id = order_id or id_of_issue(order, again=again) or id_of_key(key)
+        if key and order_id is not None and await self.orders.exists(order_id):
+            order, agent = await self._prepare_repeat(order, order_id)
+        else:
+            order, order_id = await self.find_order(order, order_id, again=again)
+            order, agent = await self._prepare(order, order_id, again=again)
+        run = self.orders.run(order, order_id, key=key)
+        reply, estimate = await asyncio.gather(run, self._estimate_for(order, agent))
+        return StartReply(task=reply.task, estimate=estimate)
+
+    async def begin(
+        self, order: WorkOrderInput, order_id: str | None = None, *, again: bool = False
+    ) -> tuple[Task, "asyncio.Task[Estimate]"]:
+        """Start a work order as `start` does, but return without a worker's answer.
+
+        Returns:
+            The work order as its input describes it, once the server has it; and the task of its estimate.
+
+        Raises:
+            SeptetError: As for `start`.
+        """
+        order, order_id = await self.find_order(order, order_id, again=again)
+        order, agent = await self._prepare(order, order_id, again=again)
+        estimate = asyncio.create_task(self._estimate_for(order, agent))
+        try:
+            return await self.orders.put(with_project(order), order_id), estimate
+        except BaseException:
+            estimate.cancel()
+            raise
+
+    async def estimate(self, order: WorkOrderInput) -> Estimate:
+        """Return a work order's estimate from earlier ones; its agent may be a worker's default."""
+        look = asyncio.to_thread(agents_asked_for, order, self.git_env, is_here=self.is_here)
+        agents, hosts = await asyncio.gather(look, worker_agents(self.orders.client, self.orders.task_queue))
+        return await self._estimate_for(order, first_agent(agents, hosts))
+
+    async def _estimate_for(self, order: WorkOrderInput, agent: str) -> Estimate:
+        project = with_project(order).project or ""
+        return await self.costs.estimate(Question(project=project, agent=agent, model=order.model or ""))
+
+    async def estimate_rest(self, task: Task) -> Estimate | None:
+        """Return the estimate for the rest of a work order that waits with its plan; `None` for others.
+
+        Raises:
+            SeptetError: The server refused.
+        """
+        if not task.waits_for_a_decision or task.assigned_agent is None:
+            return None
+        order = await self.orders.input_of(WorkOrderInput, task.id)
+        question = Question(
+            project=task.project,
+            agent=task.assigned_agent,
+            model=(order.model if order is not None else None) or "",
+            work=(WorkAhead(REST_STEPS, task.plan_bytes or 0),),
+            is_rest=True,
+        )
+        return await self.costs.estimate(question)
+
+    async def prepare(
+        self, order: WorkOrderInput, order_id: str | None = None, *, again: bool = False
+    ) -> WorkOrderInput:
+        """Check a work order for mistakes as `start` does, and return the input that can be started.
+
+        Raises:
+            SeptetError: As for `start`.
+        """
+        order, order_id = await self.find_order(order, order_id, again=again)
+        return (await self._prepare(order, order_id, again=again))[0]
+
+    async def _prepare(
+        self, order: WorkOrderInput, order_id: str | None, *, again: bool
+    ) -> tuple[WorkOrderInput, str]:
+        """Return what `prepare` returns, and the work order's agent; empty if no worker announced a default."""
+        order = checked_order(order, is_here=self.is_here)
+        if order_id and await was_used(self.state, order_id) and not await self.orders.exists(order_id):
+            message = f"The id {order_id} was used before, by a work order that was deleted from Temporal."
+            raise AlreadyRunningError(message, remedy=f"Choose another id. {KEPT.format(id=order_id)}")
+        agents, _, hosts = await asyncio.gather(
+            asyncio.to_thread(agents_asked_for, order, self.git_env, is_here=self.is_here),
+            self.orders.check_start(order, order_id, again=again),
+            worker_agents(self.orders.client, self.orders.task_queue),
+        )
+        named = agents if order.fallback_agent is None else (*agents, order.fallback_agent)
+        await check_worker_agents(self.orders.client, hosts, named)
+        check_forge_key(hosts, order.repository)
+        return order, first_agent(agents, hosts)
+
+    async def _prepare_repeat(self, order: WorkOrderInput, order_id: str) -> tuple[WorkOrderInput, str]:
+        """Return what `_prepare` returns, without the checks, for a work order that was started before."""
+        first = await self.orders.input_of(WorkOrderInput, order_id) if order.tracker is not None else None
+        order = checked_order(with_issue_of(order, first) if first is not None else order, is_here=False)
+        agents: Sequence[str | None] = ()
+        with suppress(SeptetError):  # its repository has changed since
+            agents = await asyncio.to_thread(agents_asked_for, order, self.git_env, is_here=self.is_here)
+        return order, first_agent(agents, await worker_agents(self.orders.client, self.orders.task_queue))
+
+    @staticmethod
+    async def find_order(
+        order: WorkOrderInput, order_id: str | None, *, again: bool
+    ) -> tuple[WorkOrderInput, str | None]:
+        """Return a work order and its id, with its issue read from the tracker if it is in one."""
+        if order.tracker is None:
+            return order, order_id
+        return await asyncio.to_thread(find_order, order, order_id, load_settings(), again=again)
