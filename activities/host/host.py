@@ -1,14 +1,18 @@
 """The host that an activity works on: its settings, its folders, its agents, its forges and its snapshots."""
 
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic import JsonValue
 from temporalio import activity
 
 from activities.host.accounts import Accounts
-from activities.host.attempts import RunningAttempts
+from activities.host.attempts import Heartbeats, RunningAttempts, heartbeating
+from activities.host.failures import translating_failures
 from activities.host.forges import Forges
 from activities.host.snapshots import Snapshots
 from septet.agents.clis.adapter import Adapter, Machine
@@ -110,6 +114,16 @@ class Host:
             "orphan_limit_seconds": self.settings.orphan_limit_seconds,
             "kept": self.settings.checkpoint_remote is not None,
         }
+
+    @asynccontextmanager
+    async def working(
+        self, *, most_tries: int | None = None, notifies_on: str = "", issue: Mapping[str, JsonValue] | None = None
+    ) -> AsyncIterator[Heartbeats]:
+        """Run an activity in the block: translate its failures as `translating_failures`, and send heartbeats."""
+        root = self.state.root
+        with translating_failures(root, most_tries=most_tries, notifies_on=notifies_on, issue=issue):
+            async with heartbeating(self.attempts) as heartbeats:
+                yield heartbeats
 
     @cached_property
     def runs(self) -> Runs:

@@ -10,9 +10,7 @@ import structlog
 from temporalio import activity
 from temporalio.client import Client
 
-from activities.host.attempts import heartbeating
 from activities.host.cancellation import cancellable_thread
-from activities.host.failures import translating_failures
 from activities.host.host import Host
 from activities.intake.intake import order_of_issue, order_of_pull_request
 from septet.contracts.comment_commands import CommentCommand
@@ -73,12 +71,11 @@ class CommentActivities:
         Raises:
             ApplicationError: The forge did not answer, or refused.
         """
-        with translating_failures(self.host.state.root):
-            async with heartbeating(self.host.attempts):
-                standing = await cancellable_thread(self.host.threads.network, self._check, call)
-                if standing.is_obeyed:
-                    order_id = await self._find_order(call) or ""
-                    standing = standing.model_copy(update={"order_id": order_id})
+        async with self.host.working():
+            standing = await cancellable_thread(self.host.threads.network, self._check, call)
+            if standing.is_obeyed:
+                order_id = await self._find_order(call) or ""
+                standing = standing.model_copy(update={"order_id": order_id})
         RECORDER.record(
             COMMENT_COMMANDS,
             forge=call.event.forge,
@@ -101,9 +98,8 @@ class CommentActivities:
         Raises:
             ApplicationError: The server or a worker did not answer.
         """
-        with translating_failures(self.host.state.root):
-            async with heartbeating(self.host.attempts):
-                return self._answer(call, await self._carry_out(call))
+        async with self.host.working():
+            return self._answer(call, await self._carry_out(call))
 
     @activity.defn(name="answer_comment")
     async def answer_comment(self, answer: CommandAnswer) -> None:
@@ -121,9 +117,8 @@ class CommentActivities:
             else:
                 forge.put_comment(answer.number, marker, answer.text)
 
-        with translating_failures(self.host.state.root):
-            async with heartbeating(self.host.attempts):
-                await cancellable_thread(self.host.threads.network, write)
+        async with self.host.working():
+            await cancellable_thread(self.host.threads.network, write)
 
     def _check(self, call: CommentCall) -> CommenterStanding:
         event = call.event

@@ -13,9 +13,7 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.common import SearchAttributeKey
 
-from activities.host.attempts import heartbeating
 from activities.host.cancellation import cancellable_thread
-from activities.host.failures import translating_failures
 from activities.host.host import Host
 from activities.intake.new_commands import find_commands
 from activities.intake.tracker_claims import take_issue
@@ -80,17 +78,16 @@ class IntakeActivities:
         Raises:
             ApplicationError: The forge or the repository did not answer, or refused.
         """
-        with translating_failures(self.host.state.root):
-            async with heartbeating(self.host.attempts):
-                page = team_page(request.repository)
-                if page is None:
-                    address = parse_address(request.repository, home=Path.home())
-                    find, claimants = self._find, claims_of(self.host, address).claimants
-                else:
-                    find = partial(self._find_in_team, page)
-                    claimants = partial(self._claimants_in_team, page, request.label)
-                left_by = await self._ended_of(claimants)
-                return await cancellable_thread(self.host.threads.network, find, request, left_by)
+        async with self.host.working():
+            page = team_page(request.repository)
+            if page is None:
+                address = parse_address(request.repository, home=Path.home())
+                find, claimants = self._find, claims_of(self.host, address).claimants
+            else:
+                find = partial(self._find_in_team, page)
+                claimants = partial(self._claimants_in_team, page, request.label)
+            left_by = await self._ended_of(claimants)
+            return await cancellable_thread(self.host.threads.network, find, request, left_by)
 
     @activity.defn(name="claim_issue")
     async def claim_issue(self, request: ClaimIssue) -> IssueClaim:
@@ -104,23 +101,22 @@ class IntakeActivities:
         Raises:
             ApplicationError: The repository or the tracker did not answer, or refused.
         """
-        with translating_failures(self.host.state.root):
-            async with heartbeating(self.host.attempts):
-                if (page := team_page(request.repository)) is not None:
-                    return await self._claim_of_team(page, request)
-                address = parse_address(request.repository, home=Path.home())
-                own = issue_order_id(address, request.issue)
-                order_id = await order_of_issue(activity.client(), address, request.issue) or own
-                check = partial(self._check, request)
-                requested = await cancellable_thread(self.host.threads.network, check) if order_id == own else None
-                if isinstance(requested, str):
-                    return self._refuse(request, forge_name(address, self.host.settings), requested)
-                left_by = await self._ended_of(partial(claims_of(self.host, address).claimants, request.issue))
-                claim = partial(self._claim, address, request, order_id, left_by)
-                is_claimed = await cancellable_thread(self.host.threads.network, claim)
-                is_own = is_claimed and order_id == own
-                read_labels = partial(self._labels, request)
-                intake = await self._intake_for(request, address.key, read_labels) if is_own else None
+        async with self.host.working():
+            if (page := team_page(request.repository)) is not None:
+                return await self._claim_of_team(page, request)
+            address = parse_address(request.repository, home=Path.home())
+            own = issue_order_id(address, request.issue)
+            order_id = await order_of_issue(activity.client(), address, request.issue) or own
+            check = partial(self._check, request)
+            requested = await cancellable_thread(self.host.threads.network, check) if order_id == own else None
+            if isinstance(requested, str):
+                return self._refuse(request, forge_name(address, self.host.settings), requested)
+            left_by = await self._ended_of(partial(claims_of(self.host, address).claimants, request.issue))
+            claim = partial(self._claim, address, request, order_id, left_by)
+            is_claimed = await cancellable_thread(self.host.threads.network, claim)
+            is_own = is_claimed and order_id == own
+            read_labels = partial(self._labels, request)
+            intake = await self._intake_for(request, address.key, read_labels) if is_own else None
         outcome = "taken" if is_own else "refused"
         RECORDER.record(INTAKE_ISSUES, forge=forge_name(address, self.host.settings), outcome=outcome)
         return IssueClaim(is_own=is_own, order_id=order_id, intake=intake, requested=requested)

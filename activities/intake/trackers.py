@@ -7,9 +7,7 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.host.attempts import heartbeating
 from activities.host.cancellation import cancellable_thread
-from activities.host.failures import translating_failures
 from activities.host.host import Host
 from activities.intake.comment_commands import Decide, decide_nothing
 from activities.intake.tracker_claims import take_issue
@@ -52,9 +50,8 @@ class TrackerActivities:
         def say() -> None:
             tracker_for(message.issue.tracker, self.host.settings).say(message)
 
-        with translating_failures(self.host.state.root):
-            async with heartbeating(self.host.attempts):
-                await cancellable_thread(self.host.threads.network, say)
+        async with self.host.working():
+            await cancellable_thread(self.host.threads.network, say)
 
     @activity.defn(name="take_tracked_issue")
     async def take_tracked_issue(self, request: TakeTrackedIssue) -> TrackedClaim:
@@ -66,9 +63,8 @@ class TrackerActivities:
         Raises:
             ApplicationError: The tracker did not answer, or refused.
         """
-        with translating_failures(self.host.state.root):
-            async with heartbeating(self.host.attempts):
-                return await cancellable_thread(self.host.threads.network, take_issue, self.host, request)
+        async with self.host.working():
+            return await cancellable_thread(self.host.threads.network, take_issue, self.host, request)
 
     @activity.defn(name="obey_prompt")
     async def obey_prompt(self, prompt: SessionPrompted) -> SessionMessage:
@@ -79,9 +75,8 @@ class TrackerActivities:
         Raises:
             ApplicationError: The tracker, the server or a worker did not answer.
         """
-        with translating_failures(self.host.state.root):
-            async with heartbeating(self.host.attempts):
-                return await self._obey(prompt)
+        async with self.host.working():
+            return await self._obey(prompt)
 
     async def _obey(self, prompt: SessionPrompted) -> SessionMessage:
         command = CommentCommand(verb="cancel") if prompt.is_stop else parse_reply(prompt.body)

@@ -6,8 +6,7 @@ from typing import Final
 import structlog
 from temporalio import activity
 
-from activities.host.attempts import Fence, heartbeating, take_fence
-from activities.host.failures import translating_failures
+from activities.host.attempts import Fence, take_fence
 from activities.host.frozen_inputs import FrozenRework, read_frozen_rework, with_conflicts, write_frozen_rework
 from activities.host.host import Host
 from activities.host.remote_checkpoints import expect_hold, keep
@@ -49,11 +48,10 @@ class PrepareRework:
             ApplicationError: The forge, the origin or the disk refused.
         """
         host = self.host
-        with translating_failures(host.state.root):
-            async with heartbeating(host.attempts):
-                preparation = await shielded_thread(host.threads.disk, _begin, host, call)
-                halt = preparation.fence.halt
-                prepared = await stoppable_thread(host.threads.network, halt.now, preparation.prepare)
+        async with host.working():
+            preparation = await shielded_thread(host.threads.disk, _begin, host, call)
+            halt = preparation.fence.halt
+            prepared = await stoppable_thread(host.threads.network, halt.now, preparation.prepare)
         _log.info("rework_prepared", state=prepared.state, round=prepared.rework.round)
         return prepared
 

@@ -8,9 +8,7 @@ from functools import partial
 from activities.completion.finalizing import judge_finalizer, leave_failed_finalizer
 from activities.completion.judgement import judge_turn
 from activities.completion.taken_over import Pushed, find_pushed, judge_pushed
-from activities.host.attempts import heartbeating
 from activities.host.cancellation import CANCELLED
-from activities.host.failures import translating_failures
 from activities.host.host import Host
 from activities.notifications.issue_progress import note_progress, set_stage_label
 from activities.notifications.plan_comment import post_plan, waits_with_plan
@@ -134,15 +132,14 @@ class StepRunner:
         Raises:
             ApplicationError: The workspace is not here, or the agent could not be ended.
         """
-        with translating_failures(self.host.state.root):
-            async with heartbeating(self.host.attempts) as heartbeats:
-                runs = self.host.runs
-                # Before all else, so that agents end even if a full disk keeps this attempt from being recorded.
-                await end_agents_of(runs, call.workspace)
-                prepared_step = await shielded_thread(self.host.threads.disk, prepare_end, self.host, call)
-                prepared_step.fence.lease.check()
-                await end_agents_of(runs, call.workspace)
-                return await StepAttempt(self.host, prepared_step, heartbeats).end(Verdict.CANCELLED, CANCELLED)
+        async with self.host.working() as heartbeats:
+            runs = self.host.runs
+            # Before all else, so that agents end even if a full disk keeps this attempt from being recorded.
+            await end_agents_of(runs, call.workspace)
+            prepared_step = await shielded_thread(self.host.threads.disk, prepare_end, self.host, call)
+            prepared_step.fence.lease.check()
+            await end_agents_of(runs, call.workspace)
+            return await StepAttempt(self.host, prepared_step, heartbeats).end(Verdict.CANCELLED, CANCELLED)
 
     async def _find_pushed(self, attempt: StepAttempt) -> Pushed | None:
         """Return what the step pushed before a restore, and report what its agent used until the backup."""

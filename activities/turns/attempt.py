@@ -14,8 +14,8 @@ from typing import Final, TypeVar
 import structlog
 from temporalio import activity
 
-from activities.host.attempts import Heartbeats, heartbeating
-from activities.host.failures import failure, translating_failures
+from activities.host.attempts import Heartbeats
+from activities.host.failures import failure
 from activities.host.host import Host
 from activities.outgoing.plan import exclude_plan
 from activities.turns.guard import AttemptFailedError, WorkEndedError, guarding
@@ -128,17 +128,16 @@ async def attempting(
     Raises:
         ApplicationError: The step failed; the details name the remedy and what is known of the step.
     """
-    with translating_failures(host.state.root):
-        async with heartbeating(host.attempts) as heartbeats:
-            attempt = StepAttempt(host, await shielded_thread(host.threads.disk, prepare, host, call), heartbeats)
-            try:
-                async with guarding(host, attempt.prepared_step):
-                    yield attempt
-            except WorkEndedError as ended:
-                attempt.result = await attempt.end(Verdict.CANCELLED, str(ended))
-            except AttemptFailedError as failed:
-                result = await attempt.end(Verdict.FAILED, failed.error.message)
-                raise failure(failed.error, result) from failed.__cause__
+    async with host.working() as heartbeats:
+        attempt = StepAttempt(host, await shielded_thread(host.threads.disk, prepare, host, call), heartbeats)
+        try:
+            async with guarding(host, attempt.prepared_step):
+                yield attempt
+        except WorkEndedError as ended:
+            attempt.result = await attempt.end(Verdict.CANCELLED, str(ended))
+        except AttemptFailedError as failed:
+            result = await attempt.end(Verdict.FAILED, failed.error.message)
+            raise failure(failed.error, result) from failed.__cause__
 
 
 def _rescued_result(

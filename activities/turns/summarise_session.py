@@ -7,8 +7,7 @@ from typing import Final
 
 from temporalio import activity
 
-from activities.host.attempts import Heartbeats, heartbeating, take_fence
-from activities.host.failures import translating_failures
+from activities.host.attempts import Heartbeats, take_fence
 from activities.host.frozen_inputs import read_frozen_inputs
 from activities.host.host import Host
 from activities.turns.budget_openings import openings_of_summary
@@ -47,29 +46,28 @@ class SummariseSession:
         Raises:
             ApplicationError: The model API or the machine failed; a retry may return a summary.
         """
-        with translating_failures(self.host.state.root):
-            async with heartbeating(self.host.attempts) as heartbeats:
-                disk = self.host.threads.disk
-                prepared_step = await shielded_thread(disk, self._prepare, call)
-                accounts = self.host.accounts
-                budget = TurnBudget(self.host, accounts, prepared_step) if accounts is not None else None
-                try:
-                    async with guarding(self.host, prepared_step):
-                        turn = await _run_turn(prepared_step, heartbeats, budget)
-                        if budget is not None:
-                            await budget.report(turn.outcome.model)
-                        return await stoppable_thread(
-                            disk, prepared_step.fence.halt.now, self._keep, call, prepared_step, turn
-                        )
-                except WorkEndedError as ended:
+        async with self.host.working() as heartbeats:
+            disk = self.host.threads.disk
+            prepared_step = await shielded_thread(disk, self._prepare, call)
+            accounts = self.host.accounts
+            budget = TurnBudget(self.host, accounts, prepared_step) if accounts is not None else None
+            try:
+                async with guarding(self.host, prepared_step):
+                    turn = await _run_turn(prepared_step, heartbeats, budget)
                     if budget is not None:
-                        await budget.report()
-                    raise asyncio.CancelledError(str(ended)) from ended
-                except AttemptFailedError as failed:
-                    last = await shielded_thread(disk, TurnRuns(prepared_step.request).last_result)
-                    why, stop = failed.error.message, prepared_step.fence.halt.now
-                    leave = partial(self._leave_unsummarised, call, prepared_step, last, why)
-                    return await stoppable_thread(disk, stop, leave)
+                        await budget.report(turn.outcome.model)
+                    return await stoppable_thread(
+                        disk, prepared_step.fence.halt.now, self._keep, call, prepared_step, turn
+                    )
+            except WorkEndedError as ended:
+                if budget is not None:
+                    await budget.report()
+                raise asyncio.CancelledError(str(ended)) from ended
+            except AttemptFailedError as failed:
+                last = await shielded_thread(disk, TurnRuns(prepared_step.request).last_result)
+                why, stop = failed.error.message, prepared_step.fence.halt.now
+                leave = partial(self._leave_unsummarised, call, prepared_step, last, why)
+                return await stoppable_thread(disk, stop, leave)
 
     def _prepare(self, call: SummariseCall) -> PreparedTurn:
         host, workspace = self.host, call.workspace

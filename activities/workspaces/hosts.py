@@ -7,7 +7,7 @@ from pathlib import Path
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
-from activities.host.attempts import heartbeating, take_fence
+from activities.host.attempts import take_fence
 from activities.host.cancellation import cancellable_thread
 from activities.host.failures import OPENING_TRIES, translating_failures
 from activities.host.frozen_inputs import read_frozen_inputs
@@ -87,22 +87,21 @@ class HostActivities:
         Raises:
             ApplicationError: The checkpoint, the repository or the agent is not to be had here, or set-up failed.
         """
-        with translating_failures(self.host.state.root, most_tries=OPENING_TRIES):
+        async with self.host.working(most_tries=OPENING_TRIES):
             self.host.pass_on_if_full()
-            async with heartbeating(self.host.attempts):
-                network = self.host.threads.network
-                move = await shielded_thread(network, self._plan_move, request)
-                await shielded_thread(network, prepare_host, move)
-                if request.workspace.host != self.host.id or not await shielded_thread(network, is_here, move):
-                    living = await shielded_thread(LOOKS, self.host.runs.living, move.place.order_id)
-                    if living is not None:  # of an earlier time on this host
-                        await end_agent(living, SUPERSEDED)
-                    checkpoint = await shielded_thread(network, self._move, move, request.workspace)
-                    agents = tuple(filter(None, (request.workspace.agent, request.workspace.fallback_agent)))
-                    await shielded_thread(network, bring_session, self.host, move, checkpoint, agents)
-                    await cancellable_thread(network, self._set_up, move.place, request.workspace)
-                here = {**self.host.whereabouts, "path": str(move.place.worktree)}
-                return request.workspace.model_copy(update=here)
+            network = self.host.threads.network
+            move = await shielded_thread(network, self._plan_move, request)
+            await shielded_thread(network, prepare_host, move)
+            if request.workspace.host != self.host.id or not await shielded_thread(network, is_here, move):
+                living = await shielded_thread(LOOKS, self.host.runs.living, move.place.order_id)
+                if living is not None:  # of an earlier time on this host
+                    await end_agent(living, SUPERSEDED)
+                checkpoint = await shielded_thread(network, self._move, move, request.workspace)
+                agents = tuple(filter(None, (request.workspace.agent, request.workspace.fallback_agent)))
+                await shielded_thread(network, bring_session, self.host, move, checkpoint, agents)
+                await cancellable_thread(network, self._set_up, move.place, request.workspace)
+            here = {**self.host.whereabouts, "path": str(move.place.worktree)}
+            return request.workspace.model_copy(update=here)
 
     def _move(self, move: WorkspaceMove, workspace: Workspace) -> ChainState:
         """Move as the only writer: an attempt of an earlier time on this host may still be held up somewhere."""

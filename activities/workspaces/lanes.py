@@ -6,7 +6,7 @@ from functools import partial
 
 from temporalio import activity
 
-from activities.host.attempts import Fence, heartbeating, take_fence
+from activities.host.attempts import Fence, take_fence
 from activities.host.failures import OPENING_TRIES, translating_failures
 from activities.host.host import Host
 from activities.host.remote_checkpoints import KeptSession, checkpoint_ref, keep
@@ -44,15 +44,12 @@ class LaneActivities:
         Raises:
             ApplicationError: The repository, the issue, the agent or the plan cannot be used.
         """
-        with translating_failures(self.host.state.root, most_tries=OPENING_TRIES):
+        async with self.host.working(most_tries=OPENING_TRIES):
             self.host.pass_on_if_full()
-            async with heartbeating(self.host.attempts):
-                take = partial(take_fence, self.host.runs, request.lane.id, request.visit)
-                fence = await shielded_thread(self.host.threads.disk, take)
-                await self._end_stranger(request.lane.id, fence)
-                return await stoppable_thread(
-                    self.host.threads.network, fence.halt.now, self._enter, request, fence
-                )
+            take = partial(take_fence, self.host.runs, request.lane.id, request.visit)
+            fence = await shielded_thread(self.host.threads.disk, take)
+            await self._end_stranger(request.lane.id, fence)
+            return await stoppable_thread(self.host.threads.network, fence.halt.now, self._enter, request, fence)
 
     @activity.defn(name="close_lanes")
     async def close_lanes(self, request: CloseLanes) -> None:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.host.attempts import heartbeating
 from activities.host.cancellation import cancellable_thread
 from activities.host.failures import OPENING_TRIES, translating_failures
 from activities.host.host import Host
@@ -31,9 +30,8 @@ class PipelineActivities:
         Raises:
             ApplicationError: Issues are missing or closed, no open one has the label, or the forge did not answer.
         """
-        with translating_failures(self.host.state.root, most_tries=OPENING_TRIES):
-            async with heartbeating(self.host.attempts):
-                return await cancellable_thread(self.host.threads.network, self._read, request)
+        async with self.host.working(most_tries=OPENING_TRIES):
+            return await cancellable_thread(self.host.threads.network, self._read, request)
 
     def _read(self, request: ReadIssues) -> IssuesRead:
         _, forge = self.host.forges.of(request.repository)

@@ -12,8 +12,6 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.host.attempts import heartbeating
-from activities.host.failures import translating_failures
 from activities.host.host import Host
 from activities.host.payloads import memo_json
 from septet.contracts.pull_request_names import FOLLOWS, watch_id
@@ -50,9 +48,8 @@ class SweepHost:
         Raises:
             ApplicationError: The disk refused.
         """
-        with translating_failures(self.host.state.root):
-            async with heartbeating(self.host.attempts):
-                swept = await self._sweep(call)
+        async with self.host.working():
+            swept = await self._sweep(call)
         _log.info("host_swept", removed=swept.removed_count, refused=swept.refused_count, note=swept.note)
         return swept.model_copy(update={"host": self.host.id})
 

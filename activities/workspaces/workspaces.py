@@ -7,9 +7,8 @@ from typing import Final
 from pydantic import JsonValue
 from temporalio import activity
 
-from activities.host.attempts import heartbeating
 from activities.host.cancellation import cancellable_thread, error_before_reset
-from activities.host.failures import OPENING_TRIES, translating_failures
+from activities.host.failures import OPENING_TRIES
 from activities.host.frozen_inputs import FrozenInputs, read_issue, write_frozen_inputs
 from activities.host.host import Host
 from activities.host.remote_checkpoints import keep
@@ -99,14 +98,13 @@ class WorkspaceActivities:
         """
         queue = self.host.control_queue if NOTIFIES in self.host.serves else ""
         issue: dict[str, JsonValue] = {}
-        with translating_failures(self.host.state.root, most_tries=OPENING_TRIES, notifies_on=queue, issue=issue):
+        async with self.host.working(most_tries=OPENING_TRIES, notifies_on=queue, issue=issue):
             self.host.pass_on_if_full()
-            async with heartbeating(self.host.attempts):
-                run_id = request.first_run_id or activity.info().workflow_run_id or ""
-                request = await _as_retried(request)
-                opening = partial(self.open, request, request.work_order_id, run_id, issue=issue)
-                _, workspace = await cancellable_thread(self.host.threads.network, opening)
-                return workspace
+            run_id = request.first_run_id or activity.info().workflow_run_id or ""
+            request = await _as_retried(request)
+            opening = partial(self.open, request, request.work_order_id, run_id, issue=issue)
+            _, workspace = await cancellable_thread(self.host.threads.network, opening)
+            return workspace
 
     def open(
         self,
