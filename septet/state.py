@@ -5,6 +5,7 @@ import secrets
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -16,153 +17,153 @@ _OTHERS: Final = 0o077
 """What a group and all others may."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StateDir:
     """The folders under `SEPTET_STATE_DIR`. The host is this directory, not the machine."""
 
     root: Path
 
-    @property
+    @cached_property
     def mirrors(self) -> Path:
         """One bare mirror for each repository."""
         return self.root / "mirrors"
 
-    @property
+    @cached_property
     def workspaces(self) -> Path:
         """One clone for each work order."""
         return self.root / "workspaces"
 
-    @property
+    @cached_property
     def vaults(self) -> Path:
         """One repository of snapshots for each repository."""
         return self.root / "vaults"
 
-    @property
+    @cached_property
     def restores(self) -> Path:
         """What people had restored without naming a folder; nothing removes it but they."""
         return self.root / "restored"
 
-    @property
+    @cached_property
     def runs(self) -> Path:
         """One folder for each work order, with one for each agent run."""
         return self.root / "runs"
 
-    @property
+    @cached_property
     def agent_homes(self) -> Path:
         """What the scripted agent remembers of its sessions."""
         return self.root / "agents"
 
-    @property
+    @cached_property
     def homes(self) -> Path:
         """What agents' CLIs keep of each work order: their sessions."""
         return self.root / "homes"
 
-    @property
+    @cached_property
     def key_scanner(self) -> Path:
         """The compiled rules of the scanner for keys."""
         return self.root / "scanner"
 
-    @property
+    @cached_property
     def forge_pauses(self) -> Path:
         """Until when forges are left alone: a file for each limit that is spent, named by a hash."""
         return self.root / "forge-pauses"
 
-    @property
+    @cached_property
     def logins(self) -> Path:
         """Which logins of the user's are lent to which agents; none of them lies here."""
         return self.root / "logins"
 
-    @property
+    @cached_property
     def packages(self) -> Path:
         """What agents' CLIs have unpacked of themselves, for all work orders."""
         return self.root / "packages"
 
-    @property
+    @cached_property
     def scratch(self) -> Path:
         """Repositories that are made for a moment."""
         return self.root / "scratch"
 
-    @property
+    @cached_property
     def tokens(self) -> Path:
         """The task tokens of the activities that run here."""
         return self.root / "tokens"
 
-    @property
+    @cached_property
     def base_checks(self) -> Path:
         """How repositories' checks end before any work: a folder for each base commit and settings."""
         return self.root / "base-checks"
 
-    @property
+    @cached_property
     def worker_lock(self) -> Path:
         """What each worker of this host shares as long as it lives."""
         return self.root / "worker.lock"
 
-    @property
+    @cached_property
     def metrics_lock(self) -> Path:
         """What the worker of this host has that measures budgets for all hosts."""
         return self.root / "metrics.lock"
 
-    @property
+    @cached_property
     def held_turns(self) -> Path:
         """Turns of agents whose use was not told to the accounts of their budgets yet."""
         return self.root / "held"
 
-    @property
+    @cached_property
     def cost_notes(self) -> Path:
         """What agents have cost, until it was told to the history of their project."""
         return self.root / "costs"
 
-    @property
+    @cached_property
     def runner(self) -> Path:
         """The lock and the socket of the runner."""
         return self.root / "runner"
 
-    @property
+    @cached_property
     def pipelines(self) -> Path:
         """One folder for each pipeline: its solutions, results and report."""
         return self.root / "pipelines"
 
-    @property
+    @cached_property
     def trash(self) -> Path:
         """What the janitor is about to remove: nothing of it is needed any more."""
         return self.root / "removed"
 
-    @property
+    @cached_property
     def janitor_file(self) -> Path:
         """When the janitor's last pass began."""
         return self.root / "janitor.json"
 
-    @property
+    @cached_property
     def server_file(self) -> Path:
         """Where the embedded server is: read by clients on this machine."""
         return self.root / "server.json"
 
-    @property
+    @cached_property
     def api_token_file(self) -> Path:
         """The HTTP API's token: read by clients of this user, and by no confined agent."""
         return self.root / "api-token"
 
-    @property
+    @cached_property
     def page_key_file(self) -> Path:
         """The page's key, which opens the page after each start of its server."""
         return self.root / "page-key"
 
-    @property
+    @cached_property
     def page_file(self) -> Path:
         """What `septet open` gives a browser: it leads to the page, and no argument has the key."""
         return self.root / "open.html"
 
-    @property
+    @cached_property
     def health_file(self) -> Path:
         """When the server last saw this host's worker ask for work: read by a container's health check."""
         return self.root / "health.json"
 
-    @property
+    @cached_property
     def server_log(self) -> Path:
         """What the embedded server printed."""
         return self.root / "server.log"
 
-    @property
+    @cached_property
     def database(self) -> Path:
         """The embedded server's database."""
         return self.root / "temporal.db"

@@ -9,21 +9,59 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+from pydantic import Field
 
-from septet.agents.runs.archive import read_archive
 from septet.agents.runs.run import Run, RunKey, RunRecord, drop_run, read_run
+from septet.contracts.facts import Usage
+from septet.contracts.wire import Wire
 from septet.errors import InvalidInputError
-from septet.system.durable import create_file
+from septet.system.durable import create_file, read_model, write_atomically
 from septet.system.locks import lock, lock_is_held, open_lock, take_lock
 
 RUN_VARIABLE: Final = "SEPTET_RUN"
 """Every process of an agent has its run's mark in this variable, so that leftovers can be found."""
-
 SETUP_FOLDER: Final = "setup"
 """Beside the runs of a workspace: the records of its set-up, which is no agent's run."""
-
 _SAFE_NAME: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}")
 _OWNER_ONLY_FOLDER: Final = 0o700
+_ARCHIVE: Final = "past.json"
+"""The file of runs whose work orders have left a lane: no step reads those runs again. It repeats what the runs'
+own folders say; if it is missing or broken, the folders are read."""
+
+
+class InSession(Wire):
+    """The sums of the runs of one session."""
+
+    usage: Usage = Usage()
+    prompt_bytes: int = 0
+    stream_bytes: int = 0
+    """The bytes on disk, from which the length of a session is guessed if its CLI does not report it."""
+    model: str = ""
+    """The model that the last run requested; empty for the agent's own default."""
+
+
+class ArchivedRuns(Wire):
+    """Runs of work orders that have left a lane."""
+
+    runs: frozenset[str] = frozenset()
+    """The names of their folders."""
+    serial: int = 0
+    """The highest serial number."""
+    sessions: dict[str, InSession] = Field(default_factory=dict)
+
+    def of(self, session_id: str | None) -> InSession:
+        """Return the sums of a session in these runs."""
+        return self.sessions.get(session_id or "", InSession())
+
+
+def read_archive(folder: Path) -> ArchivedRuns:
+    """Return the archive of a folder of runs; an empty one outside of lanes."""
+    return read_model(folder / _ARCHIVE, ArchivedRuns) or ArchivedRuns()
+
+
+def write_archive(folder: Path, past: ArchivedRuns) -> None:
+    """Replace the archive; the caller holds the writer's lock."""
+    write_atomically(folder / _ARCHIVE, past.model_dump_json().encode())
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +16,7 @@ LOCK_SUFFIX: Final = "~lock"
 """Of the lock that a workspace is opened under, beside it; `~` is no character of an id."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Place:
     """The folders of one work order: the worktree is the agent's, all else is out of its reach."""
 
@@ -46,12 +47,12 @@ class Place:
         """The literal URL or path that the engine pushes to."""
         return self.fork or self.origin
 
-    @property
+    @cached_property
     def objects(self) -> Path:
         """The folder of the mirror's objects, which the worktree borrows."""
         return self.mirror / "objects"
 
-    @property
+    @cached_property
     def records(self) -> Path:
         """The engine's own files of this work order, beside the vault's objects: index, records."""
         return self.vault / RECORDS / self.order_id
