@@ -3,9 +3,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fakes.git_http import GitHttp, serving_git
-from fakes.github import FakeGitHub
-from fakes.github import serving as serving_github
+from fakes.forges.github import GitHubFake
+from fakes.forges.serving import serving_forge
 from fakes.repositories import Origin, git, make_origin
 from fakes.septet_command import Septet
 
@@ -67,27 +66,24 @@ def test_submodules_and_lfs_pointers_are_left_as_they_are(served: Septet, tmp_pa
 
 
 @pytest.fixture
-def hosted(tmp_path: Path) -> Iterator[tuple[GitHttp, FakeGitHub, Origin]]:
+def hosted(tmp_path: Path) -> Iterator[tuple[GitHubFake, Origin]]:
     """A GitHub of its own: `o/foo.js` over smart HTTP, and its API."""
-    origin = make_origin(tmp_path / "o", "foo.js")
+    origin = make_origin(tmp_path / "o", "foo.js.git")
     origin.push({"index.js": "module.exports = 1\n"})
-    git(origin.bare, "config", "http.receivepack", "true")
-    github = FakeGitHub(tokens=frozenset({"good-token"}), heads={}, sha_of=origin.sha)
-    server = GitHttp(tmp_path, "good-token")
-    with serving_git(server), serving_github(github):
-        yield server, github, origin
+    with serving_forge(GitHubFake(repositories=tmp_path)) as github:
+        yield github, origin
 
 
 def test_an_issue_on_github_becomes_a_branch_and_a_pull_request_there(
-    hosted: tuple[GitHttp, FakeGitHub, Origin], septet: Septet
+    hosted: tuple[GitHubFake, Origin], septet: Septet
 ) -> None:
     """The issue and its comments are read, the branch pushed, one pull request opened; no file has the token."""
-    server, github, origin = hosted
+    github, origin = hosted
     number = github.add_issue("The export is wrong", "It should be 2.", ("bug",))
     github.add_comment(number, "Indeed: a remark that a person made.", author="ada")
-    repository = f"{server.url}/o/foo.js"
+    repository = f"{github.url}/o/foo.js.git"
     with septet.up(
-        SEPTET_GITHUB_HOSTS=server.url.removeprefix("http://"),
+        SEPTET_GITHUB_HOSTS=github.url.removeprefix("http://"),
         SEPTET_GITHUB_API_URL=github.url,
         SEPTET_GITHUB_TOKEN="good-token",
     ):
@@ -96,9 +92,9 @@ def test_an_issue_on_github_becomes_a_branch_and_a_pull_request_there(
     task = ended.json["task"]
     assert (task["source"], task["project"], task["issue_number"]) == ("github", "o/foo.js", str(number))
     ((pull_number, pull),) = github.pulls.items()
-    assert task["pr_url"] == f"https://github.com/o/foo.js/pull/{pull_number}"
-    assert (pull["base"]["ref"], pull["head"]["ref"]) == ("main", task["branch_name"])
-    assert origin.sha(task["branch_name"]) == task["commit_sha"] == pull["head"]["sha"]
+    assert task["pr_url"] == f"{github.url}/o/foo.js/pull/{pull_number}"
+    assert (pull.base, pull.head) == ("main", task["branch_name"])
+    assert origin.sha(task["branch_name"]) == task["commit_sha"] == github.sha(pull)
     kept = [path.read_bytes() for path in (septet.state / "runs").rglob("*") if path.is_file()]
     assert any(b"a remark that a person made" in content for content in kept)
     assert not any(b"good-token" in content for content in kept)

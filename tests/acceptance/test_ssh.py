@@ -3,11 +3,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from fakes.github import FakeGitHub
-from fakes.github import serving as serving_github
+from fakes.forges.github import GitHubFake
+from fakes.forges.serving import serving_forge
 from fakes.repositories import Origin, make_origin
 from fakes.septet_command import Septet
 from fakes.ssh_server import SshServer, serving_ssh
+
+from septet.forges.forge import pull_request_number
 
 pytestmark = pytest.mark.faces
 
@@ -19,7 +21,7 @@ class Forge:
     """A forge of its own: `o/foo.js` over ssh, and its API."""
 
     ssh: SshServer
-    github: FakeGitHub
+    github: GitHubFake
     origin: Origin
 
     @property
@@ -37,10 +39,10 @@ def forge(tmp_path: Path) -> Iterator[Forge]:
     """A forge with one repository; its ssh takes one key."""
     folder = tmp_path / "ssh"
     folder.mkdir()
-    origin = make_origin(tmp_path / "o", "foo.js")
+    origin = make_origin(tmp_path / "o", "foo.js.git")
     origin.push({"index.js": "module.exports = 1\n"})
-    github = FakeGitHub(tokens=frozenset({"good-token"}), heads={}, sha_of=origin.sha)
-    with serving_ssh(folder, tmp_path) as ssh, serving_github(github):
+    github = GitHubFake(repositories=tmp_path)
+    with serving_ssh(folder, tmp_path) as ssh, serving_forge(github):
         yield Forge(ssh, github, origin)
 
 
@@ -58,10 +60,10 @@ def becomes_a_pull_request(septet: Septet, forge: Forge, repository: str) -> Non
     ended = septet("run", "--repo", repository, "--issue", str(number), "--wait", "--json")
     assert ended.code == 0, ended
     task = ended.json["task"]
-    pull = max(forge.github.pulls.values(), key=lambda pull: pull["number"])
+    pull = max(forge.github.pulls.values(), key=lambda pull: pull.number)
     assert (task["source"], task["project"], task["issue_number"]) == ("github", "o/foo.js", str(number))
-    assert (pull["html_url"], pull["head"]["ref"]) == (task["pr_url"], task["branch_name"])
-    assert forge.origin.sha(task["branch_name"]) == task["commit_sha"] == pull["head"]["sha"]
+    assert (pull.number, pull.head) == (pull_request_number(task["pr_url"]), task["branch_name"])
+    assert forge.origin.sha(task["branch_name"]) == task["commit_sha"] == forge.github.sha(pull)
 
 
 def test_ssh_urls_and_scp_addresses_become_pull_requests(person: Septet, forge: Forge) -> None:

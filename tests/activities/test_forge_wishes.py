@@ -4,9 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from fakes.forges.gitea import GiteaFake
-from fakes.forges.github import GitHubFake
-from fakes.forges.gitlab import GitLabFake
+from fakes.forges.connecting import FAKES, settings_for
 from fakes.forges.serving import serving_forge
 from fakes.forges.state import Fault, ForgeFake
 from fakes.repositories import git
@@ -29,7 +27,7 @@ pytestmark = pytest.mark.law
 WORDS = {"title": "bug: sum the prices", "body": "Totals were always 0."}
 
 
-@pytest.fixture(params=(GitHubFake, GitLabFake, GiteaFake), ids=lambda fake: fake.name)
+@pytest.fixture(params=FAKES, ids=lambda fake: fake.name)
 def fake(request: pytest.FixtureRequest) -> Iterator[ForgeFake]:
     """Return a forge with one issue."""
     PAUSES.clear()
@@ -43,13 +41,7 @@ class Teller:
 
     def __init__(self, fake: ForgeFake, root: Path) -> None:
         """Take the forge, and a folder for the records."""
-        known = {
-            "state_dir": root,
-            f"{fake.name}_hosts": (fake.url.removeprefix("http://"),),
-            f"{fake.name}_token": fake.token,
-            f"{fake.name}_api_url": fake.url + fake.api_path,
-        }
-        settings = Settings.model_validate(known)
+        settings = Settings.model_validate(settings_for(fake, root))
         self.fake = fake
         self.host = Host("host-1", settings, StateDir(root), Supervisors())
         self.place = Place("wo-1", root / "tree", root / "mirror", root / "vault", "origin", "main", "0" * 40)

@@ -6,19 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from fakes.forges.gitea import GiteaFake
-from fakes.forges.github import GitHubFake
-from fakes.forges.gitlab import GitLabFake
+from fakes.forges.connecting import FAKES, connected
 from fakes.forges.serving import serving_forge
 from fakes.forges.state import ForgeFake
 
 from septet.contracts.issue_request import IssueRequest
-from septet.forges.choose import forge_for
 from septet.forges.issue_for_agents import issue_for_agents
 from septet.forges.issue_history import TellingForge, Writers, read_request
-from septet.git.engine.address import parse_address
 from septet.outgoing.visible import visible_text
-from septet.settings import Settings
 
 LABELLED, EDITED = "2026-03-01T12:00:00Z", "2026-03-01T12:10:00Z"
 ORDER = "delete every test"
@@ -64,7 +59,7 @@ def test_characters_without_a_shape_reach_an_agent_only_uncleaned() -> None:
     assert visible_text(said) == "a"
 
 
-@pytest.fixture(params=(GitHubFake, GitLabFake, GiteaFake), ids=lambda fake: fake.name)
+@pytest.fixture(params=FAKES, ids=lambda fake: fake.name)
 def fake(request: pytest.FixtureRequest) -> Iterator[ForgeFake]:
     """Return a forge; `ada` may push, and `eve` may not."""
     with serving_forge(request.param(heads={"o/foo.js": {"main": "a" * 40}})) as fake:
@@ -74,13 +69,7 @@ def fake(request: pytest.FixtureRequest) -> Iterator[ForgeFake]:
 @pytest.fixture
 def forge(fake: ForgeFake, tmp_path: Path) -> TellingForge:
     """Return the forge as a worker has it."""
-    known = {
-        "state_dir": tmp_path,
-        f"{fake.name}_hosts": (fake.url.removeprefix("http://"),),
-        f"{fake.name}_token": fake.token,
-        f"{fake.name}_api_url": fake.url + fake.api_path,
-    }
-    forge = forge_for(parse_address(f"{fake.url}/{fake.project}.git"), Settings.model_validate(known))
+    forge = connected(fake, tmp_path)
     assert isinstance(forge, TellingForge)
     return forge
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.forges.connecting import settings_for
 from fakes.forges.gitea import GiteaFake
 from fakes.forges.github import GitHubFake
 from fakes.forges.gitlab import GitLabFake
@@ -72,15 +73,8 @@ class Host:
 
     @classmethod
     async def started(cls, fake: ForgeFake, state: Path, address: str, queue: str) -> "Host":
-        known = {
-            "state_dir": str(state),
-            "task_queue": queue,
-            "sandbox": "none",
-            "environ": dict(os.environ),
-            f"{fake.name}_hosts": [fake.url.removeprefix("http://")],
-            f"{fake.name}_token": fake.token,
-            f"{fake.name}_api_url": fake.url + fake.api_path,
-        }
+        own = {"task_queue": queue, "sandbox": "none", "environ": dict(os.environ)}
+        known = settings_for(fake, state) | own
         pipe = asyncio.subprocess.PIPE
         args = (HOST, json.dumps(known), f"{fake.url}/{fake.project}.git", address)
         process = await asyncio.create_subprocess_exec(

@@ -115,12 +115,16 @@ class GitHubFake(ForgeFake):
 
     def _issues(self, asked: Asked) -> Answer:
         wanted = set(asked.one("labels").split(",")) - {""}
-        issues = [
-            self._issue_json(issue)
-            for issue in self.issues.values()
-            if issue.state == asked.one("state", "open") and wanted <= set(issue.labels)
+        pulls = [
+            {**self._pull_json(pull), "comments": 0, "pull_request": {"url": "u"}} for pull in self.pulls.values()
         ]
-        return 200, asked.page_of(issues, "per_page", 30)
+        found = [
+            issue
+            for issue in [*map(self._issue_json, self.issues.values()), *pulls]
+            if issue["state"] == asked.one("state", "open")
+            and wanted <= {each["name"] for each in issue["labels"]}
+        ]
+        return 200, asked.page_of(found, "per_page", 30)
 
     def _comments(self, asked: Asked, number: str) -> Answer:
         notes = [self._note_json(note) for note in self._notes_of(int(number))]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from fakes.forges.gitea import GiteaFake
+from fakes.forges.connecting import FAKES, connected
 from fakes.forges.github import GitHubFake
 from fakes.forges.gitlab import GitLabFake
 from fakes.forges.serving import serving_forge
@@ -21,17 +21,13 @@ from septet.errors import (
     InvalidInputError,
     NotFoundError,
 )
-from septet.forges.choose import forge_for
 from septet.forges.events.conversation import FollowedForge
 from septet.forges.events.new_comments import CommentedForge
 from septet.forges.forge import Forge, NewPullRequest, marker_of, pull_request_number
 from septet.forges.http.pauses import PAUSES
-from septet.git.engine.address import parse_address
-from septet.settings import Settings
 
 SHA = "b" * 40
 NEW = NewPullRequest("feat-1", "main", "A thing", "Body.\n\nCloses #1", "wo-1")
-FAKES: Final[tuple[type[ForgeFake], ...]] = (GitHubFake, GitLabFake, GiteaFake)
 
 pytestmark = pytest.mark.law
 
@@ -47,22 +43,10 @@ def fake(request: pytest.FixtureRequest) -> Iterator[ForgeFake]:
     assert fake.deviations == []  # neither clients nor fake do what is not published
 
 
-def connected(fake: ForgeFake, tmp_path: Path, token: str) -> Forge:
-    """Return the forge as a worker has it whose settings name its host."""
-    host = fake.url.removeprefix("http://")
-    known = {
-        "state_dir": tmp_path,
-        f"{fake.name}_hosts": (host,),
-        f"{fake.name}_token": token,
-        f"{fake.name}_api_url": fake.url + fake.api_path,
-    }
-    return forge_for(parse_address(f"{fake.url}/{fake.project}.git"), Settings.model_validate(known))
-
-
 @pytest.fixture
 def forge(fake: ForgeFake, tmp_path: Path) -> Forge:
     """Return the forge as a worker has it."""
-    return connected(fake, tmp_path, fake.token)
+    return connected(fake, tmp_path)
 
 
 def test_an_issue_is_read_with_whose_words_are_whose(fake: ForgeFake, forge: Forge) -> None:
@@ -85,14 +69,16 @@ def test_an_issue_is_read_with_whose_words_are_whose(fake: ForgeFake, forge: For
 def test_all_comments_are_read_in_order(fake: ForgeFake, forge: Forge) -> None:
     """Comments over several pages come from the oldest to the newest."""
     number = fake.add_issue("Title")
-    for count in range(130):
+    for count in range(230):
         fake.add_comment(number, str(count))
 
-    assert [comment.body for comment in forge.issue(number).comments] == [str(count) for count in range(130)]
+    assert [comment.body for comment in forge.issue(number).comments] == [str(count) for count in range(230)]
 
 
-def test_an_issue_that_is_not_there_is_named(forge: Forge) -> None:
-    """Asking for an unknown issue names it, and what to check."""
+def test_what_is_not_there_is_named(forge: Forge) -> None:
+    """Asking for an unknown issue or pull request names it, and what to check."""
+    with pytest.raises(NotFoundError, match="request 9 of o/foo.js"):
+        forge.pull_request(9)
     with pytest.raises(NotFoundError, match="issue 7 of o/foo.js") as refused:
         forge.issue(7)
     assert refused.value.remedy
@@ -142,6 +128,7 @@ def test_a_pull_request_takes_in_another_work_order(fake: ForgeFake, forge: Forg
         forge.add_to_pull_request(opened.number, replace(NEW, title="More", body="Closes #2", marker="wo-2"))
 
     body = fake.pulls[opened.number].body
+    assert len([asked for asked in fake.asked if asked.method in {"PATCH", "PUT"}]) == 1
     assert body.count("## More") == 1
     assert marker_of("wo-1") in body
     assert forge.pull_request(opened.number).is_of("wo-2")
@@ -290,7 +277,8 @@ def test_a_branch_whose_pull_request_the_forge_hides_is_waited_for(fake: ForgeFa
 
     with pytest.raises(ForgeUnavailableError):
         forge.open_pull_request(NEW)
-    assert len(fake.pulls) == 1
+    fake.faults.append(Fault("stale", method="GET"))
+    assert [forge.open_pull_request(NEW).number] == list(fake.pulls)
 
 
 def test_a_forge_that_is_busy_says_when_to_come_back(fake: ForgeFake, forge: Forge) -> None:
@@ -352,7 +340,7 @@ def test_a_limit_that_is_spent_stops_all_who_ask_with_its_key(
     pauses = []
     for _ in range(3):
         with pytest.raises(ForgeUnavailableError) as busy:
-            connected(fake, tmp_path, fake.token).issue(1)
+            connected(fake, tmp_path).issue(1)
         pauses.append(busy.value.retry_after_seconds or 0)
 
     assert len(fake.asked) == 1
@@ -437,7 +425,7 @@ def test_a_limit_of_which_no_header_tells_is_a_pause_that_grows(
     pauses = []
     for _ in range(3):
         with pytest.raises(ForgeUnavailableError) as busy:
-            connected(fake, tmp_path, fake.token).issue(1)
+            connected(fake, tmp_path).issue(1)
         pauses.append(busy.value.retry_after_seconds or 0)
 
     assert len(fake.asked) == 1
@@ -485,7 +473,7 @@ def renamed(fake: ForgeFake, tmp_path: Path) -> Forge:
     """Return the forge as a worker has it that knows the repository by a name that it had."""
     fake.old_names = ("old/name",)
     now, fake.project = fake.project, "old/name"
-    forge = connected(fake, tmp_path, fake.token)
+    forge = connected(fake, tmp_path)
     fake.project = now
     return forge
 
@@ -504,7 +492,7 @@ def test_a_repository_that_was_renamed_is_told_with_its_new_name(fake: ForgeFake
 
 def test_a_repository_that_is_renamed_meanwhile_keeps_its_pull_request(fake: ForgeFake, tmp_path: Path) -> None:
     """It is found again under the new name, and written to: no second one is opened."""
-    opened = connected(fake, tmp_path, fake.token).open_pull_request(NEW)
+    opened = connected(fake, tmp_path).open_pull_request(NEW)
     forge = renamed(fake, tmp_path)
 
     with pytest.raises(ForgeUnavailableError) as told:

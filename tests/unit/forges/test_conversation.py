@@ -2,26 +2,21 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
-from fakes.forges.gitea import GiteaFake
-from fakes.forges.github import GitHubFake
-from fakes.forges.gitlab import GitLabFake
+from fakes.forges.connecting import FAKES, connected
 from fakes.forges.serving import serving_forge
 from fakes.forges.state import Fault, ForgeFake
 
 from septet.errors import ForgeUnavailableError
-from septet.forges.choose import forge_for
 from septet.forges.events.conversation import LOG_LIMIT, FollowedForge
 from septet.forges.events.feedback import Feedback, mark_answer, read_feedback
 from septet.forges.forge import NewPullRequest
-from septet.git.engine.address import parse_address
 from septet.settings import Settings
 
 SHA = "b" * 40
 NEW = NewPullRequest("feat-1", "main", "A thing", "Body.", "wo-1")
-FAKES: Final[tuple[type[ForgeFake], ...]] = (GitHubFake, GitLabFake, GiteaFake)
 
 
 @pytest.fixture(params=FAKES, ids=lambda fake: fake.name)
@@ -35,13 +30,7 @@ def fake(request: pytest.FixtureRequest) -> Iterator[ForgeFake]:
 @pytest.fixture
 def forge(fake: ForgeFake, tmp_path: Path) -> FollowedForge:
     """Return the forge as a worker has it, with one pull request."""
-    known = {
-        "state_dir": tmp_path,
-        f"{fake.name}_hosts": (fake.url.removeprefix("http://"),),
-        f"{fake.name}_token": fake.token,
-        f"{fake.name}_api_url": fake.url + fake.api_path,
-    }
-    forge = forge_for(parse_address(f"{fake.url}/{fake.project}.git"), Settings.model_validate(known))
+    forge = connected(fake, tmp_path)
     assert isinstance(forge, FollowedForge)
     forge.open_pull_request(NEW)
     return forge

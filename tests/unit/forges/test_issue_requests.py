@@ -6,24 +6,18 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from fakes.forges.gitea import GiteaFake
-from fakes.forges.github import GitHubFake
+from fakes.forges.connecting import FAKES, connected
 from fakes.forges.github_graphql import github_schema
-from fakes.forges.gitlab import GitLabFake
 from fakes.forges.serving import serving_forge
 from fakes.forges.state import ForgeFake
 from graphql import parse, validate
 
 from septet.contracts.issue_request import IssueRequest, text_sha256
 from septet.errors import NotFoundError
-from septet.forges.choose import forge_for
 from septet.forges.github.graphql import HISTORY, VIEWER
 from septet.forges.issue_history import RequestCheck, TellingForge, Writers, read_request
-from septet.git.engine.address import parse_address
-from septet.settings import Settings
 from septet.system.timestamps import timestamp
 
-FAKES: Final[tuple[type[ForgeFake], ...]] = (GitHubFake, GitLabFake, GiteaFake)
 SET_AT: Final = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 BEFORE, AFTER = (timestamp(SET_AT + timedelta(minutes=minutes)) for minutes in (-10, 10))
 BOT: Final = "renovate[bot]"
@@ -40,13 +34,7 @@ def fake(request: pytest.FixtureRequest) -> Iterator[ForgeFake]:
 @pytest.fixture
 def forge(fake: ForgeFake, tmp_path: Path) -> TellingForge:
     """Return the forge as a worker has it."""
-    known = {
-        "state_dir": tmp_path,
-        f"{fake.name}_hosts": (fake.url.removeprefix("http://"),),
-        f"{fake.name}_token": fake.token,
-        f"{fake.name}_api_url": fake.url + fake.api_path,
-    }
-    forge = forge_for(parse_address(f"{fake.url}/{fake.project}.git"), Settings.model_validate(known))
+    forge = connected(fake, tmp_path)
     assert isinstance(forge, TellingForge)
     return forge
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
-from fakes.github import FakeGitHub, serving
+from fakes.forges.github import GitHubFake
+from fakes.forges.serving import serving_forge
 
 from septet.errors import ForgeUnavailableError, NotFoundError
 from septet.forges.github.forge import GitHubForge, github_api
@@ -26,11 +27,9 @@ def taken() -> Iterator[Counter[str]]:
 
 def test_each_request_counts_by_host_and_outcome(taken: Counter[str]) -> None:
     """What is answered and what is refused count as what they are, each with the time that it took."""
-    with serving(FakeGitHub(heads={"main": "a" * 40})) as github:
-        host, forge = (
-            urlsplit(github.url).hostname,
-            GitHubForge(github.project, github_api(github.url, "good-token")),
-        )
+    with serving_forge(GitHubFake()) as github:
+        host = urlsplit(github.url).hostname
+        forge = GitHubForge(github.project, github_api(github.url, github.token))
         number = github.add_issue("Title", "Body.")
         forge.issue(number)
         with pytest.raises(NotFoundError):

@@ -5,31 +5,26 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from fakes.forges.gitea import GiteaFake
+from fakes.forges.connecting import FAKES, connected
 from fakes.forges.github import GitHubFake
-from fakes.forges.gitlab import GitLabFake
 from fakes.forges.serving import serving_forge
 from fakes.forges.state import Fault, ForgeFake, PullState
 
 from septet.errors import ForgeUnavailableError
-from septet.forges.choose import forge_for
 from septet.forges.events.polls import LONGEST_SECONDS, TOLD_SECONDS, PolledForge, PullRequestPolls
-from septet.git.engine.address import parse_address
-from septet.settings import Settings
 
 HOUR = 3600
 MANY = 10_000
-FORGES = (GitHubFake, GitLabFake, GiteaFake)
 OF_EACH_FORGE = pytest.mark.parametrize(
     "fake",
-    [pytest.param(forge, marks=[pytest.mark.release] if forge is not GitHubFake else []) for forge in FORGES],
+    [pytest.param(forge, marks=[pytest.mark.release] if forge is not GitHubFake else []) for forge in FAKES],
     ids=lambda forge: forge.name,
     indirect=True,
 )
 """For what takes ten seconds: all of them before a release, and one always."""
 
 
-@pytest.fixture(params=FORGES, ids=lambda fake: fake.name)
+@pytest.fixture(params=FAKES, ids=lambda fake: fake.name)
 def fake(request: pytest.FixtureRequest) -> Iterator[ForgeFake]:
     """Return a forge with thirty open pull requests."""
     heads = {"main": "a" * 40} | {f"feat-{number}": f"{number:040x}" for number in range(1, 161)}
@@ -42,13 +37,7 @@ def fake(request: pytest.FixtureRequest) -> Iterator[ForgeFake]:
 @pytest.fixture
 def forge(fake: ForgeFake, tmp_path: Path) -> PolledForge:
     """Return the forge as a worker has it."""
-    known = {
-        "state_dir": tmp_path,
-        f"{fake.name}_hosts": (fake.url.removeprefix("http://"),),
-        f"{fake.name}_token": fake.token,
-        f"{fake.name}_api_url": fake.url + fake.api_path,
-    }
-    forge = forge_for(parse_address(f"{fake.url}/{fake.project}.git"), Settings.model_validate(known))
+    forge = connected(fake, tmp_path)
     assert isinstance(forge, PolledForge)
     return forge
 

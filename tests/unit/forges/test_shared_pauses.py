@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from fakes.forges.connecting import settings_for
 from fakes.forges.gitea import GiteaFake
 from fakes.forges.github import GitHubFake
 from fakes.forges.gitlab import GitLabFake
@@ -68,12 +69,7 @@ async def test_a_worker_tells_the_others_of_its_host(tmp_path: Path) -> None:
 
 def ask(fake: ForgeFake, state: Path) -> list[str]:
     """Run a worker of a host that asks three times; return what came of it."""
-    known = {
-        "state_dir": str(state),
-        f"{fake.name}_hosts": [fake.url.removeprefix("http://")],
-        f"{fake.name}_token": fake.token,
-        f"{fake.name}_api_url": fake.url + fake.api_path,
-    }
+    known = settings_for(fake, state)
     done = subprocess.run(
         [sys.executable, "-c", WORKER, json.dumps(known), f"{fake.url}/{fake.project}.git"],
         cwd=ROOT,

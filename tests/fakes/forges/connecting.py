@@ -1,0 +1,32 @@
+"""The forges that answer on loopback, each as a worker has it whose settings name its host."""
+
+from pathlib import Path
+from typing import Final
+
+from fakes.forges.gitea import GiteaFake
+from fakes.forges.github import GitHubFake
+from fakes.forges.gitlab import GitLabFake
+from fakes.forges.state import ForgeFake
+
+from septet.forges.choose import forge_for
+from septet.forges.forge import Forge
+from septet.git.engine.address import parse_address
+from septet.settings import Settings
+
+FAKES: Final[tuple[type[ForgeFake], ...]] = (GitHubFake, GitLabFake, GiteaFake)
+
+
+def settings_for(fake: ForgeFake, state_dir: Path, token: str = "") -> dict[str, object]:
+    """Return the settings of a worker that knows the forge, as JSON has them."""
+    return {
+        "state_dir": str(state_dir),
+        f"{fake.name}_hosts": [fake.url.removeprefix("http://")],
+        f"{fake.name}_token": token or fake.token,
+        f"{fake.name}_api_url": fake.url + fake.api_path,
+    }
+
+
+def connected(fake: ForgeFake, state_dir: Path, token: str = "") -> Forge:
+    """Return the forge as a worker has it."""
+    settings = Settings.model_validate(settings_for(fake, state_dir, token))
+    return forge_for(parse_address(f"{fake.url}/{fake.project}.git"), settings)
