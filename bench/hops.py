@@ -1,7 +1,7 @@
-"""The calls between modules that one step takes: whoever reads how a step goes follows each of them.
+"""The calls between modules in one step: a reader of the step follows each of them.
 
-A `classify_issue` is carried out for real, on the parts that every worker has, budgets too, by an agent that does
-almost nothing, under a profiler in all threads. No sandbox confines the agent, so all machines count the same.
+A real `classify_issue` runs on the parts that every worker has, budgets too, with an agent that does almost
+nothing, under a profiler in all threads. No sandbox confines the agent, so all machines count the same.
 Counted is each call from a module of `activities` or `septet` into another one, a value's construction and a
 property among them, from the activity down to the agent and back to the result.
 
@@ -128,15 +128,15 @@ class NoBudgets:
     """The accounts of an installation in which nobody has opened a budget, and no login is paused."""
 
     async def reserve(self, _opening: AccountState, _call: ReserveCall, *, opens: bool) -> Grant | None:  # noqa: ARG002 -- a protocol's
-        """Say that there is no such budget."""
+        """Return that the budget does not exist."""
         return None
 
     async def is_open(self, _scope: str) -> bool:
-        """Say that there is no such budget."""
+        """Return that the budget does not exist."""
         return False
 
     async def find_pause(self, _login: str) -> QuotaPause | None:
-        """Say that the login is not paused."""
+        """Return that the login is not paused."""
         return None
 
     async def note_pause(self, _login: str, _pause: QuotaPause) -> None:
@@ -222,12 +222,12 @@ def _caller_of(frame: FrameType) -> str:
 
 
 def _is_resumed(frame: FrameType) -> bool:
-    """Say whether a generator or coroutine goes on: RESUME says why in the two lowest bits of its argument."""
+    """Return whether a generator or coroutine is resumed, by the two lowest bits of RESUME's argument."""
     return frame.f_code.co_code[frame.f_lasti + 1] & 3 != 0
 
 
 def _is_expression(frame: FrameType) -> bool:
-    """Say whether a generator expression begins: its values are taken, and nothing is called."""
+    """Return whether a generator expression begins: its values are read, and nothing is called."""
     return frame.f_code.co_name == "<genexpr>"
 
 

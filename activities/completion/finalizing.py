@@ -24,7 +24,7 @@ def judge_finalizer(host: Host, step: PreparedStep, finalizing: FinalizeCall, tu
 
     Raises:
         SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
-        WorkspaceBusyError: Somebody else holds the writer's lock.
+        WorkspaceBusyError: Another process holds the writer's lock.
     """
     with recording_refusals(step.call, turn.run), step.fence.lease.hold() as writer_lock:
         try:
@@ -50,7 +50,7 @@ def leave_failed_finalizer(
 
     Raises:
         SupersededError: A later attempt has begun.
-        WorkspaceBusyError: Somebody else holds the writer's lock.
+        WorkspaceBusyError: Another process holds the writer's lock.
     """
     with step.fence.lease.hold():
         if isinstance(error, AgentApiError):

@@ -1,4 +1,4 @@
-"""What a work order pushed after its host's backup is taken over after the restore, before an agent is paid again.
+"""Take over what a work order pushed after its host's backup, before an agent is paid again.
 
 Its pull request is the evidence: on its branch, with its mark, opened by the worker's own account, and standing
 where the branch stands. What it brings is then held against the proofs of the steps as an agent's work is.
@@ -105,7 +105,7 @@ def judge_pushed(host: Host, step: PreparedStep, push: Pushed) -> StepResult:
 
     Raises:
         SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
-        WorkspaceBusyError: Somebody else holds the writer's lock.
+        WorkspaceBusyError: Another process holds the writer's lock.
     """
     place, runs = step.place, host.runs
     with step.fence.lease.hold() as writer_lock:

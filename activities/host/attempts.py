@@ -134,7 +134,7 @@ class Fence:
     """The activity that is running: only the same key adopts what it started."""
     lease: Lease
     halt: Halt = field(default_factory=Halt)
-    """Ends what waits for a push or a check when the attempt is cancelled: nobody waits for one that hangs."""
+    """Ends a push or a check when the attempt is cancelled: no attempt waits for one that hangs."""
 
     def check(self) -> None:
         """See that the fence is open, right before a commit, a push or a pull request.

@@ -56,29 +56,29 @@ class Proof:
 
 
 class RefusedError(EvidenceError):
-    """The agent said itself that the work failed."""
+    """The agent reports that the work failed."""
 
 
 class EarlierStepError(EvidenceError):
-    """What an earlier step has made does not hold any more: the message says to its agent what is to be done."""
+    """The result of an earlier step no longer holds: the message is for the agent of that step."""
 
     def __init__(self, message: str, step: Step) -> None:
-        """Say what is to be done in which step."""
+        """Take the message for the agent, and the step."""
         self.step = step
         super().__init__(message)
 
 
 class UnreadError(EvidenceError):
-    """What is about to leave waits for a reader, and nothing was pushed."""
+    """The outgoing content waits for a reader, and nothing was pushed."""
 
     def __init__(self, digest: str) -> None:
-        """Name what is to be read."""
+        """Take the digest of the content to read."""
         self.digest = digest
         super().__init__("What is about to be pushed waits for its reader.")
 
 
 class UnclearAnswerError(EvidenceError):
-    """The answer can mean two things: its session is asked for it once more, and the work is not done again."""
+    """The answer can mean two things: its session gets another request for it, and the work stays."""
 
 
 def prove_bare(value: str, bare: tuple[str, ...], prove: Callable[[str], P]) -> P:

@@ -53,7 +53,7 @@ class DiskWaits:
 
 
 DISK_WAITS: Final = DiskWaits()
-"""Those of this process; its worker's settings say how long they last."""
+"""The waits of this process; its worker's settings limit them."""
 
 
 def failure(

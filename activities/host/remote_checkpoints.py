@@ -36,15 +36,15 @@ class KeptSession:
 
 
 def keep(host: Host, place: Place, session: KeptSession | None = None, *, claims: bool = False) -> tuple[str, ...]:
-    """Bring what is new to the checkpoint remote, where there is one; a failure is a warning, never a step's end.
+    """Push new snapshots to the checkpoint remote, if there is one; a failure is a warning, never a step's end.
 
-    What could not be brought goes along with the next call.
+    The next call pushes what this call could not push.
 
     Args:
         host: This host.
         place: The work order's place.
-        session: A session that is to be gone on with, also on another host.
-        claims: The workspace was opened here anew: another host holds the work order no more.
+        session: A session to continue, also on another host.
+        claims: The workspace was opened here anew: no other host holds the work order.
     """
     if host.settings.checkpoint_remote is None:
         return ()
@@ -60,13 +60,13 @@ def keep(host: Host, place: Place, session: KeptSession | None = None, *, claims
 
 
 def bring_session(host: Host, move: WorkspaceMove, checkpoint: ChainState, agents: tuple[str, ...]) -> None:
-    """Put the session that was kept last where this host's CLI finds it; without it the step begins anew.
+    """Put the last kept session where this host's CLI finds it; without a session the step begins anew.
 
     Args:
         host: This host.
-        move: Where it moves.
-        checkpoint: What was kept last.
-        agents: Those that may have had the session: it opens under the name of its own alone.
+        move: The move of the workspace.
+        checkpoint: The last kept state.
+        agents: The agents that may have had the session: it opens only under the name of its own agent.
     """
     key = host.settings.checkpoint_key
     sealed = read_file(vault_at(move.place), checkpoint, _SESSION)
@@ -86,7 +86,7 @@ def bring_session(host: Host, move: WorkspaceMove, checkpoint: ChainState, agent
 
 
 def _sealed_session(host: Host, place: Place, ref: CheckpointRef, session: KeptSession) -> dict[str, bytes]:
-    """Return a session's files, sealed; none without a key, and none for the origin, which is everybody's."""
+    """Return a session's files, sealed; none without a key, and none for the origin, which others can read."""
     key = host.settings.checkpoint_key
     if key is None or host.settings.checkpoint_remote == ORIGIN:
         return {}
@@ -117,7 +117,7 @@ def checkpoint_ref(host: Host, place: Place, opened_by: str | None = None) -> Ch
     Args:
         host: This host; its settings name the remote.
         place: The work order's place.
-        opened_by: The run that opened the workspace first; the place's own record says it when absent.
+        opened_by: The run that opened the workspace first; by default the run in the place's own record.
 
     Raises:
         InvalidInputError: `SEPTET_CHECKPOINT_REMOTE` is no address.

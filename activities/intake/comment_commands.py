@@ -34,9 +34,9 @@ from septet.telemetry.metrics import COMMENT_COMMANDS
 from septet.telemetry.recorder import RECORDER
 
 Decide = Callable[[Client, str, CommentCommand, str], Awaitable[Task]]
-"""Carries out a command about a work order: where, its id, the command, and whose decision it is."""
+"""Runs a command about a work order: the server, the order's id, the command, and the person who decides."""
 _REMEMBERED: Final = timedelta(hours=12)
-"""So long every server remembers that it was told of a comment; after that its answer stands on the forge."""
+"""The time for which every server remembers a comment; after that its answer is on the forge."""
 _NO_ORDER: Final = "There is no work order for this yet. Comment `/septet run` on the issue to start one."
 _log = structlog.get_logger()
 

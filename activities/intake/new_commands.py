@@ -18,9 +18,9 @@ from septet.forges.forge import Forge
 from septet.system.timestamps import timestamp
 
 _OLDEST: Final = timedelta(days=3)
-"""As for deliveries: nobody means a command that is older."""
+"""As for deliveries: an older command no longer counts."""
 _LATE: Final = timedelta(minutes=2)
-"""So long a list may lag behind, and clocks may differ."""
+"""The time by which a list may lag, and clocks may differ."""
 _log = structlog.get_logger()
 
 

@@ -29,7 +29,7 @@ from septet.trackers.words import cancelled_message
 
 _WHY_LIMIT: Final = 2000
 _LOOKS: Final = 6
-"""So often a work order is looked for that its issue says there is: it may be about to start."""
+"""The reads of a work order that an issue names: the work order may be about to start."""
 
 
 @dataclass(frozen=True, slots=True)

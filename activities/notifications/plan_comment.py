@@ -15,7 +15,7 @@ from septet.git.evidence.evidence import plan_file
 from septet.system.preview import preview
 
 _PLAN_LIMIT: Final = 50_000
-"""Characters; what is longer is cut, and says so."""
+"""Characters; a longer plan is cut, with a note."""
 _READ_BYTES: Final = 1024 * 1024
 _log = structlog.get_logger()
 

@@ -122,7 +122,7 @@ def _was_pushed_before(host: Host, claim: Claim[GenerateBranchAnswer], name: str
 
 
 def _unusual(call: StepCall, name: str) -> tuple[str, ...]:
-    """Warn of a name that nobody finds by issue or work order; a repository may have its own custom."""
+    """Warn of a name without the number of the issue or the id of the work order."""
     order_id, number = call.workspace.work_order_id, call.workspace.issue_number
     if order_id in name or (number and re.search(rf"(?<!\d){re.escape(number)}(?!\d)", name)):
         return ()

@@ -17,12 +17,12 @@ from septet.pipelines.outline import outline_of
 from septet.pipelines.solution import IssueScope, findings, findings_text
 
 NONE: Final = "0"
-"""What the agent answers when there is no plan."""
+"""The answer of an agent that found no plan."""
 _IGNORED: Final = "the repository ignores {}: the plan will not be on the branch, nor linked from the pull request"
 
 
 def prove_find_plan_file(_: Host, claim: Claim[FindPlanFileAnswer]) -> Proof:
-    """Look whether the file is there; `0` is an answer too, and the workflow plans once more."""
+    """Check that the file exists; after the answer `0` the workflow plans once more."""
     given = claim.answer.plan_path
     if given == NONE:
         return Proof(NONE)
@@ -35,11 +35,11 @@ def prove_find_plan_file(_: Host, claim: Claim[FindPlanFileAnswer]) -> Proof:
 
 
 def prove_build_plan(host: Host, claim: Claim[BuildPlanAnswer | SolutionAnswer]) -> Proof:
-    """Look at the plan: a file with something in it, inside the worktree, and no symlink out of it.
+    """Check the plan: a file with content, inside the worktree, and no symlink out of the worktree.
 
     Raises:
         UnclearAnswerError: The path is a link whose two parts differ.
-        EvidenceError: It is not, nobody can read all of it, or the solution has findings: all of them.
+        EvidenceError: The file is no plan, is unreadable, or the solution has findings; the message has all.
     """
     given = claim.answer.plan_path
     path = prove_bare(given, bare_values(given), partial(plan_file, claim.place))
@@ -52,7 +52,7 @@ def prove_build_plan(host: Host, claim: Claim[BuildPlanAnswer | SolutionAnswer])
 def _accept(
     host: Host, claim: Claim[BuildPlanAnswer | SolutionAnswer], solution: SolutionAnswer, path: str
 ) -> Proof:
-    """Judge a solution, and keep it whole on disk; the workflow remembers its outline."""
+    """Check a solution, and write it to disk; the workflow keeps its outline."""
     call = claim.call
     if faults := findings(solution, IssueScope(issue_id(call), path, claim.place.worktree)):
         raise EvidenceError(findings_text(faults))

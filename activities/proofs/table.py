@@ -1,4 +1,4 @@
-"""Which proof is which step's."""
+"""The proof of each step, and the proofs of a few lines."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -27,8 +27,8 @@ def prove_read_outgoing(host: Host, claim: Claim[ReadOutgoingAnswer]) -> Proof:
     """Return what the reader suspects, and what was not shown to the reader, as findings.
 
     Raises:
-        WorkspaceError: What was read is not on this host any more.
-        EvidenceError, GitError: The commits could not be looked through.
+        WorkspaceError: The content is no longer on this host.
+        EvidenceError, GitError: The commits could not be read.
     """
     leaving, outgoing = leaving_of(claim.place, claim.call), outgoing_for(host, claim)
     found = dict[str, KeyFinding]()
@@ -42,7 +42,7 @@ def prove_read_outgoing(host: Host, claim: Claim[ReadOutgoingAnswer]) -> Proof:
 
 
 def _content(place: Place, leaving: Leaving, path: str) -> bytes:
-    """Return what stands at a path: a text's words, or git's name of the file; else a name of all that leaves."""
+    """Return the content at a path: a text, or git's name of the file; else the digest of all content."""
     if path in leaving.texts:
         return leaving.texts[path].encode(errors="replace")
     found = view_git(place).try_run("rev-parse", "--verify", "--quiet", f"{leaving.head}:{path}")
@@ -65,4 +65,4 @@ PROOFS: Final[Mapping[str, Callable[[Host, AnyClaim], Proof]]] = {
     REWORK: prove_rework,
     READ_OUTGOING: prove_read_outgoing,
 }
-"""Each holds a claim against git and the forge, and does of it what the agent has left to the engine."""
+"""Each checks a claim against git and the forge, and does the part that the agent has left to the engine."""

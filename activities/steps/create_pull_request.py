@@ -16,5 +16,5 @@ class CreatePullRequest:
 
     @activity.defn(name="create_pull_request")
     async def run(self, call: StepCall) -> StepResult:
-        """Open the pull request. Idempotent: it looks before it pushes or opens. Leaves both on the forge."""
+        """Open the pull request. Idempotent: the forge is read before each effect. Leaves both on the forge."""
         return await self.runner.run(call)

@@ -39,10 +39,10 @@ class PrepareRework:
 
     @activity.defn(name="prepare_rework")
     async def run(self, call: StepCall) -> PreparedRework:
-        """Bring the worktree to where the branch is, lay a conflict into it, and freeze what is answered.
+        """Bring the worktree to the branch, write a conflict into it, and freeze the words to answer.
 
-        Idempotent: what a try has prepared is returned as it was. Leaves the worktree, and the words in the
-        records of its place; what somebody changed in the worktree meanwhile is in a rescue.
+        Idempotent: a prepared try is returned as it was. Leaves the worktree, and the words in the
+        records of its place; a change of the worktree in the meantime is in a rescue.
 
         Raises:
             ApplicationError: The forge, the origin or the disk refused.
@@ -73,7 +73,7 @@ class _Preparation:
         return self.call.rework
 
     def prepare(self) -> PreparedRework:
-        """Return what was prepared, now or by an attempt before this one."""
+        """Return the preparation, of this attempt or of an earlier one."""
         rework, run_id = self._rework, self.fence.key.run_id
         frozen = read_frozen_rework(self.place, run_id, rework.round)
         if frozen is not None and len(frozen.prepared) >= self.call.attempt:
@@ -135,7 +135,7 @@ class _Preparation:
         return self._checkpoint(rework), frozen.model_copy(update={"words": words})
 
     def _lay_merge(self, rework: Rework, unpushed: str, tips: RemoteTips) -> Rework:
-        """Lay into the worktree what has to be merged: what others pushed, or else a base that conflicts.
+        """Write a merge into the worktree: of commits that others pushed, or else of a base that conflicts.
 
         A base that merges after all is no event any more.
         """
@@ -157,7 +157,7 @@ class _Preparation:
         )
 
     def _return_to_start(self, *, keeps_clean: bool) -> None:
-        """Take back what nobody is to build upon: an edit since the last step, or a try that was not committed.
+        """Undo an edit since the last step, or a try that was not committed.
 
         A first try that was committed stays: what is in the branch meanwhile is merged with it.
         """
@@ -188,7 +188,7 @@ class _Preparation:
 
 
 def _begin(host: Host, call: StepCall) -> _Preparation:
-    """Find the place, and write the attempt down, for which another worker's is waited for."""
+    """Find the place, and record the attempt; this waits for another worker that records its own."""
     place = opened_place(host, call)
     fence = take_fence(host.runs, call.workspace.place_id, call.workspace.visit)
     return _Preparation(host, call, place, fence)

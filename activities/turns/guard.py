@@ -47,13 +47,13 @@ _LOOK_SECONDS: Final = 0.02
 
 
 async def leave_paused_or_reset(request: TurnRequest) -> None:
-    """End the agent of an attempt that was paused or reset, and do nothing where it was cancelled otherwise.
+    """End the agent of an attempt that was paused or reset; after any other cancel, do nothing.
 
-    Paused: its session and its worktree stay as they are. Reset: its runs count no more, so that the next attempt
+    After a pause, session and worktree stay. After a reset, the attempt's runs no longer count: the next attempt
     takes a rescue, returns to the step's checkpoint and begins anew.
 
     Raises:
-        ApplicationError: It was paused or reset; the failure costs no agent's try.
+        ApplicationError: The attempt was paused or reset; the failure costs no try of an agent.
         AgentError: The agent could not be ended.
     """
     details = activity.cancellation_details()
@@ -82,7 +82,7 @@ async def leave_paused_or_reset(request: TurnRequest) -> None:
 
 
 async def _end_own_agent(request: TurnRequest, why: str) -> None:
-    """End the agent that runs for this request, also one that is being started while it is called off."""
+    """End the agent of this request, also an agent that is just being started."""
     runs = request.runtime.runs
     bound = time.monotonic() + _END_WITHIN_SECONDS
     while not await asyncio.to_thread(_nobody_writes, request):
@@ -99,7 +99,7 @@ async def _end_own_agent(request: TurnRequest, why: str) -> None:
 
 
 def _nobody_writes(request: TurnRequest) -> bool:
-    """Say whether the writer's lock is free."""
+    """Return whether the writer's lock is free."""
     lock = request.runtime.runs.lock_writer(request.order_id)
     if lock is None:
         return False
@@ -108,7 +108,7 @@ def _nobody_writes(request: TurnRequest) -> bool:
 
 
 class WorkEndedError(Exception):
-    """A person has ended the work, and its agent has ended; the message says how."""
+    """A person has ended the work, and its agent has ended; the message names the way."""
 
 
 class AttemptFailedError(Exception):

@@ -68,7 +68,7 @@ def login_digest(host: Host, adapter: Adapter, login: NamedLogin, model: str | N
     Args:
         host: The host.
         adapter: The CLI.
-        login: One of its logins.
+        login: A login of the CLI.
         model: The requested model: if a CLI knows several providers, only the keys of that model's provider count.
     """
     provider = adapter.provider_of(login.machine, model)

@@ -32,7 +32,7 @@ from septet.system.threads import LOOKS, shielded_thread
 
 @dataclass(frozen=True, slots=True)
 class HostActivities:
-    """What one host says of itself, and takes over from others."""
+    """The reports of one host about itself, and its moves of workspaces from other hosts."""
 
     host: Host
 
@@ -80,12 +80,12 @@ class HostActivities:
     async def move_workspace(self, request: MoveWorkspace) -> Workspace:
         """Open the workspace of a host that is gone here, as it was at a checkpoint; a full host passes it on.
 
-        Idempotent: what an earlier attempt has made is used, and the host that was thought to be gone keeps what
-        it has, where it holds the work order. Leaves mirror, vault and workspace on disk, with what the
+        Idempotent: this uses what an earlier attempt has made. If this host holds the work order already, its
+        workspace stays. Leaves mirror, vault and workspace on disk, with what the
         repository's set-up makes, and this host's name on the checkpoint remote.
 
         Raises:
-            ApplicationError: The checkpoint, the repository or the agent is not to be had here, or set-up failed.
+            ApplicationError: The checkpoint, the repository or the agent is missing here, or set-up failed.
         """
         async with self.host.working(most_tries=OPENING_TRIES):
             self.host.pass_on_if_full()
@@ -104,19 +104,19 @@ class HostActivities:
             return request.workspace.model_copy(update=here)
 
     def _move(self, move: WorkspaceMove, workspace: Workspace) -> ChainState:
-        """Move as the only writer: an attempt of an earlier time on this host may still be held up somewhere."""
+        """Move as the only writer: an older attempt on this host may still be delayed."""
         with take_fence(self.host.runs, workspace.place_id, workspace.visit).lease.hold():
             forget_setup(move.place)
             return move_here(move, self.host.snapshots.rescue_options("the work order comes back to this host"))
 
     def _set_up(self, place: Place, workspace: Workspace) -> None:
-        """Have the workspace set up here as well: what git ignores may not have come along."""
+        """Run set-up here as well: files that git ignores may be missing."""
         settings = load_repository_settings(read_frozen_inputs(place).files.get)
         hold = partial(writing, self.host, workspace.place_id, workspace.visit)
         set_up_workspace(self.host, place, settings, hold)
 
     def _plan_move(self, request: MoveWorkspace) -> WorkspaceMove:
-        """Find where everything will lie, and see that the agent is here."""
+        """Find the places of the workspace, and check that the agent is here."""
         host, workspace = self.host, request.workspace
         if host.settings.checkpoint_remote is None:
             message = f"Host {host.id} has no checkpoint remote, so it cannot take over from {workspace.host}."

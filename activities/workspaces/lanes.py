@@ -34,11 +34,11 @@ class LaneActivities:
 
     @activity.defn(name="enter_lane")
     async def enter_lane(self, request: EnterLane) -> Workspace:
-        """Make a lane ready for a work order: as fresh as a new workspace, with the plan in it where there is one.
+        """Make a lane ready for a work order: as fresh as a new workspace, with the plan if there is one.
 
-        A lane that any host may open is passed on by those that have no free slot for an agent.
+        Hosts without a free slot for an agent pass on a lane that any host may open.
 
-        Idempotent. What the work order before has left and nobody kept is rescued. Leaves the lane's workspace,
+        Idempotent. Unkept changes of the work order before are rescued. Leaves the lane's workspace,
         vault and frozen inputs on disk.
 
         Raises:
@@ -53,7 +53,7 @@ class LaneActivities:
 
     @activity.defn(name="close_lanes")
     async def close_lanes(self, request: CloseLanes) -> None:
-        """End the agents of a pipeline that is over. Idempotent. The lanes stay, with all that is in them.
+        """End the agents of a pipeline that is over. Idempotent. The lanes and their files stay.
 
         Raises:
             ApplicationError: An agent could not be ended.
@@ -63,7 +63,7 @@ class LaneActivities:
                 await end_all(self.host.runs, lane, SUPERSEDED)
 
     def _bring(self, place: Place, name: str, run_id: str) -> None:
-        """Have a snapshot of one of the pipeline's lanes here; the lane may have been left on another host."""
+        """Fetch a snapshot of a lane of the pipeline, which may have been left on another host."""
         try:
             find(vault_at(place), name)
         except NotFoundError:
@@ -74,14 +74,14 @@ class LaneActivities:
             bring_snapshot(there, checkpoint_ref(self.host, there, run_id), name)
 
     async def _end_stranger(self, lane: str, fence: Fence) -> None:
-        """End an agent that works in the lane all the same; one that waits there for its next turn is wanted."""
+        """End an agent that still works in the lane; an agent that waits there for its next turn stays."""
         if await shielded_thread(LOOKS, self.host.runs.living, lane) is not None:
             # An attempt that was held up until now finds the next one's agent.
             await shielded_thread(LOOKS, fence.check)
             await end_all(self.host.runs, lane, SUPERSEDED)
 
     def _enter(self, request: EnterLane, fence: Fence) -> Workspace:
-        """Find the lane open, or open it, and make it ready, with the writer's lock in hand."""
+        """Open the lane unless it is open, and make it ready; the writer's lock is held."""
         with fence.lease.hold() as lock:
             return self._make_ready(request, fence, Writer(fence.lease, lock))
 
@@ -116,10 +116,10 @@ class LaneActivities:
 
 
 def _session_before(request: EnterLane, workspace: Workspace) -> KeptSession | None:
-    """Return the session with which the lane is entered: what is kept last must hold it."""
+    """Return the session of the lane, which the last kept state must hold."""
     return KeptSession(workspace.agent, request.lane.session_id) if request.lane.session_id else None
 
 
 def _was_to_be_elsewhere(request: EnterLane) -> bool:
-    """Say whether a host that is gone was to open the lane: it may have done so, and nobody has heard of it."""
+    """Return whether a host that is gone had to open the lane: it may have done so without a report."""
     return request.lane.workspace is not None and not request.lane.task_queue

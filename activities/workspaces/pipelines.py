@@ -1,4 +1,4 @@
-"""What a pipeline reads from a forge, and what it keeps on disk."""
+"""A pipeline's reads of a forge, and its records on disk."""
 
 from dataclasses import dataclass
 
@@ -23,9 +23,9 @@ class PipelineActivities:
 
     @activity.defn(name="read_issues")
     async def read_issues(self, request: ReadIssues) -> IssuesRead:
-        """Return issues of a forge with their titles, and what their texts say that they depend on.
+        """Return issues of a forge with their titles, and the dependencies that their texts name.
 
-        Only what is read here counts as something to depend on. Idempotent; leaves nothing.
+        Only these issues count as dependencies. Idempotent; leaves nothing.
 
         Raises:
             ApplicationError: Issues are missing or closed, no open one has the label, or the forge did not answer.
@@ -39,25 +39,25 @@ class PipelineActivities:
 
     @activity.defn(name="note_results")
     async def note_results(self, view: PipelineView) -> None:
-        """Note how the issues stand that have changed, and write both documents of results anew.
+        """Record the state of changed issues, and write both documents of results.
 
         Idempotent. Leaves `STATE/pipelines/<id>/planning-results.json` and `execution-results.json`, whole at
         every moment, with all issues that were ever noted here.
 
         Raises:
-            ApplicationError: The disk did not take them.
+            ApplicationError: The disk refused.
         """
         with translating_failures(self.host.state.root):
             await shielded_thread(self.host.threads.disk, note, store_of(self.host.state, view.id), view)
 
     @activity.defn(name="write_report")
     async def write_report(self, view: PipelineView) -> None:
-        """Note what is given as `note_results` does, and write the report of all.
+        """Record the issues as `note_results` does, and write the report.
 
         Idempotent. Leaves `STATE/pipelines/<id>/report.md` and `report.json`.
 
         Raises:
-            ApplicationError: The disk did not take them.
+            ApplicationError: The disk refused.
         """
         with translating_failures(self.host.state.root):
             await shielded_thread(self.host.threads.disk, report, store_of(self.host.state, view.id), view)

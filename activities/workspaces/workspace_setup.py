@@ -53,7 +53,7 @@ _log = structlog.get_logger()
 
 
 class _SetupRecord(Wire):
-    """How far the set-up of a workspace has come: beside the vault, out of the reach of guests."""
+    """The progress of a workspace's set-up: beside the vault, out of the reach of guests."""
 
     before: str
     """The snapshot that it begins from."""
@@ -75,10 +75,10 @@ Hold = Callable[[], AbstractContextManager[Writer]]
 
 
 def set_up_workspace(host: Host, place: Place, settings: RepositorySettings, hold: Hold) -> str:
-    """Run the set-up commands, and return the checkpoint after them; an empty name where there are none.
+    """Run the set-up commands, and return the checkpoint after them; an empty name without commands.
 
-    Idempotent: what has run to its end does not run again; what was cut short begins anew, from the workspace as
-    it was before. Leaves a record of each command, the checkpoint, and a mark that it has run.
+    Idempotent: a set-up that has ended does not run again; one that was cut short begins anew, from the workspace
+    as it was before. Leaves a record of each command, the checkpoint, and a mark that it has run.
 
     Args:
         host: This host.
@@ -89,7 +89,7 @@ def set_up_workspace(host: Host, place: Place, settings: RepositorySettings, hol
     Raises:
         SetupError: A command failed, or set-up has changed what would be committed.
         SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
-        WorkspaceBusyError: Somebody else holds the writer's lock.
+        WorkspaceBusyError: Another process holds the writer's lock.
         SnapshotError: The workspace could not be kept first.
     """
     record = _read_record(place)
@@ -112,18 +112,18 @@ def expect_programs(host: Host, place: Place, commands: Sequence[Sequence[str]],
 
 
 def find_setup(place: Place) -> tuple[str, str] | None:
-    """Return the names of the snapshots around the set-up that a workspace had last; `None` where it had none."""
+    """Return the names of the snapshots around the last set-up; `None` without a set-up."""
     record = _read_record(place)
     return (record.before, record.after) if record is not None and record.after else None
 
 
 def forget_setup(place: Place) -> None:
-    """Have set-up run again: the workspace was made anew."""
+    """Let set-up run again: the workspace was made anew."""
     (place.records / _FILE).unlink(missing_ok=True)
 
 
 def forget_setup_of_removed(host: Host, place_id: str) -> None:
-    """Have set-up run again where the workspace was removed from this host: it is about to be made anew."""
+    """Let set-up run again if the workspace was removed from this host and is about to be made anew."""
     record = find_record(host.state, place_id)
     place = record.place(host.state, {}) if record is not None else None
     if place is not None and not place.worktree.exists():
@@ -141,7 +141,7 @@ def writing(host: Host, place_id: str, visit: str = "") -> Iterator[Writer]:
 
     Raises:
         SupersededError: A later attempt has begun already.
-        WorkspaceBusyError: Somebody else keeps the writer's lock.
+        WorkspaceBusyError: Another process keeps the writer's lock.
     """
     lease = take_fence(host.runs, place_id, visit).lease
     with lease.hold() as lock:
@@ -205,7 +205,7 @@ def _let_through(hosts: Sequence[str]) -> str:
 
 
 def _keep(host: Host, place: Place, before: str, head: str) -> str:
-    """Keep what set-up left in a checkpoint, and return its name; nothing of it is the agents' work.
+    """Take a checkpoint of the files that set-up left, which are not the agents' work, and return its name.
 
     Raises:
         SetupError: It has changed what would be committed.

@@ -1,4 +1,4 @@
-"""From an outcome that is a failure to the error that says so, with the run's folder and the way on."""
+"""The error for a failed outcome, with the run's folder and the remedy."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -81,7 +81,7 @@ def _open_requests(run: Run) -> str:
 
 
 def _remedy_by_hand(outcome: Outcome, run: Run) -> str:
-    """Return what a person has to look at whose agent's program says nothing, or nothing that is understood."""
+    """Return what a person has to check if the agent's program prints nothing that is understood."""
     if run.record is None or outcome.kind not in {SILENT, OTHER_DIALECT}:
         return ""
     agent, program = run.record.agent, f"`{run.record.argv[0]}`"

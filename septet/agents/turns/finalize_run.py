@@ -16,12 +16,12 @@ from septet.system.durable import close_after
 
 _LOOK_SECONDS: Final = 0.02
 _RECORD_SECONDS: Final = 10.0
-"""For a supervisor whose agent has ended to write its record; a disk may be slow."""
+"""The wait for a supervisor to write its record after its agent has ended; a disk may be slow."""
 _AGAIN_SECONDS: Final = 5.0
 
 
 def finalize_run(run: Run, within_seconds: float = _RECORD_SECONDS) -> None:
-    """See to it that a run has its record: one that is only being written is waited for, leftovers are swept.
+    """Wait for a living run's record; for a dead run, sweep leftovers and write the record.
 
     Raises:
         WorkspaceBusyError: Its supervisor lives, and has not written the record within so many seconds.
@@ -45,7 +45,7 @@ def finalize_run(run: Run, within_seconds: float = _RECORD_SECONDS) -> None:
 
 
 def sweep_order(runs: Runs, order_id: str) -> None:
-    """Lay to rest what died unseen, unless somebody works for the work order now: that one does it.
+    """Finalize the dead runs of a work order, unless another attempt holds the writer's lock and does so.
 
     Raises:
         AgentCrashedError: The runner that has to sweep does not answer.
@@ -58,7 +58,7 @@ def sweep_order(runs: Runs, order_id: str) -> None:
 
 
 def finalize_runs(runs: Runs, order_id: str) -> None:
-    """See to it that all of a work order's runs have their records; the caller holds the writer's lock.
+    """Finalize all started runs of a work order; the caller holds the writer's lock.
 
     Raises:
         AgentCrashedError: The runner that has to sweep does not answer.
@@ -70,7 +70,7 @@ def finalize_runs(runs: Runs, order_id: str) -> None:
 
 
 async def end_all(runs: Runs, order_id: str, why: str) -> None:
-    """End the agent that works or waits for a work order, with all it started, and sweep what earlier ones left.
+    """End the agent of a work order, at work or waiting, with all its processes, and sweep leftovers.
 
     Raises:
         AgentError: It could not be ended.

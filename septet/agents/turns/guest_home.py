@@ -55,10 +55,10 @@ def prepare_home(request: TurnRequest, session_id: str | None, *, anew: bool) ->
 
 
 def return_login(request: TurnRequest, *, holds_lock: bool = False) -> None:
-    """Write back what the CLI has refreshed, and leave no login in a home in which nobody works.
+    """Write a refreshed login back, and leave no login in a home without a process.
 
-    What the disk or a lock refuses is done by the next start with that login, the next worker, or the janitor. The
-    CLI's keys are masked from here on at the latest: another process may have started the agent.
+    If the disk or a lock refuses, the next start with that login, the next worker or the janitor does so. From now
+    on the CLI's keys are masked: another process may have started the agent.
 
     Args:
         request: The request of the turn.

@@ -26,19 +26,19 @@ class AgentRuntime:
     supervisors: Supervisors
     host: Machine
     orphan_limit_seconds: float = 1800.0
-    """An agent that no attempt follows for so long is ended."""
+    """The longest time without an attempt that follows the agent; then the agent is ended."""
     pace: Pace = field(default_factory=Pace)
     patience_seconds: float = 30.0
-    """For a lock that is held while no run lives: somebody is about to start one, or to leave."""
+    """The wait for a lock that is held while no run lives: its holder is about to start a run, or to leave."""
     login_patience_seconds: float = 180.0
-    """For other agents that refresh a login one after the other; each is waited for a minute at the most."""
+    """The wait for other agents that refresh a login one after the other, a minute for each at most."""
     sandbox: Sandbox = field(default_factory=Sandbox)
     warm: bool = True
     """Processes may be left running between turns."""
     homes: Homes | None = None
     """The homes of work orders; confined agents have the user's own folders of their CLI when absent."""
     resources: Mapping[str, int] = field(default_factory=dict)
-    """What one agent may use, by the names of an order's limits; nothing limits what is not named."""
+    """The limits of one agent, by the names of an order's limits; an amount that is not named is not limited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +59,21 @@ class TurnRequest:
     objects: Path | None = None
     """The folder of the mirror's objects that the worktree borrows."""
     caps: Caps = field(default_factory=Caps)
-    """What its budgets let the agent use for now."""
+    """The amounts that budgets allow the agent now."""
     login: str = ""
     """The name of the further login that the agent has; empty for the worker's own."""
     has_fallback: bool = False
     """Another agent may take over."""
     payer: Payer | None = None
-    """Whose costs the turn's are; `None` where nobody counts them."""
+    """The payer of the turn's costs; `None` if they are not counted."""
     is_answer: Callable[[str], bool] = bool
     """Returns whether a result's text answers the prompt."""
 
 
 def within_caps(request: TurnRequest, caps: Caps) -> TurnRequest:
-    """Return a request whose agent is to end where it has used what its budgets let it use for now.
+    """Return a request whose agent ends once it has used the amounts that its budgets allow now.
 
-    A process that is kept for further turns has the options of its first one: where dollars are limited none is.
+    A kept process has the options of its first turn: with a limit of dollars, no process is kept.
     """
     turn = request.turn
     if caps.usd is not None:

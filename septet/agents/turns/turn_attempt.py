@@ -31,11 +31,11 @@ from septet.system.threads import LOOKS, shielded_thread, undoable_thread
 _LOOK_SECONDS: Final = 0.02
 
 _LOGIN_SECONDS: Final = 0.25
-"""Between two looks whether another agent has refreshed the login."""
+"""The pause between two checks whether another agent has refreshed the login."""
 _LOGIN_AGAIN_SECONDS: Final = 30.0
 
 _SPARE_SECONDS: Final = 0.1
-"""After an agent's start, until a supervisor is made for the next one: not while this one needs the machine."""
+"""The pause between an agent's start and the start of a spare supervisor: the agent needs the machine."""
 
 _UNSTARTED_BORNE: Final = 3
 _UNSTARTED_WAIT_SECONDS: Final = 30.0
@@ -51,15 +51,15 @@ class Adopt:
 
 @dataclass(slots=True)
 class NeedsStart:
-    """An agent has to be started; the writer's lock is held for as long as the block lasts, or passed on."""
+    """An agent has to be started; the writer's lock is held while the block lasts, or passed on."""
 
     move: Start
     so_far: Spending
-    """What all agents together have used that were started for the request."""
+    """The spending of all agents that were started for the request."""
     leaves_work: bool
-    """The worktree is as another agent left it, and the one that starts knows nothing of that."""
+    """The worktree is as another agent left it, and the next agent does not know that work."""
     last_agent: str
-    """The agent that worked last on the turn; empty where none did."""
+    """The agent that worked last on the turn; empty without one."""
     lock: int | None
     """The descriptor of the writer's lock; `None` once it was passed on."""
 
@@ -75,13 +75,13 @@ class NeedsStart:
         return lock
 
     def __enter__(self) -> Self:
-        """Hold the lock."""
+        """Return the needed start, which holds the lock."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Let go of the lock where nobody has taken it over."""
+        """Release the lock unless it was passed on."""
         if self.lock is not None:
             os.close(self.pass_lock_on())
 
@@ -97,20 +97,20 @@ class TurnAttempt:
     lease: Lease
     """This attempt's right to start, to end and to write."""
     on_progress: Callable[[TurnProgress], None]
-    """Called at the start and every half second; what it raises is raised."""
+    """Called at the start and every half second; its exceptions are raised."""
     _ended_another: bool = field(default=False, init=False)
     _unstarted: int = field(default=0, init=False)
     _login_patience_ends: float | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        """Begin to be patient."""
+        """Set the limits of the waits."""
         self._runs = self.request.runtime.runs
         self._turn_runs = TurnRuns(self.request, self.lease.epoch)
         self._patience_ends = time.monotonic() + self.request.runtime.patience_seconds
         self._way_at = time.monotonic() + WAY_SECONDS
 
     async def decide(self) -> TurnResult | Adopt | NeedsStart:
-        """Wait until it is known what comes next: the outcome that stands, an agent to adopt, or one to start.
+        """Wait for the next step: the outcome that stands, an agent to adopt, or an agent to start.
 
         Raises:
             AgentApiUnavailableError: The model API passes; try again after the time it names, and no slot is held.
@@ -130,7 +130,7 @@ class TurnAttempt:
                 return decision
 
     async def adopt(self, decision: Adopt) -> TurnResult | None:
-        """Follow an agent that lives to its end; `None` where that decides nothing yet.
+        """Follow a living agent to its end; `None` if its end decides nothing yet.
 
         Raises:
             AgentCrashedError: Supervisors end before they start an agent.
@@ -139,7 +139,7 @@ class TurnAttempt:
         return await self._follow(decision.run, decision.attachment, "adopt")
 
     async def start(self, needs: NeedsStart, request: TurnRequest) -> TurnResult | None:
-        """Start an agent and follow it to its end; `None` where that decides nothing yet.
+        """Start an agent and follow it to its end; `None` if its end decides nothing yet.
 
         Args:
             needs: What was decided; its lock is passed on.
@@ -161,7 +161,7 @@ class TurnAttempt:
         return await self._follow(run, await Attachment.over(attached), move.rung)
 
     def _lock_and_decide(self) -> tuple[int, NextStep] | None:
-        """Take the writer's lock, and say what follows from what is on disk; `None` where another holds it."""
+        """Take the writer's lock and decide the next step; `None` if another process holds the lock."""
         lock = self._runs.lock_writer(self.request.order_id)
         if lock is None:
             return None
@@ -173,7 +173,7 @@ class TurnAttempt:
             raise
 
     async def _find_living(self) -> Adopt | None:
-        """Return the run that lives, or end it where it is not the request's; `None`: look again."""
+        """Return the living run, or end a run that is not the request's; `None` to decide again."""
         self.lease.check()
         living = await asyncio.to_thread(self._runs.living, self.request.order_id)
         if living is not None and not self._turn_runs.owns(living):
@@ -192,7 +192,7 @@ class TurnAttempt:
         return None
 
     async def _decide_by(self, lock: int, step: NextStep) -> TurnResult | NeedsStart:
-        """Return what follows from what is on disk; nobody lives, and the lock is ours."""
+        """Return the result or the needed start; no run lives, and the caller holds the lock."""
         passed_on = False
         try:
             move = step.move
@@ -211,7 +211,7 @@ class TurnAttempt:
                 os.close(lock)
 
     async def _await_login(self, busy: LoginBusyError) -> None:
-        """Wait a moment for the login that another agent is about to refresh, and not without end."""
+        """Wait a moment for the login that another agent is about to refresh, up to a limit."""
         now = time.monotonic()
         if self._login_patience_ends is None:
             self._login_patience_ends = now + self.request.runtime.login_patience_seconds
@@ -250,7 +250,7 @@ class TurnAttempt:
     def _note_end(
         self, reading: StreamReading, end: ExitRecord, rung: Rung | None, own_runs: list[Run]
     ) -> tuple[TurnResult, Move]:
-        """Take the login back, and note a run that was followed to its end."""
+        """Take the login back, and record a run that was followed to its end."""
         return_login(self.request)
         return self._turn_runs.note_end(reading, end, rung, own_runs)
 
@@ -258,7 +258,7 @@ class TurnAttempt:
         await shielded_thread(LOOKS, return_login, self.request, holds_lock=holds_lock)
 
     def _count_unstarted(self, run: Run) -> None:
-        """Give up where supervisors end one after the other before they have started an agent."""
+        """Give up if several supervisors end before they have started an agent."""
         if run.has_started:
             return
         self._unstarted += 1
@@ -271,7 +271,7 @@ class TurnAttempt:
 
 
 def _result_of(step: NextStep, request: TurnRequest) -> TurnResult:
-    """Return what the last run came to, or raise it."""
+    """Return the last run's result, or raise its failure."""
     last = step.last
     if last is None:
         raise AgentError("There is no run to read.")

@@ -90,7 +90,7 @@ class TurnRuns:
         """Return the result of the request's last run, without a recovery rung.
 
         Raises:
-            WorkspaceBusyError: The supervisor of one of its runs lives, and has not written its record yet.
+            WorkspaceBusyError: The supervisor of a run lives, and has not written its record yet.
         """
         own_runs = [run for run in self._started_runs() if self.owns(run)]
         for run in own_runs:

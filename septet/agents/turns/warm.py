@@ -166,7 +166,7 @@ def _lock_of(runs: Runs, order_id: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class TurnProcess:
-    """Where a turn is carried out: in a living process, in a new one that is kept, or in one of its own."""
+    """The process of a turn: a living process, a new process that is kept, or a process for this turn alone."""
 
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
     living: WarmProcess | None = None
