@@ -49,8 +49,7 @@ async def test_a_check_that_fails_before_any_work_is_told_to_people_and_to_those
     assert [each.command for each in (await _result(lab)).failed] == ["sh check.sh"]
     line = "Check `sh check.sh` failed (exit code 1) on main already, before any work."
     assert fails_on_base(lab.parts.host.state, "wo-1") == (line,)
-    await lab.open_to(Step.CREATE_COMMIT)
-    lab.scenario(create_commit={"answer": {"commit_message": _MESSAGE}})
+    await lab.open_to(Step.CREATE_COMMIT, {"answer": {"commit_message": _MESSAGE}})
     done = await lab.run(Step.CREATE_COMMIT)
     assert (done.verdict, done.checks_passed) == (Verdict.DONE, 1)
     prompt = (lab.runs[-1].folder / "prompt.md").read_text(encoding="utf-8")

@@ -52,8 +52,7 @@ async def test_a_worktree_that_nobody_changed_is_left_alone(lab: StepLab) -> Non
 
 async def test_a_second_try_finds_the_work_of_the_first(lab: StepLab) -> None:
     """What a try that was not accepted left behind is no change between steps."""
-    await lab.open_to(Step.IMPLEMENT_PLAN)
-    lab.scenario(implement_plan={"edits": {"src/half.py": "half\n"}, "refuse": "Not yet."})
+    await lab.open_to(Step.IMPLEMENT_PLAN, {"edits": {"src/half.py": "half\n"}, "refuse": "Not yet."})
     refused = await lab.run(Step.IMPLEMENT_PLAN)
     start = lab.snapshots("checkpoint")[-1]
     lab.agent(f"""

@@ -84,8 +84,7 @@ async def paid(tmp_path: Path, origin: Origin, books: Books) -> AsyncIterator[St
 
 async def test_each_turn_is_counted_once_by_what_its_result_says(paid: StepLab, books: Books) -> None:
     """A step, a retry of the finished step and its finalizer add up to what their results say."""
-    await paid.open_to(Step.IMPLEMENT_PLAN)
-    paid.scenario(implement_plan={"malformed": "prose"})
+    await paid.open_to(Step.IMPLEMENT_PLAN, {"malformed": "prose"})
     call = paid.call(Step.IMPLEMENT_PLAN, budget="5usd", waits_for_budget=True)
     unread = await paid.running(call)
     again = await paid.running(call)
@@ -105,8 +104,7 @@ async def test_a_step_over_its_budget_starts_no_agent_and_says_what_it_waits_for
     paid: StepLab, books: Books
 ) -> None:
     """An older workflow, which does not know the verdict, has the activity tried again later instead."""
-    await paid.open_to(Step.CLASSIFY_ISSUE)
-    paid.scenario()
+    await paid.open_to(Step.CLASSIFY_ISSUE, {})
     await paid.run(Step.CLASSIFY_ISSUE, budget="0.01usd", waits_for_budget=True)
     starts = len(paid.runs)
     over = await paid.run(Step.BUILD_PLAN, budget="0.01usd", waits_for_budget=True)
@@ -121,8 +119,7 @@ async def test_a_step_over_its_budget_starts_no_agent_and_says_what_it_waits_for
 
 async def test_a_step_that_its_account_cannot_list_asks_again_by_itself(paid: StepLab, books: Books) -> None:
     """So many wait for the budget that nobody would call it: the activity is tried again after a quarter of an hour."""
-    await paid.open_to(Step.CLASSIFY_ISSUE)
-    paid.scenario()
+    await paid.open_to(Step.CLASSIFY_ISSUE, {})
     waiting = tuple(f"wo-before-{number}" for number in range(MOST_WAITING))
     spent = Spending(usd=5.0)
     state = AccountState(scope=ORDER, limit=parse_limit("5usd"), total=spent, waiting=waiting, to_call=())
@@ -138,8 +135,7 @@ async def test_a_budget_that_is_set_after_the_start_limits_the_steps_that_follow
     paid: StepLab, books: Books
 ) -> None:
     """What was started without one opens no account, and asks the one that somebody makes later."""
-    await paid.open_to(Step.CLASSIFY_ISSUE)
-    paid.scenario()
+    await paid.open_to(Step.CLASSIFY_ISSUE, {})
     done = await paid.run(Step.CLASSIFY_ISSUE, waits_for_budget=True)
     assert (done.verdict, books.books) == (Verdict.DONE, {})
     books.books[ORDER] = AccountBook(AccountState(scope=ORDER, limit=parse_limit("1tok")))
@@ -151,8 +147,7 @@ async def test_a_budget_that_is_set_after_the_start_limits_the_steps_that_follow
 
 async def test_what_could_not_be_told_is_told_by_the_next_look(paid: StepLab, books: Books) -> None:
     """The accounts are away as a step ends: it is done all the same, and they hear of it once they are back."""
-    await paid.open_to(Step.CLASSIFY_ISSUE)
-    paid.scenario()
+    await paid.open_to(Step.CLASSIFY_ISSUE, {})
     books.away = True
     done = await paid.run(Step.CLASSIFY_ISSUE, budget="5usd", waits_for_budget=True)
     assert (done.verdict, books.view().total.usd) == (Verdict.DONE, 0.0)
@@ -166,8 +161,7 @@ async def test_what_could_not_be_told_is_told_by_the_next_look(paid: StepLab, bo
 
 async def test_a_grant_of_which_the_worker_has_no_note_is_asked_for_again(paid: StepLab, books: Books) -> None:
     """A kill between the two leaves a hold; the next attempt asks for the same turn, which holds and counts once."""
-    await paid.open_to(Step.CLASSIFY_ISSUE)
-    paid.scenario()
+    await paid.open_to(Step.CLASSIFY_ISSUE, {})
     call = paid.call(Step.CLASSIFY_ISSUE, budget="5usd", waits_for_budget=True)
     books.lost_grants = 1
     with pytest.raises(ApplicationError) as lost:
@@ -194,8 +188,7 @@ async def test_a_turn_whose_attempt_comes_back_is_left_to_it(paid: StepLab, book
 
 async def test_a_turn_that_is_tried_again_is_left_to_its_new_attempt(paid: StepLab, books: Books) -> None:
     """The first attempt could not tell it; the second one holds it again, and its worker dies."""
-    await paid.open_to(Step.IMPLEMENT_PLAN)
-    paid.scenario(implement_plan={"api_error": 529})
+    await paid.open_to(Step.IMPLEMENT_PLAN, {"api_error": 529})
     books.away = True
     with pytest.raises(ApplicationError, match="529"):
         await paid.run(Step.IMPLEMENT_PLAN, budget="9ktok", waits_for_budget=True)
@@ -209,8 +202,7 @@ async def test_a_turn_that_is_tried_again_is_left_to_its_new_attempt(paid: StepL
 
 async def test_an_agent_that_stops_at_its_budget_goes_on_in_its_session(paid: StepLab, books: Books) -> None:
     """It is asked to end after the message that passes the limit; its work and its session stay, nothing is counted twice, and all of it as its model's."""
-    await paid.open_to(Step.IMPLEMENT_PLAN)
-    paid.scenario()
+    await paid.open_to(Step.IMPLEMENT_PLAN, {})
     call = paid.call(Step.IMPLEMENT_PLAN, budget="0.02usd", waits_for_budget=True)
     over = await paid.running(call)
     assert over.verdict is Verdict.OVER_BUDGET
@@ -275,8 +267,7 @@ async def test_a_usage_limit_on_one_host_starts_no_agent_on_another(
     paid: StepLab, books: Books, tmp_path: Path, origin: Origin
 ) -> None:
     """After the first such error no host starts an agent with that login; each step waits for the same moment."""
-    await paid.open_to(Step.CLASSIFY_ISSUE)
-    paid.scenario(classify_issue={"api_error": 429})
+    await paid.open_to(Step.CLASSIFY_ISSUE, {"api_error": 429})
     with pytest.raises(ApplicationError, match="429") as first:
         await paid.run(Step.CLASSIFY_ISSUE)
     assert first.value.next_retry_delay is not None
@@ -295,8 +286,7 @@ async def test_a_usage_limit_on_one_host_starts_no_agent_on_another(
 
 async def test_a_login_is_paused_for_as_long_as_the_server_says_so(paid: StepLab, books: Books) -> None:
     """A host whose clock is ahead of the server's starts no agent before the limit is over; it waits a minute at most."""
-    await paid.open_to(Step.CLASSIFY_ISSUE)
-    paid.scenario(classify_issue={"api_error": 429})
+    await paid.open_to(Step.CLASSIFY_ISSUE, {"api_error": 429})
     with pytest.raises(ApplicationError, match="429"):
         await paid.run(Step.CLASSIFY_ISSUE)
     over = {login: pause.model_copy(update={"until": time.time() - 5.0}) for login, pause in books.pauses.items()}
@@ -385,8 +375,7 @@ async def test_a_work_order_is_completed_in_the_history_of_costs_also_where_its_
     paid: StepLab, books: Books
 ) -> None:
     """The account is told by a later look, which leaves all else as its attempt has noted it."""
-    await paid.open_to(Step.CREATE_PULL_REQUEST)
-    paid.scenario()
+    await paid.open_to(Step.CREATE_PULL_REQUEST, {})
     books.away = True
     done = await paid.run(Step.CREATE_PULL_REQUEST, budget="5usd", waits_for_budget=True)
     books.away = False
@@ -489,8 +478,7 @@ async def test_what_an_agent_used_is_not_told_before_its_record_is_there(
 ) -> None:
     """Its tokens are in its stream and its minutes in the record: both are counted together, once."""
     if is_followed:
-        await paid.open_to(Step.CLASSIFY_ISSUE)
-        paid.scenario()
+        await paid.open_to(Step.CLASSIFY_ISSUE, {})
         books.away = True
         await paid.run(Step.CLASSIFY_ISSUE, budget="9ktok", waits_for_budget=True)
         books.away = False
@@ -569,8 +557,7 @@ async def test_what_an_agent_used_before_a_reset_is_counted_where_a_cancel_follo
 
 async def test_a_finished_step_that_a_person_resets_is_counted_twice(paid: StepLab, books: Books) -> None:
     """Its agent was paid, and so is the one that begins anew."""
-    await paid.open_to(Step.CLASSIFY_ISSUE)
-    paid.scenario()
+    await paid.open_to(Step.CLASSIFY_ISSUE, {})
     call = paid.call(Step.CLASSIFY_ISSUE, budget="5usd", waits_for_budget=True)
     first = await paid.running(call)
     paid.begun.clear()

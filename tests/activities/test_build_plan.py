@@ -8,8 +8,9 @@ from septet.contracts.steps import StepResult
 
 
 async def _planned(lab: StepLab, plan_path: str, **edits: str | None) -> StepResult:
-    await lab.open_to(Step.BUILD_PLAN)
-    lab.scenario(build_plan={"edits": edits, "answer": {"plan_path": plan_path, "summary": "One step."}})
+    await lab.open_to(
+        Step.BUILD_PLAN, {"edits": edits, "answer": {"plan_path": plan_path, "summary": "One step."}}
+    )
     return await lab.run(Step.BUILD_PLAN)
 
 
@@ -81,7 +82,6 @@ async def test_a_plan_behind_a_symlink_out_of_the_worktree_is_refused(lab: StepL
 
 async def test_the_agent_reads_why_it_was_refused(lab: StepLab) -> None:
     """The second try of a step has the first one's reasons in its prompt."""
-    await lab.open_to(Step.BUILD_PLAN)
-    lab.scenario()
+    await lab.open_to(Step.BUILD_PLAN, {})
     await lab.run(Step.BUILD_PLAN, attempt=2, reasons=("There is no file 'plan.md' in the worktree.",))
     assert "There is no file 'plan.md' in the worktree." in (lab.runs[0].folder / "prompt.md").read_text()

@@ -91,8 +91,7 @@ async def _begun(lab: StepLab, check: str, program: str = "") -> StepResult:
 async def _open(lab: StepLab, check: str, program: str = "") -> None:
     files: dict[str, bytes | str] = {".septet/septet.toml": f'checks = ["{check}"]\n', "check.py": program}
     lab.origin.push(files)
-    await lab.open_to(Step.CREATE_COMMIT)
-    lab.scenario(create_commit={"answer": {"commit_message": _MESSAGE}})
+    await lab.open_to(Step.CREATE_COMMIT, {"answer": {"commit_message": _MESSAGE}})
 
 
 async def test_nothing_that_a_check_started_outlives_it(lab: StepLab) -> None:

@@ -16,8 +16,7 @@ MESSAGE = "committer: bug: sum the prices\n\nThis is issue 7."
 
 async def _committed(lab: StepLab, checks: str = "[]") -> StepResult:
     lab.origin.push({".septet/septet.toml": f"checks = {checks}\n"})
-    await lab.open_to(Step.CREATE_COMMIT)
-    lab.scenario(create_commit={"answer": {"commit_message": MESSAGE}})
+    await lab.open_to(Step.CREATE_COMMIT, {"answer": {"commit_message": MESSAGE}})
     return await lab.run(Step.CREATE_COMMIT)
 
 
@@ -106,8 +105,7 @@ async def test_nothing_to_commit_is_refused(lab: StepLab) -> None:
 
 async def test_hooks_never_run(lab: StepLab, tmp_path: Path) -> None:
     """No hook in the worktree's repository runs for the engine's commit, and none can stop it."""
-    await lab.open_to(Step.CREATE_COMMIT)
-    lab.scenario(create_commit={"answer": {"commit_message": MESSAGE}})
+    await lab.open_to(Step.CREATE_COMMIT, {"answer": {"commit_message": MESSAGE}})
     for name in ("pre-commit", "commit-msg", "post-commit", "reference-transaction", "post-index-change"):
         hook = lab.write(f".git/hooks/{name}", f"#!/bin/sh\ntouch {tmp_path}/hook-ran\nexit 1\n")
         hook.chmod(0o755)

@@ -25,8 +25,7 @@ def _pull_requests(lab: StepLab) -> list[str]:
 
 async def test_the_branch_is_pushed_and_one_pull_request_opened(lab: StepLab) -> None:
     """The branch stands on the origin at the commit, and its one pull request has the agent's words."""
-    await lab.open_to(Step.CREATE_PULL_REQUEST)
-    lab.scenario(create_pull_request={"answer": WORDS})
+    await lab.open_to(Step.CREATE_PULL_REQUEST, {"answer": WORDS})
     done = await lab.run(Step.CREATE_PULL_REQUEST)
     assert (done.verdict, done.result_text) == (Verdict.DONE, f"{lab.origin.bare.as_uri()}/pull/1")
     assert lab.origin.sha(BRANCH) == lab.progress.commit_sha == done.commit_sha
@@ -36,8 +35,7 @@ async def test_the_branch_is_pushed_and_one_pull_request_opened(lab: StepLab) ->
 
 async def test_a_second_run_opens_no_second_one(lab: StepLab) -> None:
     """Neither another attempt nor another workflow run opens a second pull request for the branch."""
-    await lab.open_to(Step.CREATE_PULL_REQUEST)
-    lab.scenario(create_pull_request={"answer": WORDS})
+    await lab.open_to(Step.CREATE_PULL_REQUEST, {"answer": WORDS})
     call = lab.call(Step.CREATE_PULL_REQUEST)
     first = await lab.running(call)
     second = await lab.running(call)
@@ -49,8 +47,9 @@ async def test_a_second_run_opens_no_second_one(lab: StepLab) -> None:
 
 async def test_one_pull_request_tells_of_every_work_order_on_its_branch(lab: StepLab) -> None:
     """Who goes on on a branch adds its words to the pull request that is there: merging it closes that issue too."""
-    await lab.open_to(Step.CREATE_PULL_REQUEST)
-    lab.scenario(create_pull_request=[{"answer": WORDS}, {"answer": {"title": "More", "body": "Closes #8"}}])
+    await lab.open_to(
+        Step.CREATE_PULL_REQUEST, [{"answer": WORDS}, {"answer": {"title": "More", "body": "Closes #8"}}]
+    )
     call = lab.call(Step.CREATE_PULL_REQUEST)
     first = await lab.running(call)
     workspace = call.workspace.model_copy(
@@ -65,8 +64,7 @@ async def test_one_pull_request_tells_of_every_work_order_on_its_branch(lab: Ste
 
 async def test_on_one_branch_each_work_order_adds_its_commit_and_replaces_its_own_alone(lab: StepLab) -> None:
     """What the one before pushed is gone on from, also where the next one's own push is replaced by a better one."""
-    await lab.open_to(Step.CREATE_PULL_REQUEST)
-    lab.scenario(create_pull_request={"answer": WORDS})
+    await lab.open_to(Step.CREATE_PULL_REQUEST, {"answer": WORDS})
     call = lab.call(Step.CREATE_PULL_REQUEST)
     lane = call.workspace.model_copy(update={"lane": "wo-1"})
     before = await lab.running(call.model_copy(update={"workspace": lane}))
@@ -86,8 +84,7 @@ async def test_on_one_branch_each_work_order_adds_its_commit_and_replaces_its_ow
 
 async def test_what_the_lanes_work_order_before_pushed_is_not_replaced(lab: StepLab) -> None:
     """A lane is another work order's now, which named the same branch: the commit there is somebody else's to it."""
-    await lab.open_to(Step.CREATE_PULL_REQUEST)
-    lab.scenario(create_pull_request={"answer": WORDS})
+    await lab.open_to(Step.CREATE_PULL_REQUEST, {"answer": WORDS})
     call = lab.call(Step.CREATE_PULL_REQUEST)
     workspace = call.workspace.model_copy(update={"lane": "wo-1"})
     before = await lab.running(call.model_copy(update={"workspace": workspace}))
@@ -108,8 +105,7 @@ async def test_what_the_lanes_work_order_before_pushed_is_not_replaced(lab: Step
 
 async def test_one_that_was_closed_is_told_and_not_opened_again(lab: StepLab) -> None:
     """A person's close stands: the step says so, opens no second one, and reopens none."""
-    await lab.open_to(Step.CREATE_PULL_REQUEST)
-    lab.scenario(create_pull_request={"answer": WORDS})
+    await lab.open_to(Step.CREATE_PULL_REQUEST, {"answer": WORDS})
     call = lab.call(Step.CREATE_PULL_REQUEST)
     first = await lab.running(call)
     LocalForge(lab.origin.bare).close_pull_request(1)
@@ -124,8 +120,7 @@ async def test_one_that_was_closed_is_told_and_not_opened_again(lab: StepLab) ->
 
 async def test_no_implementation_is_paid_for_once_it_was_closed(lab: StepLab) -> None:
     """A work order that goes back to the implementation ends before an agent starts, with a remedy that can be followed."""
-    await lab.open_to(Step.CREATE_PULL_REQUEST)
-    lab.scenario(create_pull_request={"answer": WORDS})
+    await lab.open_to(Step.CREATE_PULL_REQUEST, {"answer": WORDS})
     await lab.running(lab.call(Step.CREATE_PULL_REQUEST))
     LocalForge(lab.origin.bare).close_pull_request(1)
     lab.run_id, started = "run-2", len(lab.runs)
@@ -138,8 +133,7 @@ async def test_no_implementation_is_paid_for_once_it_was_closed(lab: StepLab) ->
 
 async def test_a_base_that_is_gone_is_told_as_that(lab: StepLab) -> None:
     """The forge's refusal alone does not say what to do: the branch to bring back is named."""
-    await lab.open_to(Step.CREATE_PULL_REQUEST)
-    lab.scenario(create_pull_request={"answer": WORDS})
+    await lab.open_to(Step.CREATE_PULL_REQUEST, {"answer": WORDS})
     git(lab.origin.bare, "update-ref", "-d", "refs/heads/main")
     with pytest.raises(ApplicationError, match="no longer has the branch main") as failed:
         await lab.running(lab.call(Step.CREATE_PULL_REQUEST))
@@ -149,8 +143,7 @@ async def test_a_base_that_is_gone_is_told_as_that(lab: StepLab) -> None:
 
 async def test_one_that_was_merged_is_the_result(lab: StepLab) -> None:
     """Work that was merged while the step was tried again is done: its pull request is told, with a warning."""
-    await lab.open_to(Step.CREATE_PULL_REQUEST)
-    lab.scenario(create_pull_request={"answer": WORDS})
+    await lab.open_to(Step.CREATE_PULL_REQUEST, {"answer": WORDS})
     call = lab.call(Step.CREATE_PULL_REQUEST)
     first = await lab.running(call)
     LocalForge(lab.origin.bare, lab.parts.host.settings.git_env).merge_pull_request(1)
@@ -163,8 +156,7 @@ async def test_one_that_was_merged_is_the_result(lab: StepLab) -> None:
 
 async def test_an_address_alone_takes_its_words_from_the_issue(lab: StepLab) -> None:
     """An agent's claim to have opened one itself is looked up; where there is none, the engine opens it."""
-    await lab.open_to(Step.CREATE_PULL_REQUEST)
-    lab.scenario(create_pull_request={"answer": "https://forge.example/o/r/pull/12"})
+    await lab.open_to(Step.CREATE_PULL_REQUEST, {"answer": "https://forge.example/o/r/pull/12"})
     done = await lab.run(Step.CREATE_PULL_REQUEST)
     assert done.result_text == f"{lab.origin.bare.as_uri()}/pull/1"
     assert TITLE in _pull_requests(lab)[0]
@@ -209,8 +201,7 @@ async def test_a_forge_that_does_not_show_the_push_yet_is_asked_again(
         "github_api_url": slow_forge.url,
     }
     async with step_lab(tmp_path, origin, settings_of(tmp_path).model_copy(update=knows_it)) as lab:
-        await lab.open_to(Step.CREATE_PULL_REQUEST)
-        lab.scenario(create_pull_request={"answer": WORDS})
+        await lab.open_to(Step.CREATE_PULL_REQUEST, {"answer": WORDS})
         call = lab.call(Step.CREATE_PULL_REQUEST)
         there = call.workspace.model_copy(update={"repository": f"{slow_forge.url}/o/foo.js.git"})
         branches = {"main": call.workspace.base_sha, BRANCH: "b" * 40}
@@ -228,8 +219,7 @@ async def test_a_forge_that_does_not_show_the_push_yet_is_asked_again(
 
 async def test_what_the_branch_does_not_hold_is_told_to_whoever_merges(lab: StepLab) -> None:
     """The pull request and the step name the branches that the work order depends on, and that are not in its own."""
-    await lab.open_to(Step.CREATE_PULL_REQUEST)
-    lab.scenario(create_pull_request={"answer": WORDS})
+    await lab.open_to(Step.CREATE_PULL_REQUEST, {"answer": WORDS})
     call = lab.call(Step.CREATE_PULL_REQUEST)
     workspace = call.workspace.model_copy(update={"lacks": ("feat-greet-twice", "feat-goodbye")})
     done = await lab.running(call.model_copy(update={"workspace": workspace}))
@@ -321,8 +311,7 @@ async def test_a_plan_that_is_not_on_the_branch_is_not_linked(lab: StepLab) -> N
 
 async def test_a_plan_that_is_on_the_branch_stays_linked(lab: StepLab) -> None:
     """A text that is right is not changed."""
-    await lab.open_to(Step.CREATE_PULL_REQUEST)
-    lab.scenario(create_pull_request={"answer": {**WORDS, "body": f"See [the plan]({PLAN})."}})
+    await lab.open_to(Step.CREATE_PULL_REQUEST, {"answer": {**WORDS, "body": f"See [the plan]({PLAN})."}})
     assert (await lab.run(Step.CREATE_PULL_REQUEST)).verdict is Verdict.DONE
     (pull_request,) = _pull_requests(lab)
     assert f"See [the plan]({PLAN})." in pull_request

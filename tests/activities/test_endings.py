@@ -35,8 +35,7 @@ def _applies(patch: str | None, origin: Path, folder: Path) -> bool:
 
 async def _hanging(lab: StepLab) -> tuple[asyncio.Task[StepResult], ActivityEnvironment]:
     """Return a step whose agent has edited and does not end."""
-    await lab.open_to(Step.IMPLEMENT_PLAN)
-    lab.scenario(implement_plan=[{"edits": _HALF, "hang": True}, _WHOLE])
+    await lab.open_to(Step.IMPLEMENT_PLAN, [{"edits": _HALF, "hang": True}, _WHOLE])
     environment = ActivityEnvironment()
     running = asyncio.ensure_future(lab.running(lab.call(Step.IMPLEMENT_PLAN), environment))
     await wait_until((lab.worktree / "src/half.py").exists)
@@ -61,8 +60,7 @@ async def test_a_crash_costs_no_work(lab: StepLab, tmp_path: Path) -> None:
 
 async def test_an_agent_that_only_crashes_fails_the_step_with_a_rescue(lab: StepLab, tmp_path: Path) -> None:
     """When every rung has crashed, the error's details hold what was used, and the rescues of what was done."""
-    await lab.open_to(Step.IMPLEMENT_PLAN)
-    lab.scenario(implement_plan={"edits": _HALF, "crash_after_edits": 1})
+    await lab.open_to(Step.IMPLEMENT_PLAN, {"edits": _HALF, "crash_after_edits": 1})
     with pytest.raises(ApplicationError) as failed:
         await lab.run(Step.IMPLEMENT_PLAN)
     assert (failed.value.type, failed.value.non_retryable) == ("AgentGaveUp", True)
@@ -215,8 +213,7 @@ async def test_an_attempt_whose_number_has_not_risen_begins_anew(lab: StepLab, b
 
 async def test_a_busy_model_is_waited_for_without_a_rescue(lab: StepLab) -> None:
     """What passes by itself is for Temporal to try again: nothing is rescued, nothing is lost."""
-    await lab.open_to(Step.IMPLEMENT_PLAN)
-    lab.scenario(implement_plan={"api_error": 529})
+    await lab.open_to(Step.IMPLEMENT_PLAN, {"api_error": 529})
     with pytest.raises(ApplicationError) as failed:
         await lab.run(Step.IMPLEMENT_PLAN)
     assert (failed.value.type, failed.value.non_retryable) == ("AgentApiUnavailable", False)

@@ -15,8 +15,7 @@ GITS = re.compile(r"vaults/VAULT/(HEAD|config|info/|objects/|refs/)")
 
 async def test_files_on_disk_keep_their_names_and_keys(lab: StepLab) -> None:
     """A later release goes on with the state directory of an earlier one: it finds runs, attempts and records."""
-    await lab.open_to(Step.CREATE_COMMIT)
-    lab.scenario(create_commit={"answer": {"commit_message": "bug: sum the prices"}})
+    await lab.open_to(Step.CREATE_COMMIT, {"answer": {"commit_message": "bug: sum the prices"}})
     await lab.run(Step.CREATE_COMMIT)
     await lab.end_work(Step.CREATE_COMMIT)
     root = lab.parts.host.state.root

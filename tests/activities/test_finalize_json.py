@@ -63,8 +63,7 @@ async def test_a_cancelled_finalizer_loses_nothing_of_what_its_step_has_used(lab
 async def test_checks_after_a_finalizer_leave_their_records_where_those_of_a_run_lie(lab: StepLab) -> None:
     """So what they asked of the network, and what was refused, is found with the run."""
     lab.origin.push({".septet/septet.toml": 'checks = ["true"]\n'})
-    lab.scenario(create_commit={"malformed": "prose"})
-    await lab.open_to(Step.CREATE_COMMIT)
+    await lab.open_to(Step.CREATE_COMMIT, {"malformed": "prose"})
     call = lab.call(Step.CREATE_COMMIT)
     done = await lab.finalize(call, await lab.running(call))
     assert done.verdict is Verdict.DONE

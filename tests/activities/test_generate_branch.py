@@ -19,8 +19,7 @@ NO_PREFIX = 'branch_prefix = ""'
 async def _named(lab: StepLab, name: str, settings: str = "") -> StepResult:
     if settings:
         lab.origin.push({SETTINGS_PATH: settings}, branch="main")
-    await lab.open_to(Step.GENERATE_BRANCH)
-    lab.scenario(generate_branch={"answer": {"branch_name": name}})
+    await lab.open_to(Step.GENERATE_BRANCH, {"answer": {"branch_name": name}})
     return await lab.run(Step.GENERATE_BRANCH)
 
 
@@ -114,8 +113,7 @@ async def test_where_a_branch_septet_stands_there_is_no_folder(lab: StepLab) -> 
 async def test_anothers_branch_for_the_issue_is_passed_over(lab: StepLab) -> None:
     """Where another work order has the name already, the second one has its own id in it."""
     lab.origin.push({"other.txt": "another work order's\n"}, branch="septet/bug-7-totals")
-    await lab.open_to(Step.GENERATE_BRANCH)
-    lab.scenario(generate_branch={"answer": {"branch_name": "bug-issue-7-wo-1-totals"}})
+    await lab.open_to(Step.GENERATE_BRANCH, {"answer": {"branch_name": "bug-issue-7-wo-1-totals"}})
     call = lab.call(Step.GENERATE_BRANCH)
     numbered = call.workspace.model_copy(update={"issue_number": "7"})
     done = await lab.running(call.model_copy(update={"workspace": numbered}))

@@ -152,8 +152,7 @@ async def test_a_workspace_is_set_up_on_the_other_host_as_well(host_of: HostOf) 
 async def test_the_finalizer_goes_on_with_the_session_on_the_other_host(host_of: HostOf, tmp_path: Path) -> None:
     """With a key the session's files go along, sealed: the same session answers where it never was."""
     first, second = await host_of("a", checkpoint_key=KEY), await host_of("b", checkpoint_key=KEY)
-    first.scenario(implement_plan=_SPOILED)
-    await first.open_to(Step.IMPLEMENT_PLAN)
+    await first.open_to(Step.IMPLEMENT_PLAN, _SPOILED)
     call = first.call(Step.IMPLEMENT_PLAN)
     unread = await first.running(call)
     assert (unread.verdict, unread.warnings) == (Verdict.UNPARSED, ())
@@ -185,8 +184,7 @@ async def test_no_session_leaves_its_host_without_a_key_or_for_the_origin(
 ) -> None:
     """What an agent was told and said goes to no remote unsealed, and to the origin not at all."""
     first = await host_of("a", **settings)
-    first.scenario(implement_plan=_SPOILED)
-    await first.open_to(Step.IMPLEMENT_PLAN)
+    await first.open_to(Step.IMPLEMENT_PLAN, _SPOILED)
     await first.run(Step.IMPLEMENT_PLAN)
     folder = origin.bare if "checkpoint_remote" in settings else next((tmp_path / "checkpoints").iterdir())
     (ref,) = git(folder, "for-each-ref", "--format=%(refname)", "refs/septet/checkpoints").split()

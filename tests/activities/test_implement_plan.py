@@ -15,8 +15,7 @@ ALLOW: Final = {
 
 async def test_changes_beyond_the_plan_are_the_work(lab: StepLab) -> None:
     """A file that changed beside the plan proves the work, and the summary is the step's text."""
-    await lab.open_to(Step.IMPLEMENT_PLAN)
-    lab.scenario(implement_plan={"edits": {"src/app.py": FIXED}, "answer": IMPLEMENTED})
+    await lab.open_to(Step.IMPLEMENT_PLAN, {"edits": {"src/app.py": FIXED}, "answer": IMPLEMENTED})
     done = await lab.run(Step.IMPLEMENT_PLAN)
     assert (done.verdict, done.result_text) == (Verdict.DONE, "Totals are right.")
     assert {change.path: change.operation for change in done.files_changed} == {
@@ -27,8 +26,7 @@ async def test_changes_beyond_the_plan_are_the_work(lab: StepLab) -> None:
 
 async def test_a_plan_alone_is_no_work(lab: StepLab) -> None:
     """When only the plan's file changed, the claim of success is not proven."""
-    await lab.open_to(Step.IMPLEMENT_PLAN)
-    lab.scenario(implement_plan={"edits": {PLAN: "# Bug: another plan\n"}, "answer": IMPLEMENTED})
+    await lab.open_to(Step.IMPLEMENT_PLAN, {"edits": {PLAN: "# Bug: another plan\n"}, "answer": IMPLEMENTED})
     refused = await lab.run(Step.IMPLEMENT_PLAN)
     assert refused.verdict is Verdict.UNPROVEN
     assert "Nothing changed beyond the plan" in refused.reasons[0]
@@ -51,8 +49,9 @@ answer({IMPLEMENTED!r})
 
 async def test_an_agent_that_says_it_failed_is_believed(lab: StepLab) -> None:
     """`success: false` is neither a success nor a parse error: the work is in a rescue, with the agent's words."""
-    await lab.open_to(Step.IMPLEMENT_PLAN)
-    lab.scenario(implement_plan={"edits": {"src/half.py": "half\n"}, "refuse": "The plan contradicts itself."})
+    await lab.open_to(
+        Step.IMPLEMENT_PLAN, {"edits": {"src/half.py": "half\n"}, "refuse": "The plan contradicts itself."}
+    )
     refused = await lab.run(Step.IMPLEMENT_PLAN)
     assert (refused.verdict, refused.result_text) == (Verdict.REFUSED, None)
     assert "The plan contradicts itself." in refused.reasons[0]

@@ -151,8 +151,7 @@ async def test_what_a_lonely_agent_did_is_kept_by_the_next_worker_once(lab: Step
 
 async def test_a_note_that_a_dying_machine_left_half_written_takes_no_other_with_it(lab: StepLab) -> None:
     """The next rescue's note stands on a line of its own, and is found."""
-    await lab.open_to(Step.IMPLEMENT_PLAN)
-    lab.scenario()
+    await lab.open_to(Step.IMPLEMENT_PLAN, {})
     host, call = lab.parts.host, lab.call(Step.IMPLEMENT_PLAN)
     with (lab.place.records / "rescues.jsonl").open("ab") as notes:
         notes.write(b'{"snapshot": "wo-1/00')

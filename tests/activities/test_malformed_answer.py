@@ -8,8 +8,7 @@ from septet.contracts.names import Step, Verdict
 
 async def test_a_malformed_answer_keeps_its_worktree(lab: StepLab) -> None:
     """When an answer cannot be read, the work stays byte for byte, and the same session answers once more."""
-    await lab.open_to(Step.IMPLEMENT_PLAN)
-    lab.scenario(implement_plan={"edits": {"src/app.py": FIXED}, "malformed": "truncated"})
+    await lab.open_to(Step.IMPLEMENT_PLAN, {"edits": {"src/app.py": FIXED}, "malformed": "truncated"})
     call = lab.call(Step.IMPLEMENT_PLAN)
 
     unread = await lab.running(call)

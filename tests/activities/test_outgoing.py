@@ -38,8 +38,7 @@ def _message(lab: StepLab, commit: str = "HEAD") -> str:
 
 async def test_the_engines_commit_has_a_cleaned_message(lab: StepLab) -> None:
     """Nobody signs but the engine, CI is not skipped, and no other issue is closed."""
-    await lab.open_to(Step.CREATE_COMMIT)
-    lab.scenario(create_commit={"answer": {"commit_message": HOSTILE}})
+    await lab.open_to(Step.CREATE_COMMIT, {"answer": {"commit_message": HOSTILE}})
     done = await lab.run(Step.CREATE_COMMIT)
     assert done.verdict is Verdict.DONE
     assert done.result_text == CLEANED
@@ -73,8 +72,7 @@ async def test_commits_are_signed_off_where_a_setting_asks_for_it(
     settings = settings_of(tmp_path / "host", sign_off=by == "worker")
     async with step_lab(tmp_path / "host", origin, settings) as lab:
         lend_scanner(lab.parts.host.state, compiled)
-        await lab.open_to(Step.CREATE_COMMIT)
-        lab.scenario(create_commit={"answer": {"commit_message": HOSTILE}})
+        await lab.open_to(Step.CREATE_COMMIT, {"answer": {"commit_message": HOSTILE}})
         assert (await lab.run(Step.CREATE_COMMIT)).verdict is Verdict.DONE
         signed = [line for line in _message(lab).splitlines() if line.startswith("Signed-off-by")]
     assert signed == ["Signed-off-by: Septet <septet@localhost>"]
@@ -107,8 +105,7 @@ async def test_a_key_in_a_files_name_waits_for_a_person(lab: StepLab) -> None:
 
 async def test_a_branchs_name_holds_no_key(lab: StepLab) -> None:
     """The agent is asked for another name."""
-    await lab.open_to(Step.GENERATE_BRANCH)
-    lab.scenario(generate_branch={"answer": {"branch_name": f"bug-{TOKEN}"}})
+    await lab.open_to(Step.GENERATE_BRANCH, {"answer": {"branch_name": f"bug-{TOKEN}"}})
     refused = await lab.run(Step.GENERATE_BRANCH)
     assert refused.verdict is Verdict.UNPROVEN
     assert "looks like a key" in refused.reasons[0]

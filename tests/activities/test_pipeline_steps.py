@@ -26,8 +26,9 @@ def shelf(lab: StepLab) -> PipelineStore:
 
 async def planned(lab: StepLab, *answers: dict[str, Any]) -> StepResult:
     """Plan inside a pipeline; the agent answers with one after the other."""
-    await lab.open_to(Step.BUILD_PLAN)
-    lab.scenario(build_plan=[{"edits": {PLAN: "# Bug: totals\n"}, "answer": answer} for answer in answers])
+    await lab.open_to(
+        Step.BUILD_PLAN, [{"edits": {PLAN: "# Bug: totals\n"}, "answer": answer} for answer in answers]
+    )
     return await lab.run(Step.BUILD_PLAN, **IN_PIPELINE)
 
 
@@ -65,8 +66,7 @@ async def test_findings_go_back_to_the_planner_once(lab: StepLab) -> None:
 
 async def test_the_scripted_planner_knows_both_ways(lab: StepLab) -> None:
     """A solution with findings, and then its own good one."""
-    await lab.open_to(Step.BUILD_PLAN)
-    lab.scenario(build_plan=[{"put_over": {"predicted_files": ["../elsewhere.py"]}}, {}])
+    await lab.open_to(Step.BUILD_PLAN, [{"put_over": {"predicted_files": ["../elsewhere.py"]}}, {}])
     first = await lab.run(Step.BUILD_PLAN, **IN_PIPELINE)
     assert first.verdict is Verdict.UNPROVEN
     again = await lab.run(Step.BUILD_PLAN, attempt=2, reasons=first.reasons, **IN_PIPELINE)
@@ -91,8 +91,7 @@ async def test_a_plain_path_is_no_solution(lab: StepLab) -> None:
 
 async def test_outside_of_a_pipeline_nothing_is_another(lab: StepLab) -> None:
     """The prompt has no word of a pipeline, and the plan's path is the answer."""
-    await lab.open_to(Step.BUILD_PLAN)
-    lab.scenario()
+    await lab.open_to(Step.BUILD_PLAN, {})
     done = await lab.run(Step.BUILD_PLAN)
     assert (done.verdict, done.outline) == (Verdict.DONE, None)
     assert "pipeline" not in (lab.runs[0].folder / "prompt.md").read_text()

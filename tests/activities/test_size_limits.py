@@ -67,8 +67,7 @@ answer("done")
 async def test_a_check_that_leaves_too_much_stops_the_commit(small: StepLab) -> None:
     """What a repository's check has left is looked at before git reads it."""
     small.origin.push({".septet/septet.toml": 'checks = ["truncate -s 80M src/app.py"]\n'})
-    await small.open_to(Step.CREATE_COMMIT)
-    small.scenario(create_commit={"answer": {"commit_message": "bug: sum the prices"}})
+    await small.open_to(Step.CREATE_COMMIT, {"answer": {"commit_message": "bug: sum the prices"}})
     with pytest.raises(ApplicationError, match=r"tree limit of 64 MiB reached.*app.py, 80 MiB"):
         await small.run(Step.CREATE_COMMIT)
     assert (small.worktree / "src" / "app.py").stat().st_size == 80 << 20

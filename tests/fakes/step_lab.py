@@ -112,9 +112,16 @@ class StepLab:
         self.workspace = opened
         return opened
 
-    async def open_to(self, step: Step) -> None:
-        """Open the workspace and let it be as the steps before this one leave it, each in its plainest way."""
+    async def open_to(self, step: Step, scenario: Any = None) -> None:
+        """Open the workspace, and leave it as the steps before this one leave it, each in its plainest way.
+
+        Args:
+            step: The step to run next.
+            scenario: What goes wrong in that step; `{}` if each turn only costs a cent.
+        """
         await self.open()
+        if scenario is not None:
+            self.scenario(**({step.value: scenario} if scenario else {}))
         self.progress = Progress(issue_class=IssueClass.BUG)
         if step.number > Step.BUILD_PLAN.number:
             self.write(PLAN, "# Bug: totals\n")
