@@ -1,4 +1,4 @@
-"""The host that an activity works on: its settings, its folders, its agents, its forges and its snapshots."""
+"""The host that an activity works on: its settings, its folders, its agents, and its forges."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -13,7 +13,6 @@ from temporalio import activity
 from activities.host.accounts import Accounts
 from activities.host.attempts import Heartbeats, RunningAttempts, heartbeating
 from activities.host.failures import translating_failures
-from activities.host.forges import Forges
 from activities.host.snapshots import Snapshots
 from septet.agents.clis.adapter import Adapter, Machine
 from septet.agents.clis.registry import adapter_for
@@ -32,6 +31,9 @@ from septet.contracts.names import CONTROL
 from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, PULL_REQUESTS
 from septet.costs.note_files import NoteFiles
 from septet.errors import HostFullError
+from septet.forges.choose import forge_for, token_for
+from septet.forges.forge import Forge
+from septet.git.engine.address import Address, parse_address
 from septet.git.engine.place import Place
 from septet.git.workspace.record import find_place
 from septet.settings import MIB, Settings
@@ -42,6 +44,30 @@ _PASSES: Final = 3
 """The attempts that full hosts pass on. If all hosts are full, the next one opens the workspace: then an error of
 the repository or the issue is reported at once, however long the agent has to wait for its slot."""
 _PASSED_ON_SECONDS: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Forges:
+    """The forges that a host's settings know."""
+
+    settings: Settings
+
+    def of(self, repository: str) -> tuple[Address, Forge]:
+        """Return a repository's address, and the forge of its issues and pull requests.
+
+        Raises:
+            InvalidInputError: `repository` is no address, or its host has no forge.
+        """
+        address = parse_address(repository, home=Path.home())
+        return address, forge_for(address, self.settings)
+
+    def token(self, address: Address) -> str | None:
+        """Return the worker's key for an https origin on a forge that is known; no agent ever sees it."""
+        return token_for(address, self.settings)
+
+    def token_for(self, repository: str) -> str | None:
+        """Return the worker's key for a repository."""
+        return self.token(parse_address(repository, home=Path.home()))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""The logins that a host has for its agents: the worker's own, and the further ones that the settings name."""
+"""The logins of a host's agents, and the choice of the first one whose usage limit is not reached.
+
+An agent has the worker's own login, and the further logins that the settings name.
+"""
 
 import asyncio
 import hashlib
@@ -15,9 +18,11 @@ from activities.turns.prepared_steps import PreparedTurn
 from septet.agents.clis.adapter import Adapter
 from septet.agents.clis.named_logins import NamedLogin, read_login
 from septet.agents.clis.registry import adapter_for
+from septet.agents.outcomes.api_errors import REFUSAL
+from septet.agents.runs.run import Run
+from septet.agents.turns.failures import failure_of
 from septet.agents.turns.request import TurnRequest
-from septet.agents.turns.turn_runs import TurnRuns
-from septet.agents.turns.usage_limits import UsageLimit, find_usage_limit, in_order, note_usage_limit
+from septet.agents.turns.turn_runs import TurnResult, TurnRuns
 from septet.contracts.budget import QuotaPause
 from septet.errors import AgentApiUnavailableError, InvalidInputError, SeptetError
 
@@ -28,10 +33,67 @@ _MARGIN_SECONDS: Final = 1.0
 _POLL_SECONDS: Final = 4.0
 _CLOCKS_DIFFER_SECONDS: Final = 60.0
 """The server's clock ends a pause's workflow; a pause that is still there after this margin is over too."""
-
 _DIGEST_LENGTH: Final = 24
 
+_REPORTED: Final = "limit-told"
+"""The file beside a run whose usage limit was reported."""
+
 _log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class UsageLimit:
+    """An agent run that ended at the usage limit of its login."""
+
+    run: Run
+    adapter: Adapter
+    login: str
+    """The name of the further login; empty for the worker's own."""
+    until: float
+    """The time at which the limit begins anew, as far as it is known: seconds since the epoch; it may be over."""
+    message: str
+    """The CLI's words."""
+
+
+def find_usage_limit(turn_runs: TurnRuns, last: TurnResult | None) -> UsageLimit | None:
+    """Return the unreported usage limit at which a turn's last agent ended; `None` without one.
+
+    Raises:
+        OSError: The run's files cannot be read.
+    """
+    record = last.run.record if last is not None else None
+    if (
+        last is None
+        or record is None
+        or last.outcome.ended != "api_error"
+        or (last.run.folder / _REPORTED).exists()
+    ):
+        return None
+    error = failure_of(last.outcome, last.run, turn_runs.starts())
+    if not isinstance(error, AgentApiUnavailableError) or not error.is_usage_limit:
+        return None
+    until = (last.outcome.ended_at_seconds or 0.0) + (error.retry_after_seconds or 0.0)
+    return UsageLimit(last.run, adapter_for(record.agent), record.login, until, error.message)
+
+
+def note_usage_limit(limit: UsageLimit) -> None:
+    """Record that a usage limit is reported.
+
+    Raises:
+        OSError: The disk refused.
+    """
+    limit.run.put(_REPORTED, b"")
+
+
+def in_order(requests: list[TurnRequest], last: TurnResult | None) -> list[TurnRequest]:
+    """Return a turn's requests in the order in which their agents are tried.
+
+    The agent that worked last continues; if its model has refused, it comes last.
+    """
+    if last is None:
+        return requests
+    refused = last.outcome.kind == REFUSAL.kind
+    return sorted(requests, key=lambda request: (request.adapter.name != last.agent) != refused)
 
 
 def read_logins(host: Host, adapter: Adapter) -> tuple[NamedLogin, ...]:
