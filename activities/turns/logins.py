@@ -50,7 +50,7 @@ class UsageLimit:
     login: str
     """The name of the further login; empty for the worker's own."""
     until: float
-    """The time at which the limit begins anew, as far as it is known: seconds since the epoch; it may be over."""
+    """The time at which the limit begins anew, if known: seconds since the epoch, and possibly over."""
     message: str
     """The CLI's words."""
 

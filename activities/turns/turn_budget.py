@@ -20,6 +20,7 @@ from activities.turns.logins import LoginChoice
 from activities.turns.prepared_steps import PreparedStep, PreparedTurn
 from activities.turns.turn_costs import note_costs
 from septet.agents.runs.lease import Lease
+from septet.agents.runs.usage import spending_of
 from septet.agents.turns.follow import TurnProgress
 from septet.agents.turns.request import TurnRequest, within_caps
 from septet.agents.turns.turn_attempt import Adopt, NeedsStart, TurnAttempt
@@ -199,15 +200,14 @@ class TurnBudget:
             SupersededError: A later attempt has begun; the later attempt reports.
         """
         self.turn.fence.lease.check()
-        runs = TurnRuns(self.turn.request)
         try:
             try:
-                await asyncio.to_thread(runs.conclude)
+                paid = await asyncio.to_thread(TurnRuns(self.turn.request).conclude)
             finally:
                 await note_costs(self.host, self.turn, model)
             held = await self._find_note()
             if held is not None:
-                await self._settle(held, await asyncio.to_thread(runs.spending))
+                await self._settle(held, await asyncio.to_thread(spending_of, paid))
         except (SeptetError, OSError) as error:
             _log.warning("budget_not_told", place=self.turn.place.order_id, error=str(error))
             await self._leave_to_next_reader()

@@ -12,7 +12,7 @@ from activities.turns.prepared_steps import PreparedStep, PreparedTurn
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.run import Payer, Run, RunKey
-from septet.agents.runs.usage import read_usage
+from septet.agents.runs.usage import read_usage, spending_by_worker, spending_of
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_runs import TurnRuns
 from septet.budgets.held_turns import turn_key
@@ -84,16 +84,15 @@ def conclude_left_turn(host: Host, place_id: str, key: RunKey) -> Spending:
         limits=Timeouts(),
         runtime=host.runtime,
     )
-    turn_runs = TurnRuns(request)
-    turn_runs.conclude()
+    paid = TurnRuns(request).conclude()
     models = {(record.agent, record.login): record.model for record in records}
     if (payer := records[-1].payer) is not None:
-        for worker, use in turn_runs.spending_by_worker().items():
+        for worker, use in spending_by_worker(paid).items():
             note = _note_of(key, payer, worker, use, models[worker])
             noted = host.cost_notes.find(note.key) or note  # a note holds more than the record of a run
             if use != Spending():
                 host.cost_notes.note(noted.model_copy(update={"use": use}))
-    return turn_runs.spending()
+    return spending_of(paid)
 
 
 def _note(host: Host, turn: PreparedTurn, model: str | None, *, completes: bool) -> None:
@@ -101,7 +100,7 @@ def _note(host: Host, turn: PreparedTurn, model: str | None, *, completes: bool)
     request, payer, turn_runs = turn.request, turn.request.payer, TurnRuns(turn.request)
     if payer is None:
         return
-    uses = turn_runs.spending_by_worker()
+    uses = spending_by_worker(turn_runs.paid_runs())
     last = [*uses][-1:]
     if uses and model is None:
         model = _read_model(turn_runs)

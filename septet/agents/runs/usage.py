@@ -114,6 +114,15 @@ def spending_of(runs: Iterable[Run]) -> Spending:
     return reduce(Spending.plus, map(_spending_of_run, runs), Spending())
 
 
+def spending_by_worker(runs: Iterable[Run]) -> dict[tuple[str, str], Spending]:
+    """Return the spending by agent and further login, in the order of their starts."""
+    by_worker: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        if run.record is not None:
+            by_worker.setdefault((run.record.agent, run.record.login), []).append(run)
+    return {worker: spending_of(each) for worker, each in by_worker.items()}
+
+
 def _spending_of_run(run: Run) -> Spending:
     note = read_usage(run)
     use = Spending.of(note.usage if note is not None else NO_USAGE, seconds_of(run))

@@ -131,25 +131,26 @@ class TurnRuns:
             after_reset=was_reset or (bool(runs) and self._request.key.run_id not in {key.run_id for key in keys}),
         )
 
-    def conclude(self) -> None:
-        """Write the missing records and usage notes of the request's runs.
+    def conclude(self) -> list[Run]:
+        """Write the missing records and usage notes of the request's runs, and return the runs.
+
+        Runs that a person's reset has set aside were paid too.
 
         Raises:
             WorkspaceBusyError: The supervisor of one lives, and does not write its record within five seconds.
             AgentCrashedError: The runner that has to sweep does not answer.
             OSError: A run's files cannot be read or written.
         """
-        for run in self._paid_runs():
+        runs = self.paid_runs()
+        for run in runs:
             finalize_run(run, _RECORD_SECONDS)
             if read_usage(run) is None:
                 self._read(run, [run])
+        return runs
 
     def spending(self) -> Spending:
-        """Return the known spending of all agents of the request.
-
-        Runs that a person's reset has set aside were paid too.
-        """
-        return spending_of(self._paid_runs())
+        """Return the known spending of all agents of the request."""
+        return spending_of(self.paid_runs())
 
     def next_move(self, starts: tuple[StartReason, ...], last: TurnResult | None) -> Move:
         """Return the next move after these starts and this last result."""
@@ -185,14 +186,6 @@ class TurnRuns:
         """Return the start reason of each agent of the request."""
         return start_reasons([run for run in self._started_runs() if self.owns(run)])
 
-    def spending_by_worker(self) -> dict[tuple[str, str], Spending]:
-        """Return the spending by agent and further login, in the order of their starts."""
-        runs: dict[tuple[str, str], list[Run]] = {}
-        for run in self._paid_runs():
-            if run.record is not None:
-                runs.setdefault((run.record.agent, run.record.login), []).append(run)
-        return {worker: spending_of(each) for worker, each in runs.items()}
-
     def _adapter_of(self, run: Run | None) -> Adapter:
         """Return the adapter of a run's agent: another agent may have taken over the turn."""
         own = self._request.adapter
@@ -209,7 +202,8 @@ class TurnRuns:
     def _is_of_key(self, run: Run) -> bool:
         return run.record is not None and run.record.key == self._request.key
 
-    def _paid_runs(self) -> list[Run]:
+    def paid_runs(self) -> list[Run]:
+        """Return the started runs of the request, also those that a reset has set aside."""
         return [run for run in self._started_runs() if self._is_of_key(run)]
 
     def _started_runs(self) -> list[Run]:
