@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))  # started without site-packa
 from bench.chaos.answers import UNITS, answer_of, order_of, plan_path
 from septet.agents.scripted.arguments import Arguments, parse
 from septet.agents.scripted.events import Stream
-from septet.agents.scripted.messages import read_message, text_of
+from septet.agents.scripted.program import read_message, text_of
 from septet.agents.scripted.scenario import Scenario
 from septet.agents.scripted.sessions import Memory, ScriptedSession, UnknownSessionError
 from septet.agents.scripted.task import PromptTask, step_of
@@ -263,7 +263,7 @@ def main() -> int:
     """Do one start and return the exit code."""
     signal.signal(signal.SIGTERM, lambda *_: os._exit(TERMINATED))
     arguments = parse(sys.argv[1:])
-    serves = arguments.input_format == "stream-json"
+    serves = arguments.serves
     prompt = "" if serves else sys.stdin.read()
     memory = Memory(Path(os.environ["SEPTET_SCRIPTED_HOME"]))
     try:

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from septet.agents.guest.system_calls import refused_system_calls
 from septet.agents.processes.control_group import find_parent
-from septet.agents.scripted.arguments import Refusal
+from septet.agents.scripted.arguments import RefusalError
 from septet.agents.scripted.scenario import built_in_scenarios, load_scenario
 from septet.errors import UsageError
 from septet.forges.choose import KEY_WAYS, hosts_with_key
@@ -80,7 +80,7 @@ def check_scenario(name: str, source: str) -> None:
     """
     try:
         load_scenario(name)
-    except Refusal as error:
+    except RefusalError as error:
         remedy = f"Choose one of {', '.join(built_in_scenarios())}, or give the path of a JSON file."
         raise UsageError(f"{source}: {str(error).removeprefix('Error: ')}.", remedy=remedy) from error
 

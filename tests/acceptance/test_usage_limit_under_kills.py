@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from fakes.killed_machine import running_machine
 from fakes.repositories import Origin
-from fakes.septet_command import PROGRAMS, Septet
+from fakes.scripted_program import write_scripted_program
+from fakes.septet_command import Septet
 from fakes.waiting import until
 
 from septet.contracts.names import Step
@@ -114,7 +115,7 @@ class LimitedMachine:
         scenario = self._root / "limited.json"
         script = {"wait_for": str(self.gate), "api_error": 429}
         scenario.write_text(json.dumps({"steps": {"*": script}}), encoding="utf-8")
-        scripted = PROGRAMS / "septet-scripted-agent"
+        scripted = write_scripted_program(self._root / "scripted-agent")
         words = {"first": FIRST, "started": self.started, "scenario": scenario, "agent": scripted}
         agent = self._program("agent.sh", LIMITED, until=str(int(time.time() + 3600)), **words)
         env = {"SEPTET_SCRIPTED_KEY": FIRST, "SEPTET_SCRIPTED_PATH": str(agent)}

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from septet.agents.scripted.program import start
+from fakes import scripted_program
+from fakes.scripted_program import ProgramOfTests
 
 STREAM = ("-p", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions")
 
@@ -56,13 +57,14 @@ class ScriptedAgent:
         """Run it in this process with claude's usual arguments and `argv`; a scenario may be given as a value."""
         out, err = io.BytesIO(), io.StringIO()
         with contextlib.chdir(self.folder):
-            code = start([*STREAM, *argv], self.env(scenario), io.BytesIO(prompt.encode()), out, err)
+            program = ProgramOfTests(self.env(scenario), io.BytesIO(prompt.encode()), out, err)
+            code = program.start([*STREAM, *argv])
         return Ran(code, [json.loads(line) for line in out.getvalue().splitlines()], err.getvalue())
 
     def start(self, prompt: str, *argv: str, scenario: Any = "") -> "subprocess.Popen[bytes]":
         """Start the real program; the caller ends it."""
         process = subprocess.Popen(
-            [sys.executable, "-m", "septet.agents.scripted.program", *STREAM, *argv],
+            [sys.executable, "-P", scripted_program.__file__, *STREAM, *argv],
             cwd=self.folder,
             env=self.env(scenario),
             stdin=subprocess.PIPE,

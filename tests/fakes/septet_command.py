@@ -48,7 +48,7 @@ elif [ -z "$SEPTET_SCRIPTED_SCENARIO" ]; then
     SEPTET_SCRIPTED_SCENARIO="{Path(__file__).parent / "no_trouble.json"}"
 fi
 export SEPTET_SCRIPTED_SCENARIO
-exec "{PROGRAMS}/septet-scripted-agent" "$@"
+exec "{sys.executable}" -P "{Path(__file__).with_name("scripted_program.py")}" "$@"
 """
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
@@ -15,6 +14,7 @@ from typing import Any
 from fakes.agent_programs import agent_program
 from fakes.guest_paths import guest_paths
 from fakes.repositories import Origin, git
+from fakes.scripted_program import write_scripted_program
 from temporalio.testing import ActivityEnvironment
 
 from septet.agents import scripted
@@ -52,7 +52,7 @@ def settings_of(root: Path, **changes: Any) -> Settings:
     }
     (root / "home").mkdir()
     (root / "scenario.json").write_text("{}", encoding="utf-8")
-    (root / "agent").symlink_to(Path(sys.executable).parent / "septet-scripted-agent")
+    write_scripted_program(root / "agent")
     settings = Settings(state_dir=root / "state", agent="scripted", environ=environ, guest_paths=guest_paths(root))
     return settings.model_copy(update=changes)
 

@@ -100,7 +100,6 @@ MAY_START_PROCESSES = {
     "septet/agents/supervisor/fork_server.py",
     "septet/agents/proxy/way_out.py",  # the fork that becomes a guest's proxy
     "septet/agents/sandbox/runner_connection.py",
-    "septet/agents/scripted/run.py",  # a program of its own, which plays a careless agent
 }
 MAY_READ_THE_ENVIRONMENT = {
     "septet/settings.py",

@@ -18,16 +18,13 @@ if TYPE_CHECKING:
     from septet.agents.scripted.sessions import ScriptedSession
 
 VERSION = "1.0.0"
+MODEL = "scripted-1"
 TOOLS = ("Bash", "Edit", "Read", "Write")
 _CHARACTERS_PER_TOKEN = 4
 
 
 class TooManyTurnsError(Exception):
     """`--max-turns` is reached."""
-
-
-class BudgetReachedError(Exception):
-    """`--max-budget-usd` is reached."""
 
 
 class Stream:
@@ -38,11 +35,11 @@ class Stream:
     ) -> None:
         """Begin with nothing printed."""
         self._out = out
-        self._arguments = arguments
-        self._scenario = scenario
-        self._session = session
-        self._model = arguments.model or scenario.model
-        self._usage = dict.fromkeys(
+        self.arguments = arguments
+        self.scenario = scenario
+        self.session = session
+        self.model = arguments.model or MODEL
+        self.usage = dict.fromkeys(
             ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"), 0
         )
         self._started = time.monotonic()
@@ -52,16 +49,16 @@ class Stream:
     def init(self, cwd: str, prompt: str) -> None:
         """Print the event that begins a run."""
         self._unread += len(prompt)
-        tools = [] if self._arguments.without_tools else list(TOOLS)
+        tools = [] if self.arguments.without_tools else list(TOOLS)
         self._emit(
             {
                 "type": "system",
                 "subtype": "init",
                 "cwd": cwd,
-                "tools": [*tools, "StructuredOutput"] if self._arguments.schema else tools,
+                "tools": [*tools, "StructuredOutput"] if self.arguments.schema else tools,
                 "mcp_servers": [],
-                "model": self._model,
-                "permissionMode": self._arguments.permission_mode,
+                "model": self.model,
+                "permissionMode": self.arguments.permission_mode,
                 "apiKeySource": "none",
                 "claude_code_version": f"scripted-{VERSION}",
             }
@@ -74,12 +71,12 @@ class Stream:
 
     def say(self, text: str) -> None:
         """Let the model say something."""
-        self._message({"type": "text", "text": text})
+        self.message({"type": "text", "text": text})
 
     def call(self, tool: str, **given: object) -> str:
         """Let the model call a tool and return the call's id."""
         call = f"toolu_{os.urandom(10).hex()}"
-        self._message({"type": "tool_use", "id": call, "name": tool, "input": given})
+        self.message({"type": "tool_use", "id": call, "name": tool, "input": given})
         return call
 
     def print_result(self, call: str, text: str, result: object, *, has_failed: bool = False) -> None:
@@ -99,51 +96,46 @@ class Stream:
         """Print a sign of life that is no turn."""
         self._emit({"type": "system", "subtype": "status", "status": "requesting"})
 
-    def api_error(self, status: int) -> None:
-        """Print how claude ends when the model API refuses: `success`, and yet an error."""
-        text = f"API Error: {status} the scenario lets the model API refuse"
-        block = {"type": "text", "text": text}
-        self._assistant(block, model="<synthetic>", usage=dict.fromkeys(self._usage, 0), api_error_status=status)
-        facts = {"is_error": True, "result": text, "api_error_status": status, "terminal_reason": "api_error"}
-        self._result("success", {**facts, "num_turns": 1, "stop_reason": "stop_sequence"})
-
     def answer(self, text: str, structured: dict[str, Any] | None) -> None:
         """Print the result of a run that ends by itself."""
         found = {} if structured is None else {"structured_output": structured}
-        self._result("success", {"is_error": False, "result": text, "terminal_reason": "completed", **found})
+        self.result("success", {"is_error": False, "result": text, "terminal_reason": "completed", **found})
 
     def print_failure(self, subtype: str, reason: str, **facts: object) -> None:
         """Print the result of a run that was ended: it has `errors` and no `result`."""
-        self._result(subtype, {"is_error": True, "errors": [reason], **facts})
+        self.result(subtype, {"is_error": True, "errors": [reason], **facts})
 
-    def _message(self, block: dict[str, Any]) -> None:
-        if self._arguments.max_turns is not None and self.turns >= self._arguments.max_turns:
+    @property
+    def cost_usd(self) -> float:
+        """What the run costs up to now: nothing."""
+        return 0.0
+
+    def message(self, block: dict[str, Any]) -> None:
+        """Print a message of the model, which is a turn."""
+        if self.arguments.max_turns is not None and self.turns >= self.arguments.max_turns:
             raise TooManyTurnsError
-        budget = self._arguments.max_budget_usd
-        if budget is not None and self.turns and self.turns * self._scenario.cost_usd >= budget:
-            raise BudgetReachedError
         self.turns += 1
-        usage = self._use(len(json.dumps(block)))
+        usage = self.use(len(json.dumps(block)))
         for key, count in usage.items():
-            self._usage[key] += count
+            self.usage[key] += count
         # As claude does: a message's own event names only the first of its output tokens.
-        self._assistant(block, model=self._model, usage={**usage, "output_tokens": min(usage["output_tokens"], 1)})
+        self.assistant(block, model=self.model, usage={**usage, "output_tokens": min(usage["output_tokens"], 1)})
 
-    def _use(self, characters: int) -> dict[str, int]:
+    def use(self, characters: int) -> dict[str, int]:
         """Return the usage of a message of so many characters: what was said before comes from the cache."""
         new, output = self._unread // _CHARACTERS_PER_TOKEN, characters // _CHARACTERS_PER_TOKEN + 1
         usage = {
             "input_tokens": 3,
             "cache_creation_input_tokens": new,
-            "cache_read_input_tokens": self._session.context_tokens,
+            "cache_read_input_tokens": self.session.context_tokens,
             "output_tokens": output,
-            **self._scenario.tokens,
         }
-        self._session.context_tokens += new + output
+        self.session.context_tokens += new + output
         self._unread = 0
         return usage
 
-    def _assistant(self, block: dict[str, Any], model: str, usage: dict[str, int], **facts: object) -> None:
+    def assistant(self, block: dict[str, Any], model: str, usage: dict[str, int], **facts: object) -> None:
+        """Print the event of a message."""
         message = {
             "id": f"msg_{os.urandom(10).hex()}",
             "type": "message",
@@ -156,18 +148,19 @@ class Stream:
         }
         self._emit({"type": "assistant", "message": message, "parent_tool_use_id": None, **facts})
 
-    def _result(self, subtype: str, facts: dict[str, Any]) -> None:
+    def result(self, subtype: str, facts: dict[str, Any]) -> None:
+        """Print the result of the run, and keep the session."""
         milliseconds = round((time.monotonic() - self._started) * 1000)
         since = self._since_last_result()
-        self._session.save()
+        self.session.save()
         # "type" is not the first key, as in claude's own results.
         self._emit(
             {
                 "duration_api_ms": milliseconds,
                 "stop_reason": "end_turn" if self.turns else None,
-                "total_cost_usd": self._session.cost_usd,
-                "usage": {**self._usage, "service_tier": "standard"},
-                "modelUsage": self._session.model_usage,
+                "total_cost_usd": self.session.cost_usd,
+                "usage": {**self.usage, "service_tier": "standard"},
+                "modelUsage": self.session.model_usage,
                 "permission_denials": [],
                 "num_turns": self.turns,
                 "subtype": subtype,
@@ -182,27 +175,21 @@ class Stream:
     def _since_last_result(self) -> dict[str, Any]:
         """Add this run to the session, whose cost and usage by model grow from run to run; return this run's."""
         own = {
-            "inputTokens": self._usage["input_tokens"],
-            "outputTokens": self._usage["output_tokens"],
-            "cacheReadInputTokens": self._usage["cache_read_input_tokens"],
-            "cacheCreationInputTokens": self._usage["cache_creation_input_tokens"],
-            "costUSD": self.turns * self._scenario.cost_usd,
+            "inputTokens": self.usage["input_tokens"],
+            "outputTokens": self.usage["output_tokens"],
+            "cacheReadInputTokens": self.usage["cache_read_input_tokens"],
+            "cacheCreationInputTokens": self.usage["cache_creation_input_tokens"],
+            "costUSD": self.cost_usd,
         }
-        before = self._session.model_usage.get(self._model, {})
-        self._session.model_usage[self._model] = {key: value + before.get(key, 0) for key, value in own.items()}
-        self._session.cost_usd += own["costUSD"]
-        return {self._model: own}
+        before = self.session.model_usage.get(self.model, {})
+        self.session.model_usage[self.model] = {key: value + before.get(key, 0) for key, value in own.items()}
+        self.session.cost_usd += own["costUSD"]
+        return {self.model: own}
 
     def _emit(self, event: dict[str, Any]) -> None:
-        """Print one event; in the other formats only the result is printed."""
-        event["session_id"] = self._session.id
+        """Print one event."""
+        event["session_id"] = self.session.id
         event.setdefault("uuid", new_id())
-        shown = self._arguments.output_format
-        if shown == "text" and event["type"] == "result":
-            self._print(str(event.get("result", "")))
-        elif shown == "stream-json" or (shown == "json" and event["type"] == "result"):
-            self._print(json.dumps(event, ensure_ascii=False, separators=(",", ":")))
-
-    def _print(self, line: str) -> None:
+        line = json.dumps(event, ensure_ascii=False, separators=(",", ":"))
         self._out.write(f"{line}\n".encode(errors="replace"))
         self._out.flush()

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from septet.agents.scripted.events import Stream
-    from septet.agents.scripted.scenario import Scenario, Script
 
     Done = tuple[str, Mapping[str, object]]
 
@@ -21,23 +20,22 @@ _SIGKILL = 9
 class Hands:
     """Write, edit and delete files below one folder, until the script says otherwise."""
 
-    def __init__(self, stream: Stream, folder: Path, script: Script, scenario: Scenario) -> None:
-        """Begin with no edit made."""
+    def __init__(self, stream: Stream, folder: Path, crash_after: int | None, *, leave_notes: bool) -> None:
+        """Begin with no edit made; the process ends by SIGKILL after so many edits."""
         self.tied = False
         """While tied, they do nothing: for an answer without its work."""
-        self.leave_notes = scenario.is_given
+        self.leave_notes = leave_notes
         """Whether a note stands for the work where a plan spells out no change, for trials of other things."""
         self.touched: list[str] = []
         """The files that were changed, each once, in the order of the first change."""
         self._stream = stream
-        self._folder = folder
-        self._journal = scenario.journal
-        self._crash_after = script.crash_after_edits
+        self.folder = folder
+        self._crash_after = crash_after
         self._edits = 0
 
     def write(self, path: str, content: str) -> None:
         """Create or replace the file at `path`."""
-        full = self._folder / path
+        full = self.folder / path
 
         def act() -> Done:
             before = read(full)
@@ -50,7 +48,7 @@ class Hands:
 
     def edit(self, path: str, old: str, new: str) -> None:
         """Replace every `old` in the file at `path`."""
-        full = self._folder / path
+        full = self.folder / path
 
         def act() -> Done:
             before = read(full) or ""
@@ -65,10 +63,13 @@ class Hands:
         """Delete the file at `path`."""
 
         def act() -> Done:
-            (self._folder / path).unlink()
+            (self.folder / path).unlink()
             return "(Bash completed with no output)", {"stdout": "", "stderr": "", "interrupted": False}
 
         self._use("Bash", {"command": f"rm -- {json.dumps(path)}", "description": f"Delete {path}"}, path, act)
+
+    def note_edit(self, path: str) -> None:
+        """Do nothing more after the edit of a file."""
 
     def crash_before_answering(self) -> None:
         """End by SIGKILL where the script has a crash that its edits have not brought about."""
@@ -85,27 +86,13 @@ class Hands:
             failure = f"Error: {error.strerror}: {path}"
             self._stream.print_result(call, failure, failure, has_failed=True)
             return
-        if self._journal:
-            self._note(path)
+        self.note_edit(path)
         if path not in self.touched:
             self.touched.append(path)
         self._stream.print_result(call, text, record)
         self._edits += 1
         if self._edits == self._crash_after:
             os.kill(os.getpid(), _SIGKILL)
-
-    def _note(self, path: str) -> None:
-        """Write down, outside the tree, what a file holds now: one line, in one write."""
-        import hashlib
-
-        file = self._folder / path
-        digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.exists() else None
-        line = json.dumps({"path": path, "folder": str(self._folder), "sha256": digest, "pid": os.getpid()})
-        descriptor = os.open(self._journal, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
-        try:
-            os.write(descriptor, f"{line}\n".encode())
-        finally:
-            os.close(descriptor)
 
 
 def read(path: Path) -> str | None:

@@ -6,7 +6,6 @@ import re
 from itertools import islice
 
 from septet.agents.scripted.hands import read
-from septet.agents.scripted.rework import rework
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -148,12 +147,7 @@ def describe(task: PromptTask, _hands: Hands) -> Answer:
     return {"title": title, "body": "\n\n".join([*parts, *closes, f"Work order: {task.order}"]) + "\n"}
 
 
-def answer(task: PromptTask, hands: Hands) -> Answer:
-    """Answer the comments on the pull request."""
-    return rework(task, hands, _obey)
-
-
-def _obey(task: PromptTask, hands: Hands, text: str) -> list[str]:
+def obey(task: PromptTask, hands: Hands, text: str) -> list[str]:
     """Make the changes that a text spells out, and return them in words."""
     made = [_make(task, hands, *change) for change in _changes(text)]
     done = [f"In `{path}`, `{old}` is now `{new}`." for path, old, new in made if path]
@@ -168,7 +162,6 @@ JOBS: dict[str, Job] = {
     "implement_plan": implement,
     "create_commit": write_message,
     "create_pull_request": describe,
-    "rework": answer,
     "read_outgoing": lambda _task, _hands: {"findings": []},
 }
 """By step."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
 
-from septet.agents.scripted.arguments import Arguments, Refusal, parse
+from septet.agents.scripted.arguments import RefusalError, parse
 from septet.agents.scripted.events import VERSION, Stream
-from septet.agents.scripted.messages import read_message, text_of
 from septet.agents.scripted.run import ScriptedRun
 from septet.agents.scripted.scenario import Scenario, load_scenario
 from septet.agents.scripted.sessions import Memory, ScriptedSession, UnknownSessionError
@@ -16,96 +16,117 @@ from septet.agents.scripted.sessions import Memory, ScriptedSession, UnknownSess
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import BinaryIO, TextIO
+    from typing import Any, BinaryIO, ClassVar, TextIO
+
+    from septet.agents.scripted.arguments import Arguments
+
+
+class Program:
+    """One process of the agent. The program of tests has other kinds of scenarios, streams and runs."""
+
+    scenario_type: ClassVar[type[Scenario]] = Scenario
+    stream_type: ClassVar[type[Stream]] = Stream
+    run_type: ClassVar[type[ScriptedRun]] = ScriptedRun
+
+    def __init__(self, env: Mapping[str, str], stdin: BinaryIO, stdout: BinaryIO, stderr: TextIO) -> None:
+        """Take the process's files.
+
+        Args:
+            env: `SEPTET_SCRIPTED_HOME`, `HOME` and `SEPTET_SCRIPTED_SCENARIO` are read.
+            stdin: The prompt, or with `--input-format stream-json` one after the other.
+            stdout: Where the stream goes.
+            stderr: Where it says why it could not begin.
+        """
+        self._env = env
+        self._stdin = stdin
+        self._stdout = stdout
+        self._stderr = stderr
+
+    def start(self, argv: list[str]) -> int:
+        """Do what a command line, without its program, asks for; return the exit code."""
+        try:
+            arguments = parse(argv)
+            if arguments.version:
+                self._stdout.write(f"{VERSION} (Septet scripted agent)\n".encode())
+                return 0
+            scenario = load_scenario(self._env.get("SEPTET_SCRIPTED_SCENARIO", ""), self.scenario_type)
+            prompt = "" if arguments.serves else self._read_prompt()
+            memory = Memory(self._home())
+            try:
+                session = _session(memory, arguments)
+            except UnknownSessionError:
+                return self._no_conversation(arguments, scenario)
+            if not arguments.serves:
+                stream = self.stream_type(self._stdout, arguments, scenario, session)
+                return self.run_type(stream, scenario, memory, prompt).play()
+            return self._serve(arguments, scenario, memory, session)
+        except RefusalError as refusal:
+            self._stderr.write(f"{refusal}\n")
+            return 1
+
+    def _serve(self, arguments: Arguments, scenario: Scenario, memory: Memory, session: ScriptedSession) -> int:
+        """Carry out a turn for each message on stdin, in one session, and return the last one's exit code."""
+        code = 0
+        for line in iter(self._stdin.readline, b""):
+            message = read_message(line)
+            if message is not None:
+                stream = self.stream_type(self._stdout, arguments, scenario, session)
+                run = self.run_type(stream, scenario, memory, text_of(message))
+                code = run.play(message if arguments.replays else None)
+        return code
+
+    def _home(self) -> Path:
+        own = self._env.get("SEPTET_SCRIPTED_HOME")
+        return Path(own) if own else Path(self._env.get("HOME", "")) / ".septet-scripted"
+
+    def _read_prompt(self) -> str:
+        prompt = self._stdin.read().decode(errors="replace")
+        if not prompt.strip():
+            raise RefusalError("Error: Input must be provided through stdin")
+        return prompt
+
+    def _no_conversation(self, arguments: Arguments, scenario: Scenario) -> int:
+        reason = f"No conversation found with session ID: {arguments.resume}"
+        self._stderr.write(f"{reason}\n")
+        stream = self.stream_type(
+            self._stdout, arguments, scenario, ScriptedSession(None, {"id": arguments.resume})
+        )
+        stream.print_failure("error_during_execution", reason)
+        return 1
 
 
 def main() -> int:
     """Run the program and return its exit code."""
-    return start(sys.argv[1:], os.environ, sys.stdin.buffer, sys.stdout.buffer, sys.stderr)
+    return Program(os.environ, sys.stdin.buffer, sys.stdout.buffer, sys.stderr).start(sys.argv[1:])
 
 
-def start(argv: list[str], env: Mapping[str, str], stdin: BinaryIO, stdout: BinaryIO, stderr: TextIO) -> int:
-    """Do what a command line asks for and return the exit code.
+def read_message(line: bytes) -> dict[str, Any] | None:
+    """Return the message in a line of stdin; `None` for a blank line, and for what is no message of the user.
 
-    Args:
-        argv: The command line without its program.
-        env: `SEPTET_SCRIPTED_HOME`, `HOME` and `SEPTET_SCRIPTED_SCENARIO` are read.
-        stdin: The prompt, or with `--input-format stream-json` one after the other.
-        stdout: Where the stream goes.
-        stderr: Where it says why it could not begin.
+    Raises:
+        RefusalError: The line is no JSON object.
     """
+    if not line.strip():
+        return None
     try:
-        arguments = parse(argv)
-        if arguments.version:
-            stdout.write(f"{VERSION} (Septet scripted agent)\n".encode())
-            return 0
-        scenario = load_scenario(arguments.scenario or env.get("SEPTET_SCRIPTED_SCENARIO", ""))
-        prompt = "" if arguments.input_format == "stream-json" else _prompt(arguments, stdin)
-        memory = Memory(_home(env))
-        try:
-            session = _session(memory, arguments)
-        except UnknownSessionError:
-            return _no_conversation(arguments, scenario, stdout, stderr)
-    except Refusal as refusal:
-        stderr.write(f"{refusal}\n")
-        return 1
-    if arguments.input_format == "stream-json":
-        return _serve(arguments, scenario, memory, session, (stdin, stdout, stderr))
-    stream = Stream(stdout, arguments, scenario, session)
-    return ScriptedRun(arguments, scenario, memory, session, prompt, stream).play()
+        message = json.loads(line)
+    except ValueError as error:
+        raise RefusalError(f"Error parsing streaming input line: {error}") from error
+    if not isinstance(message, dict):
+        raise RefusalError("Error: Expected message to be an object.")
+    return message if message.get("type") == "user" else None
 
 
-def _serve(
-    arguments: Arguments,
-    scenario: Scenario,
-    memory: Memory,
-    session: ScriptedSession,
-    files: tuple[BinaryIO, BinaryIO, TextIO],
-) -> int:
-    """Carry out a turn for each message on stdin, in one session, and return the last one's exit code."""
-    stdin, stdout, stderr = files
-    code = 0
-    for line in iter(stdin.readline, b""):
-        try:
-            message = read_message(line)
-        except Refusal as refusal:
-            stderr.write(f"{refusal}\n")
-            return 1
-        if message is not None:
-            stream = Stream(stdout, arguments, scenario, session)
-            run = ScriptedRun(arguments, scenario, memory, session, text_of(message), stream)
-            code = run.play(message if arguments.replays else None)
-    return code
-
-
-def _home(env: Mapping[str, str]) -> Path:
-    own = env.get("SEPTET_SCRIPTED_HOME")
-    return Path(own) if own else Path(env.get("HOME", "")) / ".septet-scripted"
-
-
-def _prompt(arguments: Arguments, stdin: BinaryIO) -> str:
-    given = "" if stdin.isatty() else stdin.read().decode(errors="replace")
-    prompt = "\n".join(part for part in (arguments.prompt, given) if part)
-    if not prompt.strip():
-        raise Refusal(
-            "Error: Input must be provided either through stdin or as a prompt argument when using --print"
-        )
-    return prompt
+def text_of(message: dict[str, Any]) -> str:
+    """Return what a message says: a text, or blocks with texts."""
+    content = (message.get("message") or {}).get("content", "")
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(block.get("text", "")) for block in content)
 
 
 def _session(memory: Memory, arguments: Arguments) -> ScriptedSession:
-    if arguments.resume is None:
-        return memory.begin(arguments.session_id)
-    session = memory.resume(arguments.resume)
-    return memory.fork(session) if arguments.fork else session
-
-
-def _no_conversation(arguments: Arguments, scenario: Scenario, stdout: BinaryIO, stderr: TextIO) -> int:
-    reason = f"No conversation found with session ID: {arguments.resume}"
-    stderr.write(f"{reason}\n")
-    stream = Stream(stdout, arguments, scenario, ScriptedSession(None, {"id": arguments.resume}))
-    stream.print_failure("error_during_execution", reason)
-    return 1
+    return memory.begin(arguments.session_id) if arguments.resume is None else memory.resume(arguments.resume)
 
 
 if __name__ == "__main__":

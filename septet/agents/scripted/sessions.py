@@ -7,7 +7,7 @@ import json
 import os
 from pathlib import Path
 
-from septet.agents.scripted.arguments import Refusal, is_uuid
+from septet.agents.scripted.arguments import RefusalError, is_uuid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,14 +59,14 @@ class Memory:
         """Begin a session, under an id of its own where none is given.
 
         Raises:
-            Refusal: The id is in use.
+            RefusalError: The id is in use.
         """
         own = session_id or new_id()
         path = self._path(own)
         try:
             path.touch(mode=0o600, exist_ok=False)
         except FileExistsError:
-            raise Refusal(f"Error: Session ID {own} is already in use.") from None
+            raise RefusalError(f"Error: Session ID {own} is already in use.") from None
         session = ScriptedSession(path, {"id": own})
         session.save()
         return session
@@ -83,14 +83,6 @@ class Memory:
             return ScriptedSession(self._path(session_id), json.loads(self._path(session_id).read_bytes()))
         except (OSError, ValueError):
             raise UnknownSessionError from None
-
-    def fork(self, session: ScriptedSession) -> ScriptedSession:
-        """Begin a session that remembers what `session` does."""
-        other = self.begin(None)
-        content = {**vars(session), "id": other.id, "path": other.path}
-        vars(other).update(content)
-        other.save()
-        return other
 
     def count(self, folder: str, event: str) -> int:
         """Note one more `event` in `folder` and return how many there are now, also from several processes."""

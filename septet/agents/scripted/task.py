@@ -91,26 +91,6 @@ def step_of(prompt: str, schema: dict[str, Any] | None) -> str:
     return next((step for step, own in known if keys - {"url"} == own), "")
 
 
-def instance(schema: dict[str, Any], root: dict[str, Any] | None = None) -> Any:  # noqa: ANN401 -- a value of JSON
-    """Return a plain value that matches the usual kinds of schema."""
-    root = root or schema
-    if "$ref" in schema:
-        return instance(root["$defs"][schema["$ref"].rpartition("/")[2]], root)
-    for several in ("anyOf", "oneOf"):
-        if several in schema:
-            return instance(schema[several][0], root)
-    if "const" in schema:
-        return schema["const"]
-    if "enum" in schema:
-        return schema["enum"][0]
-    if "properties" in schema:
-        properties = schema["properties"]
-        return {key: instance(properties[key], root) for key in schema.get("required", properties)}
-    return {"string": "done", "boolean": True, "integer": 1, "number": 1.0, "array": []}.get(
-        schema.get("type", ""), {}
-    )
-
-
 def _keys(schema: object) -> set[str]:
     """Return the keys of the objects that the schema takes, of all its alternatives."""
     if not isinstance(schema, dict):

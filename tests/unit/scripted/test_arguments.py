@@ -6,41 +6,21 @@ import json
 import pytest
 from fakes.scripted_agent import ScriptedAgent
 
-from septet.agents.scripted.arguments import Refusal, parse
-from septet.agents.scripted.program import start
+from septet.agents.scripted.arguments import RefusalError, parse
+from septet.agents.scripted.program import Program
 
 
 def test_the_arguments_of_a_step_are_understood() -> None:
-    """All the flags of a headless run, with `=` and without, and lists that end at the next flag."""
+    """All the flags of a step's run, with `=` and without."""
     schema = {"type": "object"}
     arguments = parse(
         [
             *("-p", "--output-format", "stream-json", "--verbose", "--model=m", "--max-turns", "7"),
-            *(
-                "--append-system-prompt",
-                "be brief",
-                "--allowedTools",
-                "Edit",
-                "Bash(git:*)",
-                "--tools=",
-                "--add-dir",
-            ),
-            *(
-                "/x",
-                "--json-schema",
-                json.dumps(schema),
-                "--permission-mode",
-                "acceptEdits",
-                "--",
-                "-the",
-                "prompt",
-            ),
+            *("--tools=", "--dangerously-skip-permissions", "--json-schema", json.dumps(schema)),
         ]
     )
-    assert (arguments.output_format, arguments.model, arguments.max_turns) == ("stream-json", "m", 7)
-    assert (arguments.schema, arguments.permission_mode) == (schema, "acceptEdits")
-    assert arguments.without_tools
-    assert arguments.prompt == "-the prompt"
+    assert (arguments.model, arguments.max_turns, arguments.schema) == ("m", 7, schema)
+    assert (arguments.permission_mode, arguments.without_tools) == ("bypassPermissions", True)
 
 
 @pytest.mark.parametrize(
@@ -50,20 +30,15 @@ def test_the_arguments_of_a_step_are_understood() -> None:
         (["-x"], "unknown option '-x'"),
         (["--verbose=yes"], "unknown option '--verbose=yes'"),
         (["--resume"], "argument missing"),
-        (["--output-format", "stream-json"], "requires --verbose"),
-        (["--output-format", "yaml"], "'yaml' is invalid"),
         (["--session-id", "not-a-uuid"], "Invalid session ID"),
         (["--session-id", "zzzzzzzz-a715-4e34-bb7b-ed0161dd0bac"], "Invalid session ID"),
-        (["--json-schema", "{"], "not valid JSON"),
-        (["--json-schema", '{"type": 7}'], "not a valid JSON Schema"),
-        (["--json-schema", "[]"], "not a valid JSON Schema"),
         (["--max-turns", "none"], "'none' is invalid"),
         (["--max-turns", "0"], "'0' is invalid"),
     ],
 )
 def test_a_command_line_that_claude_would_refuse_is_refused(argv: list[str], words: str) -> None:
     """The reason is one line."""
-    with pytest.raises(Refusal, match=words):
+    with pytest.raises(RefusalError, match=words):
         parse(argv)
 
 
@@ -76,12 +51,13 @@ def test_a_refusal_is_one_line_on_stderr_and_nothing_on_stdout(agent: ScriptedAg
 def test_the_version_is_asked_for_without_a_prompt() -> None:
     """One line on stdout, nothing else happens."""
     out = io.BytesIO()
-    assert start(["--version"], {}, io.BytesIO(), out, io.StringIO()) == 0
+    assert Program({}, io.BytesIO(), out, io.StringIO()).start(["--version"]) == 0
     assert out.getvalue().decode().endswith("(Septet scripted agent)\n")
 
 
 def test_without_a_home_of_its_own_it_keeps_its_sessions_in_the_users(agent: ScriptedAgent) -> None:
     """Sessions lie in `$HOME/.septet-scripted` then."""
     env = {"HOME": str(agent.home)}
-    assert start(["--verbose"], env, io.BytesIO(b"# classify_issue\n\nx"), io.BytesIO(), io.StringIO()) == 0
+    program = Program(env, io.BytesIO(b"# classify_issue\n\nx"), io.BytesIO(), io.StringIO())
+    assert program.start(["--verbose"]) == 0
     assert len(list((agent.home / ".septet-scripted" / "sessions").iterdir())) == 1

@@ -55,18 +55,3 @@ def test_a_line_that_is_no_message_ends_it(agent: ScriptedAgent, line: str, word
     ran = agent.run(message(CLASSIFY) + line, *MANY)
     assert (ran.code, len(results(ran.events))) == (1, 1)
     assert words in ran.stderr
-
-
-@pytest.mark.parametrize(
-    "argv",
-    [
-        ("--input-format", "xml"),
-        ("--input-format", "stream-json", "--output-format", "json"),
-        ("--replay-user-messages",),
-    ],
-)
-def test_flags_that_do_not_go_together_are_refused(agent: ScriptedAgent, argv: tuple[str, ...]) -> None:
-    """As claude does, before anything is read."""
-    ran = agent.run(message(CLASSIFY), *argv)
-    assert (ran.code, ran.events) == (1, [])
-    assert ran.stderr.startswith(("Error: ", "error: "))

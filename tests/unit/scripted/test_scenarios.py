@@ -1,8 +1,6 @@
 """What goes wrong when a scenario says so."""
 
-import hashlib
 import json
-import signal
 import subprocess
 from pathlib import Path
 
@@ -10,7 +8,7 @@ import pytest
 from fakes.scripted_agent import ScriptedAgent
 from fakes.waiting import until
 
-from septet.agents.scripted.arguments import Refusal
+from septet.agents.scripted.arguments import RefusalError
 from septet.agents.scripted.scenario import Script, load_scenario
 
 CLASSIFY = '# classify_issue\n\n<issue>\n{"title": "Add a switch"}\n</issue>\n'
@@ -47,7 +45,7 @@ def test_every_built_in_scenario_is_valid(name: str) -> None:
         ({"steps": {"implement_plan": {"crash": 1}}}, "crash is unknown"),
         ({"steps": {"implement_plan": [{}, {"hang": 1}]}}, "hang is of the wrong type"),
         ({"steps": {"implement_plan": "crash"}}, "a script is a JSON object"),
-        ({"steps": {"*": {"malformed": "odd"}}}, "malformed is one of prose_around, fenced"),
+        ({"steps": {"*": {"malformed": "odd"}}}, "malformed is one of truncated, prose"),
         ({"steps": {"*": {"finalizer": {"malfomed": "prose"}}}}, "finalizer: malfomed is unknown"),
         ([], "is not a JSON object"),
     ],
@@ -62,7 +60,7 @@ def test_a_scenario_that_is_wrong_is_refused(agent: ScriptedAgent, content: obje
 @pytest.mark.parametrize("name", ["no_such_scenario", "/no/such/file.json"])
 def test_a_scenario_that_is_not_there_is_refused(name: str) -> None:
     """Neither a name nor a path is guessed."""
-    with pytest.raises(Refusal, match="there is no scenario"):
+    with pytest.raises(RefusalError, match="there is no scenario"):
         load_scenario(name)
 
 
@@ -88,17 +86,12 @@ def test_the_finalizer_repairs_as_often_as_the_scenario_says(
             assert ("structured_output" in final.result) is repaired
 
 
-def test_edits_can_be_given_and_are_noted_in_the_journal(agent: ScriptedAgent, plan: Path) -> None:
-    """The files are written and deleted as listed, and each write is in the journal with its hash, in order."""
-    journal = agent.home / "journal.jsonl"
+def test_edits_can_be_given(agent: ScriptedAgent, plan: Path) -> None:
+    """The files are written and deleted as listed."""
     edits = {"new/a.txt": "alpha\n", "b.txt": "beta\n", "specs/p.md": None}
-    ran = agent.run(IMPLEMENT, scenario={"journal": str(journal), "steps": {"implement_plan": {"edits": edits}}})
+    ran = agent.run(IMPLEMENT, scenario={"steps": {"implement_plan": {"edits": edits}}})
     assert (agent.folder / "new" / "a.txt").read_text() == "alpha\n"
     assert not plan.exists()
-    noted = [json.loads(line) for line in journal.read_text().splitlines()]
-    hashes = [hashlib.sha256(text.encode()).hexdigest() if text else None for text in edits.values()]
-    assert [(entry["path"], entry["sha256"]) for entry in noted] == list(zip(edits, hashes, strict=True))
-    assert {entry["folder"] for entry in noted} == {str(agent.folder)}
     assert ran.tools() == ["Write", "Write", "Bash"]
     assert ran.answer["success"] is True
 
@@ -117,31 +110,14 @@ def first_line(process: subprocess.Popen[bytes]) -> bytes:
     return process.stdout.readline()
 
 
-@pytest.mark.parametrize(
-    ("sent", "code", "last"), [(signal.SIGTERM, 143, "assistant"), (signal.SIGINT, 0, "result")]
-)
-def test_a_run_that_hangs_ends_on_signals_as_claude_does(
-    agent: ScriptedAgent, sent: signal.Signals, code: int, last: str
-) -> None:
-    """SIGTERM leaves no result and 143; SIGINT leaves a result that is an error, and 0."""
+def test_a_run_that_hangs_ends_at_sigterm_as_claude_does(agent: ScriptedAgent) -> None:
+    """It leaves no result, and its exit code is 143."""
     process = agent.start(CLASSIFY, scenario={"steps": {"*": {"hang": True}}})
     lines = [first_line(process), first_line(process)]
-    process.send_signal(sent)
+    process.terminate()
     out, _ = process.communicate(timeout=30)
     events = [json.loads(line) for line in [*lines, *out.splitlines()]]
-    assert (process.returncode, events[-1]["type"]) == (code, last)
-
-
-def test_a_run_can_ignore_sigterm(agent: ScriptedAgent) -> None:
-    """Only SIGKILL ends it then."""
-    process = agent.start(CLASSIFY, scenario={"steps": {"*": {"hang": True, "ignore_sigterm": True}}})
-    first_line(process)
-    process.terminate()
-    with pytest.raises(subprocess.TimeoutExpired):
-        process.wait(0.3)
-    process.kill()
-    process.communicate(timeout=30)
-    assert process.returncode == -signal.SIGKILL
+    assert (process.returncode, events[-1]["type"]) == (143, "assistant")
 
 
 def test_a_process_that_is_left_behind_writes_later(agent: ScriptedAgent) -> None:

@@ -34,16 +34,6 @@ def test_an_unknown_session_fails_on_both_streams(agent: ScriptedAgent, unknown:
     assert list((agent.home / "memory" / "sessions").iterdir()) == []
 
 
-def test_a_fork_leaves_the_session_as_it_is(agent: ScriptedAgent) -> None:
-    """The fork has an id of its own and remembers the same task."""
-    first = agent.run(CLASSIFY)
-    before = (agent.home / "memory" / "sessions" / f"{first.session}.json").read_bytes()
-    fork = agent.run("again", "--resume", first.session, "--fork-session")
-    assert fork.session != first.session
-    assert fork.answer == first.answer
-    assert (agent.home / "memory" / "sessions" / f"{first.session}.json").read_bytes() == before
-
-
 def test_the_finalizer_gets_the_json_without_touching_a_file(agent: ScriptedAgent) -> None:
     """A turn without tools answers from memory."""
     prompt = '# build_plan_bug\n\n<issue>\n{"title": "Mend it"}\n</issue>\n'
