@@ -111,10 +111,9 @@ async def test_a_step_over_its_budget_starts_no_agent_and_says_what_it_waits_for
     assert (over.verdict, len(paid.runs), over.checkpoint) == (Verdict.OVER_BUDGET, starts, None)
     assert over.budget_wait is not None
     assert over.budget_wait.scope == ORDER
-    with pytest.raises(ApplicationError, match="is used up") as refused:
-        await paid.run(Step.FIND_PLAN_FILE, budget="0.01usd")
-    assert not refused.value.non_retryable
-    assert refused.value.next_retry_delay is not None
+    refused = await paid.failing(paid.call(Step.FIND_PLAN_FILE, budget="0.01usd"), "is used up")
+    assert not refused.non_retryable
+    assert refused.next_retry_delay is not None
 
 
 async def test_a_step_that_its_account_cannot_list_asks_again_by_itself(paid: StepLab, books: Books) -> None:
@@ -124,9 +123,8 @@ async def test_a_step_that_its_account_cannot_list_asks_again_by_itself(paid: St
     spent = Spending(usd=5.0)
     state = AccountState(scope=ORDER, limit=parse_limit("5usd"), total=spent, waiting=waiting, to_call=())
     books.books[ORDER] = AccountBook(state)
-    with pytest.raises(ApplicationError, match="is used up") as refused:
-        await paid.run(Step.CLASSIFY_ISSUE, waits_for_budget=True)
-    assert (refused.value.non_retryable, refused.value.next_retry_delay) == (False, timedelta(minutes=15))
+    refused = await paid.failing(paid.call(Step.CLASSIFY_ISSUE, waits_for_budget=True), "is used up")
+    assert (refused.non_retryable, refused.next_retry_delay) == (False, timedelta(minutes=15))
     books.books[ORDER].set_limit(LimitCall(limit="9usd"), raises=True)
     assert (await paid.run(Step.CLASSIFY_ISSUE, waits_for_budget=True)).verdict is Verdict.DONE
 
@@ -164,9 +162,8 @@ async def test_a_grant_of_which_the_worker_has_no_note_is_asked_for_again(paid: 
     await paid.open_to(Step.CLASSIFY_ISSUE, {})
     call = paid.call(Step.CLASSIFY_ISSUE, budget="5usd", waits_for_budget=True)
     books.lost_grants = 1
-    with pytest.raises(ApplicationError) as lost:
-        await paid.running(call)
-    assert not lost.value.non_retryable
+    lost = await paid.failing(call)
+    assert not lost.non_retryable
     assert (books.view().running, [*paid.parts.host.held_turns.places()], paid.runs) == (1, [], [])
     done = await paid.running(call)
     assert (books.view().running, books.view().total.turns) == (0, 1)
@@ -268,16 +265,14 @@ async def test_a_usage_limit_on_one_host_starts_no_agent_on_another(
 ) -> None:
     """After the first such error no host starts an agent with that login; each step waits for the same moment."""
     await paid.open_to(Step.CLASSIFY_ISSUE, {"api_error": 429})
-    with pytest.raises(ApplicationError, match="429") as first:
-        await paid.run(Step.CLASSIFY_ISSUE)
-    assert first.value.next_retry_delay is not None
+    first = await paid.failing(paid.call(Step.CLASSIFY_ISSUE), "429")
+    assert first.next_retry_delay is not None
     other_root = tmp_path / "other"
     async with step_lab(other_root, origin, with_key(other_root), accounts=books) as other:
         await other.open_to(Step.CLASSIFY_ISSUE)
-        with pytest.raises(ApplicationError, match="usage limit of scripted's login") as second:
-            await other.run(Step.CLASSIFY_ISSUE)
-        assert not second.value.non_retryable
-        assert second.value.next_retry_delay is not None
+        second = await other.failing(other.call(Step.CLASSIFY_ISSUE), "usage limit of scripted's login")
+        assert not second.non_retryable
+        assert second.next_retry_delay is not None
         assert other.runs == []
         with pytest.raises(ApplicationError, match="usage limit of scripted's login"):
             await paid.run(Step.CLASSIFY_ISSUE)
@@ -291,10 +286,9 @@ async def test_a_login_is_paused_for_as_long_as_the_server_says_so(paid: StepLab
         await paid.run(Step.CLASSIFY_ISSUE)
     over = {login: pause.model_copy(update={"until": time.time() - 5.0}) for login, pause in books.pauses.items()}
     books.pauses, books.behind_seconds = over, 60.0
-    with pytest.raises(ApplicationError, match="usage limit of scripted's login") as refused:
-        await paid.run(Step.CLASSIFY_ISSUE)
-    assert refused.value.next_retry_delay is not None
-    assert refused.value.next_retry_delay.total_seconds() > 1.0
+    refused = await paid.failing(paid.call(Step.CLASSIFY_ISSUE), "usage limit of scripted's login")
+    assert refused.next_retry_delay is not None
+    assert refused.next_retry_delay.total_seconds() > 1.0
     assert len(paid.runs) == 1
     paid.scenario()
     books.pauses = {login: pause.model_copy(update={"until": 1.0}) for login, pause in over.items()}

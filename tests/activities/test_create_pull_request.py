@@ -7,7 +7,6 @@ from fakes.forges.serving import serving_forge
 from fakes.repositories import Origin, git
 from fakes.step_lab import BRANCH, IMPLEMENTED, PLAN, TITLE, StepLab, settings_of, step_lab
 from pydantic import SecretStr
-from temporalio.exceptions import ApplicationError
 
 from septet.contracts.names import Step, Verdict
 from septet.forges.http.pauses import PAUSES
@@ -96,9 +95,10 @@ async def test_what_the_lanes_work_order_before_pushed_is_not_replaced(lab: Step
     lab.parts.host.snapshots.take(lab.place, "checkpoint", "the next work order's")
     lab.run_id = "run-2"
     next_one = workspace.model_copy(update={"work_order_id": "wo-2", "visit": "/2"})
-    with pytest.raises(ApplicationError, match="has commits") as failed:
-        await lab.running(lab.call(Step.CREATE_PULL_REQUEST).model_copy(update={"workspace": next_one}))
-    assert failed.value.non_retryable
+    failed = await lab.failing(
+        lab.call(Step.CREATE_PULL_REQUEST).model_copy(update={"workspace": next_one}), "has commits"
+    )
+    assert failed.non_retryable
     assert lab.origin.sha(BRANCH) == before.commit_sha
     assert len(_pull_requests(lab)) == 1
 
@@ -110,11 +110,10 @@ async def test_one_that_was_closed_is_told_and_not_opened_again(lab: StepLab) ->
     first = await lab.running(call)
     LocalForge(lab.origin.bare).close_pull_request(1)
     lab.run_id = "run-2"
-    with pytest.raises(ApplicationError, match="is closed") as failed:
-        await lab.running(call)
+    failed = await lab.failing(call, "is closed")
     assert first.verdict is Verdict.DONE
-    assert failed.value.non_retryable
-    assert failed.value.details[0].remedy == "Start another work order for the rest."
+    assert failed.non_retryable
+    assert failed.details[0].remedy == "Start another work order for the rest."
     assert len(_pull_requests(lab)) == 1
 
 
@@ -124,10 +123,9 @@ async def test_no_implementation_is_paid_for_once_it_was_closed(lab: StepLab) ->
     await lab.running(lab.call(Step.CREATE_PULL_REQUEST))
     LocalForge(lab.origin.bare).close_pull_request(1)
     lab.run_id, started = "run-2", len(lab.runs)
-    with pytest.raises(ApplicationError, match="is closed") as failed:
-        await lab.running(lab.call(Step.IMPLEMENT_PLAN))
-    assert failed.value.non_retryable
-    assert failed.value.details[0].remedy == "Start another work order for the rest."
+    failed = await lab.failing(lab.call(Step.IMPLEMENT_PLAN), "is closed")
+    assert failed.non_retryable
+    assert failed.details[0].remedy == "Start another work order for the rest."
     assert len(lab.runs) == started
 
 
@@ -135,10 +133,9 @@ async def test_a_base_that_is_gone_is_told_as_that(lab: StepLab) -> None:
     """The forge's refusal alone does not say what to do: the branch to bring back is named."""
     await lab.open_to(Step.CREATE_PULL_REQUEST, {"answer": WORDS})
     git(lab.origin.bare, "update-ref", "-d", "refs/heads/main")
-    with pytest.raises(ApplicationError, match="no longer has the branch main") as failed:
-        await lab.running(lab.call(Step.CREATE_PULL_REQUEST))
-    assert failed.value.non_retryable
-    assert "septet retry" in failed.value.details[0].remedy
+    failed = await lab.failing(lab.call(Step.CREATE_PULL_REQUEST), "no longer has the branch main")
+    assert failed.non_retryable
+    assert "septet retry" in failed.details[0].remedy
 
 
 async def test_one_that_was_merged_is_the_result(lab: StepLab) -> None:
@@ -176,10 +173,9 @@ async def test_what_others_pushed_is_not_replaced(lab: StepLab) -> None:
     await lab.open_to(Step.CREATE_PULL_REQUEST)
     others = lab.origin.push({"others.txt": "mine\n"}, branch=BRANCH)
     lab.scenario(create_pull_request={"answer": WORDS})
-    with pytest.raises(ApplicationError, match="has commits") as failed:
-        await lab.run(Step.CREATE_PULL_REQUEST)
-    assert failed.value.non_retryable
-    assert failed.value.details[0].remedy
+    failed = await lab.failing(lab.call(Step.CREATE_PULL_REQUEST), "has commits")
+    assert failed.non_retryable
+    assert failed.details[0].remedy
     assert lab.origin.sha(BRANCH) == others
 
 
@@ -208,9 +204,8 @@ async def test_a_forge_that_does_not_show_the_push_yet_is_asked_again(
         slow_forge.heads["o/foo.js"] = branches
         slow_forge.open_pull("o/foo.js", BRANCH, "main", "Totals", "<!-- septet: wo-1 -->")
         call = call.model_copy(update={"workspace": there})
-        with pytest.raises(ApplicationError, match="does not show") as failed:
-            await lab.running(call)
-        assert not failed.value.non_retryable
+        failed = await lab.failing(call, "does not show")
+        assert not failed.non_retryable
         branches[BRANCH] = lab.progress.commit_sha or ""
         done = await lab.running(call)
         assert (done.verdict, done.agent_starts, len(lab.runs)) == (Verdict.DONE, 1, 1)
@@ -290,9 +285,8 @@ async def test_a_file_that_the_new_base_has_no_longer_is_a_persons_word(lab: Ste
     git(checkout, "commit", "-q", "--amend", "-m", "written anew")
     git(checkout, "push", "-q", "--force", "origin", "HEAD:main")
     lab.scenario(create_pull_request={"answer": WORDS})
-    with pytest.raises(ApplicationError, match=r"does not fit on .*src/app\.py") as raised:
-        await lab.run(Step.CREATE_PULL_REQUEST)
-    assert raised.value.type == "LostBase"
+    raised = await lab.failing(lab.call(Step.CREATE_PULL_REQUEST), r"does not fit on .*src/app\.py")
+    assert raised.type == "LostBase"
     assert lab.origin.sha(BRANCH) == ""
 
 

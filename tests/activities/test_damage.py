@@ -56,11 +56,10 @@ async def test_a_mirror_that_cannot_be_mended_fails_the_step_with_its_work_kept(
     mirror, origin = lab.place.mirror, lab.origin.bare
     (mirror / "objects").rename(mirror / "objects.away")
     origin.rename(f"{origin}.away")
-    with pytest.raises(ApplicationError) as failed:
-        await lab.run(Step.IMPLEMENT_PLAN)
-    assert failed.value.non_retryable
-    assert str(origin) in failed.value.message
-    assert [rescue.snapshot for rescue in failed.value.details[0].result.rescues] == lab.snapshots("rescue") != []
+    failed = await lab.failing(lab.call(Step.IMPLEMENT_PLAN))
+    assert failed.non_retryable
+    assert str(origin) in failed.message
+    assert [rescue.snapshot for rescue in failed.details[0].result.rescues] == lab.snapshots("rescue") != []
     assert (lab.worktree / "src/half.py").read_text() == "half"
     Path(f"{origin}.away").rename(origin)
     lab.run_id = "run-2"
@@ -76,11 +75,10 @@ async def test_a_workspace_that_was_removed_names_its_last_snapshot(lab: StepLab
     lab.write("src/half.py", "half")
     call = lab.call(Step.IMPLEMENT_PLAN)
     remove_workspace(lab.place, RescueOptions("a test", 1 << 20))
-    with pytest.raises(ApplicationError) as failed:
-        await lab.running(call)
-    assert (failed.value.type, lab.runs) == ("Workspace", [])
-    assert lab.snapshots()[-1] in failed.value.message
-    assert "rescue restore" in failed.value.details[0].remedy
+    failed = await lab.failing(call)
+    assert (failed.type, lab.runs) == ("Workspace", [])
+    assert lab.snapshots()[-1] in failed.message
+    assert "rescue restore" in failed.details[0].remedy
 
 
 async def test_an_agent_that_went_missing_between_steps_is_named_and_its_return_goes_on(lab: StepLab) -> None:
@@ -90,11 +88,10 @@ async def test_an_agent_that_went_missing_between_steps_is_named_and_its_return_
     lab.parts.host.snapshots.take(lab.place, "checkpoint", "what the steps before this one leave")
     program = lab.root / "agent"
     program.rename(lab.root / "away")
-    with pytest.raises(ApplicationError) as failed:
-        await lab.run(Step.IMPLEMENT_PLAN)
-    assert (failed.value.type, failed.value.non_retryable) == ("AgentMissing", True)
-    assert str(program) in failed.value.message
-    assert failed.value.details[0].remedy
+    failed = await lab.failing(lab.call(Step.IMPLEMENT_PLAN))
+    assert (failed.type, failed.non_retryable) == ("AgentMissing", True)
+    assert str(program) in failed.message
+    assert failed.details[0].remedy
     assert (lab.worktree / "src/half.py").read_text() == "half"
     (lab.root / "away").rename(program)
     lab.run_id = "run-2"

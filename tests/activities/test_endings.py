@@ -61,10 +61,9 @@ async def test_a_crash_costs_no_work(lab: StepLab, tmp_path: Path) -> None:
 async def test_an_agent_that_only_crashes_fails_the_step_with_a_rescue(lab: StepLab, tmp_path: Path) -> None:
     """When every rung has crashed, the error's details hold what was used, and the rescues of what was done."""
     await lab.open_to(Step.IMPLEMENT_PLAN, {"edits": _HALF, "crash_after_edits": 1})
-    with pytest.raises(ApplicationError) as failed:
-        await lab.run(Step.IMPLEMENT_PLAN)
-    assert (failed.value.type, failed.value.non_retryable) == ("AgentGaveUp", True)
-    result = failed.value.details[0].result
+    failed = await lab.failing(lab.call(Step.IMPLEMENT_PLAN))
+    assert (failed.type, failed.non_retryable) == ("AgentGaveUp", True)
+    result = failed.details[0].result
     assert (result.verdict, result.agent_starts) == (Verdict.FAILED, 3)
     assert result.session_id is not None
     assert [rescue.snapshot for rescue in result.rescues] == lab.snapshots("rescue")
@@ -128,13 +127,12 @@ detached(lambda: time.sleep(60))
 time.sleep(60)
 """)
     await lab.open_to(Step.IMPLEMENT_PLAN)
-    with pytest.raises(ApplicationError) as failed:
-        await lab.run(Step.IMPLEMENT_PLAN, limits=Timeouts(wall_seconds=3))
+    failed = await lab.failing(lab.call(Step.IMPLEMENT_PLAN, limits=Timeouts(wall_seconds=3)))
     run = lab.runs[0]
-    assert failed.value.type == "AgentLimit"
+    assert failed.type == "AgentLimit"
     assert carriers(mark_of(run)) == []
     assert b'"m1"' in run.stdout.read_bytes()
-    facts = failed.value.details[0]
+    facts = failed.details[0]
     assert facts.remedy
     assert facts.result.session_id == run.record.session_id  # type: ignore[union-attr]
     assert facts.result.usage.input_tokens == 5
@@ -214,10 +212,9 @@ async def test_an_attempt_whose_number_has_not_risen_begins_anew(lab: StepLab, b
 async def test_a_busy_model_is_waited_for_without_a_rescue(lab: StepLab) -> None:
     """What passes by itself is for Temporal to try again: nothing is rescued, nothing is lost."""
     await lab.open_to(Step.IMPLEMENT_PLAN, {"api_error": 529})
-    with pytest.raises(ApplicationError) as failed:
-        await lab.run(Step.IMPLEMENT_PLAN)
-    assert (failed.value.type, failed.value.non_retryable) == ("AgentApiUnavailable", False)
-    assert failed.value.next_retry_delay is not None
+    failed = await lab.failing(lab.call(Step.IMPLEMENT_PLAN))
+    assert (failed.type, failed.non_retryable) == ("AgentApiUnavailable", False)
+    assert failed.next_retry_delay is not None
     assert lab.snapshots("rescue") == []
 
 
@@ -227,7 +224,6 @@ async def test_a_workspace_that_is_not_here_says_so(lab: StepLab) -> None:
     call = lab.call(Step.CLASSIFY_ISSUE)
     assert lab.workspace is not None
     elsewhere = lab.workspace.model_copy(update={"work_order_id": "wo-2"})
-    with pytest.raises(ApplicationError) as failed:
-        await lab.running(call.model_copy(update={"workspace": elsewhere}))
-    assert (failed.value.type, failed.value.non_retryable) == ("NotFound", True)
-    assert "wo-2" in failed.value.message
+    failed = await lab.failing(call.model_copy(update={"workspace": elsewhere}))
+    assert (failed.type, failed.non_retryable) == ("NotFound", True)
+    assert "wo-2" in failed.message

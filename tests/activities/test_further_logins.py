@@ -144,18 +144,17 @@ def limits(lab: StepLab, *keys: str, seconds: float = LONG, work: str = "pass") 
     lab.agent(LIMITED.format(limited=keys, until=until, answer=answer, work=work))
 
 
-def delay(error: pytest.ExceptionInfo[ApplicationError]) -> float:
-    """Return after how long a step is tried again."""
-    assert error.value.next_retry_delay is not None
-    return error.value.next_retry_delay.total_seconds()
+def delay(error: ApplicationError) -> float:
+    """Return the pause after which a step is tried again."""
+    assert error.next_retry_delay is not None
+    return error.next_retry_delay.total_seconds()
 
 
 async def test_the_next_login_goes_on_in_the_same_session(lab: StepLab, books: Books) -> None:
     """One start meets the limit, the next has the second login; later steps begin with that one at once."""
     limits(lab, FIRST)
     call = lab.call(Step.CLASSIFY_ISSUE)
-    with pytest.raises(ApplicationError, match="usage limit reached") as limited:
-        await lab.running(call)
+    limited = await lab.failing(call, "usage limit reached")
     assert delay(limited) <= NOW
     done = await lab.running(call)
     assert (done.verdict, done.agent, done.login) == (Verdict.DONE, "scripted", "second")
@@ -187,11 +186,9 @@ async def test_a_step_waits_for_the_earliest_reset_where_all_logins_are_paused(l
     """Each login meets its limit once; then no agent starts, and the step is tried again at the first reset."""
     limits(lab, FIRST, SECOND)
     call = lab.call(Step.CLASSIFY_ISSUE)
-    with pytest.raises(ApplicationError) as first:
-        await lab.running(call)
+    first = await lab.failing(call)
     assert delay(first) <= NOW
-    with pytest.raises(ApplicationError) as second:
-        await lab.running(call)
+    second = await lab.failing(call)
     assert LONG - 60 < delay(second) < LONG + 60
     starts = len(lab.runs)
     with pytest.raises(ApplicationError, match="usage limits of scripted's login and scripted's login second"):
@@ -272,8 +269,7 @@ async def test_the_limits_of_real_clis_move_the_work(agent: str, tmp_path: Path,
     settings = settings_with(tmp_path, None, **own)
     async with step_lab(tmp_path, origin, settings, accounts=Books()) as lab:
         lab.workspace = (await lab.open(agent=agent)).model_copy(update={"agent": agent})
-        with pytest.raises(ApplicationError) as limited:
-            await lab.run(Step.CLASSIFY_ISSUE)
+        limited = await lab.failing(lab.call(Step.CLASSIFY_ISSUE))
         assert delay(limited) <= NOW
         done = await lab.run(Step.CLASSIFY_ISSUE)
         assert (done.verdict, done.result_text, done.login) == (Verdict.DONE, "/bug", "second")
@@ -286,8 +282,7 @@ async def test_the_second_agent_takes_over_from_the_checkpoint(tmp_path: Path, o
     async with codex_beside(tmp_path, origin, TALKS["codex"], books) as lab:
         limits(lab, FIRST, work='open("half", "w").write("half")')
         call = lab.call(Step.CLASSIFY_ISSUE, budget="9Mtok", waits_for_budget=True, model="opus")
-        with pytest.raises(ApplicationError) as limited:
-            await lab.running(call)
+        limited = await lab.failing(call)
         assert delay(limited) <= NOW
         assert (lab.worktree / "half").exists()
         done = await lab.running(call)
@@ -312,8 +307,7 @@ async def test_the_second_agent_is_not_asked_for_a_short_pause(tmp_path: Path, o
     """A limit that begins anew within minutes is waited for."""
     async with codex_beside(tmp_path, origin, TALKS["codex"]) as lab:
         limits(lab, FIRST, seconds=SHORT)
-        with pytest.raises(ApplicationError) as limited:
-            await lab.run(Step.CLASSIFY_ISSUE)
+        limited = await lab.failing(lab.call(Step.CLASSIFY_ISSUE))
         assert SHORT - 60 < delay(limited) < SHORT + 60
         with pytest.raises(ApplicationError, match="usage limit of scripted's login is reached"):
             await lab.run(Step.CLASSIFY_ISSUE)
@@ -527,7 +521,6 @@ async def test_agents_whose_models_all_refuse_are_asked_once_each(tmp_path: Path
     async with codex_beside(tmp_path, origin, talk) as lab:
         lab.agent('init(); say(\'{"type":"result","subtype":"success","stop_reason":"refusal"}\')')
         for _ in range(2):
-            with pytest.raises(ApplicationError, match="The model refused this work.*cybersecurity") as failed:
-                await lab.run(Step.CLASSIFY_ISSUE)
-            assert (failed.value.type, failed.value.non_retryable) == ("AgentApi", True)
+            failed = await lab.failing(lab.call(Step.CLASSIFY_ISSUE), "The model refused this work.*cybersecurity")
+            assert (failed.type, failed.non_retryable) == ("AgentApi", True)
         assert [run.record.agent for run in lab.runs if run.record] == ["scripted", "codex"]

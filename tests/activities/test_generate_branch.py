@@ -154,9 +154,8 @@ async def test_one_that_has_ended_is_told_before_more_is_paid_for(lab: StepLab) 
     """A closed pull request of this work order is neither reopened nor replaced; its person learns that at once."""
     forge = await _with_earlier(lab)
     forge.close_pull_request(1)
-    with pytest.raises(ApplicationError, match="/pull/1 of this work order is closed") as failed:
-        await lab.run(Step.GENERATE_BRANCH)
-    assert failed.value.non_retryable
+    failed = await lab.failing(lab.call(Step.GENERATE_BRANCH), "/pull/1 of this work order is closed")
+    assert failed.non_retryable
 
 
 async def test_what_a_person_pushed_there_is_not_replaced(lab: StepLab) -> None:

@@ -56,10 +56,9 @@ for number in range(3):
     open(f"hole-{{number}}", "wb").truncate(40 << 20)
 answer("done")
 """)
-    with pytest.raises(ApplicationError, match=r"tree limit of 64 MiB reached.*hole-.*40 MiB") as raised:
-        await small.run(Step.IMPLEMENT_PLAN)
-    assert raised.value.non_retryable
-    assert "SEPTET_TREE_LIMIT_MIB" in raised.value.details[0].remedy
+    raised = await small.failing(small.call(Step.IMPLEMENT_PLAN), r"tree limit of 64 MiB reached.*hole-.*40 MiB")
+    assert raised.non_retryable
+    assert "SEPTET_TREE_LIMIT_MIB" in raised.details[0].remedy
     assert (small.worktree / "src" / "app.py").read_text(encoding="utf-8") == FIXED
     assert (small.worktree / "hole-2").stat().st_size == 40 << 20
 

@@ -11,10 +11,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fakes.agent_programs import agent_program
 from fakes.guest_paths import guest_paths
 from fakes.repositories import Origin, git
 from fakes.scripted_program import write_scripted_program
+from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from septet.agents import scripted
@@ -156,6 +158,12 @@ class StepLab:
         work, name = self.parts.own[kind], kind if call.attempt == 1 else f"{kind}-{call.attempt}"
         name = f"{name}-again" if call.settles else name
         return self._activity(name, work, call, within, attempt)
+
+    async def failing(self, call: StepCall, match: str | None = None) -> ApplicationError:
+        """Run a step that fails, and return its failure, whose message has to match."""
+        with pytest.raises(ApplicationError, match=match) as failed:
+            await self.running(call)
+        return failed.value
 
     async def prepare_rework(self, call: StepCall) -> PreparedRework:
         """Prepare a round on a pull request."""
