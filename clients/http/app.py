@@ -11,23 +11,13 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 from temporalio.service import RPCError
 
-from clients.http import (
-    board,
-    budgets,
-    costs,
-    decisions,
-    intakes,
-    log_stream,
-    pipelines,
-    reference,
-    webhooks,
-    work_orders,
-)
+from clients.http import log_stream, reference, webhooks, work_orders
 from clients.http.access import OPEN_PATHS, Guard
 from clients.http.answers import Health
 from clients.http.bodies import Connected
 from clients.http.masking import MaskedAnswers
 from clients.http.problems import Problem, answer_errors, problems
+from clients.http.routes import operations_router
 from clients.mcp.over_http import mcp_route
 from clients.operations.operations import Operations
 from clients.page.key import deciding_key, new_page_key
@@ -42,10 +32,7 @@ _EVERYWHERE: Final = problems(
 )
 _NO_SECRETS: Final[Mapping[str, str]] = {}
 _router = APIRouter(tags=["health"])
-_ROUTERS: Final = (
-    _router, work_orders.router, log_stream.router, decisions.router, board.router, budgets.router, costs.router,
-    pipelines.router, intakes.router, webhooks.router, reference.router,
-)  # fmt: skip
+_ROUTERS: Final = (_router, work_orders.router, log_stream.router, webhooks.router, reference.router)
 
 
 @_router.get("/health")
@@ -95,7 +82,7 @@ def api_of(  # noqa: PLR0913 -- what differs between the hosts that serve it, al
     app.add_middleware(Guard, token=token, deciding_key=None if key is None else deciding_key(key))
     app.add_middleware(MaskedAnswers)
     answer_errors(app)
-    for router in _ROUTERS:
+    for router in (*_ROUTERS, operations_router()):
         app.include_router(router)
     app.include_router(page_router(operations, key, temporal_ui(operations, ui_url), user))
     app.router.routes.append(mcp_route(operations))
