@@ -88,9 +88,9 @@ async def _answer(
     tool: AgentTool, arguments: dict[str, Any], connect: OperationsContext, *, beside: bool
 ) -> Reply | ErrorReply:
     try:
-        given = tool.read(arguments, beside=beside)
+        call = tool.read(arguments, beside=beside)
         async with connect() as operations:
-            return await tool.answer(operations, given)
+            return await tool.answer(operations, call)
     except (SeptetError, OSError) as error:
         return error_reply(error)
 

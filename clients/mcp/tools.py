@@ -30,6 +30,8 @@ _HINTS: Final[Mapping[Effect, ToolAnnotations]] = {
 }
 _IDS: Final = frozenset({"order_id", "pipeline_id"})
 """Arguments that a tool calls `id`."""
+_DEFAULTS: Final = {Parameter.empty: ...}
+"""What the model calls an argument without default."""
 
 
 class _ToolInput(StrictWire):
@@ -47,17 +49,17 @@ class AgentTool:
     @cached_property
     def takes(self) -> type[StrictWire]:
         """The model of the input: the arguments of the operation, and the fields of its call."""
-        request, calls = dict[str, Any](), list[type[StrictWire]]()
-        changes = self.operation.for_tool
-        for each in self.operation.arguments:
-            if is_body(each):
-                calls.append(each.annotation)
-            elif changes.get(each.name, ()) is not None:
-                request[_field_name(each)] = changes.get(each.name) or (each.annotation, _default_of(each))
-        own = create_model("OfTool", __base__=_ToolInput, **request)
-        names = {each.name for each in self.operation.arguments}
+        changes, arguments = self.operation.for_tool, self.operation.arguments
+        fields: dict[str, Any] = {
+            _field_of(each): changes.get(each.name) or (each.annotation, _DEFAULTS.get(each.default, each.default))
+            for each in arguments
+            if not is_body(each) and changes.get(each.name, ()) is not None
+        }
+        names = {each.name for each in arguments}
         of_calls: Any = {name: change for name, change in changes.items() if name not in names}
-        return create_model(self.operation.tool, __base__=(*calls, own), **of_calls)
+        own = create_model("OfTool", __base__=_ToolInput, **fields)
+        bases = (*(each.annotation for each in arguments if is_body(each)), own)
+        return create_model(self.operation.tool, __base__=bases, **of_calls)
 
     def as_tool(self) -> Tool:
         """Return the tool with its schemas."""
@@ -102,8 +104,8 @@ class AgentTool:
             if is_body(each):
                 kind = each.annotation
                 arguments[each.name] = kind(**{name: getattr(request, name) for name in kind.model_fields})
-            elif hasattr(request, _field_name(each)):
-                arguments[each.name] = getattr(request, _field_name(each))
+            elif hasattr(request, _field_of(each)):
+                arguments[each.name] = getattr(request, _field_of(each))
         reply: Reply = await self.operation.run(operations, **arguments)
         return reply
 
@@ -118,12 +120,8 @@ def tool_result(reply: Reply | ErrorReply) -> CallToolResult:
     return CallToolResult(content=[text], structured_content=structured, is_error=not reply.ok)
 
 
-def _field_name(argument: Parameter) -> str:
+def _field_of(argument: Parameter) -> str:
     return "id" if argument.name in _IDS else argument.name
-
-
-def _default_of(argument: Parameter) -> Any:  # noqa: ANN401 -- of any type
-    return ... if argument.default is Parameter.empty else argument.default
 
 
 class _Untitled(GenerateJsonSchema):
