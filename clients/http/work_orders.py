@@ -34,6 +34,7 @@ from clients.http.problems import Problem, problems, problems_of_a_body
 from clients.operations.merging import merge as merge_here
 from clients.operations.operations import Operations
 from clients.operations.reading import ENTRIES_AT_ONCE, REQUESTS_AT_ONCE
+from clients.temporal.work_orders import OrderFilter
 from septet.contracts.names import Status
 from septet.contracts.pipeline_replies import PipelineReply
 from septet.contracts.replies import RescuesReply, TaskReply
@@ -100,14 +101,13 @@ async def list_work_orders(
     operations: Connected, which: Annotated[ListFilter, Query()], request: Request, response: Response
 ) -> list[AgentWorkOrder]:
     """List work orders, open ones first, newest first, as far as search attributes tell."""
-    page = await operations.orders.list(
-        which.status,
+    wanted = OrderFilter(
+        status=which.status,
         agent=which.agent,
         repository=which.repository,
         within=timedelta(hours=which.within_hours) if which.within_hours is not None else None,
-        limit=which.limit,
-        after=which.after,
     )
+    page = await operations.orders.list(wanted, limit=which.limit, after=which.after)
     if page.next is not None:
         following = request.url.include_query_params(limit=which.limit, after=page.next)
         response.headers["Link"] = f'<{following.path}?{following.query}>; rel="next"'
