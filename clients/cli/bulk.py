@@ -16,6 +16,7 @@ from clients.cli.reply import CommandReply
 from clients.error_reply import error_reply
 from clients.operations.operations import Operations
 from clients.starting.repository_path import whole_path
+from clients.temporal.work_orders import OrderFilter
 from septet.contracts.names import Status
 from septet.contracts.replies import TaskReply, TasksReply
 from septet.contracts.task import Task
@@ -122,15 +123,14 @@ class ManyOrders:
         """Return the ids of the work orders that are chosen by what they are like."""
         state, after = _STATES[self.verb], ""
         tasks: list[Task] = []
+        which = OrderFilter(
+            status=Status(state) if state else None,
+            is_open=not state,
+            agent=choice.agent,
+            repository=whole_path(choice.repo) if choice.repo else "",
+        )
         while True:
-            page = await self.operations.orders.list(
-                Status(state) if state else None,
-                is_open=not state,
-                agent=choice.agent,
-                repository=whole_path(choice.repo) if choice.repo else "",
-                limit=_PAGE,
-                after=after,
-            )
+            page = await self.operations.orders.list(which, limit=_PAGE, after=after)
             tasks += page.tasks
             if page.next is None:
                 break

@@ -17,6 +17,7 @@ from clients.cli.reply import CommandReply
 from clients.cli.server import SERVER, Server
 from clients.cli.task_reply import reply_of_task
 from clients.starting.repository_path import whole_path
+from clients.temporal.work_orders import OrderFilter
 from septet.contracts.names import Status
 from septet.errors import UsageError
 
@@ -90,15 +91,14 @@ async def list_orders(
     """List work orders, open ones first."""
     within = _age(since) if since else None
     operations = await server.connect()
-    answer = await operations.orders.list(
-        Status(state) if state and state != "open" else None,
+    which = OrderFilter(
+        status=Status(state) if state and state != "open" else None,
         is_open=state == "open",
         agent=agent,
         repository=whole_path(repo) if repo else "",
         within=within,
-        limit=limit,
-        after=after,
     )
+    answer = await operations.orders.list(which, limit=limit, after=after)
     is_filtered = any((state, agent, repo, since, after))
     nobody = (
         "" if server.as_json or all(task.is_closed for task in answer.tasks) else await operations.nobody_works()

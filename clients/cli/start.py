@@ -19,6 +19,7 @@ from clients.cli.server import SERVER, Server
 from clients.cli.start_view import show_new_order
 from clients.operations.operations import Operations
 from clients.starting.checks import find_unlimited, one_of
+from clients.starting.issues import reviews_of
 from clients.starting.repository_path import RepositoryReference, issue_number, parse_reference, repository_here
 from septet.contracts.limits import StepSettings
 from septet.contracts.names import Step
@@ -180,7 +181,7 @@ async def _notice(operations: Operations, order: WorkOrderInput) -> str:
 async def told_reviews(operations: Operations, repository: str, issues: Iterable[int | None]) -> str:
     """Return the issues that have a pull request in review already; nothing if the server does not answer."""
     with suppress(SeptetError):
-        return await operations.orders.told_reviews(repository, [each for each in issues if each is not None])
+        return await reviews_of(operations.orders, repository, [each for each in issues if each is not None])
     return ""
 
 

@@ -20,7 +20,7 @@ from clients.operations.operations import Operations
 from clients.page.key import page_host
 from clients.temporal.comment_decisions import comment_decisions
 from clients.temporal.intakes import intakes_of
-from clients.temporal.work_orders import WorkOrders
+from clients.temporal.work_orders import OrderFilter, WorkOrders
 from septet.contracts.names import Status
 from septet.contracts.seal import CODEC_PATH
 from septet.contracts.task import Task
@@ -73,8 +73,8 @@ async def print_lines(operations: Operations, lines: WorkOrderLines) -> None:
     while True:
         with suppress(SeptetError):
             recent, open_ones = await asyncio.gather(
-                operations.orders.list(within=timedelta(days=1), limit=_AT_ONCE),
-                operations.orders.list(is_open=True, limit=_AT_ONCE),
+                operations.orders.list(OrderFilter(within=timedelta(days=1)), limit=_AT_ONCE),
+                operations.orders.list(OrderFilter(is_open=True), limit=_AT_ONCE),
             )
             tasks = {task.id: task for task in (*recent.tasks, *open_ones.tasks)}
             for line in lines.new_lines(tasks.values()):

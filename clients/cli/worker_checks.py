@@ -11,7 +11,7 @@ from temporalio.service import RPCError
 
 from clients.cli.machine_checks import Check
 from clients.executions.messages import START_WORKER
-from clients.temporal.work_orders import WorkOrders
+from clients.temporal.work_orders import OrderFilter, WorkOrders
 from septet.contracts.names import Status
 from septet.contracts.task import TaskError
 from septet.errors import SeptetError
@@ -50,7 +50,7 @@ async def host_checks(client: Client, task_queue: str) -> list[Check]:
     """Return a warning for each host that does not answer, with the work orders that wait for it."""
     waits: dict[TaskError, list[str]] = {}
     try:
-        waiting = await WorkOrders(client, task_queue).list(Status.WAITING, is_open=True)
+        waiting = await WorkOrders(client, task_queue).list(OrderFilter(status=Status.WAITING, is_open=True))
     except SeptetError:  # without a list there is no host to report
         return []
     for task in waiting.tasks:

@@ -34,8 +34,6 @@ _DEFAULT_INDEX: Final = re.compile(r"default:?\s+(https?://[^\s)]+)")
 _VENV: Final = ".venv/bin/python"
 _CARGO: Final = ("env", "CARGO_HOME=target/cargo-home", "cargo")
 _KEPT: Final = "what set-up downloads outside of the workspace is gone afterwards"
-
-
 LOOKED_FOR: Final = (
     "package.json, pyproject.toml, setup.py, requirements.txt, Cargo.toml, go.mod, Makefile or test*.py"
 )

@@ -1,4 +1,4 @@
-"""Translate the Temporal server's refusals into Septet's errors."""
+"""Send queries and updates to workflows, and translate the refusals of the server into Septet's errors."""
 
 import asyncio
 from collections.abc import Iterator
@@ -21,6 +21,8 @@ from septet.contracts.task import Task
 from septet.contracts.wire import Wire
 from septet.errors import NotFoundError, RefusedTransitionError, SeptetError, ServerNotReachedError
 
+Answer = TypeVar("Answer")
+Result = TypeVar("Result", bound=Wire)
 _CHECK: Final = "`septet doctor` checks the server."
 _AWAY: Final = frozenset(
     {
@@ -35,6 +37,16 @@ START_WORKER: Final = "Start one with `septet up` or `septet worker`"
 """The beginning of the remedy if no worker has answered."""
 _START: Final = f"Start it with `septet up`; {_CHECK}"
 _ACCESS: Final = "Check TEMPORAL_NAMESPACE, and that your key may use that namespace: `septet docs cloud`."
+_WITHIN_SECONDS: Final = 5.0
+_REMEDY: Final = f"{START_WORKER}."
+
+
+_TOO_LONG: Final = (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError)
+"""The errors of a time-out: the SDK may hide the cancel of its wait, so that `TimeoutError` is not raised."""
+_UPDATE_SECONDS: Final = 20.0
+_OUTCOME_WITHIN: Final = timedelta(seconds=5)
+_NO_WORKER: Final = f"{START_WORKER}; it then carries out the decision if the server has received it."
+_DECIDE_AGAIN: Final = f"{START_WORKER}, and decide again."
 
 
 def server_refusal(error: RPCError) -> ServerNotReachedError:
@@ -81,100 +93,86 @@ COSTS = Subject("history of costs", "septet costs", "septet costs")
 PIPELINE = Subject("pipeline", "septet pipeline show", "septet pipeline list")
 
 
-Answer = TypeVar("Answer")
-_WITHIN_SECONDS: Final = 5.0
-_REMEDY: Final = f"{START_WORKER}."
+@dataclass(frozen=True, slots=True)
+class WorkflowCalls:
+    """The queries and updates of one workflow."""
 
+    handle: WorkflowHandle[Any, Any]
+    subject: Subject
+    """The kind of workflow, for errors."""
 
-async def send_query(
-    handle: WorkflowHandle[Any, Any],
-    name: str,
-    kind: type[Answer],
-    subject: Subject,
-    *,
-    within_seconds: float = _WITHIN_SECONDS,
-) -> Answer:
-    """Return a workflow's answer to a query.
+    async def query(self, name: str, kind: type[Answer], within_seconds: float = _WITHIN_SECONDS) -> Answer:
+        """Return the workflow's answer to a query.
 
-    Args:
-        handle: The workflow.
-        name: The query.
-        kind: The type of the answer.
-        subject: The kind of workflow, for errors.
-        within_seconds: How long to wait, in seconds: the server itself keeps a query for half a minute.
+        Args:
+            name: The query.
+            kind: The type of the answer.
+            within_seconds: How long to wait, in seconds: the server itself keeps a query for half a minute.
 
-    Raises:
-        NotFoundError: There is no such workflow.
-        ServerNotReachedError: No worker has answered, or the server refused.
-    """
-    try:
-        async with asyncio.timeout(within_seconds):
-            answer: Answer = await handle.query(name, result_type=kind)
-    except TimeoutError as error:
-        message = f"No worker has answered for {handle.id} within {within_seconds:.0f} s."
-        raise ServerNotReachedError(message, remedy=_REMEDY) from error
-    except WorkflowQueryFailedError as error:
-        raise ServerNotReachedError(f"{handle.id} does not answer: {error}.", remedy=_REMEDY) from error
-    except RPCError as error:
-        if error.status is RPCStatusCode.FAILED_PRECONDITION:
-            message = f"No worker has answered for {handle.id}."
+        Raises:
+            NotFoundError: There is no such workflow.
+            ServerNotReachedError: No worker has answered, or the server refused.
+        """
+        who = self.handle.id
+        try:
+            async with asyncio.timeout(within_seconds):
+                answer: Answer = await self.handle.query(name, result_type=kind)
+        except TimeoutError as error:
+            message = f"No worker has answered for {who} within {within_seconds:.0f} s."
             raise ServerNotReachedError(message, remedy=_REMEDY) from error
-        raise subject.refusal(error, handle.id) from error
-    return answer
+        except WorkflowQueryFailedError as error:
+            raise ServerNotReachedError(f"{who} does not answer: {error}.", remedy=_REMEDY) from error
+        except RPCError as error:
+            if error.status is RPCStatusCode.FAILED_PRECONDITION:
+                raise ServerNotReachedError(f"No worker has answered for {who}.", remedy=_REMEDY) from error
+            raise self.subject.refusal(error, who) from error
+        return answer
 
+    async def update(
+        self, name: str, decision: Wire, kind: type[Result], *, update_id: str | None = None
+    ) -> Result | None:
+        """Send an update and return its result; `None` if the accepted update has no result within 20 s.
 
-Result = TypeVar("Result", bound=Wire)
-_TOO_LONG: Final = (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError)
-"""The errors of a time-out: the SDK may hide the cancel of its wait, so that `TimeoutError` is not raised."""
-_UPDATE_SECONDS: Final = 20.0
-_OUTCOME_WITHIN: Final = timedelta(seconds=5)
-_NO_WORKER: Final = f"{START_WORKER}; it then carries out the decision if the server has received it."
-_DECIDE_AGAIN: Final = f"{START_WORKER}, and decide again."
+        Args:
+            name: The update.
+            decision: The update's argument.
+            kind: The type of the result.
+            update_id: The update's id: a run of the workflow accepts an id once.
 
+        Raises:
+            RefusedTransitionError: The workflow refuses the update, or has closed.
+            ServerNotReachedError: No worker has answered.
+        """
+        try:
+            with self._refusals():
+                async with asyncio.timeout(_UPDATE_SECONDS):
+                    accepted = await self.handle.start_update(
+                        name,
+                        decision,
+                        wait_for_stage=WorkflowUpdateStage.ACCEPTED,
+                        id=update_id,
+                        result_type=kind,
+                    )
+        except _TOO_LONG as error:
+            message = f"No worker has answered for {self.handle.id} within {_UPDATE_SECONDS:.0f} s."
+            raise ServerNotReachedError(message, remedy=_NO_WORKER) from error
+        try:
+            with self._refusals():
+                async with asyncio.timeout(_UPDATE_SECONDS):
+                    result: Result = await accepted.result()
+                    return result
+        except _TOO_LONG:
+            return None
 
-async def send_update(  # noqa: PLR0913 -- what an update is made of
-    handle: WorkflowHandle[Any, Any],
-    name: str,
-    decision: Wire,
-    kind: type[Result],
-    subject: Subject,
-    *,
-    update_id: str | None = None,
-) -> Result | None:
-    """Send an update and return its result; `None` if the accepted update has no result within 20 s.
-
-    Args:
-        handle: The workflow.
-        name: The update.
-        decision: The update's argument.
-        kind: The type of the result.
-        subject: The kind of workflow, for errors.
-        update_id: The update's id: a run of the workflow accepts an id once.
-
-    Raises:
-        RefusedTransitionError: The workflow refuses the update, or has closed.
-        ServerNotReachedError: No worker has answered.
-    """
-    try:
-        with _refusals(handle.id, subject):
-            async with asyncio.timeout(_UPDATE_SECONDS):
-                accepted = await handle.start_update(
-                    name,
-                    decision,
-                    wait_for_stage=WorkflowUpdateStage.ACCEPTED,
-                    id=update_id,
-                    result_type=kind,
-                )
-    except _TOO_LONG as error:
-        message = f"No worker has answered for {handle.id} within {_UPDATE_SECONDS:.0f} s."
-        raise ServerNotReachedError(message, remedy=_NO_WORKER) from error
-    try:
-        with _refusals(handle.id, subject):
-            async with asyncio.timeout(_UPDATE_SECONDS):
-                result: Result = await accepted.result()
-                return result
-    except _TOO_LONG:
-        return None
+    @contextmanager
+    def _refusals(self) -> Iterator[None]:
+        """Turn refusals of the workflow or the server in the block into Septet's errors."""
+        try:
+            yield
+        except WorkflowUpdateFailedError as error:
+            raise _refusal(error.cause) from error
+        except RPCError as error:
+            raise self.subject.refusal_of_open(error, self.handle.id) from error
 
 
 def unanswered(task: Task) -> ServerNotReachedError:
@@ -199,17 +197,6 @@ async def has_taken(handle: WorkflowHandle[Any, Any], update_id: str) -> bool:
             return False
         raise
     return True
-
-
-@contextmanager
-def _refusals(workflow_id: str, subject: Subject) -> Iterator[None]:
-    """Turn refusals of the workflow or the server in the block into Septet's errors."""
-    try:
-        yield
-    except WorkflowUpdateFailedError as error:
-        raise _refusal(error.cause) from error
-    except RPCError as error:
-        raise subject.refusal_of_open(error, workflow_id) from error
 
 
 def _refusal(cause: BaseException) -> RefusedTransitionError:

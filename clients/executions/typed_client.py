@@ -20,7 +20,7 @@ from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.payloads import read_json
-from clients.executions.messages import Subject, send_query
+from clients.executions.messages import Subject, WorkflowCalls
 from clients.executions.waits import stuck_cause
 from septet.contracts.task import Task, TaskError
 from septet.contracts.wire import Wire
@@ -148,7 +148,7 @@ class Executions(Generic[View]):
     async def answer_of(self, workflow_id: str, query: str, kind: type[Answer]) -> Answer | None:
         """Return a workflow's answer to a query; `None` if no worker answers."""
         try:
-            return await send_query(self.handle(workflow_id), query, kind, self.subject)
+            return await self.calls(workflow_id).query(query, kind)
         except (NotFoundError, ServerNotReachedError):
             return None
 
@@ -250,6 +250,10 @@ class Executions(Generic[View]):
     def handle(self, workflow_id: str, run_id: str | None = None) -> WorkflowHandle[Any, View]:
         """Return the SDK's handle of a workflow, or of one of its runs."""
         return self.client.get_workflow_handle(workflow_id, run_id=run_id, result_type=self.view)
+
+    def calls(self, workflow_id: str) -> WorkflowCalls:
+        """Return the queries and updates of a workflow."""
+        return WorkflowCalls(self.handle(workflow_id), self.subject)
 
 
 def error_of(cause: BaseException) -> TaskError:

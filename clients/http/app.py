@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from importlib.metadata import version
 from typing import Any, Final
@@ -11,23 +12,13 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 from temporalio.service import RPCError
 
-from clients.http import (
-    board,
-    budgets,
-    costs,
-    decisions,
-    intakes,
-    log_stream,
-    pipelines,
-    reference,
-    webhooks,
-    work_orders,
-)
+from clients.http import log_stream, reference, webhooks, work_orders
 from clients.http.access import OPEN_PATHS, Guard
 from clients.http.answers import Health
 from clients.http.bodies import Connected
 from clients.http.masking import MaskedAnswers
 from clients.http.problems import Problem, answer_errors, problems
+from clients.http.routes import operations_router
 from clients.mcp.over_http import mcp_route
 from clients.operations.operations import Operations
 from clients.page.key import deciding_key, new_page_key
@@ -40,12 +31,8 @@ Work orders turn an issue into a pull request with a coding-agent CLI. Every err
 _EVERYWHERE: Final = problems(
     HTTPStatus.MISDIRECTED_REQUEST, HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.SERVICE_UNAVAILABLE
 )
-_NO_SECRETS: Final[Mapping[str, str]] = {}
 _router = APIRouter(tags=["health"])
-_ROUTERS: Final = (
-    _router, work_orders.router, log_stream.router, decisions.router, board.router, budgets.router, costs.router,
-    pipelines.router, intakes.router, webhooks.router, reference.router,
-)  # fmt: skip
+_ROUTERS: Final = (_router, work_orders.router, log_stream.router, webhooks.router, reference.router)
 
 
 @_router.get("/health")
@@ -58,25 +45,25 @@ async def health(operations: Connected) -> Health:
     return Health(status="healthy" if reached else "degraded", version=version("septet"), temporal=reached)
 
 
-def api_of(  # noqa: PLR0913 -- what differs between the hosts that serve it, all but two by name
-    operations: Operations,
-    token: str | None,
-    *,
-    ui_url: str | None = None,
-    page_key: str | None = None,
-    user: str = "",
-    webhook_secrets: Mapping[str, str] = _NO_SECRETS,
-) -> FastAPI:
-    """Return the application; without a token everybody on this machine is let in.
+@dataclass(frozen=True, slots=True)
+class ApiChoices:
+    """How the hosts that serve the application differ."""
 
-    Args:
-        operations: Where it asks for work orders.
-        token: The API's token.
-        ui_url: The address of Temporal's web UI, where it is not that of this host's embedded server.
-        page_key: What opens the page, where there is a token; one that nobody knows when absent.
-        user: Who decides on the page, as histories show it.
-        webhook_secrets: By forge: what its deliveries are signed with; those of others are not taken.
-    """
+    ui_url: str | None = None
+    """The address of Temporal's web UI, if it is not that of this host's embedded server."""
+    page_key: str | None = field(default=None, repr=False)
+    """The key that opens the page, if there is a token; a key that nobody knows when absent."""
+    user: str = ""
+    """Who decides on the page, as histories show it."""
+    webhook_secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """By forge: the key of the signatures of its deliveries; those of other forges are refused."""
+
+
+_PLAIN: Final = ApiChoices()
+
+
+def api_of(operations: Operations, token: str | None, choices: ApiChoices = _PLAIN) -> FastAPI:
+    """Return the application; without a token everybody on this machine is let in."""
     # FastAPI gives each body an alias, of which Pydantic warns when it makes the body's type ready. FastAPI keeps
     # that warning away as a route is declared; ours are made ready with the first request.
     warnings.simplefilter("ignore", UnsupportedFieldAttributeWarning)
@@ -88,16 +75,16 @@ def api_of(  # noqa: PLR0913 -- what differs between the hosts that serve it, al
         redoc_url=None,
         responses=_EVERYWHERE,
     )
-    key = None if token is None else page_key or new_page_key()
+    key = None if token is None else choices.page_key or new_page_key()
     app.state.operations = operations
     app.state.token = token
-    app.state.webhook_secrets = webhook_secrets
+    app.state.webhook_secrets = choices.webhook_secrets
     app.add_middleware(Guard, token=token, deciding_key=None if key is None else deciding_key(key))
     app.add_middleware(MaskedAnswers)
     answer_errors(app)
-    for router in _ROUTERS:
+    for router in (*_ROUTERS, operations_router()):
         app.include_router(router)
-    app.include_router(page_router(operations, key, temporal_ui(operations, ui_url), user))
+    app.include_router(page_router(operations, key, temporal_ui(operations, choices.ui_url), choices.user))
     app.router.routes.append(mcp_route(operations))
     return app
 

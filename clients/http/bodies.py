@@ -1,20 +1,20 @@
 """What the API is sent."""
 
 import json
+import re
 from http import HTTPStatus
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 from fastapi import Depends, Header, HTTPException, Path, Query, Request
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
+from clients.operations.calls import CancelBody
 from clients.operations.operations import Operations
 from clients.starting.tracked_issue import with_issue_of_page
 from septet.agents.clis.registry import ADAPTERS
-from septet.contracts.amounts import BudgetText
-from septet.contracts.budget import BudgetName, LimitCall
-from septet.contracts.decisions import FINDINGS_NAMED, FindingId, MoveCall, RetryCall, Sha256, Who, Words
 from septet.contracts.names import ORDER_ID
 from septet.contracts.order import TEXT_LIMIT_BYTES, Name, OrderChoices, WorkOrderInput
+from septet.contracts.pipeline import PIPELINE_ID, PipelineInput
 from septet.contracts.repository import Repository
 from septet.contracts.wire import StrictWire, Wire
 
@@ -28,20 +28,31 @@ _PAGE: Final = (
 """The page of an issue, on a forge or in Linear."""
 
 
-def _order_id(text: str) -> str:
-    if not ORDER_ID.fullmatch(text):
-        message = "an id has up to 64 letters, digits, dots, hyphens and underscores"
-        raise ValueError(message)
-    return text
+def _id(pattern: str, longest: int) -> AfterValidator:
+    """Return the check of an id."""
+
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            message = f"an id has up to {longest} letters, digits, dots, hyphens and underscores"
+            raise ValueError(message)
+        return text
+
+    return AfterValidator(check)
 
 
-_ID_SCHEMA: Final[dict[str, Any]] = {"pattern": f"^{ORDER_ID.pattern}$", "examples": ["wo-42"]}
-OrderId = Annotated[
-    str, AfterValidator(_order_id), Path(description="The work order's id.", json_schema_extra=_ID_SCHEMA)
+_ORDER_ID: Final = _id(ORDER_ID.pattern, 64)
+_ORDER_SCHEMA: Final[dict[str, Any]] = {"pattern": f"^{ORDER_ID.pattern}$", "examples": ["wo-42"]}
+OrderId = Annotated[str, _ORDER_ID, Path(description="The work order's id.", json_schema_extra=_ORDER_SCHEMA)]
+_PIPELINE_ID: Final = _id(PIPELINE_ID, 40)
+_PIPELINE_SCHEMA: Final[dict[str, Any]] = {"pattern": PIPELINE_ID, "examples": ["pl-1f0c9a2b"]}
+PipelineId = Annotated[
+    str, _PIPELINE_ID, Path(description="The pipeline's id.", json_schema_extra=_PIPELINE_SCHEMA)
 ]
-_NewId = Annotated[str, AfterValidator(_order_id), Field(json_schema_extra=_ID_SCHEMA)]
 _Text = Annotated[str, StringConstraints(min_length=1, max_length=TEXT_LIMIT_BYTES, pattern=r"[^\s\x00-\x1f]")]
 """Text that says something."""
+
+
+_NOT_NULL: Final[dict[str, Any]] = {"not": {"type": "null"}}
 
 
 def _only(name: str, *others: str) -> dict[str, Any]:
@@ -92,7 +103,7 @@ class NewWorkOrder(OrderChoices):
     """The issue's title, when the issue is given as text."""
     description: Annotated[str, StringConstraints(max_length=TEXT_LIMIT_BYTES)] | None = None
     """The issue's body, when the issue is given as text."""
-    id: _NewId | None = None
+    id: Annotated[str, _ORDER_ID, Field(json_schema_extra=_ORDER_SCHEMA)] | None = None
     """The work order's id; a used one is refused. One is made when absent."""
     again: bool = False
     """Start another one for an issue that has an open work order."""
@@ -132,64 +143,29 @@ class NewWorkOrder(OrderChoices):
         return WorkOrderInput(**with_issue_of_page(fields), **choices)
 
 
-class CancelBody(StrictWire):
-    """Whose decision it is to end a work order, and why."""
-
-    who: Who = ""
-    why: Words = ""
-
-
-class PlanBody(CancelBody):
-    """Which plan is meant."""
-
-    plan_sha256: Sha256 | None = None
-    """Of the plan's file as it was seen: the work order has it as `plan_sha256`, and a word for another one is
-    refused. The plan that waits now when absent."""
-
-
-class ApproveBody(PlanBody):
-    """A word for a plan, or for what was found in the work: one of both."""
+class NewPipeline(PipelineInput):
+    """A repository and its issues: a list of numbers and texts, or a label."""
 
     model_config = ConfigDict(
         json_schema_extra={
-            "anyOf": [
-                {"properties": {"findings": {"maxItems": 0}}},
-                {"properties": {"plan_sha256": {"type": "null"}}},
+            "oneOf": [
+                {"required": ["issues"], "properties": {"issues": {"minItems": 1}, "label": {"type": "null"}}},
+                {"required": ["label"], "properties": {"label": _NOT_NULL, "issues": {"maxItems": 0}}},
             ],
+            "not": {
+                "required": ["one_branch", "executors"],
+                "properties": {"one_branch": {"const": True}, "executors": {"minimum": 2}},
+            },
+            "examples": [{"repository": "https://github.com/o/r", "issues": [1, 2, 3]}],
         }
     )
 
-    findings: Annotated[tuple[FindingId, ...], Field(max_length=FINDINGS_NAMED)] = ()
-    """Ids of what the work order waits with as `findings`: they are let pass."""
+    id: Annotated[str, _PIPELINE_ID, Field(json_schema_extra=_PIPELINE_SCHEMA)] | None = None
+    """The pipeline's id; a used one is refused. One is made when absent."""
 
-
-class RejectBody(PlanBody):
-    """What is wrong with a plan, or that what was found in the work is to be taken out."""
-
-    feedback: Annotated[Words, StringConstraints(min_length=1)]
-    """Your feedback for the planner."""
-
-
-class LimitBody(LimitCall):
-    """A limit, or by how much it is raised."""
-
-    budget: BudgetName
-    """The budget: `day`, `project/NAME`, `pipeline/ID`, or the id of a work order."""
-
-
-class RaiseBody(LimitBody):
-    """By how much a budget is raised."""
-
-    expected: BudgetText | None = None
-    """The limit as you saw it: nothing is added to another one, so that a raise that is sent twice adds once. The
-    amount is added in any case when absent."""
-
-
-class RestoreBody(StrictWire):
-    """Which snapshot is wanted back."""
-
-    snapshot: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}/[A-Za-z0-9._-]{1,200}$")]
-    """The snapshot's name, from `GET /rescues`."""
+    def order(self) -> PipelineInput:
+        """Return the pipeline's input."""
+        return PipelineInput(**{name: getattr(self, name) for name in PipelineInput.model_fields})
 
 
 class PromptBody(StrictWire):
@@ -227,14 +203,8 @@ def _number(text: str) -> int | float:
 
 
 NewWorkOrderJson = Annotated[NewWorkOrder, read_strictly(NewWorkOrder)]
+NewPipelineJson = Annotated[NewPipeline, read_strictly(NewPipeline)]
 CancelJson = Annotated[CancelBody, read_strictly(CancelBody)]
-MoveJson = Annotated[MoveCall, read_strictly(MoveCall)]
-ApproveJson = Annotated[ApproveBody, read_strictly(ApproveBody)]
-RejectJson = Annotated[RejectBody, read_strictly(RejectBody)]
-RetryJson = Annotated[RetryCall, read_strictly(RetryCall)]
-LimitJson = Annotated[LimitBody, read_strictly(LimitBody)]
-RaiseJson = Annotated[RaiseBody, read_strictly(RaiseBody)]
-RestoreJson = Annotated[RestoreBody, read_strictly(RestoreBody)]
 PromptJson = Annotated[PromptBody, read_strictly(PromptBody)]
 
 

@@ -84,20 +84,12 @@ def problems_of_a_body() -> dict[int | str, dict[str, Any]]:
     return problems(*_OF_A_BODY)
 
 
-def problem(  # noqa: PLR0913 -- the fields of a problem, and the headers that belong to it
-    status: HTTPStatus,
-    kind: str,
-    detail: str,
-    remedy: str = "",
-    *,
-    title: str = "",
-    headers: Headers | None = None,
+def problem(
+    status: HTTPStatus, kind: str, detail: str, remedy: str = "", *, headers: Headers | None = None
 ) -> JSONResponse:
     """Return an error answer."""
-    body = Problem(
-        type=f"urn:septet:error:{kind}", title=title or status.phrase, status=status, detail=detail, remedy=remedy
-    )
-    return JSONResponse(body.model_dump(mode="json"), status, headers, media_type=MEDIA_TYPE)
+    body = Problem(type=_type(kind), title=status.phrase, status=status, detail=detail, remedy=remedy)
+    return _answer(body, headers)
 
 
 def problem_of(error: SeptetError) -> JSONResponse:
@@ -105,7 +97,16 @@ def problem_of(error: SeptetError) -> JSONResponse:
     statuses = (_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
     status = next(statuses, HTTPStatus.INTERNAL_SERVER_ERROR)
     title = (type(error).__doc__ or "").strip().splitlines()[0]
-    return problem(status, type(error).__name__.removesuffix("Error"), error.message, error.remedy, title=title)
+    kind = _type(type(error).__name__.removesuffix("Error"))
+    return _answer(Problem(type=kind, title=title, status=status, detail=error.message, remedy=error.remedy))
+
+
+def _type(kind: str) -> str:
+    return f"urn:septet:error:{kind}"
+
+
+def _answer(body: Problem, headers: Headers | None = None) -> JSONResponse:
+    return JSONResponse(body.model_dump(mode="json"), body.status, headers, media_type=MEDIA_TYPE)
 
 
 def answer_errors(app: FastAPI) -> None:

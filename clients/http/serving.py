@@ -13,7 +13,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from clients.api_token import api_token
-from clients.http.app import api_of
+from clients.http.app import ApiChoices, api_of
 from clients.http.codec import CodecEndpoint, codec_key
 from clients.http.ui_relay import UiRelay, Visitors, relay_client
 from clients.operations.operations import Operations
@@ -98,14 +98,8 @@ async def serve_api(operations: Operations, settings: Settings, door: Door) -> A
     key = None if token is None else new_page_key() if door.is_open_to_others else state.page_key()
     hide(filter(None, (token, key)))
     try:
-        app = api_of(
-            operations,
-            token,
-            ui_url=settings.temporal_ui_url,
-            page_key=key,
-            user=settings.user,
-            webhook_secrets=settings.webhook_secrets,
-        )
+        choices = ApiChoices(settings.temporal_ui_url, key, settings.user, settings.webhook_secrets)
+        app = api_of(operations, token, choices)
         codec = codec_of(settings)
         served = app if codec is None else CodecEndpoint(app, codec, token, settings.codec_origins)
         address = f"http://127.0.0.1:{door.port}"

@@ -1,9 +1,9 @@
-"""The paths of work orders: start them, and look at them."""
+"""The routes that the table of operations cannot make: their bodies or answers have a shape of their own."""
 
 import asyncio
 from datetime import timedelta
 from http import HTTPStatus
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, Field
@@ -20,26 +20,45 @@ from clients.http.answers import (
 )
 from clients.http.bodies import (
     MOST_AT_ONCE,
+    CancelJson,
     Connected,
     IdempotencyKey,
     Limit,
+    NewPipelineJson,
     NewWorkOrderJson,
     OrderId,
+    PromptJson,
     json_alone,
 )
-from clients.http.problems import problems, problems_of_a_body
+from clients.http.problems import Problem, problems, problems_of_a_body
+from clients.operations.merging import merge as merge_here
 from clients.operations.operations import Operations
 from clients.operations.reading import ENTRIES_AT_ONCE, REQUESTS_AT_ONCE
+from clients.temporal.work_orders import OrderFilter
 from septet.contracts.names import Status
-from septet.contracts.replies import DetailReply, DiffReply, PlanReply
+from septet.contracts.pipeline_replies import PipelineReply
+from septet.contracts.replies import RescuesReply, TaskReply
 from septet.contracts.task import Task
+from septet.errors import RefusedTransitionError
 
 MOST_HOURS: Final = 100_000
-router = APIRouter(
-    prefix="/agent-work-orders",
-    tags=["work orders"],
-    responses=problems(HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY),
-)
+_ORDERS: Final = "/agent-work-orders"
+_ORDER: Final = f"{_ORDERS}/{{order_id}}"
+router = APIRouter()
+Everything = Annotated[bool, Query(alias="all", description="The checkpoints too.")]
+_READS: Final[dict[str, Any]] = {
+    "tags": ["work orders"],
+    "responses": problems(HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY),
+}
+_OF_RESCUES: Final[dict[str, Any]] = {
+    "tags": ["board"],
+    "responses": problems(HTTPStatus.UNPROCESSABLE_ENTITY),
+}
+_DECIDES: Final[dict[str, Any]] = {
+    "dependencies": [Depends(json_alone)],
+    "responses": problems_of_a_body()
+    | problems(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY),
+}
 
 
 class ListFilter(BaseModel):
@@ -58,86 +77,64 @@ class ListFilter(BaseModel):
 
 
 _LINK = {"Link": {"description": 'The next page, `rel="next"`, where there is one.', "schema": {"type": "string"}}}
-_LOCATION = {"Location": {"description": "The work order's path.", "schema": {"type": "string"}}}
 
 
-@router.post(
-    "",
-    status_code=HTTPStatus.CREATED,
-    dependencies=[Depends(json_alone)],
-    responses={
-        **problems_of_a_body(),
-        **problems(HTTPStatus.CONFLICT),
-        HTTPStatus.CREATED: {"headers": _LOCATION},
-    },
-)
+def _creates(tag: str, noun: str) -> dict[str, Any]:
+    """Return what a route that starts a work order or a pipeline is, by the framework's words."""
+    location = {"Location": {"description": f"The {noun}'s path.", "schema": {"type": "string"}}}
+    responses = {**_DECIDES["responses"], HTTPStatus.CREATED: {"headers": location}}
+    return {**_DECIDES, "tags": [tag], "status_code": HTTPStatus.CREATED, "responses": responses}
+
+
+@router.post(_ORDERS, **_creates("work orders", "work order"))
 async def create_work_order(
     new: NewWorkOrderJson, operations: Connected, response: Response, idempotency_key: IdempotencyKey = ""
 ) -> AgentWorkOrder:
     """Start a work order; its stage says whether it waits on the board first."""
     reply = await operations.starting.start(new.order(), new.id, key=idempotency_key, again=new.again)
-    response.headers["Location"] = f"{router.prefix}/{reply.task.id}"
+    response.headers["Location"] = f"{_ORDERS}/{reply.task.id}"
     return (await _whole(operations, reply.task)).model_copy(update={"estimate": reply.estimate})
 
 
-@router.get("", responses={HTTPStatus.OK: {"headers": _LINK}})
+@router.get(_ORDERS, **{**_READS, "responses": {**_READS["responses"], HTTPStatus.OK: {"headers": _LINK}}})
 async def list_work_orders(
     operations: Connected, which: Annotated[ListFilter, Query()], request: Request, response: Response
 ) -> list[AgentWorkOrder]:
     """List work orders, open ones first, newest first, as far as search attributes tell."""
-    page = await operations.orders.list(
-        which.status,
+    wanted = OrderFilter(
+        status=which.status,
         agent=which.agent,
         repository=which.repository,
         within=timedelta(hours=which.within_hours) if which.within_hours is not None else None,
-        limit=which.limit,
-        after=which.after,
     )
+    page = await operations.orders.list(wanted, limit=which.limit, after=which.after)
     if page.next is not None:
         following = request.url.include_query_params(limit=which.limit, after=page.next)
         response.headers["Link"] = f'<{following.path}?{following.query}>; rel="next"'
     return [agent_work_order(task) for task in page.tasks]
 
 
-@router.get("/{order_id}")
+@router.get(_ORDER, **_READS)
 async def get_work_order(order_id: OrderId, operations: Connected) -> AgentWorkOrder:
     """Show one work order."""
     return await _whole(operations, await operations.orders.get(order_id))
 
 
-@router.get("/{order_id}/detail")
-async def get_detail(order_id: OrderId, operations: Connected) -> DetailReply:
-    """Show one work order with its agent runs, its history, and what it waits for."""
-    return await operations.reading.detail(order_id)
-
-
-@router.get("/{order_id}/steps")
+@router.get(f"{_ORDER}/steps", **_READS)
 async def get_steps(order_id: OrderId, operations: Connected) -> StepHistory:
     """Show the finished steps."""
     reply = await operations.reading.steps(order_id)
     return StepHistory(**dict(reply), agent_work_order_id=order_id)
 
 
-@router.get("/{order_id}/plan")
-async def get_plan(order_id: OrderId, operations: Connected) -> PlanReply:
-    """Show the plan, as this host has it."""
-    return await operations.reading.plan(order_id)
-
-
-@router.get("/{order_id}/diff")
-async def get_diff(order_id: OrderId, operations: Connected) -> DiffReply:
-    """Show what it has changed so far, as this host has it."""
-    return await operations.reading.diff(order_id)
-
-
-@router.get("/{order_id}/git-progress")
+@router.get(f"{_ORDER}/git-progress", **_READS)
 async def get_git_progress(order_id: OrderId, operations: Connected) -> GitProgress:
     """Show its progress in git."""
     task = await operations.orders.get(order_id)
     return git_progress(task, await _commits_of(operations, task))
 
 
-@router.get("/{order_id}/logs")
+@router.get(f"{_ORDER}/logs", **_READS)
 async def get_logs(
     order_id: OrderId,
     operations: Connected,
@@ -150,7 +147,7 @@ async def get_logs(
     return LogPage(**dict(reply), agent_work_order_id=order_id, limit=limit, offset=offset)
 
 
-@router.get("/{order_id}/network")
+@router.get(f"{_ORDER}/network", **_READS)
 async def get_network(
     order_id: OrderId,
     operations: Connected,
@@ -162,6 +159,44 @@ async def get_network(
     return NetworkPage(**dict(reply), agent_work_order_id=order_id, limit=limit, offset=offset)
 
 
+@router.get(f"{_ORDER}/rescues", **_OF_RESCUES)
+async def get_rescues_of(order_id: OrderId, operations: Connected, everything: Everything = False) -> RescuesReply:
+    """Show the rescues of one work order on this host, oldest first."""
+    return await operations.rescues.list(order_id, everything=everything)
+
+
+@router.post(f"{_ORDER}/merge", tags=["decisions"], **_DECIDES)
+async def merge(order_id: OrderId, operations: Connected, body: CancelJson | None = None) -> TaskReply:
+    """Merge its pull request, if the forge is a repository on this machine."""
+    del body
+    return await merge_here(operations, order_id)
+
+
+@router.post(
+    f"{_ORDER}/prompt", tags=["decisions"], status_code=HTTPStatus.CONFLICT, response_model=None, **_DECIDES
+)
+async def prompt(order_id: OrderId, operations: Connected, body: PromptJson) -> Problem:
+    """Always refused, with the alternatives: an agent's step has one prompt, which is on record."""
+    del body
+    raise _no_second_prompt(await operations.orders.get(order_id))
+
+
+@router.get("/rescues", **_OF_RESCUES)
+async def get_rescues(operations: Connected, everything: Everything = False) -> RescuesReply:
+    """Show the rescues on this host, oldest first."""
+    return await operations.rescues.list(everything=everything)
+
+
+@router.post("/pipelines", **_creates("pipelines", "pipeline"))
+async def create_pipeline(
+    new: NewPipelineJson, operations: Connected, response: Response, idempotency_key: IdempotencyKey = ""
+) -> PipelineReply:
+    """Start a pipeline: circles and unknown dependencies among its issues are refused before anything starts."""
+    reply = await operations.for_pipelines.start(new.order(), new.id, key=idempotency_key)
+    response.headers["Location"] = f"/pipelines/{reply.pipeline.id}"
+    return reply
+
+
 async def _whole(operations: Operations, task: Task) -> AgentWorkOrder:
     """Return a work order with its commits counted, where it has any."""
     return agent_work_order(task, await _commits_of(operations, task))
@@ -171,3 +206,16 @@ async def _commits_of(operations: Operations, task: Task) -> CommitCount | None:
     if task.commit_sha is None:
         return None
     return await asyncio.to_thread(count_commits, operations.state, operations.git_env, task.id, task.commit_sha)
+
+
+def _no_second_prompt(task: Task) -> RefusedTransitionError:
+    where = f"/agent-work-orders/{task.id}"
+    ways = {
+        Status.PENDING: f"POST {where}/cancel, then create another one that includes it.",
+        Status.WAITING: f"Where its plan waits: POST {where}/reject with it as `feedback`.",
+        Status.COMPLETED: f"POST {where}/move to executing, with it as `feedback`.",
+        Status.FAILED: f"POST {where}/retry with it as `feedback`.",
+        Status.CANCELLED: f"POST {where}/retry with it as `feedback`.",
+    }
+    remedy = ways.get(task.status, f"POST {where}/move to blocked, then {where}/retry with it as `feedback`.")
+    return RefusedTransitionError(f"{task.id} is {task.status.value} and takes no further prompt.", remedy=remedy)

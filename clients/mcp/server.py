@@ -19,12 +19,9 @@ from mcp.types import (
 from pydantic import JsonValue
 
 from clients.error_reply import error_reply
-from clients.mcp.call import Call
-from clients.mcp.pipeline_tools import PIPELINE_TOOLS
-from clients.mcp.result import tool_result
 from clients.mcp.task_object import created_task
 from clients.mcp.tasks import TaskMethods, becomes_task, client_name
-from clients.mcp.tools import TOOLS
+from clients.mcp.tools import TOOLS, AgentTool, tool_result
 from clients.operations.operations import OperationsContext
 from septet.contracts.replies import ErrorReply, Reply, TaskReply
 from septet.errors import SeptetError
@@ -45,11 +42,10 @@ def mcp_server(connect: OperationsContext, *, beside: bool) -> Server[Any]:
         connect: Gives the work orders.
         beside: Whether it was started by its agent, in the folder where that works.
     """
-    calls = {call.tool: call for call in (*TOOLS, *PIPELINE_TOOLS)}
 
     @cache
     def tools() -> list[Tool]:
-        return [call.as_tool() for call in calls.values()]
+        return [tool.as_tool() for tool in TOOLS.values()]
 
     async def list_tools(
         context: ServerRequestContext[Any], request: PaginatedRequestParams | None
@@ -60,12 +56,12 @@ def mcp_server(connect: OperationsContext, *, beside: bool) -> Server[Any]:
     async def call_tool(
         context: ServerRequestContext[Any], request: CallToolRequestParams
     ) -> CallToolResult | dict[str, JsonValue]:
-        call = calls.get(request.name)
-        if call is None:
-            message = f"There is no tool {request.name}. The tools are {', '.join(calls)}."
+        tool = TOOLS.get(request.name)
+        if tool is None:
+            message = f"There is no tool {request.name}. The tools are {', '.join(TOOLS)}."
             raise MCPError(INVALID_PARAMS, message)
-        reply = await _answer(call, _sign(call, request.arguments or {}, context), connect, beside=beside)
-        if isinstance(reply, TaskReply) and becomes_task(call, context):
+        reply = await _answer(tool, _sign(tool, request.arguments or {}, context), connect, beside=beside)
+        if isinstance(reply, TaskReply) and becomes_task(request.name, context):
             return created_task(reply)
         return tool_result(reply)
 
@@ -81,21 +77,20 @@ def mcp_server(connect: OperationsContext, *, beside: bool) -> Server[Any]:
     return server
 
 
-def _sign(call: type[Call], arguments: dict[str, Any], context: ServerRequestContext[Any]) -> dict[str, Any]:
-    """Say whose decision it is where the agent does not: that of the client's program."""
-    if "who" not in call.model_fields:
+def _sign(tool: AgentTool, arguments: dict[str, Any], context: ServerRequestContext[Any]) -> dict[str, Any]:
+    """Name the program of the client as the one that decides, if the agent names nobody."""
+    if "who" not in tool.takes.model_fields:
         return arguments
     return {"who": client_name(context), **arguments}
 
 
 async def _answer(
-    call: type[Call], arguments: dict[str, Any], connect: OperationsContext, *, beside: bool
+    tool: AgentTool, arguments: dict[str, Any], connect: OperationsContext, *, beside: bool
 ) -> Reply | ErrorReply:
     try:
-        request = call.read(arguments)
-        request = request.from_here() if beside else request
+        call = tool.read(arguments, beside=beside)
         async with connect() as operations:
-            return await request.answer(operations)
+            return await tool.answer(operations, call)
     except (SeptetError, OSError) as error:
         return error_reply(error)
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 from mcp.types import INTERNAL_ERROR
 from pydantic import JsonValue
 
-from clients.mcp.result import tool_result
+from clients.mcp.tools import tool_result
 from septet.contracts.names import Status, Step
 from septet.contracts.replies import DetailReply, TaskReply
 from septet.contracts.task import TaskError

@@ -21,10 +21,8 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import Field
 
 from clients.error_reply import error_reply
-from clients.mcp.call import Call
 from clients.mcp.input_requests import decide, input_requests
 from clients.mcp.task_object import Json, detailed_task, json_rpc_error
-from clients.mcp.tools import RetryTask, RunTask
 from clients.operations.operations import Operations, OperationsContext
 from septet.errors import (
     InvalidInputError,
@@ -37,7 +35,7 @@ from septet.errors import (
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 _RESPONSES_AT_ONCE: Final = 10
 _NAME_LENGTH: Final = 200
-_TASK_CALLS: Final[tuple[type[Call], ...]] = (RunTask, RetryTask)
+_TASK_TOOLS: Final = frozenset({"run", "retry"})
 """The tools whose work continues after their answer."""
 _MISTAKES: Final = (NotFoundError, InvalidInputError, RefusedTransitionError)
 
@@ -148,10 +146,10 @@ def _read(kind: type[Params], context: Context) -> Params:
     return kind.model_validate(context.params or {}, by_name=False)
 
 
-def becomes_task(call: type[Call], context: Context) -> bool:
+def becomes_task(tool: str, context: Context) -> bool:
     """Return whether a call of this client is answered with a task."""
     is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
-    return call in _TASK_CALLS and is_modern and _declares_tasks(context)
+    return tool in _TASK_TOOLS and is_modern and _declares_tasks(context)
 
 
 def client_name(context: Context) -> str:

@@ -15,6 +15,7 @@ from clients.starting.agents import (
     worker_agents,
 )
 from clients.starting.checks import check_agents, check_folder, checked_order
+from clients.starting.issues import check_start
 from clients.starting.repository_path import with_host
 from clients.starting.tracked_issue import expect_team, find_order, id_of_issue, with_issue_of
 from clients.temporal.costs import CostClient
@@ -170,7 +171,7 @@ class Starting:
             raise AlreadyRunningError(message, remedy=f"Choose another id. {KEPT.format(id=order_id)}")
         agents, _, hosts = await asyncio.gather(
             asyncio.to_thread(agents_asked_for, order, self.git_env, is_here=self.is_here),
-            self.orders.check_start(order, order_id, again=again),
+            check_start(self.orders, order, order_id, again=again),
             worker_agents(self.orders.client, self.orders.task_queue),
         )
         named = agents if order.fallback_agent is None else (*agents, order.fallback_agent)

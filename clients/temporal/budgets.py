@@ -13,7 +13,7 @@ from temporalio.service import RPCError
 
 from activities.board.account_archive import FoundAccount, find_account, open_account
 from clients.executions.index import page_of
-from clients.executions.messages import BUDGET, send_query, send_update, server_refusal
+from clients.executions.messages import BUDGET, WorkflowCalls, server_refusal
 from septet.budgets.account_book import AccountBook
 from septet.budgets.account_words import find_unknown_step
 from septet.contracts.budget import (
@@ -183,7 +183,7 @@ class BudgetClient:
     async def _update(self, scope: str, update: str, call: LimitCall, kind: type[View]) -> View | None:
         handle = self.client.get_workflow_handle(account_id(self.task_queue, scope))
         try:
-            view = await send_update(handle, update, call, kind, BUDGET)
+            view = await WorkflowCalls(handle, BUDGET).update(update, call, kind)
         except RefusedTransitionError as error:
             if await self._began_unsealed(scope):
                 raise SealedError("Workers refuse a budget that is not sealed.") from error
@@ -209,7 +209,7 @@ class BudgetClient:
             book.take_time(datetime.now(UTC))
             return book.view
         handle = self.client.get_workflow_handle(account_id(self.task_queue, scope))
-        return (await send_query(handle, "account", AccountView, BUDGET)).on(_today())
+        return (await WorkflowCalls(handle, BUDGET).query("account", AccountView)).on(_today())
 
 
 def whole_scope(name: str) -> str:

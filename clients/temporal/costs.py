@@ -8,7 +8,7 @@ from typing import Final
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from clients.executions.messages import COSTS, send_query, server_refusal
+from clients.executions.messages import COSTS, WorkflowCalls, server_refusal
 from septet.contracts.amounts import Spending
 from septet.contracts.costs import EARLIER, MOST_TOGETHER, CostGroup, CostHistory, Estimate, costs_id
 from septet.contracts.names import CostKey
@@ -96,7 +96,7 @@ class CostClient:
         """Return a project's history; `None` if it has none."""
         handle = self.client.get_workflow_handle(costs_id(self.task_queue, project))
         try:
-            return await send_query(handle, "costs", CostHistory, COSTS, within_seconds=_ANSWER_WITHIN_SECONDS)
+            return await WorkflowCalls(handle, COSTS).query("costs", CostHistory, _ANSWER_WITHIN_SECONDS)
         except NotFoundError:
             return None
 

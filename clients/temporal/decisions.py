@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from temporalio.client import WorkflowExecutionDescription, WorkflowExecutionStatus
+from temporalio.service import RPCError, RPCStatusCode
 
-from clients.executions.messages import send_update, unanswered
+from clients.executions.messages import WorkflowCalls, server_refusal, unanswered
 from clients.executions.seals import seals
 from clients.temporal.pull_request_watch import give_up_watch, watch_of
 from clients.temporal.resets import claim, delete_run, reset, reset_point
@@ -159,7 +160,15 @@ class OrderDecisions:
 
     async def refresh(self, order_id: str) -> TaskReply:
         """Make a work order check now what it waits for: a pull request, a host, or earlier work orders."""
-        await self.orders.nudge(order_id)
+        orders = self.orders
+        row, watch = await orders.describe(order_id), await watch_of(orders.client, order_id)
+        try:
+            for each in (row, watch):
+                if each is not None and each.status is WorkflowExecutionStatus.RUNNING:
+                    await orders.client.get_workflow_handle(each.id).signal("nudge")
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:  # it closed meanwhile
+                raise server_refusal(error) from error
         return TaskReply(task=await self.orders.get(order_id))
 
     async def _resume(self, task: Task, call: RetryCall, signal: str = "resumed") -> TaskReply:
@@ -184,9 +193,9 @@ class OrderDecisions:
                 host=description.typed_search_attributes.get(HOST, ""),
                 usage=task.usage,
             )
-            run_id = description.run_id or ""
-            event_id = await reset_point(orders.handle(task.id, run_id), task, call.from_step)
-            await reset(orders.client, task.id, run_id, event_id, signal, resumed)
+            run = orders.handle(task.id, description.run_id)
+            event_id = await reset_point(run, task, call.from_step)
+            await reset(orders.client, run, event_id, signal, resumed)
         await give_up_watch(orders.client, task.id)
         return TaskReply(task=await orders.get(task.id))
 
@@ -212,8 +221,8 @@ class OrderDecisions:
     async def _update(
         self, workflow_id: str, update: str, decision: MoveCall | PlanDecision | FindingsDecision | RetryCall
     ) -> Task | None:
-        handle, subject = self.orders.handle(workflow_id), self.orders.subject
-        return await send_update(handle, update, decision, Task, subject, update_id=self.update_id)
+        calls = WorkflowCalls(self.orders.handle(workflow_id), self.orders.subject)
+        return await calls.update(update, decision, Task, update_id=self.update_id)
 
     async def _waiting_plan(self, order_id: str) -> str | None:
         """Return the SHA-256 of the plan that waits now; `None` where it waits with findings."""

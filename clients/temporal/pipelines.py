@@ -13,7 +13,7 @@ from temporalio.client import Client, WorkflowExecution
 from temporalio.service import RPCError
 
 from clients.executions.index import page_of
-from clients.executions.messages import PIPELINE, Subject, send_update
+from clients.executions.messages import PIPELINE, Subject
 from clients.executions.news import follow_workflow
 from clients.executions.pipeline_rows import OVER, row_of_view, view_at_close, view_of_input, view_of_row
 from clients.executions.presence import why_nobody_works_on
@@ -181,7 +181,7 @@ class PipelineClient(Executions[PipelineView]):
             needs = "is about one issue" if decision in _OF_AN_ISSUE else "is about the whole pipeline"
             raise InvalidInputError(f"issue_id: {decision} {needs}.", remedy="Only skip and replan name an issue.")
         await self.describe(pipeline_id)
-        await send_update(self.handle(pipeline_id), decision, call, PipelineView, self.subject)
+        await self.calls(pipeline_id).update(decision, call, PipelineView)
         return await self.show(pipeline_id)
 
     async def cancel(self, pipeline_id: str, who: str = "", why: str = "") -> PipelineReply:

@@ -76,10 +76,10 @@ async def delete_run(client: Client, name: str, run_id: str = "") -> None:
         raise server_refusal(error) from error
 
 
-async def reset(  # noqa: PLR0913, PLR0917 -- what a reset is made of
-    client: Client, order_id: str, run_id: str, event_id: int, signal: str, previous_run: PreviousRun
+async def reset(
+    client: Client, run: WorkflowHandle[Any, Any], event_id: int, signal: str, previous_run: PreviousRun
 ) -> None:
-    """Reset a work order to a workflow task; the new run waits for the signal that says what is wanted of it.
+    """Reset a run of a work order to a workflow task; the new run waits for the signal with its purpose.
 
     The server takes no signal together with the reset: "unsupported post reset operation", as of release 1.32.
 
@@ -89,7 +89,7 @@ async def reset(  # noqa: PLR0913, PLR0917 -- what a reset is made of
     """
     request = ResetWorkflowExecutionRequest(
         namespace=client.namespace,
-        workflow_execution=WorkflowExecution(workflow_id=order_id, run_id=run_id),
+        workflow_execution=WorkflowExecution(workflow_id=run.id, run_id=run.run_id or ""),
         reason=_reason_of(client, previous_run),
         workflow_task_finish_event_id=event_id,
         request_id=secrets.token_hex(8),
@@ -97,9 +97,9 @@ async def reset(  # noqa: PLR0913, PLR0917 -- what a reset is made of
     )
     try:
         reply = await client.workflow_service.reset_workflow_execution(request)
-        await client.get_workflow_handle(order_id, run_id=reply.run_id).signal(signal, previous_run)
+        await client.get_workflow_handle(run.id, run_id=reply.run_id).signal(signal, previous_run)
     except RPCError as error:
-        raise WORK_ORDER.refusal_of_open(error, order_id) from error
+        raise WORK_ORDER.refusal_of_open(error, run.id) from error
 
 
 def _reason_of(client: Client, previous_run: PreviousRun) -> str:

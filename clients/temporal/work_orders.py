@@ -1,7 +1,5 @@
 """The typed client of work orders, which the CLI, the HTTP API, the MCP server and the page share."""
 
-import asyncio
-import builtins
 import secrets
 import shlex
 from collections.abc import Mapping, Sequence
@@ -9,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from pathlib import Path
 from typing import ClassVar, Final
 from urllib.parse import unquote
 
@@ -32,10 +29,9 @@ from septet.contracts.repository import without_credentials
 from septet.contracts.row import MEMO, first_task, row_of, waits_in
 from septet.contracts.task import Move, Task, TaskError
 from septet.errors import AlreadyRunningError, CircleError, InvalidInputError, NotFoundError, SealedError
-from septet.git.engine.address import parse_address
 from septet.git.engine.project import with_project
 from septet.system.timestamps import timestamp
-from workflows.wire.search_attributes import ISSUE, PULL_REQUEST, REPOSITORY, STAGE, start_attributes
+from workflows.wire.search_attributes import start_attributes
 
 _OPEN: Final = (Status.PENDING, Status.RUNNING, Status.WAITING)
 _AND_IS: Final[Mapping[Status, str]] = {
@@ -45,6 +41,42 @@ _AND_IS: Final[Mapping[Status, str]] = {
     Status.CANCELLED: ' AND ExecutionStatus IN ("Canceled", "Terminated")',
 }
 """Filters by status. For closed ones they use the server's own status, which a terminated work order has too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderFilter:
+    """Which work orders a list has."""
+
+    status: Status | None = None
+    is_open: bool = False
+    """Only those that are not closed."""
+    agent: str = ""
+    repository: str = ""
+    """The address, the path or the project of the only repository."""
+    within: timedelta | None = None
+    """Only those that were started so recently."""
+
+    @property
+    def query(self) -> str:
+        """The filter in Temporal's words.
+
+        Raises:
+            InvalidInputError: The server's filter cannot contain such a name.
+        """
+        query = f'WorkflowType="WorkOrder"{_AND_IS[self.status] if self.status else ""}'
+        if self.is_open:
+            query += ' AND ExecutionStatus="Running"'
+        if self.agent:
+            query += f" AND SeptetAgent={quote_name(self.agent)}"
+        if self.repository:
+            name = quote_name(self.repository)
+            query += f" AND (SeptetRepository={name} OR SeptetProject={name})"
+        if self.within is not None:
+            query += f' AND StartTime>"{(datetime.now(UTC) - self.within).isoformat()}"'
+        return query
+
+
+EVERY_ORDER: Final = OrderFilter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +132,6 @@ class WorkOrders(Executions[Task]):
         first = description.raw_description.workflow_execution_info.first_run_id
         return description.run_id != first and description.start_time > when
 
-    async def check_start(self, order: WorkOrderInput, order_id: str | None, *, again: bool) -> None:
-        """Refuse a work order that comes after a missing one, or repeats an issue's open work order.
-
-        Raises:
-            InvalidInputError: A work order named in `after` does not exist.
-            AlreadyRunningError: The issue has an open work order of another id, and `again` is false.
-            ServerNotReachedError: The server refused.
-        """
-        others = [self._check_exists(other) for other in order.after if other != order_id]
-        await asyncio.gather(*others, *([self._check_issue(order, order_id)] if not again else []))
-
     async def start(self, order: WorkOrderInput, order_id: str | None = None) -> Task:
         """Start a work order and return it: from its input alone if this process lacks the key for sealed data.
 
@@ -144,25 +165,11 @@ class WorkOrders(Executions[Task]):
         await self.start_workflow(order_id, order, summary, {MEMO: row}, start_attributes(row))
         return row
 
-    async def list(  # noqa: PLR0913 -- each narrows the list, all by name
-        self,
-        status: Status | None = None,
-        *,
-        is_open: bool = False,
-        agent: str = "",
-        repository: str = "",
-        within: timedelta | None = None,
-        limit: int = 100,
-        after: str = "",
-    ) -> TasksReply:
+    async def list(self, which: OrderFilter = EVERY_ORDER, *, limit: int = 100, after: str = "") -> TasksReply:
         """Return a page of work orders from the server's index, open ones first, each once.
 
         Args:
-            status: Of this one only.
-            is_open: Only those that are not closed.
-            agent: Of this agent only.
-            repository: Of this one only: its address, its path or its project.
-            within: Only those that were started so recently.
+            which: Which work orders.
             limit: How many at the most.
             after: The `next` of the page before.
 
@@ -171,37 +178,8 @@ class WorkOrders(Executions[Task]):
             NotFoundError: `after` is the `next` of no page.
             ServerNotReachedError: The server refused.
         """
-        query = f'WorkflowType="WorkOrder"{_AND_IS[status] if status else ""}'
-        if is_open:
-            query += ' AND ExecutionStatus="Running"'
-        if agent:
-            query += f" AND SeptetAgent={quote_name(agent)}"
-        if repository:
-            name = quote_name(repository)
-            query += f" AND (SeptetRepository={name} OR SeptetProject={name})"
-        if within is not None:
-            query += f' AND StartTime>"{(datetime.now(UTC) - within).isoformat()}"'
-        rows, following = await page_of(self.client, query, after=after, limit=limit)
+        rows, following = await page_of(self.client, which.query, after=after, limit=limit)
         return TasksReply(tasks=tuple([await task_of_row(row) for row in rows]), next=following)
-
-    async def nudge(self, order_id: str) -> None:
-        """Make a work order and its pull request's watch check now what they wait for, without a pause.
-
-        Raises:
-            NotFoundError: There is no such work order.
-            ServerNotReachedError: The server refused.
-        """
-        description = await self.describe(order_id)
-        open_ones = [order_id] if description.status is WorkflowExecutionStatus.RUNNING else []
-        watch = await watch_of(self.client, order_id)
-        if watch is not None and watch.status is WorkflowExecutionStatus.RUNNING:
-            open_ones.append(watch.id)
-        try:
-            for workflow_id in open_ones:
-                await self.client.get_workflow_handle(workflow_id).signal("nudge")
-        except RPCError as error:
-            if error.status is not RPCStatusCode.NOT_FOUND:  # it closed meanwhile
-                raise server_refusal(error) from error
 
     async def wait_for_end(self, order_id: str) -> Task:
         """Wait until a work order is closed, and return it; the end of a run that was reset does not count."""
@@ -288,47 +266,6 @@ class WorkOrders(Executions[Task]):
 
     async def _moves_of(self, workflow_id: str) -> tuple[Move, ...]:
         return await self.answer_of(workflow_id, "history", tuple[Move, ...]) or ()
-
-    async def _check_exists(self, order_id: str) -> None:
-        if not await self.exists(order_id):
-            remedy = "See which work orders there are: septet list"
-            raise InvalidInputError(f"after: there is no work order {order_id}.", remedy=remedy)
-
-    async def _check_issue(self, order: WorkOrderInput, order_id: str | None) -> None:
-        """Refuse a second work order for an issue; the server itself refuses a second one of the same id."""
-        if order.issue is None:
-            return
-        for row in await self._of_issues("WorkOrder", order.repository, (order.issue,)):
-            if row.id != order_id:
-                project = parse_address(order.repository, home=Path.home()).project
-                message = f"{row.id} already works on issue {order.issue} of {project}."
-                remedy = f"Watch it: septet watch {row.id}. To start another one anyway, add --again."
-                raise AlreadyRunningError(message, remedy=remedy)
-
-    async def told_reviews(self, repository: str, issues: Sequence[int]) -> str:
-        """Return a line for each issue that has a pull request in review already; empty if none has."""
-        rows = await self._of_issues("PullRequest", repository, issues) if issues else []
-        lines = (
-            f"Issue {row.typed_search_attributes.get(ISSUE, '')} has a pull request in review, "
-            f"by {watched_order(row.id)}: {row.typed_search_attributes.get(PULL_REQUEST, '')}"
-            for row in rows
-            if row.typed_search_attributes.get(STAGE) == Stage.REVIEW.value
-        )
-        return "\n".join(lines)
-
-    async def _of_issues(
-        self, kind: str, repository: str, issues: Sequence[int]
-    ) -> builtins.list[WorkflowExecution]:
-        """Return the rows of the open workflows of a kind for some issues of a repository."""
-        address = parse_address(repository, home=Path.home())
-        numbers = ", ".join(f'"{issue}"' for issue in issues)
-        query = f'WorkflowType="{kind}" AND ExecutionStatus="Running" AND SeptetIssue IN ({numbers})'
-        try:
-            rows = [row async for row in self.client.list_workflows(query)]
-        except RPCError as error:
-            raise server_refusal(error) from error
-        urls = ((row, row.typed_search_attributes.get(REPOSITORY, "")) for row in rows)
-        return [row for row, url in urls if url and parse_address(url, home=Path.home()).key == address.key]
 
     async def _refuse_circle(self, order_id: str, after: Sequence[str]) -> None:
         """Refuse a new work order that closes a circle with those on the server."""

@@ -19,7 +19,6 @@ from fakes.unreached import unreached
 
 from clients.cli.reply import ExitCode
 from clients.http.app import api_of
-from clients.mcp.pipeline_tools import PIPELINE_TOOLS
 from clients.mcp.tools import TOOLS
 from septet.settings import Settings
 
@@ -191,7 +190,7 @@ async def http() -> dict[str, Any]:
 
 def tools() -> dict[str, Any]:
     """Return the tools of agents with what they take, and the names of what they give."""
-    described = {call.tool: call.as_tool().model_dump(mode="json") for call in (*TOOLS, *PIPELINE_TOOLS)}
+    described = {name: tool.as_tool().model_dump(mode="json") for name, tool in TOOLS.items()}
     return {
         name: {
             "hints": tool["annotations"],

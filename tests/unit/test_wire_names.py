@@ -24,7 +24,6 @@ import septet
 import workers
 import workflows
 from clients.http.app import api_of
-from clients.mcp.pipeline_tools import PIPELINE_TOOLS
 from clients.mcp.tools import TOOLS
 from septet.errors import SeptetError
 
@@ -122,4 +121,4 @@ async def test_paths_and_components_of_the_api(tmp_path: Path) -> None:
 
 def test_tools() -> None:
     """Agents find the tools by the names that they know."""
-    assert sorted(call.tool for call in (*TOOLS, *PIPELINE_TOOLS)) == frozen()["tools"]
+    assert sorted(TOOLS) == frozen()["tools"]

@@ -25,13 +25,14 @@ from temporalio.service import RPCError
 from temporalio.worker import Worker
 
 from clients.http.app import api_of
-from clients.mcp.tools import RaiseBudget
+from clients.mcp.tools import TOOLS
 from clients.operations.operations import Operations
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.budget import AccountState, LimitCall, account_id
 from septet.contracts.costs import CostHistory, costs_id
 from septet.contracts.names import Status
 from septet.contracts.order import WorkOrderInput
+from septet.contracts.replies import RaiseReply
 from septet.contracts.tracker import TrackedIssue
 from septet.state import StateDir
 from workflows.budgets.account import Account
@@ -281,9 +282,10 @@ async def test_the_tool_raises_the_limit_of_one_step(client: Client, doubles: Do
     async with Worker(client, task_queue=doubles.task_queue, workflows=[Account]):
         await operations.budgets.set("day", LimitCall(limit="5usd"))
         await operations.budgets.set("day", LimitCall(limit="1usd", step="build_plan"))
-        call = RaiseBudget.model_validate(
-            {"budget": "day", "step": "build_plan", "amount": "2usd", "expected": "1usd/day"}
-        )
-        raised, again = await call.answer(operations), await call.answer(operations)
+        tool = TOOLS["raise_budget"]
+        given = tool.read({"budget": "day", "step": "build_plan", "amount": "2usd", "expected": "1usd/day"})
+        raised, again = [await tool.answer(operations, given) for _ in range(2)]
+        assert isinstance(raised, RaiseReply)
+        assert isinstance(again, RaiseReply)
     assert (raised.is_raised, again.is_raised) == (True, False)
     assert (again.budget.limit, again.budget.step_limits) == ("5usd/day", {"build_plan": "3usd/day"})

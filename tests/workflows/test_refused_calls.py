@@ -94,8 +94,9 @@ async def test_a_key_whose_work_order_cannot_be_read_is_the_servers(orders: Work
 @pytest.mark.asyncio(loop_scope="session")
 async def test_a_run_that_is_not_there_is_not_reset(client: Client) -> None:
     """A run that the server does not have is refused in words of ours."""
+    run = client.get_workflow_handle("wo-none", run_id=str(uuid4()))
     with pytest.raises(RefusedTransitionError, match="wo-none"):
-        await reset(client, "wo-none", str(uuid4()), 4, "resumed", PreviousRun(came_from=Stage.REVIEW))
+        await reset(client, run, 4, "resumed", PreviousRun(came_from=Stage.REVIEW))
 
 
 @pytest.mark.asyncio(loop_scope="session")

@@ -8,7 +8,7 @@ from temporalio.client import Client
 from temporalio.common import WorkflowIDReusePolicy
 
 from clients.temporal.board import BoardRows
-from clients.temporal.work_orders import WorkOrders
+from clients.temporal.work_orders import OrderFilter, WorkOrders
 from septet.contracts.names import Stage, Status
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pull_request import PullRequestWatch
@@ -99,7 +99,7 @@ async def test_a_run_that_another_one_followed_is_on_no_page(orders: WorkOrders,
     async def listed() -> list[str]:
         found, after = [], ""
         while True:
-            page = await orders.list(Status.CANCELLED, limit=1, after=after)
+            page = await orders.list(OrderFilter(status=Status.CANCELLED), limit=1, after=after)
             found += [task.id for task in page.tasks if task.id == name]
             if page.next is None:
                 return found

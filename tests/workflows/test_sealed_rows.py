@@ -17,7 +17,7 @@ from activities.workspaces.sweep_host import find_owner
 from clients.temporal.board import BoardRows
 from clients.temporal.deliveries import nudge_followers
 from clients.temporal.intakes import IntakeClient
-from clients.temporal.work_orders import WorkOrders
+from clients.temporal.work_orders import OrderFilter, WorkOrders
 from septet.contracts.board import KnownOrders
 from septet.contracts.budget import QuotaPause, quota_id
 from septet.contracts.forge_events import PullRequestTouched
@@ -100,7 +100,7 @@ async def test_the_board_and_the_list_show_what_is_clear_of_a_row_that_cannot_be
     own, other = await ours.put(project), await theirs.put(project)
 
     async def titles(client: Client) -> list[dict[str, str]]:
-        tasks = (await WorkOrders(client, ours.queue).list(repository=project)).tasks
+        tasks = (await WorkOrders(client, ours.queue).list(OrderFilter(repository=project))).tasks
         rows = (await BoardRows(client).rows(project)).tasks
         return [{task.id: task.title for task in tasks}, {row.id: row.title for row in rows}]
 

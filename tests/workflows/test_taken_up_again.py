@@ -26,7 +26,7 @@ from temporalio.worker import Worker
 from clients.executions.index import runs_of
 from clients.temporal.board import BoardRows
 from clients.temporal.decisions import OrderDecisions
-from clients.temporal.work_orders import WorkOrders
+from clients.temporal.work_orders import OrderFilter, WorkOrders
 from septet.contracts.decisions import MoveCall, RetryCall
 from septet.contracts.facts import Usage
 from septet.contracts.names import Stage, Status, Step, Verdict
@@ -406,6 +406,6 @@ async def test_a_page_of_the_list_is_full_though_some_were_taken_up_again(
             await asyncio.wait_for(orders.wait(failed.id), WITHIN_SECONDS)
     await OrderDecisions(orders).retry(failed.id)
     await wait_until(
-        lambda: orders.list(repository=project, limit=2),
+        lambda: orders.list(OrderFilter(repository=project), limit=2),
         lambda page: [task.id for task in page.tasks] == [failed.id, other.id],
     )

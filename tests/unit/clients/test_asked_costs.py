@@ -9,7 +9,7 @@ from fakes.unreached import unreached
 
 from clients.http.app import api_of
 from clients.http.problems import problem_of
-from clients.mcp.tools import ShowCosts
+from clients.mcp.tools import TOOLS
 from septet.errors import InvalidInputError, RefusedTransitionError
 
 WEEKS = ["2026-W99", "2026-W00", "2025-W53", "yesterday"]
@@ -31,7 +31,7 @@ async def test_the_tool_of_agents_refuses_a_week_that_there_is_not(tmp_path: Pat
     operations = await unreached(tmp_path)
     for week in WEEKS:
         with pytest.raises(InvalidInputError, match="is not a week"):
-            await ShowCosts.read({"since": week}).answer(operations)
+            await TOOLS["costs"].answer(operations, TOOLS["costs"].read({"since": week}))
 
 
 async def test_http_says_what_the_name_of_a_budget_is(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from clients.error_reply import error_reply
 from clients.http.access import Guard
-from clients.http.app import api_of
+from clients.http.app import ApiChoices, api_of
 from clients.operations.operations import Operations
 
 ORDERS = "/agent-work-orders"
@@ -105,7 +105,7 @@ async def test_whatever_acts_is_behind_the_same_door(tmp_path: Path) -> None:
 
     Those of webhooks want a signature instead: `acceptance/test_intake.py` sees to that.
     """
-    app = api_of(await unreached(tmp_path), "token", page_key="page-key")
+    app = api_of(await unreached(tmp_path), "token", ApiChoices(page_key="page-key"))
     acting = sorted(
         {(method, path) for method, path in _acting_routes(app.routes) if not path.startswith("/webhooks/")}
     )

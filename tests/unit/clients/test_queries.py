@@ -6,7 +6,7 @@ import pytest
 from temporalio.client import WorkflowHandle
 from temporalio.service import RPCError, RPCStatusCode
 
-from clients.executions.messages import BUDGET, send_query
+from clients.executions.messages import BUDGET, WorkflowCalls
 from septet.contracts.budget import AccountView
 from septet.errors import ServerNotReachedError
 
@@ -26,6 +26,6 @@ async def test_a_query_without_a_worker_says_that_no_worker_has_answered() -> No
     """The server's words for it name neither the workflow nor what to do."""
     handle = cast("WorkflowHandle[Any, Any]", WithoutPoller())
     with pytest.raises(ServerNotReachedError) as away:
-        await send_query(handle, "account", AccountView, BUDGET)
+        await WorkflowCalls(handle, BUDGET).query("account", AccountView)
     assert away.value.message == "No worker has answered for septet-budget/day."
     assert away.value.remedy == "Start one with `septet up` or `septet worker`."

@@ -7,7 +7,6 @@ import pytest
 import yaml
 from fakes.command_lines import unknown_parts
 
-from clients.mcp.pipeline_tools import PIPELINE_TOOLS
 from clients.mcp.tools import TOOLS
 
 FOLDER = Path(__file__).parents[3] / "skills/septet"
@@ -53,4 +52,4 @@ def test_each_tool_that_it_names_exists() -> None:
     assert named is not None
     tools = set(re.findall(r"`(\w+)`", named[1]))
     assert tools
-    assert tools <= {call.tool for call in (*TOOLS, *PIPELINE_TOOLS)}
+    assert tools <= set(TOOLS)

@@ -1,0 +1,74 @@
+"""Find the work orders that already work on an issue, or that a new one comes after."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from temporalio.client import WorkflowExecution
+from temporalio.service import RPCError
+
+from clients.executions.messages import server_refusal
+from clients.temporal.work_orders import WorkOrders
+from septet.contracts.names import Stage
+from septet.contracts.order import WorkOrderInput
+from septet.contracts.pull_request_names import watched_order
+from septet.errors import AlreadyRunningError, InvalidInputError
+from septet.git.engine.address import parse_address
+from workflows.wire.search_attributes import ISSUE, PULL_REQUEST, REPOSITORY, STAGE
+
+
+async def check_start(orders: WorkOrders, order: WorkOrderInput, order_id: str | None, *, again: bool) -> None:
+    """Refuse a work order that comes after a missing one, or repeats an issue's open work order.
+
+    Raises:
+        InvalidInputError: A work order named in `after` does not exist.
+        AlreadyRunningError: The issue has an open work order of another id, and `again` is false.
+        ServerNotReachedError: The server refused.
+    """
+    others = [_check_exists(orders, other) for other in order.after if other != order_id]
+    await asyncio.gather(*others, *([_check_issue(orders, order, order_id)] if not again else []))
+
+
+async def reviews_of(orders: WorkOrders, repository: str, issues: Sequence[int]) -> str:
+    """Return a line for each issue that has a pull request in review already; empty if none has."""
+    rows = await _of_issues(orders, "PullRequest", repository, issues) if issues else []
+    lines = (
+        f"Issue {row.typed_search_attributes.get(ISSUE, '')} has a pull request in review, "
+        f"by {watched_order(row.id)}: {row.typed_search_attributes.get(PULL_REQUEST, '')}"
+        for row in rows
+        if row.typed_search_attributes.get(STAGE) == Stage.REVIEW.value
+    )
+    return "\n".join(lines)
+
+
+async def _check_exists(orders: WorkOrders, order_id: str) -> None:
+    if not await orders.exists(order_id):
+        remedy = "See which work orders there are: septet list"
+        raise InvalidInputError(f"after: there is no work order {order_id}.", remedy=remedy)
+
+
+async def _check_issue(orders: WorkOrders, order: WorkOrderInput, order_id: str | None) -> None:
+    """Refuse a second work order for an issue; the server itself refuses a second one of the same id."""
+    if order.issue is None:
+        return
+    for row in await _of_issues(orders, "WorkOrder", order.repository, (order.issue,)):
+        if row.id != order_id:
+            project = parse_address(order.repository, home=Path.home()).project
+            message = f"{row.id} already works on issue {order.issue} of {project}."
+            remedy = f"Watch it: septet watch {row.id}. To start another one anyway, add --again."
+            raise AlreadyRunningError(message, remedy=remedy)
+
+
+async def _of_issues(
+    orders: WorkOrders, kind: str, repository: str, issues: Sequence[int]
+) -> list[WorkflowExecution]:
+    """Return the rows of the open workflows of a kind for some issues of a repository."""
+    address = parse_address(repository, home=Path.home())
+    numbers = ", ".join(f'"{issue}"' for issue in issues)
+    query = f'WorkflowType="{kind}" AND ExecutionStatus="Running" AND SeptetIssue IN ({numbers})'
+    try:
+        rows = [row async for row in orders.client.list_workflows(query)]
+    except RPCError as error:
+        raise server_refusal(error) from error
+    urls = ((row, row.typed_search_attributes.get(REPOSITORY, "")) for row in rows)
+    return [row for row, url in urls if url and parse_address(url, home=Path.home()).key == address.key]
