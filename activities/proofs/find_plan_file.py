@@ -7,7 +7,7 @@ from typing import Final
 from activities.host.claims import Claim, Proof, prove_bare
 from activities.host.host import Host
 from activities.outgoing.plan_text import read_plan_text
-from septet.answers.dressed import bare_values
+from septet.answers.plain import bare_values
 from septet.contracts.answers import FindPlanFileAnswer
 from septet.git.evidence.evidence import is_ignored, plan_file
 
