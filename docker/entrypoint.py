@@ -56,7 +56,7 @@ def lease_slot(kind: str) -> Path:
         except BlockingIOError:
             os.close(lease)
             continue
-        os.set_inheritable(lease, True)  # noqa: FBT003 -- it takes no name
+        os.set_inheritable(lease, True)
         os.truncate(lease, 0)
         os.write(lease, json.dumps(holder()).encode())
         slot = slots / str(number)

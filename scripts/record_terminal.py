@@ -76,7 +76,7 @@ def record() -> tuple[list[tuple[float, str]], int]:
     if child == 0:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         os.environ.update({"PATH": path, "TERM": "xterm-256color", "SEPTET_STATE_DIR": str(STATE)})
-        os.execvp(COMMAND[0], COMMAND)  # noqa: S606 -- argv, and no shell
+        os.execvp(COMMAND[0], COMMAND)
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     began, events = time.monotonic(), []
     while text := read(terminal):

@@ -163,8 +163,7 @@ def take_fence(runs: Runs, place_id: str, visit: str) -> Fence:
     lease = Lease.take(
         runs,
         key,
-        place_id=place_id,
-        visit=visit,
+        lane=(place_id, visit),
         number=info.attempt,
         started_at=info.started_time.timestamp(),
     )

@@ -19,7 +19,7 @@ from septet.agents.clis.registry import adapter_for
 from septet.agents.homes.home import Homes
 from septet.agents.homes.logins import Logins
 from septet.agents.runs.folders import Runs
-from septet.agents.runs.session_folder import SessionFolder
+from septet.agents.runs.sessions import SessionFolder
 from septet.agents.sandbox.guest_run import GuestRunner
 from septet.agents.sandbox.runner_connection import RUNNER_LOCK
 from septet.agents.sandbox.sandbox import Sandbox

@@ -8,7 +8,7 @@ from activities.host.claims import Claim, Proof, prove_bare
 from activities.host.host import Host
 from activities.outgoing.outgoing import has_key
 from septet.agents.runs.lease import was_restored
-from septet.answers.dressed import bare_branches
+from septet.answers.plain import bare_branches
 from septet.contracts.answers import GenerateBranchAnswer
 from septet.contracts.branch_name import FirstPart, form_refusal
 from septet.contracts.steps import StepCall

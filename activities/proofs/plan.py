@@ -8,7 +8,7 @@ from activities.host.claims import Claim, Proof, prove_bare
 from activities.host.host import Host
 from activities.outgoing.plan import read_plan_text
 from activities.turns.pipeline import issue_id, pipeline_store
-from septet.answers.dressed import bare_values
+from septet.answers.plain import bare_values
 from septet.contracts.answers import BuildPlanAnswer, FindPlanFileAnswer
 from septet.contracts.solution import SolutionAnswer
 from septet.errors import EvidenceError

@@ -38,8 +38,7 @@ from septet.agents.guest.network import parse_way_out
 from septet.agents.guest.toolchains import find_toolchains
 from septet.agents.runs.folders import Runs
 from septet.agents.sandbox import runner_connection
-from septet.agents.sandbox.network_trial import try_network
-from septet.agents.sandbox.probe import Probe, probe
+from septet.agents.sandbox.probe import Probe, probe, try_network
 from septet.agents.sandbox.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.warm import warm_orders
 from septet.errors import (

@@ -35,7 +35,7 @@ def _login(title: str, adapter: Adapter, machine: Machine, name: str, path: Path
         InvalidInputError: It cannot be used.
     """
     login, facts = read_login(adapter, machine, name, path), adapter.capabilities
-    seen = seen_login(facts, login.machine)
+    seen = seen_login(adapter, login.machine)
     if seen is None and facts.needs_login:
         home = f"{facts.home[0]}={path} " if login.folder is not None else ""
         ways = (

@@ -2,6 +2,8 @@
 
 A text is a plain form as a whole or not at all. A lone fence, quotes, backquotes, emphasis and one full stop
 around it are taken off. Prose around it is not: it can turn what it surrounds into its opposite.
+
+A value is dressed if it is a Markdown link, has quotes or backquotes, or is the full name of a branch.
 """
 
 import re
@@ -179,3 +181,22 @@ def unwrap(text: str) -> str:
             if text == f"{left}{inside}{right}" and left not in inside and right not in inside:
                 text = inside.strip()
     return text
+
+
+_LINK: Final = re.compile(r"\[(?P<text>[^\[\]\n]+)\]\(<?(?P<target>[^()<>\s]+)>?(?:\s+\"[^\"\n]*\")?\)")
+_REF: Final = re.compile(r"(?:refs/heads/|refs/remotes/[^/]+/|remotes/[^/]+/|heads/|origin/)")
+
+
+def bare_values(dressed: str) -> tuple[str, ...]:
+    """Return a value without its dress: nothing where it has none, both parts of a link where they differ."""
+    value = unwrap(dressed)
+    link = _LINK.fullmatch(value)
+    parts = (unwrap(link["text"]), unwrap(link["target"])) if link else (value,)
+    return tuple(part for part in dict.fromkeys(parts) if part != dressed)
+
+
+def bare_branches(dressed: str) -> tuple[str, ...]:
+    """Return the names that a dressed branch may have; a ref's full name counts as a dress too."""
+    parts = bare_values(dressed) or (dressed,)
+    names = dict.fromkeys(_REF.sub("", part, count=1) if _REF.match(part) else part for part in parts)
+    return tuple(name for name in names if name != dressed)

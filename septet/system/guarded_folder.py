@@ -56,7 +56,7 @@ class GuardedFolder:
             OSError: The disk refused.
         """
         path = _check_name(name)
-        with self._make_folder(path.parts[:-1]) as folder:
+        with self.make_folder(path.parts[:-1]) as folder:
             draft = f".{secrets.token_hex(8)}.draft"
             descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
             try:
@@ -80,7 +80,7 @@ class GuardedFolder:
             status = os.stat(path.name, dir_fd=source, follow_symlinks=False)
             if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
                 return
-            with target._make_folder(path.parts[:-1]) as folder:  # noqa: SLF001 -- one of this class
+            with target.make_folder(path.parts[:-1]) as folder:
                 os.rename(path.name, path.name, src_dir_fd=source, dst_dir_fd=folder)
 
     def contains(self, name: str, words: bytes) -> bool:
@@ -118,9 +118,9 @@ class GuardedFolder:
         """
         path = _check_name(name)
         if is_folder:
-            with self._make_folder(path.parts):
+            with self.make_folder(path.parts):
                 return
-        with self._make_folder(path.parts[:-1]) as folder:
+        with self.make_folder(path.parts[:-1]) as folder:
             with suppress(FileNotFoundError):
                 if stat.S_ISREG(os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_mode):
                     return
@@ -133,7 +133,7 @@ class GuardedFolder:
         Raises:
             OSError: The disk refused.
         """
-        with self._make_folder(()) as folder:
+        with self.make_folder(()) as folder:
             os.fchmod(folder, 0o700)
 
     def _find(self, at: tuple[str, ...], patterns: tuple[str, ...]) -> Iterator[str]:
@@ -164,7 +164,7 @@ class GuardedFolder:
             os.close(folder)
 
     @contextmanager
-    def _make_folder(self, parts: tuple[str, ...]) -> Iterator[int]:
+    def make_folder(self, parts: tuple[str, ...]) -> Iterator[int]:
         """Give a descriptor of a folder below this one, which is made where it is not there."""
         folder = os.open(self.root, _FOLDER)
         try:

@@ -88,7 +88,7 @@ def take_keys_out_of_sight() -> None:
     argv = [sys.executable, *flags, *sys.argv]
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execve(argv[0], argv, {**kept, _DESCRIPTOR: str(_write(keys))})  # noqa: S606 -- no shell is the point
+    os.execve(argv[0], argv, {**kept, _DESCRIPTOR: str(_write(keys))})
 
 
 def _values(keys: Iterable[tuple[str, str]]) -> Iterable[str]:
@@ -127,7 +127,7 @@ def _write(keys: Mapping[str, str]) -> int:
     with os.fdopen(os.dup(descriptor), "wb") as writer:
         writer.write(content)
     os.lseek(descriptor, 0, os.SEEK_SET)
-    os.set_inheritable(descriptor, True)  # noqa: FBT003 -- the system's own order
+    os.set_inheritable(descriptor, True)
     return descriptor
 
 

@@ -10,7 +10,7 @@ from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from threading import Lock
-from typing import Any, AnyStr, Final
+from typing import AnyStr, Final
 from urllib.parse import quote, quote_plus
 
 MASK: Final = "***"
@@ -134,7 +134,7 @@ def mask_json(content: bytes) -> bytes:
         return mask_bytes(content)
 
 
-def _mask_strings(value: Any) -> Any:  # noqa: ANN401 -- any JSON
+def _mask_strings(value: object) -> object:
     if isinstance(value, str):
         return mask(value)
     if isinstance(value, list):

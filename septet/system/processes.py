@@ -130,7 +130,7 @@ def run(  # noqa: PLR0913 -- each is a fact of the process, all by name
     check_halt()
     halt = current_halt()
     with _source(stdin, as_file=limit_bytes is not None) as source:
-        process = subprocess.Popen(  # noqa: S603 -- argv comes from the engine
+        process = subprocess.Popen(
             list(argv),
             env=dict(env),
             cwd=cwd,
@@ -221,7 +221,7 @@ def start_detached(
         OSError: The program could not be started, or the log not be opened.
     """
     with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as out:
-        return subprocess.Popen(  # noqa: S603 -- argv comes from the engine
+        return subprocess.Popen(
             list(argv),
             env=dict(env),
             cwd=cwd,
@@ -244,9 +244,7 @@ def run_on_terminal(argv: Sequence[str], *, env: Mapping[str, str], stdin: bytes
     Raises:
         OSError: The program could not be started.
     """
-    process = subprocess.Popen(  # noqa: S603 -- a person's own program
-        list(argv), env=dict(env), stdin=None if stdin is None else subprocess.PIPE
-    )
+    process = subprocess.Popen(list(argv), env=dict(env), stdin=None if stdin is None else subprocess.PIPE)
     with suppress(BrokenPipeError):
         process.communicate(stdin)
     return process.wait()

@@ -76,7 +76,7 @@ class Lab:
     async def run_turn(self, request: TurnRequest | None = None) -> TurnResult:
         """Make one attempt."""
         request = request or self.request()
-        lease = Lease.take(self.runtime.runs, request.key, place_id=request.order_id)
+        lease = Lease.take(self.runtime.runs, request.key, lane=(request.order_id, ""))
 
         async def come_back() -> None:
             self.returned.append("returned to the checkpoint")

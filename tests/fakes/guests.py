@@ -114,8 +114,7 @@ class Machine:
             argv=(sys.executable, "-IS", "-c", PRELUDE.format(root=str(self.root), machine=self) + program),
             env={"PATH": os.defpath, "HOME": str(self.root / "home")},
             limits=Limits(SECONDS, SECONDS, orphan_seconds=0.0).with_resources(resources or {}),
-            confinement=sandbox.around(change(self.description)),
-        )
+        ).inside(sandbox.around(change(self.description)))
         locks = [open_lock(folder / name) for name in ("writer", "lock")]
         for descriptor in locks:
             lock(descriptor)

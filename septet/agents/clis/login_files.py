@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final
@@ -188,12 +189,12 @@ def _subject(token: object) -> tuple[object, object]:
 
 def _claims(token: object) -> Mapping[str, Any]:
     """Return what a JWT says; nothing where it is none."""
-    parts = token.split(".") if isinstance(token, str) else []
-    try:
-        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "==")) if len(parts) == 3 else {}  # noqa: PLR2004
-    except (ValueError, RecursionError):
-        return {}
-    return claims if isinstance(claims, dict) else {}
+    match token.split(".") if isinstance(token, str) else []:
+        case [_header, payload, _signature]:
+            with suppress(ValueError, RecursionError):
+                claims = json.loads(base64.urlsafe_b64decode(f"{payload}=="))
+                return claims if isinstance(claims, dict) else {}
+    return {}
 
 
 def _expired_jwt(token: str) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from septet.agents.clis.adapter import Adapter, Machine, Turn, select_variables
-from septet.agents.clis.capabilities import Capabilities
+from septet.agents.clis.own_files import locate
 from septet.agents.clis.registry import ADAPTERS, adapter_for
 from septet.errors import AgentError, AgentMissingError
 
@@ -38,13 +38,16 @@ def check_usable(agent: str, machine: Machine, worktree: Path) -> None:
         raise obstacle
 
 
-def seen_login(facts: Capabilities, host: Machine) -> str | None:
+def seen_login(adapter: Adapter, host: Machine) -> str | None:
     """Return the variable or file that looks like a login of a CLI; `None` where none is seen."""
+    facts = adapter.capabilities
     variable = next((name for name in facts.login_variables if host.env.get(name)), None)
     if variable is not None or not facts.login_files:
         return variable
-    login = _replace_home(facts.login_files[0], facts, host)
-    return login if _place_of(login, facts, host).is_file() else None
+    login = locate(adapter, host, facts.login_files[0])
+    if not login.is_file():
+        return None
+    return str(login) if host.env.get(facts.home[0]) else facts.login_files[0]
 
 
 def _obstacle(agent: str, machine: Machine, worktree: Path) -> AgentError | None:
@@ -59,7 +62,7 @@ def _obstacle(agent: str, machine: Machine, worktree: Path) -> AgentError | None
 def _lack_of_login(adapter: Adapter, machine: Machine) -> AgentError | None:
     """Return that a CLI is not logged in; `None` where it is, or may be in a way that is not known here."""
     facts = adapter.capabilities
-    if not facts.needs_login or not facts.login_files or seen_login(facts, machine) is not None:
+    if not facts.needs_login or not facts.login_files or seen_login(adapter, machine) is not None:
         return None
     further = f"SEPTET_{adapter.name.upper().replace('-', '_')}_LOGINS"
     is_told = bool(select_variables(machine.env, adapter.login)) or bool(machine.env.get(further))
@@ -78,16 +81,7 @@ def _may_log_in(adapter: Adapter, machine: Machine) -> bool:
         return True
     facts = adapter.capabilities
     files = (*facts.login_files[1:], *(each.name for each in facts.settings))
-    return any(_OTHER_LOGIN.search(_begin_of(_place_of(name, facts, machine))) for name in files)
-
-
-def _replace_home(name: str, facts: Capabilities, machine: Machine) -> str:
-    moved_by, home = facts.home
-    return name.replace(home, machine.env[moved_by], 1) if moved_by and machine.env.get(moved_by) else name
-
-
-def _place_of(name: str, facts: Capabilities, machine: Machine) -> Path:
-    return Path(_replace_home(name, facts, machine).replace("~", machine.env.get("HOME", "~"), 1))
+    return any(_OTHER_LOGIN.search(_begin_of(locate(adapter, machine, name))) for name in files)
 
 
 def _begin_of(path: Path) -> bytes:

@@ -65,12 +65,12 @@ class Needs:
         current, rest, links = "/", list(path.parts[1:]), 0
         while rest:
             part = rest.pop(0)
-            current = os.path.dirname(current) if part == ".." else os.path.join(current, part)  # noqa: PTH118, PTH120 -- of hundreds, in text
+            current = os.path.dirname(current) if part == ".." else os.path.join(current, part)
             target = self._target_of(current) if links < _MOST_LINKS else None
             if target is not None:
                 links += 1
                 self.links[Path(current)] = str(Path(target))
-                current = "/" if target.startswith("/") else os.path.dirname(current)  # noqa: PTH120 -- of hundreds, in text
+                current = "/" if target.startswith("/") else os.path.dirname(current)
                 rest = [*Path(target.lstrip("/")).parts, *rest]
         return Path(current)
 
@@ -78,7 +78,7 @@ class Needs:
         """Return the target of a link, `None` for no link; most paths begin alike, so each is read once."""
         if path not in self._targets:
             try:
-                self._targets[path] = os.readlink(path)  # noqa: PTH115 -- of hundreds, in text
+                self._targets[path] = os.readlink(path)
             except OSError:
                 self._targets[path] = None
         return self._targets[path]

@@ -24,7 +24,7 @@ _SETTINGS: Final = (
 """What programs read of any machine; none of it holds a key. Few, for each one that is bound costs each start."""
 _NETWORK_SETTINGS: Final = ("/etc/resolv.conf", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/gai.conf")
 HOST_NAME: Final = "guest"
-_TMP: Final = "/tmp"  # noqa: S108 -- a file system of the guest's own
+_TMP: Final = "/tmp"
 TEMPORARY_FOLDER: Final = f"{_TMP}/guest"
 """Not `/tmp` itself: codex runs nothing where its folder lies below that for temporary files."""
 USER_ID: Final = 1000
@@ -111,7 +111,7 @@ class OwnDevices:
     def arguments(self) -> tuple[str, ...]:
         """Make them."""
         size = str(self.shared_memory_bytes)
-        return ("--dev", "/dev", "--size", size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev")  # noqa: S108
+        return ("--dev", "/dev", "--size", size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class OwnTemporaryFiles:
         """Make them, in memory."""
         temporary = ("--size", str(self.size_bytes), "--perms", "1777", "--tmpfs", _TMP, "--dir", TEMPORARY_FOLDER)
         # Relative: the place of what is bound below it is made through it.
-        variable = ("--dir", "/var", "--symlink", f"..{_TMP}", "/var/tmp")  # noqa: S108
+        variable = ("--dir", "/var", "--symlink", f"..{_TMP}", "/var/tmp")
         return (*temporary, *variable, "--size", str(16 * _MIB), "--tmpfs", "/run")
 
 

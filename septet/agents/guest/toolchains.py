@@ -170,7 +170,7 @@ def _look(home: Path, env: Mapping[str, str]) -> _Look:
 def _state_of(path: str) -> tuple[int, ...] | None:
     """Return what differs once a folder has other entries, or another one is in its place."""
     try:
-        facts = os.stat(path)  # noqa: PTH116 -- of dozens for each guest, in text
+        facts = os.stat(path)
     except OSError:
         return None
     return facts.st_mtime_ns, facts.st_ino, facts.st_dev

@@ -20,8 +20,7 @@ from septet.agents.clis.own_files import locate, own_folders_by_name
 from septet.agents.clis.plain_settings import read_document
 from septet.agents.guest.placements import OwnFolder
 from septet.agents.homes.logins import LoginCopy, Logins
-from septet.agents.runs.session_folder import SessionFolder
-from septet.agents.runs.sessions import copy_files, copy_session, user_sessions
+from septet.agents.runs.sessions import SessionFolder, copy_files, copy_session, user_sessions
 from septet.system.guarded_folder import GuardedFolder
 from septet.system.keys import keys_in
 from septet.system.masking import hide_of

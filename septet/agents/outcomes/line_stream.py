@@ -151,8 +151,9 @@ class LineStream(ABC, Generic[E]):
     def is_own(self, event: E) -> bool:
         """Return whether an event has what every event of the dialect has, and nothing inside of one."""
 
-    def take_stderr(self, stderr: str, end: ExitRecord) -> None:  # noqa: ARG002 -- an exit code says much in some dialects
+    def take_stderr(self, stderr: str, end: ExitRecord) -> None:
         """Add what stderr says, once the process has ended: warnings, where there was an event at all."""
+        del end  # an exit code says much in some dialects
         if self.spoke:
             for line in endings.warnings_in(stderr):
                 self.facts.warn(line)

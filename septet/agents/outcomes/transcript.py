@@ -53,7 +53,11 @@ def _script_of(command: str) -> str:
         parts = shlex.split(command)
     except ValueError:  # it was cut
         return command
-    return parts[2] if len(parts) == 3 else command  # noqa: PLR2004 -- a shell, its option and its script
+    match parts:
+        case [_shell, _option, script]:
+            return script
+        case _:
+            return command
 
 
 def _changes(text: str) -> list[dict[str, Any]]:

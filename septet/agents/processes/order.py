@@ -17,7 +17,8 @@ from collections.abc import Mapping, Sequence
 ORDER_VERSION = 1
 RUN, WARM = "run", "warm"
 MOST_LOCKS = 3
-CONFINEMENT_NAMES = ("program", "arguments", "texts", "system_calls", "gives_up_root", "network")
+ORDER_NAMES = ("folder", "directory", "argv", "env", "kind", "confined")
+CONFINEMENT_NAMES = ("program", "arguments", "texts", "system_calls", "network", "gives_up_root")
 LIMIT_NAMES = ("wall_seconds", "idle_seconds", "grace_seconds", "orphan_seconds")
 RESOURCE_NAMES = ("processes", "memory_bytes", "disk_bytes", "tree_entries", "tree_bytes", "output_bytes")
 FIRST_CHUNK_BYTES, CHUNK_BYTES = 1 << 16, 1 << 20
@@ -58,14 +59,15 @@ class Limits:
 class Confinement:
     """The sandbox around a program: a bubblewrap, and what it reads from descriptors."""
 
-    def __init__(  # noqa: PLR0913 -- the fields of a message, most by name
+    gives_up_root = False
+    """A supervisor that is root starts the guest as a user of the run's own."""
+
+    def __init__(
         self,
         program: str,
         arguments: Sequence[str],
         texts: Mapping[str, str],
         system_calls: str = "",
-        *,
-        gives_up_root: bool = False,
         network: Mapping[str, object] | None = None,
     ) -> None:
         """Describe it.
@@ -75,14 +77,12 @@ class Confinement:
             arguments: Its arguments, without the guest's own program.
             texts: Files that are made for the guest, by their paths inside.
             system_calls: The filter of system calls, in hexadecimal; empty for none.
-            gives_up_root: A supervisor that is root starts it as a user of the run's own.
             network: What its proxy lets through, where it has a network of its own: see `network_rules.py`.
         """
         self.program = program
         self.arguments = tuple(arguments)
         self.texts = dict(texts)
         self.system_calls = system_calls
-        self.gives_up_root = gives_up_root
         self.network = dict(network) if network is not None else None
 
     def inline(self, argv: Sequence[str]) -> tuple[str, ...]:
@@ -93,17 +93,15 @@ class Confinement:
 class Order:
     """What to run, where, and within which limits."""
 
-    def __init__(  # noqa: PLR0913 -- the fields of a message, all by name
-        self,
-        *,
-        folder: str,
-        directory: str,
-        argv: Sequence[str],
-        env: Mapping[str, str],
-        limits: Limits,
-        kind: str = RUN,
-        confined: bool = False,
-        confinement: Confinement | None = None,
+    kind = RUN
+    """`run` for a process that ends with this turn, `warm` for one that serves many."""
+    confined = False
+    """The agent is inside a bubblewrap: that of `confinement`, or the program itself."""
+    confinement: Confinement | None = None
+    """What is around the program."""
+
+    def __init__(
+        self, *, folder: str, directory: str, argv: Sequence[str], env: Mapping[str, str], limits: Limits
     ) -> None:
         """Describe one turn of an agent.
 
@@ -113,23 +111,24 @@ class Order:
             argv: The program by its absolute path, and its arguments.
             env: The agent's whole environment.
             limits: What ends it.
-            kind: `run` for a process that ends with this turn, `warm` for one that serves many.
-            confined: The agent is inside a bubblewrap: that of `confinement`, or the program itself.
-            confinement: What is around the program.
         """
         self.folder = folder
         self.directory = directory
         self.argv = tuple(argv)
         self.env = dict(env)
         self.limits = limits
-        self.kind = kind
-        self.confined = confined or confinement is not None
-        self.confinement = confinement
+
+    def inside(self, confinement: Confinement | None) -> "Order":
+        """Return the order with a sandbox around its program; as it is without one."""
+        self.confinement, self.confined = confinement, confinement is not None
+        return self
 
     def to_json(self) -> bytes:
         """Return the order as a receiver reads it."""
-        confinement = vars(self.confinement) if self.confinement is not None else None
-        fields = {**vars(self), "version": ORDER_VERSION, "limits": vars(self.limits), "confinement": confinement}
+        around = self.confinement
+        confinement = {name: getattr(around, name) for name in CONFINEMENT_NAMES} if around is not None else None
+        own = {name: getattr(self, name) for name in ORDER_NAMES}
+        fields = {**own, "version": ORDER_VERSION, "limits": vars(self.limits), "confinement": confinement}
         return os.fsencode(json.dumps(fields, ensure_ascii=False))
 
     @classmethod
@@ -143,11 +142,14 @@ class Order:
         fields = json.loads(payload.decode("utf-8", "surrogateescape"))
         if fields["version"] != ORDER_VERSION:
             raise ValueError
-        names = ("folder", "directory", "argv", "env", "kind", "confined")
         limits = Limits(**{name: fields["limits"][name] for name in LIMIT_NAMES}).with_resources(fields["limits"])
-        around = fields["confinement"]
-        confinement = Confinement(**{name: around[name] for name in CONFINEMENT_NAMES}) if around else None
-        return cls(**{name: fields[name] for name in names}, limits=limits, confinement=confinement)
+        order = cls(**{name: fields[name] for name in ("folder", "directory", "argv", "env")}, limits=limits)
+        if around := fields["confinement"]:
+            confinement = Confinement(*(around[name] for name in CONFINEMENT_NAMES[:-1]))
+            confinement.gives_up_root = around["gives_up_root"]
+            order.inside(confinement)
+        order.kind, order.confined = fields["kind"], fields["confined"]
+        return order
 
 
 def send_order(connection: socket.socket, order: Order, locks: Sequence[int]) -> None:

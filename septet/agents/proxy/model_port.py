@@ -10,8 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
-from septet.agents.proxy.request_body import is_upgrade
-from septet.agents.proxy.request_head import RequestHead, authority, write_head
+from septet.agents.proxy.request import RequestHead, authority, is_upgrade, write_head
 
 HTTPS_PORT, HTTP_PORT = 443, 80
 NOT_PASSED_ON = frozenset(
@@ -37,7 +36,7 @@ QUERY_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 OPENS = "SEPTET_MODEL_REQUESTS"
 
 
-class RequestRefusal(ValueError):  # noqa: N818 -- it is what is answered, and no failure
+class RequestRefusalError(ValueError):
     """A request that no model is asked by, and why."""
 
 
@@ -75,7 +74,7 @@ class ModelPort:
         """Return the head of a request for the model's host, with its end.
 
         Raises:
-            RequestRefusal: The request is no model request, or has another key.
+            RequestRefusalError: The request is no model request, or has another key.
         """
         self.check_target(request)
         fields = [(name, self.with_key(name, value)) for name, value in request.without(NOT_PASSED_ON)]
@@ -91,23 +90,23 @@ class ModelPort:
         """Check that the method, path and query belong to a model request.
 
         Raises:
-            RequestRefusal: They do not.
+            RequestRefusalError: They do not.
         """
         path, _, query = request.target.decode("latin-1").partition("?")
         if not PATH.fullmatch(path):
-            raise RequestRefusal("a model is asked by a plain path")
+            raise RequestRefusalError("a model is asked by a plain path")
         if not any(method == request.method and rule.fullmatch(path) for method, rule in self.requests):
-            raise RequestRefusal(f"no model is asked by this; {OPENS} of the worker names what else is")
+            raise RequestRefusalError(f"no model is asked by this; {OPENS} of the worker names what else is")
         for name in (part.partition("=")[0] for part in query.split("&") if part):
             if name not in self.query_names:
                 shown = name if QUERY_NAME.fullmatch(name) else "something"
-                raise RequestRefusal(f"no model is asked with {shown} in the query")
+                raise RequestRefusalError(f"no model is asked with {shown} in the query")
 
     def with_key(self, name: bytes, value: bytes) -> bytes:
         """Return the value of a field; in a field for keys the real key replaces the worthless key.
 
         Raises:
-            RequestRefusal: The field has another key.
+            RequestRefusalError: The field has another key.
         """
         lowered = name.lower()
         if lowered in self.key_fields:
@@ -118,7 +117,7 @@ class ModelPort:
             return value
         if (lowered, value) not in self.own_fields:
             shown = lowered.decode("ascii")
-            raise RequestRefusal(f"its {shown} is not the key that stands in for the worker's")
+            raise RequestRefusalError(f"its {shown} is not the key that stands in for the worker's")
         return value
 
 

@@ -29,7 +29,7 @@ HTTP_PORT = 80
 HEAD_BYTES = 1 << 14
 
 
-class NetworkRefusal(Exception):  # noqa: N818 -- it is what is answered, and no failure
+class NetworkRefusalError(Exception):
     """What is not let through, and why."""
 
 
@@ -110,23 +110,25 @@ class Network:
             with_key: It is a model's, and the request was looked at.
 
         Raises:
-            NetworkRefusal: It may not be, or resolves to no address that may.
+            NetworkRefusalError: It may not be, or resolves to no address that may.
             OSError: Nobody answers there.
         """
         if (name, port) in self.with_key and not with_key:
-            raise NetworkRefusal("its key stays outside of the sandbox, and only requests to the model go there")
+            raise NetworkRefusalError(
+                "its key stays outside of the sandbox, and only requests to the model go there"
+            )
         is_own = (name, port) in self.own_hosts
         if not is_own and (name, port) not in self.hosts:
-            raise NetworkRefusal("not in the list of hosts")
+            raise NetworkRefusalError("not in the list of hosts")
         upstream = upstream_for(self.proxies, name, port)
         if upstream is not None:
             if not is_own and not all(map(is_public, self.look_up(name, port))):
-                raise NetworkRefusal("it resolves to an address that is not public")
+                raise NetworkRefusalError("it resolves to an address that is not public")
             return connect_by(upstream, name, port)
         addresses = self.resolver(name, port)
         open_ones = addresses if is_own else [each for each in addresses if is_public(each)]
         if not open_ones:
-            raise NetworkRefusal("it resolves to no public address")
+            raise NetworkRefusalError("it resolves to no public address")
         return connect_to_one(open_ones, port)
 
     def look_up(self, name: str, port: int) -> Sequence[str]:
@@ -160,11 +162,11 @@ def host_name(text: str) -> str:
     """Return a host's name in one form: small letters, without the last dot and the brackets of an address.
 
     Raises:
-        NetworkRefusal: It is none.
+        NetworkRefusalError: It is none.
     """
     name = text.strip().lower().removeprefix("[").removesuffix("]").removesuffix(".")
     if not name or len(name) > LONGEST_NAME or not name.isascii() or any(not "!" <= sign <= "~" for sign in name):
-        raise NetworkRefusal("its name is not valid")
+        raise NetworkRefusalError("its name is not valid")
     return name
 
 
@@ -172,13 +174,13 @@ def split_host(text: str, usual_port: int) -> tuple[str, int]:
     """Return name and port of `name:port`.
 
     Raises:
-        NetworkRefusal: It is none.
+        NetworkRefusalError: It is none.
     """
     name, colon, port = text.rpartition(":")
     if not colon or text.endswith("]"):
         name, port = text, str(usual_port)
     if not port.isdecimal() or not 0 < int(port) < PORT_LIMIT:
-        raise NetworkRefusal("its port is not valid")
+        raise NetworkRefusalError("its port is not valid")
     return host_name(name), int(port)
 
 

@@ -8,8 +8,8 @@ import threading
 import time
 
 from septet.agents.proxy.network_log import IS_FULL, AskedHost, NetworkLog
-from septet.agents.proxy.network_rules import Network, NetworkRefusal, host_name
-from septet.agents.proxy.request_body import RequestBody
+from septet.agents.proxy.network_rules import Network, NetworkRefusalError, host_name
+from septet.agents.proxy.request import RequestBody
 
 HEAD_BYTES = 1 << 16
 IDLE_SECONDS = 3600.0
@@ -123,7 +123,7 @@ class Passage:
             with self.connect() as host:
                 self.begin(request)
                 self.pass_between(host, head, rest)
-        except NetworkRefusal as error:
+        except NetworkRefusalError as error:
             request.refusal = str(error)
             words = f"Septet's sandbox does not let {self.name}:{self.port} through: {error}."
             self.refuse("403 Forbidden", f"{words} SEPTET_GUEST_HOSTS of the worker names what it does.")
@@ -144,16 +144,16 @@ class Passage:
         """Log that the request is permitted.
 
         Raises:
-            NetworkRefusal: The log is full.
+            NetworkRefusalError: The log is full.
         """
         if not self.connections.log.begin(request):
-            raise NetworkRefusal(IS_FULL)
+            raise NetworkRefusalError(IS_FULL)
 
     def connect(self) -> socket.socket:
         """Return a connection to the host.
 
         Raises:
-            NetworkRefusal: The guest may not reach the host.
+            NetworkRefusalError: The guest may not reach the host.
             OSError: The host does not answer, or its certificate is wrong.
         """
         tls = self.connections.network.tls

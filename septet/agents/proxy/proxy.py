@@ -12,12 +12,11 @@ import socket
 import threading
 from collections.abc import Sequence
 
-from septet.agents.proxy.model_port import ModelPort, RequestRefusal
+from septet.agents.proxy.model_port import ModelPort, RequestRefusalError
 from septet.agents.proxy.network_log import AskedHost, NetworkLog
-from septet.agents.proxy.network_rules import Network, NetworkRefusal, split_host
+from septet.agents.proxy.network_rules import Network, NetworkRefusalError, split_host
 from septet.agents.proxy.passage import Connections, Passage, SeenUsage, answer, read_head
-from septet.agents.proxy.request_body import RequestBody
-from septet.agents.proxy.request_head import RequestHead, authority, write_head
+from septet.agents.proxy.request import RequestBody, RequestHead, authority, write_head
 
 MOST_CONNECTIONS = 128
 HEAD_SECONDS = 30.0
@@ -130,7 +129,7 @@ class Proxy:
         asked = f"{request.method} {request.target.decode('latin-1').partition('?')[0]}"
         try:
             changed = model.change_head(request)
-        except RequestRefusal as error:
+        except RequestRefusalError as error:
             self.log.note(AskedHost(model.name, model.host_port, str(error), asked))
             answer(client, "403 Forbidden", f"Septet's sandbox does not let {asked[:200]} through: {error}.")
             return
@@ -148,7 +147,7 @@ class Proxy:
         """
         try:
             return split_host(text, usual_port)
-        except NetworkRefusal as refusal:
+        except NetworkRefusalError as refusal:
             self.log.note(AskedHost(text, 0, str(refusal)))
             answer(client, "400 Bad Request", f"{text[:200]}: {refusal}.")
             raise OSError from refusal

@@ -24,8 +24,7 @@ from septet.agents.runs.folders import Runs
 from septet.agents.runs.run import RunKey
 from septet.errors import SupersededError, WorkspaceBusyError
 from septet.system.durable import close_after
-from septet.system.lock_holder import holder_of, read_lock_holders, stopped_holder
-from septet.system.locks import await_lock, open_lock
+from septet.system.locks import await_lock, holder_of, open_lock, read_lock_holders, stopped_holder
 
 WorkerId = tuple[int, int]
 """A process id, and when it started, in the kernel's ticks since the boot."""
@@ -68,13 +67,12 @@ class Lease:
     _begins_at: int
 
     @classmethod
-    def take(  # noqa: PLR0913 -- the facts that identify an attempt, all by name
+    def take(
         cls,
         runs: Runs,
         key: RunKey,
         *,
-        place_id: str = "",
-        visit: str = "",
+        lane: tuple[str, str] = ("", ""),
         number: int = 1,
         started_at: float = 0.0,
     ) -> Self:
@@ -85,8 +83,8 @@ class Lease:
         Args:
             runs: The runs of this host.
             key: Which activity of which work order's run it is.
-            place_id: The lane in which it works; the work order's own workspace when absent.
-            visit: Which of the work order's stays in that lane.
+            lane: The lane in which it works, and which of the work order's visits to that lane; both are empty for
+                the work order's own workspace.
             number: Which attempt of that activity.
             started_at: When the server handed it out, in seconds.
 
@@ -94,6 +92,7 @@ class Lease:
             SupersededError: A later attempt has begun already: this one was held up between server and host.
             LockHeldError: Another attempt's worker was stopped as it wrote itself down.
         """
+        place_id, visit = lane
         order_id = place_id or key.workflow_id
         attempt = Attempt(f"{key.run_id}{visit}", key.activity_id, number, started_at, worker_id(os.getpid()))
         path = _attempts_file(runs, order_id)

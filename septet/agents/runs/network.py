@@ -1,7 +1,9 @@
-"""Read the network connections that sandboxed runs requested, from their proxies' logs."""
+"""Read the network connections that sandboxed runs requested, from their proxies' logs, and record refusals."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +12,9 @@ import msgspec
 from septet.agents.proxy.model_port import OPENS
 from septet.agents.proxy.network_log import MOST_BYTES, NETWORK_LOG
 from septet.agents.runs.run import Run
+from septet.contracts.steps import StepCall
+from septet.telemetry.metrics import PROXY_REFUSALS
+from septet.telemetry.recorder import RECORDER
 
 _NAME: Final = re.compile(r"[A-Za-z0-9._:-]{1,253}")
 _REQUEST: Final = re.compile(r"[A-Z]+ [!-~]{1,300}")
@@ -127,3 +132,40 @@ def _lines_of(path: Path) -> list[NetworkLine]:
             continue
         found[line.id or str(number)] = line
     return list(found.values())
+
+
+_FILE: Final = "counted_refusals.json"
+"""Beside a run: the hosts that were recorded, as a list of `name:port`."""
+
+
+@contextmanager
+def recording_refusals(call: StepCall, run: Run) -> Iterator[None]:
+    """Record at the end of the block, in which its checks run, how many hosts a run was refused."""
+    try:
+        yield
+    finally:
+        record_refusals(call, run)
+
+
+def record_refusals(call: StepCall, run: Run) -> None:
+    """Record how many hosts a run and its checks were refused, each once, however often the run is settled.
+
+    Its logs are read only where metrics are served. Where the note cannot be written, they count again.
+    """
+    if not RECORDER.is_on:
+        return
+    counted = _read_counted(run)
+    new = [host for host in refused_hosts(run) if host not in counted]
+    if new:
+        agent = run.record.agent if run.record is not None else call.workspace.agent
+        RECORDER.record(PROXY_REFUSALS, len(new), step=call.name, agent=agent)
+        with suppress(OSError):
+            run.put(_FILE, json.dumps([*counted, *new]).encode())
+
+
+def _read_counted(run: Run) -> list[str]:
+    try:
+        hosts: list[str] = json.loads((run.folder / _FILE).read_bytes())
+    except (OSError, ValueError):
+        return []
+    return hosts

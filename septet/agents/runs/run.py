@@ -221,7 +221,8 @@ def _read_whole(path: str, kind: type[R]) -> R:
 
 
 @lru_cache(maxsize=_KEPT_FILES)
-def _read_once(path: str, kind: Hashable, stamp: tuple[int, ...]) -> object:  # noqa: ARG001 -- another file, another stamp
+def _read_once(path: str, kind: Hashable, stamp: tuple[int, ...]) -> object:
+    del stamp  # a file that has changed has another stamp
     return msgspec.json.decode(Path(path).read_bytes(), type=cast("type[object]", kind))
 
 

@@ -46,7 +46,7 @@ class Attachment(asyncio.Protocol):
     @classmethod
     async def over(cls, connection: socket.socket) -> Self:
         """Attach by a socket that is connected already."""
-        connection.setblocking(False)  # noqa: FBT003 -- the socket's own signature
+        connection.settimeout(0)
         _, attachment = await asyncio.get_running_loop().create_unix_connection(cls, sock=connection)
         return attachment
 

@@ -118,8 +118,7 @@ class GuestRunner:
             argv=argv,
             env={**env, RUN_VARIABLE: mark},
             limits=Limits(command.seconds, command.seconds, orphan_seconds=0.0).with_resources(self.resources),
-            confinement=confinement,
-        )
+        ).inside(confinement)
         connection = self.supervisors.connect()
         try:
             send_order(connection, order, (self.writer_lock, run_lock))

@@ -1,6 +1,9 @@
 """Find an agent's program, its version and its login without a call to its model."""
 
+import os
 import re
+import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -8,8 +11,12 @@ from typing import Final
 from septet.agents.clis.adapter import Adapter, Machine, Turn
 from septet.agents.clis.usable import seen_login
 from septet.agents.guest.description import GuestFiles, guest_environment
+from septet.agents.runs.folders import Runs
+from septet.agents.sandbox.guest_run import GuestCommand, GuestRunner
 from septet.agents.sandbox.sandbox import Sandbox
+from septet.agents.sandbox.supervisors import Supervisors
 from septet.errors import SandboxError, SeptetError
+from septet.system.locks import lock, open_lock
 from septet.system.preview import preview
 
 _VERSION: Final = re.compile(r"\d+\.\d+\.\d+")
@@ -62,7 +69,7 @@ def probe(adapter: Adapter, host: Machine, worktree: Path, sandbox: Sandbox = _U
         tested=" to ".join(dict.fromkeys(filter(None, (facts.tested_since, facts.tested_version)))),
         in_range=_version_parts(oldest) <= parts <= _version_parts(newest),
         is_newer=parts > _version_parts(newest),
-        login=seen_login(facts, host),
+        login=seen_login(adapter, host),
         obstacle=obstacle,
         complaint=complaint,
     )
@@ -100,3 +107,40 @@ def _check_fitness(adapter: Adapter, host: Machine, worktree: Path) -> SeptetErr
     except SeptetError as error:
         return error
     return None
+
+
+_SECONDS: Final = 20.0
+_PROGRAM: Final = ("true",)
+
+
+def try_network(sandbox: Sandbox, env: Mapping[str, str], state_dir: Path) -> str:
+    """Start a guest that does nothing, in a network of its own; return why it cannot be, or nothing.
+
+    Args:
+        sandbox: What confines it.
+        env: The environment in which programs are looked for.
+        state_dir: Where a folder is made for the trial, and removed; among temporary files if it is absent.
+    """
+    place = state_dir if state_dir.is_dir() else None
+    # Its supervisor may write its last record while the folder goes: that says nothing about the network.
+    supervisors = Supervisors()
+    try:
+        with tempfile.TemporaryDirectory(prefix="trial-", dir=place, ignore_cleanup_errors=True) as name:
+            folder = Path(name)
+            workspace = folder / "workspace"
+            workspace.mkdir()
+            writer_lock = open_lock(folder / "writer")
+            try:
+                lock(writer_lock)
+                runner = GuestRunner(Runs(folder), supervisors, sandbox, folder / "records", None, writer_lock)
+                path = {"PATH": env.get("PATH", os.defpath)}
+                end = runner.run(GuestCommand(_PROGRAM, path, workspace, _SECONDS))
+            finally:
+                os.close(writer_lock)
+    except (SeptetError, OSError) as error:
+        return str(error)
+    finally:
+        supervisors.close()
+    if end.record.cause == "exited" and end.code == 0:
+        return ""
+    return end.record.why or end.output.strip()[-300:] or f"it ended with {end.code}"

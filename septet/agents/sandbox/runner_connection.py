@@ -62,10 +62,10 @@ def listen(folder: Path) -> socket.socket:
 def become_runner(listener: socket.socket, lock: int) -> NoReturn:
     """Turn this process into the small program that a runner is."""
     os.dup2(listener.fileno(), 0)
-    os.set_inheritable(lock, True)  # noqa: FBT003 -- its own signature
+    os.set_inheritable(lock, True)
     os.chdir("/")
     program = [sys.executable, *PYTHON_OPTIONS, PROGRAM, str(lock)]
-    os.execve(sys.executable, program, {})  # noqa: S606 -- no shell is the point
+    os.execve(sys.executable, program, {})
 
 
 def connect_to_runner(folder: Path) -> socket.socket:

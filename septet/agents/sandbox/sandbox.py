@@ -79,14 +79,9 @@ class Sandbox:
         make_mount_points(description.protections)
         arguments, texts = description.arguments(), description.texts
         calls = description.system_calls.hex()
-        return Confinement(
-            self.program,
-            arguments,
-            texts,
-            calls,
-            gives_up_root=self.gives_up_root,
-            network=description.network,
-        )
+        confinement = Confinement(self.program, arguments, texts, calls, description.network)
+        confinement.gives_up_root = self.gives_up_root
+        return confinement
 
     def for_setup(self) -> "Sandbox":
         """Return this sandbox for a repository's set-up, which may reach further hosts."""

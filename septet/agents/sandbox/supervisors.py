@@ -119,7 +119,7 @@ class Supervisors:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             with theirs:
-                process = subprocess.Popen(  # noqa: S603 -- our own program
+                process = subprocess.Popen(
                     [self._python, *PYTHON_OPTIONS, PROGRAM],
                     stdin=theirs.fileno(),
                     stdout=subprocess.DEVNULL,

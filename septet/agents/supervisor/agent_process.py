@@ -101,7 +101,7 @@ class AgentProcess:
             if self.staged is not None and self.user is not None:
                 self.staged.become_user(self.user)
             if os.getppid() == supervisor:
-                os.execve(argv[0], argv, self.order.env)  # noqa: S606 -- no shell is the point
+                os.execve(argv[0], argv, self.order.env)
         except OSError as error:
             os.write(report, str(error.errno).encode())
         finally:

@@ -15,7 +15,8 @@ staged = StagedFiles(())
 staged.sources = [(path, writable) for path, writable in json.loads(os.fsencode(sys.argv[1]))]
 try:
     staged.become_user(RunUser())
-    os.execve(sys.argv[2], sys.argv[2:], os.environ)  # noqa: S606 -- no shell is the point
+    os.execve(sys.argv[2], sys.argv[2:], os.environ)
 except OSError as error:
-    print(f"{error.filename}: {error.strerror}", file=sys.stderr)  # noqa: T201 -- what the trial reads
+    sys.stderr.write(f"{error.filename}: {error.strerror}\n")
+    sys.stderr.flush()
 os._exit(1)

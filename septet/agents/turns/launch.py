@@ -90,7 +90,6 @@ def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, s
             run, run_lock = runtime.runs.create(request.order_id, request.number, record, invocation.stdin)
             confinement = _confinement(request, invocation, own_home)
             order = Order(
-                kind=WARM if turn.warm else RUN,
                 folder=str(run.folder),
                 directory=str(turn.worktree),
                 argv=inside.argv,
@@ -98,8 +97,8 @@ def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, s
                 limits=Limits(
                     limits.wall_seconds, limits.idle_seconds, orphan_seconds=runtime.orphan_limit_seconds
                 ).with_resources(runtime.resources),
-                confinement=confinement,
-            )
+            ).inside(confinement)
+            order.kind = WARM if turn.warm else RUN
             attached = process.send_order(runtime.supervisors, run, order, (writer_lock, run_lock))
             sent = True
             return run, attached

@@ -20,7 +20,7 @@ from septet.agents.clis.adapter import Invocation, Machine, Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.guest.network import ModelKey, worthless_key
 from septet.agents.proxy.model_port import ModelPort
-from septet.agents.proxy.request_head import RequestHead
+from septet.agents.proxy.request import RequestHead
 from septet.agents.sandbox.model_hosts import model_keys, name_models, without_keys
 
 KEY = "sk-real-5d1f-0123456789"

@@ -11,10 +11,10 @@ from septet.agents.clis.registry import adapter_for
 from septet.agents.guest.description import Description, GuestFiles, World, describe
 from septet.agents.guest.network import ModelKey, OwnNetwork, parse_way_out, worthless_key
 from septet.agents.outcomes.outcome import Outcome
-from septet.agents.proxy.model_port import ModelPort, RequestRefusal
-from septet.agents.proxy.network_rules import Network, NetworkRefusal
+from septet.agents.proxy.model_port import ModelPort, RequestRefusalError
+from septet.agents.proxy.network_rules import Network, NetworkRefusalError
 from septet.agents.proxy.passage import SeenUsage
-from septet.agents.proxy.request_head import RequestHead
+from septet.agents.proxy.request import RequestHead
 from septet.agents.runs.run import Run, RunKey, RunRecord
 from septet.agents.runs.usage import with_seen_usage
 from septet.agents.sandbox.model_hosts import model_hosts, model_keys, named_model_hosts
@@ -111,7 +111,7 @@ def test_what_no_cli_asks_its_model_is_refused_and_says_what_opens_it(
     """Files, batches, administration: also below a gateway's base path."""
     cli, env = CLIS[who]
     (model,) = keys_of(cli, env, tmp_path)
-    with pytest.raises(RequestRefusal, match="SEPTET_MODEL_REQUESTS"):
+    with pytest.raises(RequestRefusalError, match="SEPTET_MODEL_REQUESTS"):
         sent(model, asked, f"x-api-key: {worthless_key(0)}")
 
 
@@ -148,7 +148,7 @@ def test_a_request_with_another_key_is_refused(who: str, field: str, tmp_path: P
     (model,) = keys_of(cli, env, tmp_path)
     asked = model.requests[0].replace("*", "m")
     for more in ((), (f"x-api-key: {worthless_key(0)}",)):
-        with pytest.raises(RequestRefusal, match="stands in"):
+        with pytest.raises(RequestRefusalError, match="stands in"):
             sent(model, asked, *more, field)
 
 
@@ -159,7 +159,7 @@ def test_fields_that_the_workers_settings_name_go_on_with_their_values_alone(tmp
     head = sent(model, "POST /v1/messages", "X-Gateway-Key: mine", "Cookie: session=x", "Accept-Encoding: br")
     assert "X-Gateway-Key: mine" in head
     assert not {"session", "br"} & set(head.replace("=", " ").split())
-    with pytest.raises(RequestRefusal, match="x-gateway-key"):
+    with pytest.raises(RequestRefusalError, match="x-gateway-key"):
         sent(model, "POST /v1/messages", "X-Gateway-Key: another")
 
 
@@ -171,7 +171,7 @@ def test_a_setting_opens_more_requests_of_the_chosen_provider(tmp_path: Path) ->
     (network,) = (each for each in description.protections if isinstance(each, OwnNetwork))
     assert "POST /v1/embeddings" in sent(network.models[0], "POST /v1/embeddings")
     assert "GET /v1/files/f" in sent(network.models[0], "GET /v1/files/f")
-    with pytest.raises(RequestRefusal):
+    with pytest.raises(RequestRefusalError):
         sent(network.models[0], "GET /v1/files/f/content")
     for wrong in ("/v1/files", "get /x", "GET x", "GET /a b", "CONNECT /x"):
         with pytest.raises(InvalidInputError, match="SEPTET_MODEL_REQUESTS") as refused:
@@ -188,7 +188,7 @@ def test_no_other_way_leads_to_a_host_whose_key_stays_outside(tmp_path: Path) ->
     network = Network({**fields, "models": [model.order(), {**usual.order(), "port": 2}]})
     assert network.forwards == {}
     for name, port in (("127.0.0.1", 81), ("api.openai.com", 443)):
-        with pytest.raises(NetworkRefusal, match="key stays outside"):
+        with pytest.raises(NetworkRefusalError, match="key stays outside"):
             network.connect(name, port)
 
 
@@ -254,7 +254,7 @@ def test_an_address_of_another_provider_is_not_open(tmp_path: Path) -> None:
         assert {each.name for each in named} == expected
     models = {model.address: model for model in keys_of("opencode", {"OPENCODE_CONFIG_CONTENT": config}, tmp_path)}
     assert "POST /v1/chat/completions" in sent(models["https://one.example/v1"], "POST /chat/completions")
-    with pytest.raises(RequestRefusal):
+    with pytest.raises(RequestRefusalError):
         sent(models["https://two.example/v1"], "POST /chat/completions")
 
 

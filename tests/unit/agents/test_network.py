@@ -20,7 +20,7 @@ from septet.agents.guest.network import NamedHost, OwnNetwork
 from septet.agents.proxy.network_log import NETWORK_LOG, NetworkLog, open_log
 from septet.agents.proxy.network_rules import (
     Network,
-    NetworkRefusal,
+    NetworkRefusalError,
     is_public,
     split_host,
     upstream_for,
@@ -310,14 +310,14 @@ def test_names_have_one_form(text: str, expected: tuple[str, int]) -> None:
 @pytest.mark.parametrize("text", ["", ":1", "a:0", "a:70000", "a:b", "a b:1", "\xe4:1"])
 def test_what_is_no_host_is_refused(text: str) -> None:
     """It is not resolved."""
-    with pytest.raises(NetworkRefusal):
+    with pytest.raises(NetworkRefusalError):
         split_host(text, 443)
 
 
 def test_another_port_of_a_named_host_is_refused() -> None:
     """The list is by name and port."""
     network = Network({"port": 1, "hosts": [["packages.example.com", 443]]})
-    with pytest.raises(NetworkRefusal):
+    with pytest.raises(NetworkRefusalError):
         network.connect("packages.example.com", 22)
 
 
@@ -376,7 +376,7 @@ PRIVATE = ("10.1.2.3", "169.254.169.254", "192.168.0.1", "fd00::1", "127.0.0.1")
 def test_a_named_host_that_resolves_to_a_private_address_is_refused(address: str) -> None:
     """Whatever the list of hosts says: nobody is asked there."""
     network = Network({"port": 1, "hosts": [["packages.example", 443]]}, resolving_to(address))
-    with pytest.raises(NetworkRefusal, match="resolves to no public address"):
+    with pytest.raises(NetworkRefusalError, match="resolves to no public address"):
         network.connect("packages.example", 443)
 
 
@@ -387,7 +387,7 @@ def test_a_workers_proxy_is_not_asked_for_a_name_that_is_private_here(address: s
     with socket.create_server(("127.0.0.1", 0)) as server:
         proxies = {"https_proxy": f"http://127.0.0.1:{server.getsockname()[1]}"}
         fields = {"port": 1, "hosts": [["packages.example", 443]], "proxies": proxies}
-        with pytest.raises(NetworkRefusal, match="not public"):
+        with pytest.raises(NetworkRefusalError, match="not public"):
             Network(fields, resolving_to("8.8.8.8", address)).connect("packages.example", 443)
         server.settimeout(0)
         with pytest.raises(BlockingIOError):
@@ -425,5 +425,5 @@ def test_a_resolver_that_says_nothing_is_not_waited_for_twice() -> None:
 def test_a_private_address_is_refused_by_a_workers_proxy_too(name: str) -> None:
     """Nobody resolves it there."""
     network = Network({"port": 1, "hosts": [[name, 443]], "proxies": {"https_proxy": "http://127.0.0.1:1"}})
-    with pytest.raises(NetworkRefusal):
+    with pytest.raises(NetworkRefusalError):
         network.connect(name, 443)

@@ -18,14 +18,13 @@ from septet.agents.processes.order import (
 
 LIMITS = Limits(3600.5, 600.0, 1.5, 60.0)
 ORDER = Order(
-    kind=WARM,
     folder="/runs/wo-1/1-plan-1",
     directory="/work",
     argv=("/bin/agent", "--say", 'a "word"\n', os.fsdecode(b"\xff.txt")),
     env={"PATH": "/bin", "PAIR": "a=b", "EMPTY": ""},
     limits=LIMITS,
-    confined=True,
 )
+ORDER.kind, ORDER.confined = WARM, True
 
 
 def fields_of(order: Order) -> dict[str, Any]:
@@ -61,23 +60,21 @@ def test_an_order_arrives_as_it_was_sent() -> None:
 def test_a_sandbox_reaches_the_supervisor() -> None:
     """The sandbox arrives beside the program, with its texts and its filter of system calls."""
     confinement = Confinement("/bin/bwrap", ("--unshare-pid",), {"/etc/passwd": "agent"}, "00")
-    order = Order(
-        folder="/r", directory="/w", argv=("/bin/agent",), env={}, limits=LIMITS, confinement=confinement
-    )
+    order = Order(folder="/r", directory="/w", argv=("/bin/agent",), env={}, limits=LIMITS).inside(confinement)
     today = received(order.to_json())
     assert today is not None
     assert today.confinement is not None
-    assert (today.argv, vars(today.confinement)) == (order.argv, vars(confinement))
+    assert today.argv == order.argv
+    assert vars(today.confinement) == vars(confinement) | {"gives_up_root": False}
 
 
 def test_limits_of_what_may_be_used_reach_a_supervisor_that_knows_them() -> None:
     """The supervisor holds the limits that it knows, and gives up root."""
     resources = {"processes": 9, "memory_bytes": 8, "disk_bytes": 7, "tree_entries": 6, "output_bytes": 5}
-    confinement = Confinement("/bin/bwrap", (), {}, gives_up_root=True)
+    confinement = Confinement("/bin/bwrap", (), {})
+    confinement.gives_up_root = True
     limits = LIMITS.with_resources({**resources, "of_a_later_release": 4})
-    order = Order(
-        folder="/r", directory="/w", argv=("/bin/agent",), env={}, limits=limits, confinement=confinement
-    )
+    order = Order(folder="/r", directory="/w", argv=("/bin/agent",), env={}, limits=limits).inside(confinement)
     today = received(order.to_json())
     assert today is not None
     assert today.confinement is not None

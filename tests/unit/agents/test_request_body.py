@@ -2,8 +2,7 @@
 
 import pytest
 
-from septet.agents.proxy.request_body import RequestBody
-from septet.agents.proxy.request_head import RequestHead
+from septet.agents.proxy.request import RequestBody, RequestHead
 
 BEHIND = b"GET / HTTP/1.1\r\nHost: other.example\r\n\r\n"
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from fakes.waiting import until
 
-from septet.system.lock_holder import holder_of, read_lock_holders, stopped_holder
-from septet.system.locks import lock
+from septet.system.locks import holder_of, lock, read_lock_holders, stopped_holder
 
 pytestmark = pytest.mark.needs("Linux")
 HOLDS = """

@@ -94,8 +94,9 @@ class CodexStream(LineStream[_Event]):
         else:
             self._take_event(event)
 
-    def take_stderr(self, stderr: str, end: ExitRecord) -> None:  # noqa: ARG002 -- the exit code says nothing more
+    def take_stderr(self, stderr: str, end: ExitRecord) -> None:
         """Keep the warnings, and the tools that codex's sandbox rejected: no event reports them."""
+        del end  # the exit code says nothing more
         for line in lines_of(stderr):
             if _WARNING.search(line):
                 self.facts.warn(line)
