@@ -33,10 +33,10 @@ from septet.forges.forge import Forge
 from septet.git.engine.address import Address, parse_address
 from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
-from septet.git.snapshots.destroy import RescueOptions, disarm_repository, own_repository, return_to
+from septet.git.snapshots.destroy import disarm_repository, own_repository, return_to
 from septet.git.snapshots.scan import WorktreeScan, scan
 from septet.git.snapshots.take import take
-from septet.git.vault.facts import Snapshot
+from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.vault import find, first_and_last, vault_at
 from septet.git.workspace.mirror import mend_mirror
 from septet.git.workspace.record import find_place
@@ -238,8 +238,7 @@ class Host:
         last_scan: WorktreeScan | None = None,
     ) -> Snapshot | None:
         """Take a snapshot within this worker's limit on ignored files; `last_scan` as `take` has it."""
-        limit = self.settings.ignored_limit_bytes
-        return take(place, kind, reason, ignored_limit_bytes=limit, step=step, last_scan=last_scan)
+        return take(place, kind, self.snapshot_options(reason, step), last_scan)
 
     def checkpoint_after_guest(
         self, place: Place, reason: str, step: str, last_scan: WorktreeScan | None = None
@@ -254,9 +253,8 @@ class Host:
     def checkpoint_once(self, place: Place, reason: str) -> Snapshot:
         """Take a checkpoint, or return the last snapshot if it is no rescue and already holds the worktree."""
         known = first_and_last(vault_at(place), place.order_id)
-        limit = self.settings.ignored_limit_bytes
         last = known[1] if known and known[1].kind != "rescue" else None
-        taken = take(place, "checkpoint", reason, ignored_limit_bytes=limit, unless_equal_to=last)
+        taken = take(place, "checkpoint", self.snapshot_options(reason, equal_to=last))
         if (snapshot := taken or last) is None:
             raise SnapshotError(f"No snapshot of {place.worktree} was recorded.")
         return snapshot
@@ -278,9 +276,9 @@ class Host:
 
         If the disk fails, the step still counts: the end of the next guest, or a retry, restores `.git`.
         """
-        options = self.rescue_options(_LEFT, step or None)
+        options = self.snapshot_options(_LEFT, step, secured_by)
         try:
-            paths, rescue = own_repository(place, options, secured_by=secured_by)
+            paths, rescue = own_repository(place, options)
         except (SeptetError, OSError) as error:
             _log.warning("repository_not_owned", step=step, error=str(error))
             with suppress(OSError):
@@ -295,10 +293,7 @@ class Host:
     def rescue_once(self, place: Place, reason: str, step: str) -> Rescue | None:
         """Take a rescue; return `None` if there is nothing to keep that the last snapshot does not hold."""
         known = first_and_last(vault_at(place), place.order_id)
-        limit, last = self.settings.ignored_limit_bytes, known[1] if known else None
-        snapshot = take(
-            place, "rescue", reason, ignored_limit_bytes=limit, step=step or None, unless_equal_to=last
-        )
+        snapshot = take(place, "rescue", self.snapshot_options(reason, step, known[1] if known else None))
         return self.note_rescue(place, snapshot)
 
     def return_to(self, place: Place, checkpoint: str, reason: str, step: str) -> Rescue | None:
@@ -307,18 +302,19 @@ class Host:
         Raises:
             SnapshotError: The worktree could not be kept first; then nothing was changed.
         """
-        snapshot = return_to(place, find(vault_at(place), checkpoint), self.rescue_options(reason, step))
+        snapshot = return_to(place, find(vault_at(place), checkpoint), self.snapshot_options(reason, step))
         return self.note_rescue(place, snapshot)
 
-    def rescue_options(self, reason: str, step: str | None = None) -> RescueOptions:
-        """Return the options of a rescue, with this worker's limit on ignored files."""
-        return RescueOptions(reason, self.settings.ignored_limit_bytes, step)
+    def snapshot_options(
+        self, reason: str, step: str | None = None, equal_to: Snapshot | None = None
+    ) -> SnapshotOptions:
+        """Return the options of a snapshot, with this worker's limit on ignored files."""
+        return SnapshotOptions(reason, self.settings.ignored_limit_bytes, step or None, equal_to)
 
     def differs(self, place: Place, checkpoint: str) -> bool:
         """Return whether the worktree differs from a checkpoint."""
-        limit, equal = self.settings.ignored_limit_bytes, find(vault_at(place), checkpoint)
-        reason = f"differs from {checkpoint}"
-        return take(place, "checkpoint", reason, ignored_limit_bytes=limit, unless_equal_to=equal) is not None
+        options = self.snapshot_options(f"differs from {checkpoint}", equal_to=find(vault_at(place), checkpoint))
+        return take(place, "checkpoint", options) is not None
 
     def note_rescue(self, place: Place, snapshot: Snapshot | None) -> Rescue | None:
         """Write the patch and the note of a rescue, and return the rescue; `None` if none was taken."""

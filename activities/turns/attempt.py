@@ -225,7 +225,7 @@ def _put_plan_back(host: Host, prepared_step: PreparedStep) -> bool:
     with prepared_step.fence.lease.hold():
         host.rescue_once(place, PLAN_TOLD, call.name)
         current = host.checkpoint_once(place, PLAN_TOLD)
-        put_plan_back(place, current, source, path, host.rescue_options(PLAN_TOLD, call.name))
+        put_plan_back(place, current, source, path, host.snapshot_options(PLAN_TOLD, call.name))
         host.snapshot(place, "checkpoint", PLAN_TOLD, call.name)
     _log.warning("plan_changed", step=call.step, paths=[path], returns_to=source.name)
     return True

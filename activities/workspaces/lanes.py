@@ -101,7 +101,9 @@ class LaneActivities:
             self._bring(place, name, request.lane.opened_by)
         start = find(vault_at(place), request.lane.starts_from or workspace.checkpoint)
         plan = (request.plan_snapshot, request.plan_path) if request.plan_path else None
-        self.host.note_rescue(place, switch(place, start, self.host.rescue_options("the lane is passed on"), plan))
+        self.host.note_rescue(
+            place, switch(place, start, self.host.snapshot_options("the lane is passed on"), plan)
+        )
         known = first_and_last(vault_at(place), place.order_id)
         entry = {
             "began_at": current_head(place).sha if request.lane.starts_from else "",

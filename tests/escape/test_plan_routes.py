@@ -13,12 +13,13 @@ from fakes.repositories import git_env, make_origin
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
-from septet.git.evidence.beside_plan import BeforeAgents, Leftovers, keep_plan_alone
-from septet.git.snapshots.destroy import RescueOptions
+from septet.git.evidence.beside_plan import BeforeAgents, Leftovers, PlanAlone
 from septet.git.snapshots.repository_stamp import note_baseline
 from septet.git.snapshots.take import seed, take
+from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.layout import read
 from septet.git.vault.vault import prepare, vault_at
+from septet.git.workspace.record import Opening
 from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
@@ -42,7 +43,7 @@ def set_up(machine: GitMachine, name: str) -> Place:
     state = StateDir(machine.root / f"state-{name}")
     state.prepare()
     address = parse_address(str(machine.root / "real" / "repo.git"))
-    place = open_workspace(state, address, "wo-1", first_run_id=name, env=git_env(machine.root / "nobody"))
+    place = open_workspace(state, address, Opening("wo-1", name), env=git_env(machine.root / "nobody"))
     machine.place = replace(place, file_limit_bytes=MIB)
     for path, content in (
         ("node_modules/.bin/jest", "good"),
@@ -55,9 +56,9 @@ def set_up(machine: GitMachine, name: str) -> Place:
     return machine.place
 
 
-def options(leftovers: Leftovers, aside: Path | None) -> RescueOptions:
+def options(leftovers: Leftovers, aside: Path | None) -> SnapshotOptions:
     """Say what a rescue says."""
-    return RescueOptions(f"{leftovers.shown_paths} {aside}", MIB, "find_plan_file")
+    return SnapshotOptions(f"{leftovers.shown_paths} {aside}", MIB, "find_plan_file")
 
 
 @pytest.mark.parametrize("route", PLAN_ROUTES, ids=lambda route: route.name)
@@ -70,10 +71,10 @@ def test_an_implementor_gets_the_plan_alone(machine: GitMachine, route: PlanRout
     assert not route.hits(place.worktree)
     assert "it ended otherwise" not in machine.run(route.script)
     assert route.hits(place.worktree), "without the return"
-    current = take(place, "checkpoint", "a plan", ignored_limit_bytes=MIB)
+    current = take(place, "checkpoint", SnapshotOptions("a plan", MIB))
     assert current is not None
 
-    is_changed, rescue = keep_plan_alone(place, current, BeforeAgents(first), PLAN, options)
+    is_changed, rescue = PlanAlone(place, current, BeforeAgents(first), PLAN).keep(options)
 
     assert is_changed
     assert not route.hits(place.worktree), route.attack

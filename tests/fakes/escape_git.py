@@ -24,9 +24,10 @@ from septet.git.evidence.difference import difference
 from septet.git.evidence.evidence import gather, plan_file
 from septet.git.evidence.protected_changes import protected_changes
 from septet.git.evidence.staging import look, stage
-from septet.git.snapshots.destroy import RescueOptions, own_repository
+from septet.git.snapshots.destroy import own_repository
 from septet.git.snapshots.repository_stamp import note_baseline
 from septet.git.snapshots.take import seed
+from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.vault import prepare
 from septet.git.worktree.view import view_folder
 from septet.protected_paths import PROTECTED, ProtectedPaths
@@ -320,7 +321,7 @@ def _look_as_person(place: Place) -> str:
 
 def look_after_engine(place: Place) -> str:
     """Let the engine come by after the guest, and then a person with git."""
-    own_repository(place, RescueOptions("the guest has ended", _IGNORED_LIMIT_BYTES))
+    own_repository(place, SnapshotOptions("the guest has ended", _IGNORED_LIMIT_BYTES))
     return _look_as_person(place)
 
 

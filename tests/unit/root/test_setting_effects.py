@@ -143,7 +143,7 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
     "gitea_hosts": (("ghe.example",), lambda settings: forge_for(ENTERPRISE, settings).name),
     "gitea_api_url": ("https://api", lambda settings: forge_for(CODEBERG, settings)),
     "forks": ({"github.com/o/r": "me/r"}, lambda settings: fork_for(GITHUB, settings)),
-    "ignored_limit_mib": (1, lambda settings: host(settings).rescue_options("a test").ignored_limit_bytes),
+    "ignored_limit_mib": (1, lambda settings: host(settings).snapshot_options("a test").ignored_limit_bytes),
     "orphan_limit_seconds": (9.0, lambda settings: host(settings).runtime.orphan_limit_seconds),
     "checkpoint_remote": ("origin", lambda settings: host(settings).whereabouts["kept"]),
     "probe_seconds": (9.0, lambda settings: host(settings).whereabouts["probe_seconds"]),
