@@ -14,7 +14,7 @@ from septet.git.engine.place import Place
 from septet.git.snapshots.take import seed, take
 from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.vault import prepare
-from septet.git.workspace.record import Opening
+from septet.git.workspace.record import OrderStart
 from septet.git.workspace.workspace import open_workspace
 from septet.settings import MIB, Settings
 from septet.state import StateDir
@@ -56,7 +56,7 @@ def _opened(folder: Path, pace: Pace) -> Place:
     state.prepare()
     origin = make_repository(folder / "origin.git", FILES, pace.seed, env)
     address = parse_address(str(origin), home=folder)
-    place = open_workspace(state, address, Opening("wo-bench", "bench"), env=env)
+    place = open_workspace(state, address, OrderStart("wo-bench", "bench"), env=env)
     prepare(place)
     seed(place, ignored_limit_bytes=IGNORED_LIMIT_BYTES)
     return place

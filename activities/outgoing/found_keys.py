@@ -11,7 +11,7 @@ from septet.contracts.facts import KeyFinding
 from septet.git.engine.engine import Git
 from septet.git.engine.place import Place
 from septet.git.evidence.added_lines import added_lines, refuse_controls
-from septet.key_scan.scanner import KeyMatch, KeyScanner
+from septet.keys.scanner import KeyMatch, KeyScanner
 from septet.system.durable import write_first
 from septet.system.masking import MASK
 from septet.system.text import cut

@@ -46,7 +46,7 @@ from septet.git.snapshots.destroy import return_to
 from septet.git.snapshots.repository_stamp import note_baseline
 from septet.git.snapshots.take import seed
 from septet.git.vault.vault import find, first_and_last, list_snapshots, prepare, vault_at
-from septet.git.workspace.record import Opening, copy_record, record_of
+from septet.git.workspace.record import OrderStart, copy_record, record_of
 from septet.git.workspace.workspace import open_workspace
 from septet.repository_file import load_repository_settings
 from septet.repository_settings import RepositorySettings
@@ -124,7 +124,7 @@ class WorkspaceActivities:
         place = open_workspace(
             host.state,
             address,
-            Opening(place_id, run_id, request.base, address.beside(fork).url if fork else ""),
+            OrderStart(place_id, run_id, request.base, address.beside(fork).url if fork else ""),
             env=host.settings.git_env,
             token=host.token(address),
         )

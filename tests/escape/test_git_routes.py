@@ -22,7 +22,7 @@ from fakes.repositories import git_env, make_origin
 
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.git.engine.address import parse_address
-from septet.git.workspace.record import Opening
+from septet.git.workspace.record import OrderStart
 from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
@@ -47,7 +47,7 @@ def left(machine: GitMachine, route: GitRoute, request: pytest.FixtureRequest) -
     state.prepare()
     address = parse_address(str(machine.root / "real" / "repo.git"))
     env = git_env(machine.root / "nobody")
-    machine.place = open_workspace(state, address, Opening("wo-1", request.node.name), env=env)
+    machine.place = open_workspace(state, address, OrderStart("wo-1", request.node.name), env=env)
     begin(machine.place)
     assert "it ended otherwise" not in plant(machine, route)
     return machine

@@ -16,7 +16,7 @@ from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
 from septet.git.evidence.outgoing import refuse_unfit_commits
-from septet.git.workspace.record import Opening
+from septet.git.workspace.record import OrderStart
 from septet.git.workspace.workspace import open_workspace
 from septet.git.worktree.view import view_folder
 from septet.state import StateDir
@@ -40,7 +40,7 @@ def workspace(machine: GitMachine, name: str) -> Place:
     state = StateDir(machine.root / f"state-{name}")
     state.prepare()
     address = parse_address(str(machine.root / "real" / "repo.git"))
-    place = open_workspace(state, address, Opening("wo-1", name), env=git_env(machine.root / "nobody"))
+    place = open_workspace(state, address, OrderStart("wo-1", name), env=git_env(machine.root / "nobody"))
     machine.place = replace(place, file_limit_bytes=MIB)
     return machine.place
 

@@ -19,7 +19,7 @@ from septet.git.snapshots.take import seed, take
 from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.layout import read
 from septet.git.vault.vault import prepare, vault_at
-from septet.git.workspace.record import Opening
+from septet.git.workspace.record import OrderStart
 from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
@@ -43,7 +43,7 @@ def set_up(machine: GitMachine, name: str) -> Place:
     state = StateDir(machine.root / f"state-{name}")
     state.prepare()
     address = parse_address(str(machine.root / "real" / "repo.git"))
-    place = open_workspace(state, address, Opening("wo-1", name), env=git_env(machine.root / "nobody"))
+    place = open_workspace(state, address, OrderStart("wo-1", name), env=git_env(machine.root / "nobody"))
     machine.place = replace(place, file_limit_bytes=MIB)
     for path, content in (
         ("node_modules/.bin/jest", "good"),

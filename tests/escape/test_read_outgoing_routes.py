@@ -15,7 +15,7 @@ from septet.answers.ladder import AnswerError, read_answer
 from septet.answers.steps import contract_of, read_step_answer
 from septet.contracts.names import READ_OUTGOING
 from septet.git.engine.address import parse_address
-from septet.git.workspace.record import Opening
+from septet.git.workspace.record import OrderStart
 from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
@@ -37,7 +37,7 @@ def leave(machine: GitMachine, route: ReadingRoute) -> Leaving:
     state = StateDir(machine.root / f"state-{route.name}")
     state.prepare()
     address = parse_address(str(machine.root / "real" / "repo.git"))
-    place = open_workspace(state, address, Opening("wo-1", route.name), env=git_env(machine.root / "nobody"))
+    place = open_workspace(state, address, OrderStart("wo-1", route.name), env=git_env(machine.root / "nobody"))
     machine.place = place
     *_, head = machine.run(route.script).split()
     texts = {"(title)": "Sum", "(body)": "It sums."}

@@ -21,7 +21,7 @@ from septet.agents.sandbox.supervisors import Supervisors
 from septet.contracts.replies import LogEntry
 from septet.git.engine.address import parse_address
 from septet.git.evidence.difference import difference
-from septet.git.workspace.record import Opening
+from septet.git.workspace.record import OrderStart
 from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 from septet.system.preview import scrub
@@ -55,7 +55,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitMachine]:
         state = StateDir(root / "state-of-page")
         state.prepare()
         address = parse_address(str(root / "real" / "repo.git"))
-        machine.place = open_workspace(state, address, Opening("wo-1", "1"), env=git_env(root / "nobody"))
+        machine.place = open_workspace(state, address, OrderStart("wo-1", "1"), env=git_env(root / "nobody"))
         yield machine
     supervisors.close()
 

@@ -43,10 +43,10 @@ MAY_DESTROY = {
     # What is over: snapshots, and folders of closed work orders.
     "septet/git/snapshots/forget.py": (
         "remove_folder(aside)",
-        "remove_folder(path)",
         "vault.run('update-ref', '-d', snapshot.ref, snapshot.commit)",
         "vault.run('update-ref', '-d', ref)",
         "vault.run('prune', f'--expire={expiry}', timeout_seconds=PACKING_SECONDS)",
+        "remove_folder(path)",
     ),
     # What agents have left in a home, whose sessions were taken out of it before.
     "septet/agents/homes/home.py": ("shutil.rmtree(gone, ignore_errors=True)",),

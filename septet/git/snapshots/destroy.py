@@ -36,7 +36,7 @@ from septet.system.durable import close_after
 _CHECKOUT_SECONDS: Final = 600.0
 _INDEX: Final = b".git/index"
 _INDEX_BITS: Final = 0o644
-_Wanted = Callable[[Mapping[bytes, Item], Mapping[bytes, Item]], Mapping[bytes, Item]]
+_Content = Callable[[Mapping[bytes, Item], Mapping[bytes, Item]], Mapping[bytes, Item]]
 
 
 def return_to(
@@ -66,34 +66,34 @@ def return_to(
     """
     always = bool(adding) or passes_on
 
-    def wanted(then: Mapping[bytes, Item], _now: Mapping[bytes, Item]) -> dict[bytes, Item]:
+    def content_of(then: Mapping[bytes, Item], _now: Mapping[bytes, Item]) -> dict[bytes, Item]:
         want = dict(sorted({**then, **(adding or {})}.items()))
         return _own(place, want, passes_on=passes_on)
 
-    return _change(place, snapshot, options, wanted, always=always)
+    return _change(place, snapshot, options, content_of, always=always)
 
 
 def return_git_folder(place: Place, snapshot: Snapshot, options: SnapshotOptions) -> Snapshot | None:
     """Make `.git` as it was at `snapshot`, and return the rescue, as `return_to`; all else stays as it is."""
 
-    def wanted(then: Mapping[bytes, Item], now: Mapping[bytes, Item]) -> dict[bytes, Item]:
+    def content_of(then: Mapping[bytes, Item], now: Mapping[bytes, Item]) -> dict[bytes, Item]:
         rest = {path: item for path, item in now.items() if path.split(b"/")[0] != GIT_FOLDER}
         folder = {path: item for path, item in then.items() if path.split(b"/")[0] == GIT_FOLDER}
         return _own(place, dict(sorted({**rest, **folder}.items())))
 
-    return _change(place, snapshot, options, wanted)
+    return _change(place, snapshot, options, content_of)
 
 
 def _change(
-    place: Place, snapshot: Snapshot, options: SnapshotOptions, wanted: _Wanted, *, always: bool = False
+    place: Place, snapshot: Snapshot, options: SnapshotOptions, content_of: _Content, *, always: bool = False
 ) -> Snapshot | None:
-    """Secure the workspace and make it as `wanted` returns; return the rescue.
+    """Secure the workspace and make it as `content_of` returns; return the rescue.
 
     Args:
         place: The workspace.
         snapshot: The snapshot to return to.
         options: The reason and the limits of the rescue.
-        wanted: Returns the content, from the content at the snapshot and the present content.
+        content_of: Returns the content, from the content at the snapshot and the present content.
         always: Whether the workspace differs from the snapshot even if it equals the snapshot's content.
     """
     vault = vault_at(place)
@@ -104,7 +104,7 @@ def _change(
         return None
     left_out = read_left_out(vault, current.commit)
     have = read(vault, current.commit)
-    want = without_heavy(wanted(read(vault, snapshot.commit), have), left_out)
+    want = without_heavy(content_of(read(vault, snapshot.commit), have), left_out)
     obeyed = list(filter(is_obeyed, left_out))
     in_the_way = [path for path in left_out if path not in obeyed and is_in_the_way(path, want)]
     refuse_unkept(place, in_the_way, "Move that elsewhere, then try again.")

@@ -52,7 +52,7 @@ class WorkspaceRecord(Wire):
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class OrderStart:
     """A work order whose workspace is to be opened."""
 
     order_id: str
@@ -64,12 +64,12 @@ class Opening:
     """The URL of the fork that work is pushed to; empty: the origin itself."""
 
 
-def record_for(opening: Opening, address: Address, base: Base) -> WorkspaceRecord:
+def record_for(start: OrderStart, address: Address, base: Base) -> WorkspaceRecord:
     """Return the record of a workspace that is about to be opened."""
     return WorkspaceRecord(
-        fork=opening.fork,
-        order_id=opening.order_id,
-        first_run_id=opening.first_run_id,
+        fork=start.fork,
+        order_id=start.order_id,
+        first_run_id=start.first_run_id,
         origin=address.url,
         kind=address.kind,
         host=address.host,
@@ -106,7 +106,7 @@ def place_for(state: StateDir, order_id: str, address: Address, base: Base, env:
         InvalidInputError: The id cannot be a folder's name.
     """
     check_order_id(order_id)
-    return record_for(Opening(order_id, ""), address, base).place(state, env)
+    return record_for(OrderStart(order_id, ""), address, base).place(state, env)
 
 
 def find_place(state: StateDir, order_id: str, env: Mapping[str, str]) -> Place:

@@ -1,4 +1,4 @@
-"""Opening a workspace: a clone of its own for one work order, with objects borrowed from the mirror."""
+"""Open a workspace: a clone for one work order that borrows its objects from the mirror."""
 
 import shutil
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from septet.git.engine.place import LOCK_SUFFIX, Place, borrowed_from
 from septet.git.engine.remote import Remote
 from septet.git.workspace.mirror import mend_mirror, refresh_mirror
 from septet.git.workspace.record import (
-    Opening,
+    OrderStart,
     WorkspaceRecord,
     check_order_id,
     find_record,
@@ -31,7 +31,7 @@ _REFS: Final = ("refs/remotes/origin/", "refs/tags/")
 
 
 def open_workspace(
-    state: StateDir, address: Address, opening: Opening, *, env: Mapping[str, str], token: str | None = None
+    state: StateDir, address: Address, start: OrderStart, *, env: Mapping[str, str], token: str | None = None
 ) -> Place:
     """Open the workspace of a work order and return its place.
 
@@ -41,7 +41,7 @@ def open_workspace(
     Args:
         state: This host's state directory.
         address: The origin.
-        opening: The work order, and where it starts.
+        start: The work order, and where it starts.
         env: The environment of engine git.
         token: The worker's key for an https origin.
 
@@ -52,13 +52,13 @@ def open_workspace(
         GitUnavailableError: The origin was not reached.
         GitError: The origin refused, or git failed.
     """
-    order_id, remote = opening.order_id, Remote(address.url, env, token)
+    order_id, remote = start.order_id, Remote(address.url, env, token)
     check_order_id(order_id)
     with hold_lock(state.workspaces / f"{order_id}{LOCK_SUFFIX}"):
         record = find_record(state, order_id)
         if record is None:
-            record = _begin(state, address, opening, remote)
-        elif record.first_run_id != opening.first_run_id:
+            record = _begin(state, address, start, remote)
+        elif record.first_run_id != start.first_run_id:
             raise AlreadyRunningError(f"The id {order_id} was used before.", remedy="Choose another id.")
         place = record.place(state, env)
         if not place.worktree.exists():
@@ -73,13 +73,13 @@ def open_workspace(
         return place
 
 
-def _begin(state: StateDir, address: Address, opening: Opening, remote: Remote) -> WorkspaceRecord:
+def _begin(state: StateDir, address: Address, start: OrderStart, remote: Remote) -> WorkspaceRecord:
     """Choose the base commit and record it."""
-    if (worktree := state.workspaces / opening.order_id).exists():
+    if (worktree := state.workspaces / start.order_id).exists():
         remedy = "Choose another id, or move the folder away."
         raise WorkspaceError(f"{worktree} exists already, and no record says who opened it.", remedy=remedy)
-    start = refresh_mirror(state.mirrors / f"{address.key}.git", remote, opening.base)
-    record = record_for(opening, address, start)
+    base = refresh_mirror(state.mirrors / f"{address.key}.git", remote, start.base)
+    record = record_for(start, address, base)
     write_record(record.place(state, remote.env), record)
     return record
 

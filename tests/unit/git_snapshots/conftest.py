@@ -12,7 +12,7 @@ from septet.git.engine.place import Place
 from septet.git.snapshots.take import seed, take
 from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.vault import prepare
-from septet.git.workspace.record import Opening
+from septet.git.workspace.record import OrderStart
 from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
@@ -63,7 +63,7 @@ def open_place(state: StateDir, env: dict[str, str], origin: Origin) -> Open:
 
     def open_it(order_id: str = "wo-1", *, of: Origin | None = None) -> Place:
         address = parse_address(str((of or origin).bare))
-        place = open_workspace(state, address, Opening(order_id, f"run of {order_id}"), env=env)
+        place = open_workspace(state, address, OrderStart(order_id, f"run of {order_id}"), env=env)
         prepare(place)
         seed(place, ignored_limit_bytes=LIMIT_BYTES)
         return place

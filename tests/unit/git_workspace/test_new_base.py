@@ -25,7 +25,7 @@ from septet.git.evidence.evidence import gather
 from septet.git.snapshots.take import seed, take
 from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.vault import prepare
-from septet.git.workspace.record import Opening
+from septet.git.workspace.record import OrderStart
 from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
@@ -48,7 +48,7 @@ def place(tmp_path: Path, origin: Origin) -> Place:
     state = StateDir(tmp_path / "state")
     state.prepare()
     env = git_env(tmp_path / "home")
-    place = open_workspace(state, parse_address(str(origin.bare)), Opening("wo-1", "r"), env=env)
+    place = open_workspace(state, parse_address(str(origin.bare)), OrderStart("wo-1", "r"), env=env)
     prepare(place)
     seed(place, ignored_limit_bytes=LIMIT)
     create_branch(place, BRANCH)

@@ -18,7 +18,7 @@ from septet.git.snapshots.restore import restore
 from septet.git.snapshots.take import seed, take
 from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.vault import find, list_snapshots, prepare, vault_at
-from septet.git.workspace.record import Opening
+from septet.git.workspace.record import OrderStart
 from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
@@ -433,7 +433,7 @@ def test_gitlinks_are_found_in_an_index_of_each_version(
 ) -> None:
     """Beside many files, and in folders whose names are alike."""
     origin.push({f"a/{number}.txt": "x" for number in range(300)})
-    place = open_workspace(state, parse_address(str(origin.bare)), Opening("wo-9", "r"), env=env)
+    place = open_workspace(state, parse_address(str(origin.bare)), OrderStart("wo-9", "r"), env=env)
     for path in ("a/150.d", "b/sub", "z"):
         git(place.worktree, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},{path}")
     for version in ("2", "4", "3"):

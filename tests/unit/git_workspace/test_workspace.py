@@ -15,7 +15,7 @@ from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
 from septet.git.evidence.evidence import current_head, gather
 from septet.git.workspace.mirror import Base
-from septet.git.workspace.record import Opening, find_place, find_record, place_for, record_of
+from septet.git.workspace.record import OrderStart, find_place, find_record, place_for, record_of
 from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
@@ -62,7 +62,7 @@ def test_names_are_taken_as_they_are(
     origin = make_origin(tmp_path / "odd", name=name, default_branch=branch)
     origin.push({"a": "1"})
 
-    place = open_workspace(state, parse_address(str(origin.bare)), Opening("wo-1", "r"), env=env)
+    place = open_workspace(state, parse_address(str(origin.bare)), OrderStart("wo-1", "r"), env=env)
 
     assert branch == git(place.worktree, "branch", "--show-current")
     assert str(origin.bare) == git(place.worktree, "remote", "get-url", "origin")
@@ -158,7 +158,7 @@ def test_a_used_id_is_refused(state: StateDir, env: dict[str, str], origin: Orig
 
     for repository in (origin.bare, origin.checkout):
         with pytest.raises(AlreadyRunningError, match=r"wo-42 was used before") as refused:
-            open_workspace(state, parse_address(str(repository)), Opening("wo-42", "another"), env=env)
+            open_workspace(state, parse_address(str(repository)), OrderStart("wo-42", "another"), env=env)
         assert refused.value.remedy
 
 
@@ -168,7 +168,7 @@ def test_an_id_that_is_no_folder_name_is_refused(
 ) -> None:
     """An id can lead nowhere but into its own folder."""
     with pytest.raises(InvalidInputError, match="id"):
-        open_workspace(state, parse_address(str(origin.bare)), Opening(order_id, "r"), env=env)
+        open_workspace(state, parse_address(str(origin.bare)), OrderStart(order_id, "r"), env=env)
 
 
 def test_a_half_made_clone_is_made_anew(open_place: Open, state: StateDir) -> None:
@@ -212,7 +212,7 @@ def test_a_repository_that_is_not_there_leaves_the_id_free(
 ) -> None:
     """An id is used only once a base was chosen."""
     with pytest.raises(NotFoundError):
-        open_workspace(state, parse_address(str(tmp_path / "none")), Opening("wo-3", "r"), env=env)
+        open_workspace(state, parse_address(str(tmp_path / "none")), OrderStart("wo-3", "r"), env=env)
 
     assert find_record(state, "wo-3") is None
     assert open_place("wo-3").worktree.is_dir()

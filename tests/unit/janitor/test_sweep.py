@@ -35,7 +35,7 @@ from septet.git.snapshots.restore import restore
 from septet.git.snapshots.take import seed, take
 from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.vault import find, list_snapshots, prepare, publish, vault_at, verify
-from septet.git.workspace.record import Opening
+from septet.git.workspace.record import OrderStart
 from septet.git.workspace.workspace import open_workspace
 from septet.janitor.sweep import Sweep
 from septet.janitor.terms import Owner, SweepReport, Terms
@@ -64,7 +64,7 @@ class Home:
     def open(self, order_id: str) -> Place:
         """Open a workspace in which an agent has worked, and leave files of a run."""
         address = parse_address(str(self.origin.bare))
-        place = open_workspace(self.state, address, Opening(order_id, "run"), env=self.env)
+        place = open_workspace(self.state, address, OrderStart(order_id, "run"), env=self.env)
         prepare(place)
         seed(place, ignored_limit_bytes=LIMIT_BYTES)
         (place.worktree / "work.txt").write_text(f"work of {order_id}\n")
