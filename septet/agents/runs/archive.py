@@ -23,7 +23,7 @@ class InSession(Wire):
     stream_bytes: int = 0
     """What lies on disk of them: by this it is guessed how long a session is whose CLI does not say so."""
     model: str = ""
-    """The model that the last of them was asked for; empty for the agent's own default."""
+    """The model that the last of them requested; empty for the agent's own default."""
 
 
 class ArchivedRuns(Wire):

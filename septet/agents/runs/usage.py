@@ -17,7 +17,7 @@ class Spent(Wire):
     """The usage of one run in its session."""
 
     session_id: str
-    """Empty where none was told."""
+    """Empty if the stream reported none."""
     usage: Usage
     by_unknown_error: bool = False
     """The run ended by an error of the model API that nobody knows."""
