@@ -6,10 +6,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from fakes.repositories import Origin, copy_origin, make_origin
-from fakes.step_lab import StepLab, settings_of
-
-from septet.agents.turns.finalize_run import end_all
-from workers.registry import parts_of
+from fakes.step_lab import StepLab, lab_of, settings_of
 
 
 @pytest.fixture
@@ -29,8 +26,5 @@ def first_origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
 @pytest_asyncio.fixture
 async def lab(tmp_path: Path, origin: Origin) -> AsyncIterator[StepLab]:
     """Return the host; every agent that a test leaves is ended."""
-    async with parts_of(settings_of(tmp_path)) as parts:
-        made = StepLab(tmp_path, origin, parts)
+    async with lab_of(settings_of(tmp_path), origin) as made:
         yield made
-        for name in parts.host.runtime.runs.orders():
-            await end_all(parts.host.runtime.runs, name, "cancelled")

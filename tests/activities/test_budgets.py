@@ -14,7 +14,7 @@ import pytest_asyncio
 from fakes.account_books import ORDER, Books
 from fakes.agent_lab import is_signed, supervisor_of
 from fakes.repositories import Origin
-from fakes.step_lab import StepLab, settings_of
+from fakes.step_lab import StepLab, lab_of, settings_of
 from fakes.waiting import wait_until
 from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
@@ -38,7 +38,6 @@ from septet.system.durable import close_after
 from septet.system.locks import lock, open_lock
 from workers.recovery.held_turns import LeftTurns
 from workers.recovery.strays import keep_what_was_left_alone
-from workers.registry import parts_of
 
 _TOKENS = 7
 """Of each message of these agents."""
@@ -79,11 +78,8 @@ def books() -> Books:
 @pytest_asyncio.fixture
 async def paid(tmp_path: Path, origin: Origin, books: Books) -> AsyncIterator[StepLab]:
     """Return a host whose agents are paid from these books."""
-    async with parts_of(with_key(tmp_path), accounts=books) as parts:
-        lab = StepLab(tmp_path, origin, parts)
+    async with lab_of(with_key(tmp_path), origin, books) as lab:
         yield lab
-        for name in parts.host.runtime.runs.orders():
-            await end_all(parts.host.runtime.runs, name, "cancelled")
 
 
 async def test_each_turn_is_counted_once_by_what_its_result_says(paid: StepLab, books: Books) -> None:
@@ -285,8 +281,7 @@ async def test_a_usage_limit_on_one_host_starts_no_agent_on_another(
         await paid.run(Step.CLASSIFY_ISSUE)
     assert first.value.next_retry_delay is not None
     (other_root := tmp_path / "other").mkdir()
-    async with parts_of(with_key(other_root), accounts=books) as parts:
-        other = StepLab(other_root, origin, parts)
+    async with lab_of(with_key(other_root), origin, books) as other:
         await other.open_to(Step.CLASSIFY_ISSUE)
         with pytest.raises(ApplicationError, match="usage limit of scripted's login") as second:
             await other.run(Step.CLASSIFY_ISSUE)

@@ -3,11 +3,10 @@ from pathlib import Path
 
 import pytest
 from fakes.repositories import Origin
-from fakes.step_lab import StepLab, settings_of
+from fakes.step_lab import StepLab, lab_of, settings_of
 from fakes.waiting import wait_until
 
 from septet.contracts.names import Step, Verdict
-from workers.registry import parts_of
 
 
 @pytest.mark.parametrize(
@@ -82,8 +81,7 @@ async def test_no_agent_sees_the_forges_key(lab: StepLab) -> None:
 async def test_agent_and_model_of_the_settings_serve_where_none_are_named(tmp_path: Path, origin: Origin) -> None:
     """A work order that names neither is done by the worker's default agent, which is asked for the default model."""
     settings = settings_of(tmp_path).model_copy(update={"agent": "scripted", "model": "a-model-of-the-settings"})
-    async with parts_of(settings) as parts:
-        lab = StepLab(tmp_path, origin, parts)
+    async with lab_of(settings, origin) as lab:
         opened = await lab.open()
         done = await lab.run(Step.CLASSIFY_ISSUE)
     assert opened.agent == done.agent == "scripted"

@@ -3,14 +3,13 @@ from pathlib import Path
 
 import pytest
 from fakes.repositories import Origin, git
-from fakes.step_lab import BRANCH, FIXED, PLAN, StepLab, settings_of
+from fakes.step_lab import BRANCH, FIXED, PLAN, StepLab, lab_of, settings_of
 
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult
 from septet.errors import EvidenceError
 from septet.git.evidence.keys_in_work import refuse_keys_in_commits
 from septet.system.masking import hide, reveal
-from workers.registry import parts_of
 
 MESSAGE = "committer: bug: sum the prices\n\nThis is issue 7."
 
@@ -53,8 +52,7 @@ async def test_commits_are_signed_where_the_setting_says_so(tmp_path: Path, orig
     )
     signer.chmod(0o755)
     (Path(settings.git_env["HOME"]) / ".gitconfig").write_text(f"[gpg]\n\tprogram = {signer}\n")
-    async with parts_of(settings) as parts:
-        lab = StepLab(tmp_path, origin, parts)
+    async with lab_of(settings, origin) as lab:
         done = await _committed(lab)
         assert done.verdict is Verdict.DONE
         assert "BEGIN PGP SIGNATURE" in git(lab.worktree, "cat-file", "commit", done.commit_sha or "")
@@ -78,8 +76,7 @@ async def test_commits_are_signed_with_an_ssh_key(tmp_path: Path, origin: Origin
     )
     strangers = tmp_path / "strangers"
     strangers.write_text(f"w@example.org {_make_ssh_key(tmp_path / 'other').with_suffix('.pub').read_text()}")
-    async with parts_of(settings) as parts:
-        lab = StepLab(tmp_path, origin, parts)
+    async with lab_of(settings, origin) as lab:
         done = await _committed(lab)
         commit = done.commit_sha or ""
         assert done.verdict is Verdict.DONE

@@ -5,14 +5,13 @@ import pytest
 from fakes.forges.github import GitHubFake
 from fakes.forges.serving import serving_forge
 from fakes.repositories import Origin, git
-from fakes.step_lab import BRANCH, IMPLEMENTED, PLAN, TITLE, StepLab, settings_of
+from fakes.step_lab import BRANCH, IMPLEMENTED, PLAN, TITLE, StepLab, lab_of, settings_of
 from pydantic import SecretStr
 from temporalio.exceptions import ApplicationError
 
 from septet.contracts.names import Step, Verdict
 from septet.forges.http.pauses import PAUSES
 from septet.forges.local.forge import REF, LocalForge
-from workers.registry import parts_of
 
 pytestmark = pytest.mark.law
 
@@ -209,8 +208,7 @@ async def test_a_forge_that_does_not_show_the_push_yet_is_asked_again(
         "github_token": SecretStr(slow_forge.token),
         "github_api_url": slow_forge.url,
     }
-    async with parts_of(settings_of(tmp_path).model_copy(update=knows_it)) as parts:
-        lab = StepLab(tmp_path, origin, parts)
+    async with lab_of(settings_of(tmp_path).model_copy(update=knows_it), origin) as lab:
         await lab.open_to(Step.CREATE_PULL_REQUEST)
         lab.scenario(create_pull_request={"answer": WORDS})
         call = lab.call(Step.CREATE_PULL_REQUEST)

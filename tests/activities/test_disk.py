@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 from fakes.repositories import Origin
 from fakes.small_disk import SmallDisk, small_disk
-from fakes.step_lab import IMPLEMENTED, StepLab, settings_of
+from fakes.step_lab import IMPLEMENTED, StepLab, lab_of, settings_of
 from temporalio.exceptions import ApplicationError
 
 from septet.agents.sandbox.attachment import end_agent
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult
 from septet.git.vault.vault import find, vault_at, verify
-from workers.registry import parts_of
 
 pytestmark = [pytest.mark.small_disk, pytest.mark.law]
 
@@ -37,8 +36,7 @@ async def on_small_disk(
 ) -> AsyncIterator[tuple[StepLab, SmallDisk]]:
     """Give a lab whose state lies on a small disk, with its work order ready to be implemented."""
     with small_disk(root / "state") as disk:
-        async with parts_of(settings_of(root).model_copy(update={"disk_wait_seconds": wait_seconds})) as parts:
-            lab = StepLab(root, origin, parts)
+        async with lab_of(settings_of(root).model_copy(update={"disk_wait_seconds": wait_seconds}), origin) as lab:
             await lab.open_to(Step.IMPLEMENT_PLAN)
             yield lab, disk
             for run in lab.runs:
@@ -158,8 +156,7 @@ async def test_a_full_disk_is_waited_for_however_often_it_is_tried(tmp_path: Pat
 async def test_no_workspace_is_opened_on_a_full_disk(tmp_path: Path, origin: Origin) -> None:
     """A work order that begins on a full disk is told so, and begins when there is room."""
     with small_disk(tmp_path / "state") as disk:
-        async with parts_of(settings_of(tmp_path)) as parts:
-            lab = StepLab(tmp_path, origin, parts)
+        async with lab_of(settings_of(tmp_path), origin) as lab:
             disk.fill()
             with pytest.raises(ApplicationError) as failed:
                 await lab.open()

@@ -3,14 +3,13 @@
 import json
 import sys
 import time
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
 from fakes.account_books import ORDER, Books
 from fakes.logins import HOUR, log_in, login
 from fakes.repositories import Origin
-from fakes.step_lab import StepLab, settings_of
+from fakes.step_lab import StepLab, lab_of, settings_of
 from pydantic import ValidationError
 from temporalio.exceptions import ApplicationError
 
@@ -27,7 +26,7 @@ from septet.contracts.steps import StepResult
 from septet.errors import InvalidInputError
 from septet.settings import Settings
 from septet.system.masking import mask
-from workers.registry import Parts, parts_of
+from workers.registry import parts_of
 
 RECORDINGS = Path(__file__).parents[1] / "data/recordings"
 FIRST, SECOND = "the-first-key-of-all", "the-second-key-of-all"
@@ -84,11 +83,6 @@ def second_login(root: Path) -> Path:
     return file
 
 
-def lab_of(settings: Settings, books: Books) -> AbstractAsyncContextManager[Parts]:
-    """Return a host of a fleet whose pauses lie in `books`."""
-    return parts_of(settings, accounts=books)
-
-
 def program(path: Path, talk: list[dict[str, object]], *, limited: str = "") -> Path:
     """Write a CLI that answers, or prints a recording and fails where its variable `…_WHO` is not set."""
     words = "\n".join(json.dumps(event) for event in talk)
@@ -129,8 +123,7 @@ def delay(error: pytest.ExceptionInfo[ApplicationError]) -> float:
 async def test_the_next_login_goes_on_in_the_same_session(tmp_path: Path, origin: Origin) -> None:
     """One start meets the limit, the next has the second login; later steps begin with that one at once."""
     books = Books()
-    async with lab_of(settings_with(tmp_path, second_login(tmp_path)), books) as parts:
-        lab = StepLab(tmp_path, origin, parts)
+    async with lab_of(settings_with(tmp_path, second_login(tmp_path)), origin, books) as lab:
         await lab.open_to(Step.CLASSIFY_ISSUE)
         limits(lab, FIRST)
         call = lab.call(Step.CLASSIFY_ISSUE)
@@ -147,15 +140,14 @@ async def test_the_next_login_goes_on_in_the_same_session(tmp_path: Path, origin
         assert (pause.agent, pause.login) == ("scripted", "")
         assert SECOND not in str(books.pauses) + done.model_dump_json()
         assert mask(f"it is {SECOND}") == "it is ***"
-        notes = {(note.agent, note.login): note.use for _, note in parts.host.cost_notes.take()}
+        notes = {(note.agent, note.login): note.use for _, note in lab.parts.host.cost_notes.take()}
         assert set(notes) == {("scripted", ""), ("scripted", "second")}
 
 
 async def test_work_returns_to_the_first_login_after_its_reset(tmp_path: Path, origin: Origin) -> None:
     """A pause that is over counts no more, whether or not its workflow has ended yet."""
     books = Books()
-    async with lab_of(settings_with(tmp_path, second_login(tmp_path)), books) as parts:
-        lab = StepLab(tmp_path, origin, parts)
+    async with lab_of(settings_with(tmp_path, second_login(tmp_path)), origin, books) as lab:
         await lab.open_to(Step.CLASSIFY_ISSUE)
         limits(lab, FIRST)
         with pytest.raises(ApplicationError, match="usage limit reached"):
@@ -174,8 +166,7 @@ async def test_a_step_waits_for_the_earliest_reset_where_all_logins_are_paused(
 ) -> None:
     """Each login meets its limit once; then no agent starts, and the step is tried again at the first reset."""
     books = Books()
-    async with lab_of(settings_with(tmp_path, second_login(tmp_path)), books) as parts:
-        lab = StepLab(tmp_path, origin, parts)
+    async with lab_of(settings_with(tmp_path, second_login(tmp_path)), origin, books) as lab:
         await lab.open_to(Step.CLASSIFY_ISSUE)
         limits(lab, FIRST, SECOND)
         call = lab.call(Step.CLASSIFY_ISSUE)
@@ -196,8 +187,7 @@ async def test_a_worker_that_is_killed_between_limit_and_move_costs_no_further_s
 ) -> None:
     """The pause was not told: the next attempt finds the limit on disk, tells it, and starts with the other login."""
     books = Books()
-    async with lab_of(settings_with(tmp_path, second_login(tmp_path)), books) as parts:
-        lab = StepLab(tmp_path, origin, parts)
+    async with lab_of(settings_with(tmp_path, second_login(tmp_path)), origin, books) as lab:
         await lab.open_to(Step.CLASSIFY_ISSUE)
         limits(lab, FIRST)
         call = lab.call(Step.CLASSIFY_ISSUE)
@@ -222,8 +212,7 @@ async def test_a_usage_limit_that_is_read_after_it_has_ended_pauses_nothing(
 ) -> None:
     """What a CLI says of the end of its limit counts from when its agent ended, and not from when it is read."""
     books = Books()
-    async with lab_of(settings_with(tmp_path, second_login(tmp_path)), books) as parts:
-        lab = StepLab(tmp_path, origin, parts)
+    async with lab_of(settings_with(tmp_path, second_login(tmp_path)), origin, books) as lab:
         await lab.open_to(Step.CLASSIFY_ISSUE)
         lab.agent(f'init(); api_error(429, "{words}")')
         call = lab.call(Step.CLASSIFY_ISSUE)
@@ -244,15 +233,13 @@ async def test_a_login_that_is_paused_on_one_host_is_passed_over_on_another(
 ) -> None:
     """Logins are known by their keys: no host starts another agent with the first one."""
     books, second = Books(), second_login(tmp_path)
-    async with lab_of(settings_with(tmp_path, second), books) as parts:
-        lab = StepLab(tmp_path, origin, parts)
+    async with lab_of(settings_with(tmp_path, second), origin, books) as lab:
         await lab.open_to(Step.CLASSIFY_ISSUE)
         limits(lab, FIRST)
         with pytest.raises(ApplicationError):
             await lab.run(Step.CLASSIFY_ISSUE)
     (other_root := tmp_path / "other").mkdir()
-    async with lab_of(settings_with(other_root, second), books) as parts:
-        other = StepLab(other_root, origin, parts)
+    async with lab_of(settings_with(other_root, second), origin, books) as other:
         await other.open_to(Step.CLASSIFY_ISSUE)
         limits(other, FIRST)
         done = await other.run(Step.CLASSIFY_ISSUE)
@@ -272,8 +259,7 @@ async def test_the_limits_of_real_clis_move_the_work(agent: str, tmp_path: Path,
         f"SEPTET_{name}_LOGINS": f"second={tmp_path / 'second.env'}",
     }
     settings = settings_with(tmp_path, None, **own)
-    async with lab_of(settings, Books()) as parts:
-        lab = StepLab(tmp_path, origin, parts)
+    async with lab_of(settings, origin, Books()) as lab:
         lab.workspace = (await lab.open(agent=agent)).model_copy(update={"agent": agent})
         with pytest.raises(ApplicationError) as limited:
             await lab.run(Step.CLASSIFY_ISSUE)
@@ -288,8 +274,7 @@ async def test_the_second_agent_takes_over_from_the_checkpoint(tmp_path: Path, o
     books = Books()
     codex = program(tmp_path / "codex", TALKS["codex"])
     settings = settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex), CODEX_API_KEY=FIRST)
-    async with lab_of(settings, books) as parts:
-        lab = StepLab(tmp_path, origin, parts)
+    async with lab_of(settings, origin, books) as lab:
         await lab.open(fallback_agent="codex")
         limits(lab, FIRST, work='open("half", "w").write("half")')
         call = lab.call(Step.CLASSIFY_ISSUE, budget="9Mtok", waits_for_budget=True, model="opus")
@@ -308,7 +293,7 @@ async def test_the_second_agent_takes_over_from_the_checkpoint(tmp_path: Path, o
             ("", False),
         ]
         assert books.view(ORDER).total.tokens == done.usage.tokens
-        notes = {note.agent: note.use.tokens for _, note in parts.host.cost_notes.take()}
+        notes = {note.agent: note.use.tokens for _, note in lab.parts.host.cost_notes.take()}
         assert sum(notes.values()) == done.usage.tokens
         assert notes["codex"] == 9
         again = await lab.running(lab.call(Step.CLASSIFY_ISSUE, attempt=2))
@@ -319,9 +304,8 @@ async def test_the_second_agent_is_not_asked_for_a_short_pause(tmp_path: Path, o
     """A limit that begins anew within minutes is waited for."""
     codex = program(tmp_path / "codex", TALKS["codex"])
     async with lab_of(
-        settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex), CODEX_API_KEY=FIRST), Books()
-    ) as parts:
-        lab = StepLab(tmp_path, origin, parts)
+        settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex), CODEX_API_KEY=FIRST), origin, Books()
+    ) as lab:
         await lab.open(fallback_agent="codex")
         limits(lab, FIRST, seconds=SHORT)
         with pytest.raises(ApplicationError) as limited:
@@ -342,8 +326,7 @@ async def test_a_finalizer_is_asked_of_the_agent_whose_session_it_is(tmp_path: P
     }
     codex = program(tmp_path / "codex", talk)
     settings = settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex), CODEX_API_KEY=FIRST)
-    async with lab_of(settings, books) as parts:
-        lab = StepLab(tmp_path, origin, parts)
+    async with lab_of(settings, origin, books) as lab:
         await lab.open(fallback_agent="codex")
         limits(lab, FIRST)
         call = lab.call(Step.CLASSIFY_ISSUE)
@@ -360,8 +343,7 @@ async def test_a_finalizer_is_asked_of_the_agent_whose_session_it_is(tmp_path: P
 async def test_the_pause_of_another_login_stops_nobody(tmp_path: Path, origin: Origin) -> None:
     """The first login is used as long as it is not paused itself."""
     books = Books(pauses={"another": QuotaPause(agent="scripted", until=time.time() + LONG)})
-    async with lab_of(settings_with(tmp_path, second_login(tmp_path)), books) as parts:
-        lab = StepLab(tmp_path, origin, parts)
+    async with lab_of(settings_with(tmp_path, second_login(tmp_path)), origin, books) as lab:
         await lab.open_to(Step.CLASSIFY_ISSUE)
         limits(lab)
         assert (await lab.run(Step.CLASSIFY_ISSUE)).login == ""
@@ -374,8 +356,7 @@ async def test_a_second_agent_is_chosen_by_work_order_repository_and_worker(
     codex, claude = (program(tmp_path / name, TALKS[name]) for name in ("codex", "claude"))
     paths = {"SEPTET_CODEX_PATH": str(codex), "SEPTET_CLAUDE_PATH": str(claude)}
     settings = settings_with(tmp_path, None, **paths, CODEX_API_KEY=FIRST, ANTHROPIC_API_KEY=FIRST)
-    async with lab_of(settings.model_copy(update={"fallback_agent": "codex"}), Books()) as parts:
-        lab = StepLab(tmp_path, origin, parts)
+    async with lab_of(settings.model_copy(update={"fallback_agent": "codex"}), origin, Books()) as lab:
         assert (await lab.open()).fallback_agent == "codex"
         assert (await lab.open(fallback_agent="claude")).fallback_agent == "claude"
         assert (await lab.open(fallback_agent="scripted")).fallback_agent == ""
@@ -448,8 +429,7 @@ async def test_the_limit_of_one_provider_holds_no_other_one_up(tmp_path: Path, o
         (limited := root / "limited").write_text(recorded.replace('"retry-after":"1"', '"retry-after":"900"'))
         path = program(root / "opencode", TALKS["opencode"], limited=str(limited))
         keys = {"SEPTET_OPENCODE_PATH": str(path), "ANTHROPIC_API_KEY": FIRST, **more}
-        async with lab_of(settings_with(root, None, **keys), books) as parts:
-            lab = StepLab(root, origin, parts)
+        async with lab_of(settings_with(root, None, **keys), origin, books) as lab:
             lab.workspace = (await lab.open(agent="opencode")).model_copy(update={"agent": "opencode"})
             return await lab.run(Step.CLASSIFY_ISSUE, model=model)
 
@@ -476,7 +456,7 @@ async def test_a_login_is_that_of_the_provider_whose_model_is_asked(tmp_path: Pa
         (tmp_path / name).mkdir()
         settings = settings_of(tmp_path / name)
         settings = settings.model_copy(update={"environ": {**settings.environ, **env}})
-        async with lab_of(settings, Books()) as parts:
+        async with parts_of(settings) as parts:
             own = own_login(parts.host)
             for model in (None, "anthropic/claude", "openai/gpt", "groq/qwen", "mine/small", "elsewhere/big"):
                 digests[name, model] = login_digest(parts.host, opencode, own, model)
@@ -493,7 +473,7 @@ async def test_a_login_in_the_file_goes_before_the_key_of_its_provider(tmp_path:
     settings = settings_of(tmp_path)
     (folder := tmp_path / "home/.local/share/opencode").mkdir(parents=True)
     env = {**settings.environ, "HOME": str(tmp_path / "home"), "ANTHROPIC_API_KEY": FIRST}
-    async with lab_of(settings.model_copy(update={"environ": env}), Books()) as parts:
+    async with parts_of(settings.model_copy(update={"environ": env})) as parts:
 
         def digest() -> str:
             return login_digest(parts.host, adapter_for("opencode"), own_login(parts.host), "anthropic/claude")
@@ -531,10 +511,8 @@ async def test_the_second_agent_takes_over_where_the_model_of_the_first_one_refu
 ) -> None:
     """One start is refused, and the other agent begins anew; the next turn begins with the first agent again."""
     codex = program(tmp_path / "codex", TALKS["codex"])
-    async with lab_of(
-        settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex), CODEX_API_KEY=FIRST), Books()
-    ) as parts:
-        lab = StepLab(tmp_path, origin, parts)
+    settings = settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex), CODEX_API_KEY=FIRST)
+    async with lab_of(settings, origin, Books()) as lab:
         await lab.open(fallback_agent="codex")
         lab.agent('init(); say(\'{"type":"result","subtype":"success","stop_reason":"refusal"}\')')
         for attempt in (1, 2):
@@ -551,9 +529,8 @@ async def test_agents_whose_models_all_refuse_are_asked_once_each(tmp_path: Path
     ]
     codex = program(tmp_path / "codex", talk)
     async with lab_of(
-        settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex), CODEX_API_KEY=FIRST), Books()
-    ) as parts:
-        lab = StepLab(tmp_path, origin, parts)
+        settings_with(tmp_path, None, SEPTET_CODEX_PATH=str(codex), CODEX_API_KEY=FIRST), origin, Books()
+    ) as lab:
         await lab.open(fallback_agent="codex")
         lab.agent('init(); say(\'{"type":"result","subtype":"success","stop_reason":"refusal"}\')')
         for _ in range(2):

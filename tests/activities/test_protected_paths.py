@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 from fakes.repositories import Origin, git
-from fakes.step_lab import StepLab, settings_of
+from fakes.step_lab import StepLab, lab_of, settings_of
 
 from septet.contracts.names import Step, Verdict
 from septet.contracts.rework import Rework
 from septet.contracts.steps import StepResult
-from workers.registry import parts_of
 
 MESSAGE = "committer: bug: sum the prices"
 WORKFLOW = ".github/workflows/ci.yml"
@@ -128,8 +127,7 @@ async def test_a_refusal_is_told_to_the_agent(lab: StepLab) -> None:
 async def test_the_worker_chooses_where_the_repository_does_not(tmp_path: Path, origin: Origin) -> None:
     """Its list and its answer count for repositories that have none."""
     settings = settings_of(tmp_path).model_copy(update={"protected": ("src",), "on_protected": "refuse"})
-    async with parts_of(settings) as parts:
-        lab = StepLab(tmp_path, origin, parts)
+    async with lab_of(settings, origin) as lab:
         await lab.open_to(Step.CREATE_COMMIT)
         refused = await _commit(lab, ON_PUSH)
     assert (refused.findings, "src/app.py (changed)" in refused.reasons[0]) == ((), True)

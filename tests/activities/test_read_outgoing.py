@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from fakes.repositories import Origin, git
-from fakes.step_lab import FIXED, StepLab, settings_of
+from fakes.step_lab import FIXED, StepLab, lab_of, settings_of
 
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import ReaderReport, StepCall, StepResult
@@ -23,8 +23,8 @@ SUSPECTED = {"path": "src/app.py", "line": 2, "kind": "backdoor", "what": "It su
 async def lab(tmp_path: Path, origin: Origin) -> AsyncIterator[StepLab]:
     """A host whose worker asks for a reader."""
     settings = settings_of(tmp_path).model_copy(update={"read_outgoing": True})
-    async with parts_of(settings) as parts:
-        yield StepLab(tmp_path, origin, parts)
+    async with lab_of(settings, origin) as made:
+        yield made
 
 
 async def come_to_push(lab: StepLab, *, opens: bool = True, **more: Any) -> tuple[StepCall, StepResult]:
@@ -206,8 +206,7 @@ async def test_a_repository_asks_for_it_as_of_the_base(tmp_path: Path, origin: O
     """The base's settings ask for a reader and name its model; no edit of an agent takes the reader away."""
     if of_base:
         origin.push({".septet/septet.toml": 'read_outgoing = true\n[steps.read_outgoing]\nmodel = "small"\n'})
-    async with parts_of(settings_of(tmp_path)) as parts:
-        lab = StepLab(tmp_path, origin, parts)
+    async with lab_of(settings_of(tmp_path), origin) as lab:
         await lab.open_to(Step.CREATE_COMMIT)
         commit(lab, ".septet/septet.toml", "read_outgoing = false\n")
         lab.scenario(create_pull_request=TEXTS)

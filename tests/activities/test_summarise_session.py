@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from fakes.repositories import Origin
-from fakes.step_lab import StepLab, settings_of
+from fakes.step_lab import StepLab, lab_of, settings_of
 
 from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.contracts.names import Step, Verdict
 from septet.pipelines.store import PipelineStore
 from septet.pipelines.summary import LIMIT_BYTES
-from workers.registry import parts_of
 
 SUMMARY = "# Shop\\n\\n- Tests: make test"
 TELLS = """\
@@ -30,8 +29,8 @@ else:
 @pytest_asyncio.fixture
 async def lab(tmp_path: Path, origin: Origin) -> AsyncIterator[StepLab]:
     """Return a host on which each turn is a start of its own."""
-    async with parts_of(settings_of(tmp_path).model_copy(update={"warm_agents": False})) as parts:
-        yield StepLab(tmp_path, origin, parts)
+    async with lab_of(settings_of(tmp_path).model_copy(update={"warm_agents": False}), origin) as made:
+        yield made
 
 
 def shelf(lab: StepLab) -> PipelineStore:

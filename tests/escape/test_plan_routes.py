@@ -1,17 +1,12 @@
 """A person approves a plan: nothing else that the planner left reaches the implementor, and none of it is lost."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fakes.escape_git import GitMachine
-from fakes.guests import machine_with_canaries
+from fakes.escape_git import README, GitMachine, git_machine
 from fakes.plan_routes import PLAN, PLAN_ROUTES, PlanRoute
-from fakes.repositories import git_env, make_origin
 
-from septet.agents.sandbox.supervisors import Supervisors
-from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
 from septet.git.evidence.beside_plan import BeforeAgents, Leftovers, PlanAlone
 from septet.git.snapshots.repository_stamp import note_baseline
@@ -19,9 +14,6 @@ from septet.git.snapshots.take import seed, take
 from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.layout import read
 from septet.git.vault.vault import prepare, vault_at
-from septet.git.workspace.record import OrderStart
-from septet.git.workspace.workspace import open_workspace
-from septet.state import StateDir
 
 pytestmark = pytest.mark.needs("bubblewrap")
 MIB = 1024 * 1024
@@ -31,20 +23,13 @@ IGNORED = "node_modules\nvendor\n.claude\nCLAUDE.local.md\n"
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitMachine]:
     """A machine with an origin."""
-    supervisors, root = Supervisors(), tmp_path_factory.mktemp("machine")
-    with machine_with_canaries(root, supervisors) as first:
-        make_origin(root / "real").push({"README.md": "# Sample\n", "a/b.py": "1\n", ".gitignore": IGNORED})
-        yield GitMachine(root, first.sandbox, supervisors, first.neighbour, first.shared_memory_key)
-    supervisors.close()
+    with git_machine(tmp_path_factory.mktemp("machine"), {**README, ".gitignore": IGNORED}) as made:
+        yield made
 
 
 def set_up(machine: GitMachine, name: str) -> Place:
     """Return a workspace with what set-up leaves: a small ignored folder, and one over the limit of snapshots."""
-    state = StateDir(machine.root / f"state-{name}")
-    state.prepare()
-    address = parse_address(str(machine.root / "real" / "repo.git"))
-    place = open_workspace(state, address, OrderStart("wo-1", name), env=git_env(machine.root / "nobody"))
-    machine.place = replace(place, file_limit_bytes=MIB)
+    place = machine.open_workspace(name, file_limit_bytes=MIB)
     for path, content in (
         ("node_modules/.bin/jest", "good"),
         ("vendor/tool", "good"),
@@ -53,7 +38,7 @@ def set_up(machine: GitMachine, name: str) -> Place:
         file = place.worktree / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content, encoding="utf-8")
-    return machine.place
+    return place
 
 
 def options(leftovers: Leftovers, aside: Path | None) -> SnapshotOptions:

@@ -4,7 +4,8 @@ import asyncio
 import json
 import os
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,9 +17,11 @@ from fakes.repositories import Origin, git
 from fakes.scripted_program import write_scripted_program
 from temporalio.testing import ActivityEnvironment
 
+from activities.host.accounts import Accounts
 from septet.agents import scripted
 from septet.agents.runs.folders import Runs
 from septet.agents.runs.run import Run
+from septet.agents.turns.finalize_run import end_all
 from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.contracts.names import IssueClass, Step
 from septet.contracts.rework import PreparedRework
@@ -27,7 +30,7 @@ from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.git.engine.place import Place
 from septet.git.vault.vault import list_snapshots, vault_at
 from septet.settings import Settings
-from workers.registry import Parts
+from workers.registry import Parts, parts_of
 
 TITLE = "Totals are wrong"
 PLAN = "specs/issue-7-wo-1-planner-totals.md"
@@ -237,6 +240,15 @@ class StepLab:
         )
         environment.on_heartbeat = lambda *details: self.heartbeats.append(details)
         return await asyncio.wait_for(environment.run(work, given), 60)
+
+
+@asynccontextmanager
+async def lab_of(settings: Settings, origin: Origin, accounts: Accounts | None = None) -> AsyncIterator[StepLab]:
+    """Give the host of these settings; whatever works there at the end is ended."""
+    async with parts_of(settings, accounts=accounts) as parts:
+        yield StepLab(settings.state_dir.parent, origin, parts)
+        for name in parts.host.runtime.runs.orders():
+            await end_all(parts.host.runtime.runs, name, "cancelled")
 
 
 _ANSWER = """\

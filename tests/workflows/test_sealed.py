@@ -83,11 +83,6 @@ def collected() -> Iterator[None]:
     gc.collect()
 
 
-@pytest.fixture
-def doubles() -> Doubles:
-    return Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
-
-
 @dataclass(frozen=True)
 class Reading(SealingCodec):
     """Opens, and writes as it is: what a stranger writes, who reads the answers all the same."""
