@@ -90,7 +90,7 @@ flaky: ready ## Named tests thirty times, each time with another seed: TESTS="te
 	@$(BIN)/python scripts/try_often.py $(if $(RUNS),--runs $(RUNS)) $(TESTS)
 
 histories: ready ## Record the histories for tests/replay that are missing
-	@$(BIN)/python scripts/record_histories.py
+	@RECORD_HISTORIES=1 $(BIN)/python -m pytest $(TESTERS) tests/workflows $(ARGS)
 
 docs: ready ## The documentation as a site in build/docs, with offline search; a broken link fails it
 	@$(BIN)/python -m zensical build --strict --clean

@@ -9,7 +9,7 @@ from temporalio.converter import DataConverter
 from bench.figure import Figure, median
 from bench.pace import Pace
 from septet.contracts.order import WorkOrderInput
-from septet.key_ring import KeyRing, new_key_line
+from septet.keys.key_ring import KeyRing, new_key_line
 from workers.connection.payload_codec import SealingCodec
 from workers.connection.plugin import SeptetPlugin
 

@@ -12,7 +12,9 @@ from bench.stage import scratch
 from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
 from septet.git.snapshots.take import seed, take
+from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.vault import prepare
+from septet.git.workspace.record import OrderStart
 from septet.git.workspace.workspace import open_workspace
 from septet.settings import MIB, Settings
 from septet.state import StateDir
@@ -54,7 +56,7 @@ def _opened(folder: Path, pace: Pace) -> Place:
     state.prepare()
     origin = make_repository(folder / "origin.git", FILES, pace.seed, env)
     address = parse_address(str(origin), home=folder)
-    place = open_workspace(state, address, "wo-bench", first_run_id="bench", env=env)
+    place = open_workspace(state, address, OrderStart("wo-bench", "bench"), env=env)
     prepare(place)
     seed(place, ignored_limit_bytes=IGNORED_LIMIT_BYTES)
     return place
@@ -68,7 +70,7 @@ def _one(place: Place, chance: random.Random, *, cold: bool = False) -> float:
         _DROP_CACHES.write_text("3\n", encoding="ascii")
         place.git.try_run("version")  # a worker's git is never cold: the tree is meant
     begin = time.perf_counter()
-    take(place, "checkpoint", "bench", ignored_limit_bytes=IGNORED_LIMIT_BYTES)
+    take(place, "checkpoint", SnapshotOptions("bench", IGNORED_LIMIT_BYTES))
     return (time.perf_counter() - begin) * 1000
 
 

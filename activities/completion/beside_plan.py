@@ -12,9 +12,8 @@ from septet.contracts.facts import LEFT_BESIDE_PLAN
 from septet.contracts.wire import Wire
 from septet.errors import NotFoundError
 from septet.git.engine.place import Place
-from septet.git.evidence.beside_plan import BeforeAgents, Leftovers, keep_plan_alone
-from septet.git.snapshots.destroy import RescueOptions
-from septet.git.vault.facts import Snapshot
+from septet.git.evidence.beside_plan import BeforeAgents, Leftovers, PlanAlone
+from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.vault import find, first_and_last, vault_at
 from septet.system.durable import read_model, write_durably
 from septet.system.text import cut, name_some
@@ -80,17 +79,17 @@ def _keep_plan_alone(
 ) -> bool:
     place, step = prepared_step.place, prepared_step.call.name
 
-    def options_of(leftovers: Leftovers, aside: Path | None) -> RescueOptions:
+    def options_of(leftovers: Leftovers, aside: Path | None) -> SnapshotOptions:
         reason = f"{LEFT_BESIDE_PLAN}: {name_some(leftovers.shown_paths, _SHOWN_PATHS)}"
         if aside is not None:
             reason += f"; what is too large for a rescue is in {aside}"
         if leftovers.paths:
             _log.warning("planner_left_files", step=step, paths=leftovers.shown_paths[:_SHOWN_PATHS])
-        return host.snapshots.rescue_options(cut(reason, _REASON_LENGTH), step)
+        return host.snapshots.options(cut(reason, _REASON_LENGTH), step)
 
     prepared_step.fence.lease.check()
     before = _before_agents(host, prepared_step)
-    is_changed, rescue = keep_plan_alone(place, current, before, plan, options_of, begun_by=begun_by)
+    is_changed, rescue = PlanAlone(place, current, before, plan).keep(options_of, begun_by=begun_by)
     host.snapshots.note_rescue(place, rescue)
     return is_changed
 

@@ -13,8 +13,7 @@ from septet.contracts.steps import StepCall
 from septet.git.commits.branches import bring_branch_to_head
 from septet.git.commits.elsewhere import lay_back, lost_repository, work_beside, work_elsewhere
 from septet.git.evidence.evidence import Evidence
-from septet.git.snapshots.destroy import return_to
-from septet.git.vault.survey import GIT_FOLDER
+from septet.git.snapshots.destroy import return_git_folder
 from septet.git.vault.vault import find, vault_at
 from septet.git.worktree.dot_git import Head
 
@@ -56,8 +55,8 @@ def _put_repository_back(host: Host, prepared_step: PreparedStep) -> str:
     start, what = prepared_step.starts_from or call.workspace.checkpoint, lost_repository(place)
     if not what or not start:
         return ""
-    options = host.snapshots.rescue_options(what, call.name)
-    snapshot = return_to(place, find(vault_at(place), start), options, only=GIT_FOLDER)
+    options = host.snapshots.options(what, call.name)
+    snapshot = return_git_folder(place, find(vault_at(place), start), options)
     rescue = host.snapshots.note_rescue(place, snapshot)
     _log.warning("repository_put_back", step=call.name, returns_to=start)
     kept = f" {_restoring(rescue)}" if rescue is not None else ""
@@ -97,7 +96,7 @@ def find_elsewhere(host: Host, prepared_step: PreparedStep, evidence: Evidence) 
     is_idle = all(change.path == call.progress.plan_path for change in evidence.files_changed)
     if not (places and is_idle and call.step is Step.IMPLEMENT_PLAN):
         return WorkElsewhere(places)
-    options = host.snapshots.rescue_options("work stands elsewhere in the clone", call.name)
+    options = host.snapshots.options("work stands elsewhere in the clone", call.name)
     return WorkElsewhere(places, is_laid=lay_back(place, evidence.head, options))
 
 

@@ -160,7 +160,7 @@ def _lay(host: Host, step: PreparedStep, push: Pushed) -> None:
     host.snapshots.return_to(place, step.call.workspace.checkpoint, _REASON, step.call.name)
     create_branch(place, branch)
     secured_by = host.snapshots.checkpoint_once(place, _REASON)
-    go_to(place, branch, push.sha, host.snapshots.rescue_options(_REASON, step.call.name), secured_by)
+    go_to(place, branch, push.sha, host.snapshots.options(_REASON, step.call.name, secured_by))
 
 
 def _taken_over(place: Place) -> tuple[str, str] | None:

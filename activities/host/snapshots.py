@@ -13,11 +13,11 @@ from septet.contracts.facts import Rescue
 from septet.contracts.steps import StepCall
 from septet.errors import SeptetError, SnapshotError
 from septet.git.engine.place import Place
-from septet.git.snapshots.destroy import RescueOptions, disarm_repository, own_repository, return_to
+from septet.git.snapshots.destroy import disarm_repository, own_repository, return_to
 from septet.git.snapshots.patch import write_patch
 from septet.git.snapshots.scan import WorktreeScan, scan
 from septet.git.snapshots.take import take
-from septet.git.vault.facts import Snapshot
+from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.vault import find, first_and_last, names_of_kind, vault_at
 from septet.system.durable import close_after
 from septet.system.preview import preview
@@ -59,8 +59,7 @@ class Snapshots:
         last_scan: WorktreeScan | None = None,
     ) -> Snapshot | None:
         """Take a snapshot; `last_scan` as `take` has it."""
-        limit = self.ignored_limit_bytes
-        return take(place, kind, reason, ignored_limit_bytes=limit, step=step, last_scan=last_scan)
+        return take(place, kind, self.options(reason, step), last_scan)
 
     def checkpoint_after_guest(
         self, place: Place, reason: str, step: str, last_scan: WorktreeScan | None = None
@@ -75,9 +74,8 @@ class Snapshots:
     def checkpoint_once(self, place: Place, reason: str) -> Snapshot:
         """Take a checkpoint, or return the last snapshot if it is no rescue and already holds the worktree."""
         known = first_and_last(vault_at(place), place.order_id)
-        limit = self.ignored_limit_bytes
         last = known[1] if known and known[1].kind != "rescue" else None
-        taken = take(place, "checkpoint", reason, ignored_limit_bytes=limit, unless_equal_to=last)
+        taken = take(place, "checkpoint", self.options(reason, equal_to=last))
         if (snapshot := taken or last) is None:
             raise SnapshotError(f"No snapshot of {place.worktree} was recorded.")
         return snapshot
@@ -97,10 +95,7 @@ class Snapshots:
     def rescue_once(self, place: Place, reason: str, step: str) -> Rescue | None:
         """Take a rescue; return `None` if there is nothing to keep that the last snapshot does not hold."""
         known = first_and_last(vault_at(place), place.order_id)
-        limit, last = self.ignored_limit_bytes, known[1] if known else None
-        snapshot = take(
-            place, "rescue", reason, ignored_limit_bytes=limit, step=step or None, unless_equal_to=last
-        )
+        snapshot = take(place, "rescue", self.options(reason, step, known[1] if known else None))
         return self.note_rescue(place, snapshot)
 
     def own_repository(self, place: Place, step: str, secured_by: Snapshot | None = None) -> tuple[str, ...]:
@@ -108,9 +103,9 @@ class Snapshots:
 
         If the disk fails, the step still counts: the end of the next guest, or a retry, restores `.git`.
         """
-        options = self.rescue_options(_LEFT, step or None)
+        options = self.options(_LEFT, step, secured_by)
         try:
-            paths, rescue = own_repository(place, options, secured_by=secured_by)
+            paths, rescue = own_repository(place, options)
         except (SeptetError, OSError) as error:
             _log.warning("repository_not_owned", step=step, error=str(error))
             with suppress(OSError):
@@ -128,18 +123,17 @@ class Snapshots:
         Raises:
             SnapshotError: The worktree could not be kept first; then nothing was changed.
         """
-        snapshot = return_to(place, find(vault_at(place), checkpoint), self.rescue_options(reason, step))
+        snapshot = return_to(place, find(vault_at(place), checkpoint), self.options(reason, step))
         return self.note_rescue(place, snapshot)
 
-    def rescue_options(self, reason: str, step: str | None = None) -> RescueOptions:
-        """Return the options of a rescue, with the limit on ignored files."""
-        return RescueOptions(reason, self.ignored_limit_bytes, step)
+    def options(self, reason: str, step: str | None = None, equal_to: Snapshot | None = None) -> SnapshotOptions:
+        """Return the options of a snapshot, with the host's limit on ignored files."""
+        return SnapshotOptions(reason, self.ignored_limit_bytes, step or None, equal_to)
 
     def differs(self, place: Place, checkpoint: str) -> bool:
         """Return whether the worktree differs from a checkpoint."""
-        limit, equal = self.ignored_limit_bytes, find(vault_at(place), checkpoint)
-        reason = f"differs from {checkpoint}"
-        return take(place, "checkpoint", reason, ignored_limit_bytes=limit, unless_equal_to=equal) is not None
+        options = self.options(f"differs from {checkpoint}", equal_to=find(vault_at(place), checkpoint))
+        return take(place, "checkpoint", options) is not None
 
     def note_rescue(self, place: Place, snapshot: Snapshot | None) -> Rescue | None:
         """Write the patch and the note of a rescue, and return the rescue; `None` if none was taken."""

@@ -14,7 +14,7 @@ from septet.git.engine.place import Place
 from septet.git.evidence.added_lines import added_lines, refuse_controls
 from septet.git.evidence.keys_in_work import FindingsError
 from septet.git.evidence.protected_changes import ProtectedChange, protected_changes
-from septet.key_scan.scanner import KeyMatch, KeyScanner
+from septet.keys.scanner import KeyMatch, KeyScanner
 from septet.protected_paths import PROTECTED, OnProtected, ProtectedPaths
 from septet.system.durable import write_first
 from septet.system.masking import MASK

@@ -12,8 +12,8 @@ from septet.git.commits.messages import clean_messages
 from septet.git.engine.address import parse_address
 from septet.git.engine.identity import identity
 from septet.git.worktree.view import view_git
-from septet.key_scan.patches import NAME, AddedLine
-from septet.key_scan.scanner import KeyScanner
+from septet.keys.patches import NAME, AddedLine
+from septet.keys.scanner import KeyScanner
 from septet.outgoing.text import Outgoing
 from septet.system.masking import MASK, mask
 

@@ -33,7 +33,7 @@ from septet.errors import (
 )
 from septet.forges.forge import Forge, NewPullRequest, PullRequest, ended_one
 from septet.forges.opening import without_links_to
-from septet.git.commits.new_base import MovedWork, UnfitWorkError, is_behind, lay_on_base, work_on_base
+from septet.git.commits.new_base import BranchWork, MovedWork, UnfitWorkError, is_behind, lay_on_base, work_on_base
 from septet.git.commits.push import push, remote_branch
 from septet.git.commits.rework_tree import go_to
 from septet.git.engine.place import Place
@@ -118,17 +118,17 @@ def _work_on_base(host: Host, claim: Claim[CreatePullRequestAnswer], branch: str
     place, token = claim.place, host.forges.token_for(claim.place.origin)
     sign = host.settings.sign_commits
     try:
-        work = work_on_base(place, branch, commit, claim.began_at, sign=sign, token=token)
+        work = work_on_base(place, BranchWork(branch, commit, claim.began_at), sign=sign, token=token)
     except UnfitWorkError as error:
         claim.fence.check()
         secured_by = host.snapshots.checkpoint_once(place, _REASON)
-        lay_on_base(place, error.work, host.snapshots.rescue_options(_REASON, claim.call.name), secured_by)
+        lay_on_base(place, error.work, host.snapshots.options(_REASON, claim.call.name, secured_by))
         message = _TOGETHER.format(error.message, name_some(error.work.conflicts, _NAMED))
         raise EarlierStepError(message, Step.IMPLEMENT_PLAN) from error
     if is_behind(place, work):
         claim.fence.check()
         secured_by = host.snapshots.checkpoint_once(place, _REASON)
-        go_to(place, branch, work.sha, host.snapshots.rescue_options(_REASON, claim.call.name), secured_by)
+        go_to(place, branch, work.sha, host.snapshots.options(_REASON, claim.call.name, secured_by))
     return work
 
 

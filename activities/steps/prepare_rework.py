@@ -20,7 +20,7 @@ from septet.forges.forge import pull_request_number
 from septet.git.commits.new_base import refuse_erased_base
 from septet.git.commits.rework_tree import RemoteTips, fetch_tips, go_forward, is_clean, lay_merge, merge_trees
 from septet.git.engine.place import Place
-from septet.git.vault.facts import Snapshot
+from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.vault import find, first_and_last, vault_at
 from septet.system.threads import shielded_thread, stoppable_thread
 
@@ -118,13 +118,7 @@ class _Preparation:
             return before, frozen  # the second try keeps the worktree
         self._return_to_start(keeps_clean=before is not None)
         self.fence.check()
-        unpushed = go_forward(
-            self.place,
-            branch,
-            tips.head,
-            self.host.snapshots.rescue_options(_REASON, self.call.name),
-            self._last(),
-        )
+        unpushed = go_forward(self.place, branch, tips.head, self._options())
         waiting = {event.id for event in feedback.events} if before is None else None
         events = tuple(each for each in self._rework.events if waiting is None or each.id in waiting)
         rework = self._rework.model_copy(update={"head": tips.head, "events": events})
@@ -147,7 +141,7 @@ class _Preparation:
         if not unpushed and not merged.conflicts:
             events = tuple(event for event in rework.events if event.kind != "conflict")
             return rework.model_copy(update={"events": events})
-        lay_merge(self.place, merged, self.host.snapshots.rescue_options(_REASON, self.call.name), self._last())
+        lay_merge(self.place, merged, self._options())
         return rework.model_copy(
             update={
                 "merges": theirs,
@@ -155,6 +149,9 @@ class _Preparation:
                 "conflicts_count": len(merged.conflicts),
             }
         )
+
+    def _options(self) -> SnapshotOptions:
+        return self.host.snapshots.options(_REASON, self.call.name, self._last())
 
     def _return_to_start(self, *, keeps_clean: bool) -> None:
         """Undo an edit since the last step, or a try that was not committed.

@@ -223,7 +223,7 @@ def _put_plan_back(host: Host, prepared_step: PreparedStep) -> bool:
     with prepared_step.fence.lease.hold():
         host.snapshots.rescue_once(place, PLAN_CHANGED, call.name)
         current = host.snapshots.checkpoint_once(place, PLAN_CHANGED)
-        put_plan_back(place, current, source, path, host.snapshots.rescue_options(PLAN_CHANGED, call.name))
+        put_plan_back(place, current, source, path, host.snapshots.options(PLAN_CHANGED, call.name))
         host.snapshots.take(place, "checkpoint", PLAN_CHANGED, call.name)
     _log.warning("plan_changed", step=call.step, paths=[path], returns_to=source.name)
     return True

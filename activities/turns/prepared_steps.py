@@ -32,7 +32,8 @@ from septet.contracts.workspace import Workspace
 from septet.errors import WorkspaceError
 from septet.git.engine.place import Place
 from septet.git.vault.vault import list_snapshots, vault_at
-from septet.repository_settings import RepositorySettings, load_repository_settings
+from septet.repository_file import load_repository_settings
+from septet.repository_settings import RepositorySettings
 
 
 @dataclass(frozen=True, slots=True)

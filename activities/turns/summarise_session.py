@@ -22,7 +22,7 @@ from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.git.engine.place import Place
 from septet.pipelines.store import store_of
 from septet.pipelines.summary import PROMPT, bounded_summary, no_summary
-from septet.repository_settings import load_repository_settings
+from septet.repository_file import load_repository_settings
 from septet.system.threads import shielded_thread, stoppable_thread
 
 _WALL_SECONDS: Final = 300.0

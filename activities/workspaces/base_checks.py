@@ -27,7 +27,7 @@ from septet.base_checks import (
 from septet.contracts.names import SETTINGS_PATH
 from septet.errors import BaseFailsError, SeptetError, SnapshotError
 from septet.git.engine.place import Place
-from septet.git.snapshots.destroy import remove_closed
+from septet.git.snapshots.forget import remove_closed
 from septet.repository_settings import RepositorySettings
 from septet.system import processes
 from septet.system.locks import Patience, await_lock, open_lock, take_lock

@@ -25,8 +25,9 @@ from septet.git.checkpoints.move import WorkspaceMove, is_here, move_here, prepa
 from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
+from septet.git.workspace.mirror import Base
 from septet.git.workspace.record import place_for
-from septet.repository_settings import load_repository_settings
+from septet.repository_file import load_repository_settings
 from septet.system.threads import LOOKS, shielded_thread
 
 
@@ -107,7 +108,7 @@ class HostActivities:
         """Move as the only writer: an older attempt on this host may still be delayed."""
         with take_fence(self.host.runs, workspace.place_id, workspace.visit).lease.hold():
             forget_setup(move.place)
-            return move_here(move, self.host.snapshots.rescue_options("the work order comes back to this host"))
+            return move_here(move, self.host.snapshots.options("the work order comes back to this host"))
 
     def _set_up(self, place: Place, workspace: Workspace) -> None:
         """Run set-up here as well: files that git ignores may be missing."""
@@ -130,9 +131,8 @@ class HostActivities:
             host.state,
             workspace.place_id,
             address,
-            base_branch=workspace.base_branch,
-            base_sha=workspace.base_sha,
-            env=host.settings.git_env,
+            Base(workspace.base_branch, workspace.base_sha),
+            host.settings.git_env,
         )
         if workspace.fork:
             place = replace(place, fork=address.beside(workspace.fork).url)

@@ -97,7 +97,7 @@ class LaneActivities:
         start = find(vault_at(place), request.lane.starts_from or workspace.checkpoint)
         plan = (request.plan_snapshot, request.plan_path) if request.plan_path else None
         self.host.snapshots.note_rescue(
-            place, switch(place, start, self.host.snapshots.rescue_options("the lane is passed on"), plan)
+            place, switch(place, start, self.host.snapshots.options("the lane is passed on"), plan)
         )
         known = first_and_last(vault_at(place), place.order_id)
         entry = {

@@ -39,9 +39,10 @@ from septet.git.snapshots.destroy import return_to
 from septet.git.snapshots.repository_stamp import note_baseline
 from septet.git.snapshots.take import seed
 from septet.git.vault.vault import find, first_and_last, list_snapshots, prepare, vault_at
-from septet.git.workspace.record import copy_record, record_of
+from septet.git.workspace.record import OrderStart, copy_record, record_of
 from septet.git.workspace.workspace import open_workspace
-from septet.repository_settings import RepositorySettings, load_repository_settings
+from septet.repository_file import load_repository_settings
+from septet.repository_settings import RepositorySettings
 from septet.settings import Settings
 
 _CHANGED: Final = IssueChangedError.__name__.removesuffix("Error")
@@ -143,12 +144,9 @@ class WorkspaceActivities:
         place = open_workspace(
             host.state,
             address,
-            place_id,
-            first_run_id=run_id,
+            OrderStart(place_id, run_id, request.base, address.beside(fork).url if fork else ""),
             env=host.settings.git_env,
-            base=request.base,
             token=host.forges.token(address),
-            fork=address.beside(fork).url if fork else "",
         )
         try:
             inputs, choices = self._read_inputs(request, place, issue)
@@ -220,11 +218,8 @@ class WorkspaceActivities:
             return last
         lane = replace(place, order_id=snapshot.rpartition("/")[0], visitor=place.order_id)
         copy_pushes(lane, place)
-        return_to(
-            place,
-            find(vault_at(place), snapshot),
-            self.host.snapshots.rescue_options("the work order leaves its pipeline"),
-        )
+        options = self.host.snapshots.options("the work order leaves its pipeline")
+        return_to(place, find(vault_at(place), snapshot), options)
         taken = self.host.snapshots.take(place, "checkpoint", f"as {snapshot} was")
         return taken.name if taken is not None else fresh
 

@@ -6,7 +6,7 @@ from clients.cli import options as given
 from clients.cli.options import argument
 from clients.cli.reply import CommandReply
 from clients.cli.wrapping import echo
-from septet.key_ring import new_key_line
+from septet.keys.key_ring import new_key_line
 
 KeyId = Annotated[str, argument(metavar="ID", help="The key's id, such as its month: 2026-11.")]
 

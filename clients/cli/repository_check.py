@@ -22,7 +22,8 @@ from septet.git.engine.remote import Remote
 from septet.git.evidence.evidence import list_base_folder, read_base_files
 from septet.git.workspace.mirror import refresh_mirror
 from septet.git.workspace.record import place_for
-from septet.repository_settings import RepositorySettings, load_repository_settings
+from septet.repository_file import load_repository_settings
+from septet.repository_settings import RepositorySettings
 from septet.settings import Settings
 from septet.state import StateDir
 
@@ -60,7 +61,7 @@ def _findings(repo: str, settings: Settings, state: StateDir, sandbox: Sandbox) 
         yield "warning", f"The worker's git does not use your setting {name}.", ELSEWHERE
     base = refresh_mirror(state.mirrors / f"{address.key}.git", Remote(address.url, env, token))
     forge_for(address, settings).branches(_NO_BRANCH)
-    place = place_for(state, "doctor", address, base_branch=base.branch, base_sha=base.sha, env=env)
+    place = place_for(state, "doctor", address, base, env)
 
     files = read_base_files(place, (*overrides(), SETTINGS_PATH))
     if address.path is not None and (

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from septet.agents.guest.network import NamedHost, hosts_in
 from septet.contracts.names import SETTINGS_PATH
-from septet.repository_settings import load_repository_settings
+from septet.repository_file import load_repository_settings
 from septet.system import processes
 
 _READ_BYTES: Final = 32 * 1024 * 1024

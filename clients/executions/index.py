@@ -9,9 +9,8 @@ from hashlib import sha256
 from typing import Final
 
 from temporalio.client import Client, WorkflowExecution
-from temporalio.service import RPCError
 
-from clients.executions.messages import server_refusal
+from clients.executions.messages import server_refusals
 from septet.contracts.names import ORDER_ID
 from septet.errors import InvalidInputError, NotFoundError
 from workflows.wire.search_attributes import TAKEN_UP_AGAIN
@@ -39,7 +38,7 @@ async def page_of(
     """
     rows: list[WorkflowExecution] = []
     token = page_token(after)
-    try:
+    with server_refusals():
         while len(rows) < limit:
             results = client.list_workflows(query, page_size=limit - len(rows), next_page_token=token)
             await results.fetch_next_page()
@@ -47,8 +46,6 @@ async def page_of(
             token = results.next_page_token
             if not token:
                 break
-    except RPCError as error:
-        raise server_refusal(error) from error
     return rows, page_word(token or b"")
 
 

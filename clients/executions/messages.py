@@ -58,6 +58,15 @@ def server_refusal(error: RPCError) -> ServerNotReachedError:
     return ServerNotReachedError(f"The Temporal server refused: {error.message}.", remedy=remedy)
 
 
+@contextmanager
+def server_refusals() -> Iterator[None]:
+    """Turn refusals of the server in the block, which concern no single workflow, into Septet's errors."""
+    try:
+        yield
+    except RPCError as error:
+        raise server_refusal(error) from error
+
+
 def is_away(error: BaseException) -> bool:
     """Return whether an error or its cause means that the server does not answer, and not that it refuses."""
     cause = error if isinstance(error, RPCError) else error.__cause__
@@ -78,6 +87,14 @@ class Subject:
             message = f"There is no {self.noun} {workflow_id}."
             return NotFoundError(message, remedy=f"See them all with `{self.list}`.")
         return server_refusal(error)
+
+    @contextmanager
+    def refusals(self, workflow_id: str) -> Iterator[None]:
+        """Turn refusals to read such a workflow in the block into Septet's errors."""
+        try:
+            yield
+        except RPCError as error:
+            raise self.refusal(error, workflow_id) from error
 
     def refusal_of_open(self, error: RPCError, workflow_id: str) -> SeptetError:
         """Return the error for a server's refusal to change such a workflow, which may have ended meanwhile."""

@@ -124,10 +124,8 @@ class Executions(Generic[View]):
             NotFoundError: There is none of this name and type.
             ServerNotReachedError: The server refused.
         """
-        try:
+        with self.subject.refusals(workflow_id):
             description = await self.handle(workflow_id).describe()
-        except RPCError as error:
-            raise self.subject.refusal(error, workflow_id) from error
         if (kind := description.workflow_type) != self.workflow:
             message = f"{workflow_id} is a workflow of type {kind}, not {self.workflow}."
             raise NotFoundError(message, remedy=_SHOWN_BY.get(kind, "").format(workflow_id))
@@ -158,10 +156,8 @@ class Executions(Generic[View]):
         Raises:
             ServerNotReachedError: The server refused.
         """
-        try:
+        with self.subject.refusals(row.id):
             return await stuck_cause(self.client, row)
-        except RPCError as error:
-            raise self.subject.refusal(error, row.id) from error
 
     async def get_of_row(self, row: WorkflowExecution) -> View:
         """Return the object of a workflow whose row was read from the server.

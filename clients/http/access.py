@@ -14,6 +14,7 @@ from clients.http import reference
 from clients.http.problems import problem
 from clients.http.webhooks import WEBHOOK_LIMIT_BYTES, is_webhook
 from clients.page.access import DECIDING_KEY_HEADER, is_page, missing_page
+from septet.system.masking import hidden_values, mask_bytes, mask_json
 
 BODY_LIMIT_BYTES: Final = 256 * 1024
 """Four times the longest text of an issue: escaped, it may take more bytes than it holds."""
@@ -60,17 +61,15 @@ class Guard:
         """
         if is_webhook(path):  # its signature is checked, which no page of another site can make
             return None
-        if not names_this_machine(headers):
-            detail, remedy = "The Host header names another host.", "Call it http://127.0.0.1 or http://localhost."
-            return problem(HTTPStatus.MISDIRECTED_REQUEST, "MisdirectedRequest", detail, remedy)
-        if method not in _CHANGES_NOTHING and comes_from_another_site(headers):
-            detail, remedy = "A page of another site sent this.", "Send it from this machine, not from a page."
-            return problem(HTTPStatus.FORBIDDEN, "Forbidden", detail, remedy)
+        changes = method not in _CHANGES_NOTHING
+        remedy = "Send it from this machine, not from a page."
+        if refusal := refuse_strangers(headers, remedy, is_of_any_site=not changes):
+            return refusal
         if (
             self.token is None
             or path in OPEN_PATHS
             or is_page(path)
-            or self._knows(headers.get("authorization", ""))
+            or knows_token(headers, self.token)
             or (method == "POST" and self._is_own_page(headers))
         ):
             return None
@@ -83,11 +82,6 @@ class Guard:
         detail, challenge = "The token is missing or wrong.", {"WWW-Authenticate": "Bearer"}
         return problem(HTTPStatus.UNAUTHORIZED, "Unauthorized", detail, remedy, headers=challenge)
 
-    def _knows(self, authorization: str) -> bool:
-        scheme, _, token = authorization.partition(" ")
-        same = secrets.compare_digest(token.strip().encode(), (self.token or "").encode())
-        return scheme.lower() == "bearer" and same
-
     def _is_own_page(self, headers: Headers) -> bool:
         """Return whether the page decides: its script knows the key, and the browser names the page's origin."""
         key = headers.get(DECIDING_KEY_HEADER, "")
@@ -97,9 +91,25 @@ class Guard:
 
 def _refuse_two_hosts(headers: Headers) -> Response | None:
     """Refuse several Host headers, of which a proxy and this server may each believe another one."""
-    if len(headers.getlist("host")) < 2:  # noqa: PLR2004 -- several
+    if len(headers.getlist("host")) <= 1:
         return None
     return problem(HTTPStatus.BAD_REQUEST, "BadRequest", "There are several Host headers.", "Send one.")
+
+
+def refuse_strangers(headers: Headers, remedy: str, *, is_of_any_site: bool) -> Response | None:
+    """Refuse a request to another host, or from a page of another site unless pages of any site may send it."""
+    if not names_this_machine(headers):
+        detail, call = "The Host header names another host.", "Call it http://127.0.0.1 or http://localhost."
+        return problem(HTTPStatus.MISDIRECTED_REQUEST, "MisdirectedRequest", detail, call)
+    if not is_of_any_site and comes_from_another_site(headers):
+        return problem(HTTPStatus.FORBIDDEN, "Forbidden", "A page of another site sent this.", remedy)
+    return None
+
+
+def knows_token(headers: Headers, token: str) -> bool:
+    """Return whether a request has the API's token."""
+    scheme, _, word = headers.get("authorization", "").partition(" ")
+    return scheme.lower() == "bearer" and secrets.compare_digest(word.strip().encode(), token.encode())
 
 
 def names_this_machine(headers: Headers) -> bool:
@@ -164,3 +174,52 @@ def _too_large(limit_bytes: int) -> JSONResponse:
     detail = f"The body holds more than {limit_bytes} bytes."
     status, headers = HTTPStatus.REQUEST_ENTITY_TOO_LARGE, {"Connection": "close"}
     return problem(status, "ContentTooLarge", detail, remedy, headers=headers)
+
+
+_JSON: Final = b"json"
+
+
+class MaskedAnswers:
+    """Masks bodies: whole ones, and each part of a stream, of which events are never torn apart."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Stand before `app`."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] == "http" and hidden_values():
+            send = _Masking(send).send
+        await self._app(scope, receive, send)
+
+
+class _Masking:
+    """One answer: its head waits for the first part of its body, whose length it may tell."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._head: Message | None = None
+        self._is_json = False
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._head = message
+            self._is_json = any(
+                name.lower() == b"content-type" and _JSON in value for name, value in message["headers"]
+            )
+            return
+        if message["type"] == "http.response.body":
+            is_whole = self._head is not None and not message.get("more_body", False)
+            mask = mask_json if is_whole and self._is_json else mask_bytes
+            message = {**message, "body": mask(message.get("body", b""))}
+            await self._send_head(len(message["body"]) if is_whole else None)
+        await self._send(message)
+
+    async def _send_head(self, length: int | None) -> None:
+        head, self._head = self._head, None
+        if head is None:
+            return
+        told = [(name, value) for name, value in head["headers"] if name.lower() != b"content-length"]
+        if len(told) < len(head["headers"]) and length is not None:
+            told.append((b"content-length", str(length).encode()))
+        await self._send({**head, "headers": told})

@@ -13,10 +13,9 @@ from pydantic.warnings import UnsupportedFieldAttributeWarning
 from temporalio.service import RPCError
 
 from clients.http import log_stream, reference, webhooks, work_orders
-from clients.http.access import OPEN_PATHS, Guard
+from clients.http.access import OPEN_PATHS, Guard, MaskedAnswers
 from clients.http.answers import Health
 from clients.http.bodies import Connected
-from clients.http.masking import MaskedAnswers
 from clients.http.problems import Problem, answer_errors, problems
 from clients.http.routes import operations_router
 from clients.mcp.over_http import mcp_route

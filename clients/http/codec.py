@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 from temporalio.api.common.v1 import Payloads
 
-from clients.http.access import comes_from_another_site, names_this_machine
+from clients.http.access import knows_token, refuse_strangers
 from clients.http.problems import problem
 from septet.contracts.seal import CODEC_PATH
 from septet.errors import SeptetError
@@ -66,12 +66,9 @@ class CodecEndpoint:
         is_named = request.headers.get("origin") in self.origins
         if request.method == "OPTIONS" and is_named:
             return Response(status_code=HTTPStatus.NO_CONTENT, headers=_PREFLIGHT)
-        if not names_this_machine(request.headers):
-            detail, remedy = "The Host header names another host.", "Call it http://127.0.0.1 or http://localhost."
-            return problem(HTTPStatus.MISDIRECTED_REQUEST, "MisdirectedRequest", detail, remedy)
-        if not is_named and comes_from_another_site(request.headers):
-            detail, remedy = "A page of another site sent this.", "Name its origin in SEPTET_CODEC_ORIGINS."
-            return problem(HTTPStatus.FORBIDDEN, "Forbidden", detail, remedy)
+        remedy = "Name its origin in SEPTET_CODEC_ORIGINS."
+        if refusal := refuse_strangers(request.headers, remedy, is_of_any_site=is_named):
+            return refusal
         if self.token is not None and not self._is_known(self.token, request):
             detail = "The token is missing or wrong."
             return problem(HTTPStatus.UNAUTHORIZED, "Unauthorized", detail, _REMEDY)
@@ -79,11 +76,11 @@ class CodecEndpoint:
 
     @staticmethod
     def _is_known(token: str, request: Request) -> bool:
-        scheme, _, word = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and secrets.compare_digest(word.strip().encode(), token.encode()):
+        if knows_token(request.headers, token):
             return True
-        parts = request.url.path.removeprefix(f"{CODEC_PATH}/").split("/")
-        return len(parts) == 2 and secrets.compare_digest(parts[0].encode(), codec_key(token).encode())  # noqa: PLR2004 -- key and operation
+        key, _, operation = request.url.path.removeprefix(f"{CODEC_PATH}/").partition("/")
+        is_key = secrets.compare_digest(key.encode(), codec_key(token).encode())
+        return is_key and operation != "" and "/" not in operation
 
 
 _PREFLIGHT: Final = {

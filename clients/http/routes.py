@@ -56,7 +56,7 @@ def _endpoint_of(operation: Operation) -> Callable[..., Awaitable[Reply]]:
     """Return a function with the signature by which the framework reads a request."""
     bodies = {each.name: each.default for each in operation.arguments if is_body(each)}
 
-    async def endpoint(operations: Connected, **given: Any) -> Reply:  # noqa: ANN401 -- of any type
+    async def endpoint(operations: Connected, **given: object) -> Reply:
         absent = {name: default for name, default in bodies.items() if given[name] is None}
         reply: Reply = await operation.run(operations, **given | absent)
         return reply

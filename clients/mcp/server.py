@@ -19,8 +19,7 @@ from mcp.types import (
 from pydantic import JsonValue
 
 from clients.error_reply import error_reply
-from clients.mcp.task_object import created_task
-from clients.mcp.tasks import TaskMethods, becomes_task, client_name
+from clients.mcp.tasks import TaskMethods, becomes_task, client_name, created_task
 from clients.mcp.tools import TOOLS, AgentTool, tool_result
 from clients.operations.operations import OperationsContext
 from septet.contracts.replies import ErrorReply, Reply, TaskReply

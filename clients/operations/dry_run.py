@@ -30,7 +30,8 @@ from septet.git.engine.engine import Git
 from septet.git.engine.files_at import read_files_at
 from septet.git.engine.remote import Remote
 from septet.git.workspace.mirror import Base, find_base, refresh_mirror
-from septet.repository_settings import RepositorySettings, load_repository_settings
+from septet.repository_file import load_repository_settings
+from septet.repository_settings import RepositorySettings
 from septet.settings import Settings
 from workers.watching.announced_agents import AnnouncedAgents, announced_agents
 

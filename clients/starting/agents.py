@@ -141,7 +141,7 @@ def _default_agent(path: Path, order: WorkOrderInput, git_env: Mapping[str, str]
         return None  # the worker says what is wrong with it, as it opens its workspace
     if not files:
         return None
-    from septet.repository_settings import load_repository_settings
+    from septet.repository_file import load_repository_settings
 
     try:
         return load_repository_settings(files.get).agent

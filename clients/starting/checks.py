@@ -38,7 +38,7 @@ def find_unused_settings(folder: Path, read: bytes | None, branch: str) -> tuple
         return None
     if written == read:
         return None
-    from septet.repository_settings import load_repository_settings
+    from septet.repository_file import load_repository_settings
 
     lack = "is not committed to" if read is None else "differs from that of"
     unused = f"{SETTINGS_PATH} in {folder} {lack} {branch}, so it is not used yet."

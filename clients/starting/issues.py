@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from temporalio.client import WorkflowExecution
-from temporalio.service import RPCError
 
-from clients.executions.messages import server_refusal
+from clients.executions.messages import server_refusals
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Stage
 from septet.contracts.order import WorkOrderInput
@@ -66,9 +65,7 @@ async def _of_issues(
     address = parse_address(repository, home=Path.home())
     numbers = ", ".join(f'"{issue}"' for issue in issues)
     query = f'WorkflowType="{kind}" AND ExecutionStatus="Running" AND SeptetIssue IN ({numbers})'
-    try:
+    with server_refusals():
         rows = [row async for row in orders.client.list_workflows(query)]
-    except RPCError as error:
-        raise server_refusal(error) from error
     urls = ((row, row.typed_search_attributes.get(REPOSITORY, "")) for row in rows)
     return [row for row, url in urls if url and parse_address(url, home=Path.home()).key == address.key]

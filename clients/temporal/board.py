@@ -10,7 +10,7 @@ from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
 from clients.executions.index import count_before, page_of, taken_up_again
-from clients.executions.messages import server_refusal
+from clients.executions.messages import server_refusals
 from clients.executions.task_rows import task_of_row
 from clients.executions.typed_client import error_of
 from septet.contracts.names import Stage, Status
@@ -183,13 +183,11 @@ class BoardRows:
             ServerNotReachedError: The server refused.
         """
         queries = [f"{query}{_and_earlier(until)}" for query in (*_STAGES.values(), _COMPLETED)]
-        try:
+        with server_refusals():
             failed, ended, planned = await self._closed_before(project, until)
             found = await asyncio.gather(
                 *(self.client.count_workflows(_of_project(project, query)) for query in queries)
             )
-        except RPCError as error:
-            raise server_refusal(error) from error
         *numbers, completed = (each.count for each in found)
         stages = dict(zip(_STAGES, numbers, strict=True))
         stages[Stage.BLOCKED] -= failed

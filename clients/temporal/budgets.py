@@ -13,7 +13,7 @@ from temporalio.service import RPCError
 
 from activities.board.account_archive import FoundAccount, find_account, open_account
 from clients.executions.index import page_of
-from clients.executions.messages import BUDGET, WorkflowCalls, server_refusal
+from clients.executions.messages import BUDGET, WorkflowCalls, server_refusal, server_refusals
 from septet.budgets.account_book import AccountBook
 from septet.budgets.account_words import find_unknown_step
 from septet.contracts.budget import (
@@ -87,10 +87,8 @@ class BudgetClient:
         """
         own = f"({self._begins(ORDER)} OR {self._begins(PIPELINE)})"
         rows, following = await page_of(self.client, f"{own} AND {_OPEN_OR_ENDED}", after=after, limit=limit)
-        try:
+        with server_refusals():
             shared = [] if after else await self._shared()
-        except RPCError as error:
-            raise server_refusal(error) from error
         prefix = account_id(self.task_queue, "")
         asked = [(row, "") for row in shared]
         asked += [(row.id, row.run_id if row.close_time is not None else "") for row in rows]
@@ -132,16 +130,12 @@ class BudgetClient:
         return RaiseReply(budget=view, is_raised=view.is_raised)
 
     async def _look_up(self, scope: str) -> FoundAccount:
-        try:
+        with server_refusals():
             return await find_account(self.client, self.task_queue, scope)
-        except RPCError as error:
-            raise server_refusal(error) from error
 
     async def _open(self, scope: str, account: FoundAccount) -> None:
-        try:
+        with server_refusals():
             await open_account(self.client, self.task_queue, AccountState(scope=scope), account)
-        except RPCError as error:
-            raise server_refusal(error) from error
 
     async def _shared(self) -> Sequence[str]:
         """Return the ids of the day's and the projects' accounts, sorted."""

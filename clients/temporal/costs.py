@@ -8,7 +8,7 @@ from typing import Final
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from clients.executions.messages import COSTS, WorkflowCalls, server_refusal
+from clients.executions.messages import COSTS, WorkflowCalls, server_refusals
 from septet.contracts.amounts import Spending
 from septet.contracts.costs import EARLIER, MOST_TOGETHER, CostGroup, CostHistory, Estimate, costs_id
 from septet.contracts.names import CostKey
@@ -46,10 +46,8 @@ class CostClient:
             ServerNotReachedError: Nobody answered.
         """
         since = first_week(since)
-        try:
+        with server_refusals():
             histories = [await self._ask(project)] if project else await self._all()
-        except RPCError as error:
-            raise server_refusal(error) from error
         sums: dict[str, Spending] = {}
         scripted = False
         for history in histories:

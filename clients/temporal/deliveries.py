@@ -8,10 +8,9 @@ from typing import Final
 from temporalio.client import Client, WorkflowExecution
 from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
-from temporalio.service import RPCError
 
 from activities.host.payloads import memo_json
-from clients.executions.messages import server_refusal
+from clients.executions.messages import server_refusals
 from clients.executions.task_rows import task_of_row
 from clients.temporal.intakes import IntakeClient
 from clients.temporal.pull_request_watch import tell_watches
@@ -115,7 +114,7 @@ class Deliveries:
             ServerNotReachedError: The server refused; the forge may send it again.
             InvalidInputError: The event names no repository.
         """
-        try:
+        with server_refusals():
             match event:
                 case IssueChanged():
                     return await self._take_issue(event, digest)
@@ -126,8 +125,6 @@ class Deliveries:
                     return await self._nudge(event, digest)
                 case _:
                     return _NOTHING
-        except RPCError as error:
-            raise server_refusal(error) from error
 
     async def take_session(self, event: SessionStarted | SessionPrompted | None) -> WebhookReply:
         """Start the workflow that acts on a tracker's event, and return its id, which contains the event's id.
@@ -142,10 +139,8 @@ class Deliveries:
                 name, key = "TrackerPrompt", f"prompt/{event.issue.tracker}/{event.prompt_id}"
             case None:
                 return _NOTHING
-        try:
+        with server_refusals():
             return await self._start(name, event, key, event.issue.key)
-        except RPCError as error:
-            raise server_refusal(error) from error
 
     async def _note(self, event: ForgeEvent) -> None:
         """Record that the repository sends webhooks, so that it is polled only about once an hour."""

@@ -14,7 +14,7 @@ from temporalio.client import (
 from temporalio.service import RPCError, RPCStatusCode
 
 from clients.executions.index import quote_name
-from clients.executions.messages import server_refusal
+from clients.executions.messages import server_refusals
 from septet.contracts.pull_request_names import watched_order
 from septet.errors import NotFoundError, ServerNotReachedError
 from septet.system.text import name_some
@@ -57,11 +57,9 @@ async def give_up(client: Client, host: str, within: timedelta = _ANSWERED_WITHI
         ServerNotReachedError: The server refused, or no worker has answered.
     """
     word = _Word(client, host, within)
-    try:
+    with server_refusals():
         pipelines = await word.tell(_PIPELINES)
         orders = await word.tell(await _query(client, host))
-    except RPCError as error:
-        raise server_refusal(error) from error
     unanswered = sorted(word.unanswered)
     if orders or pipelines:
         return AbandonedHost([watched_order(each) for each in orders], pipelines, unanswered)

@@ -26,7 +26,7 @@ from temporalio.client import (
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.payloads import read_json
-from clients.executions.messages import server_refusal
+from clients.executions.messages import server_refusal, server_refusals
 from septet.contracts.intake import (
     INTAKE_PREFIX,
     IntakeInput,
@@ -100,11 +100,9 @@ class IntakeClient:
 
     async def list(self) -> IntakesReply:
         """Return all intakes by their ids."""
-        try:
+        with server_refusals():
             names = sorted([name async for name in self._names(INTAKE_PREFIX)])
             return IntakesReply(intakes=tuple([await self._view(name) for name in names]))
-        except RPCError as error:
-            raise server_refusal(error) from error
 
     async def remove(self, name: str) -> IntakeRemovedReply:
         """Remove an intake; work orders that it started continue.

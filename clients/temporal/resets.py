@@ -13,7 +13,7 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
-from clients.executions.messages import WORK_ORDER, server_refusal
+from clients.executions.messages import WORK_ORDER, server_refusal, server_refusals
 from clients.executions.seals import seals
 from septet.contracts.decisions import PreviousRun
 from septet.contracts.names import Step
@@ -70,10 +70,8 @@ async def delete_run(client: Client, name: str, run_id: str = "") -> None:
     """
     run = WorkflowExecution(workflow_id=name, run_id=run_id)
     request = DeleteWorkflowExecutionRequest(namespace=client.namespace, workflow_execution=run)
-    try:
+    with server_refusals():
         await client.workflow_service.delete_workflow_execution(request)
-    except RPCError as error:
-        raise server_refusal(error) from error
 
 
 async def reset(

@@ -116,7 +116,7 @@ def _structures(scalar: list[JsonCandidate], text: str) -> list[JsonCandidate]:
 
 
 def _plain(read: PlainReader | None, text: str) -> Iterator[JsonCandidate]:
-    """Yield the plain form; a text with JSON in it is not asked for one."""
+    """Yield the plain form; a text with JSON in it has none."""
     try:
         if read and text.strip():
             yield JsonCandidate(read(text), "plain")

@@ -1,17 +1,17 @@
-"""What work orders will cost, from what those before them have cost.
+"""Estimate the costs of work orders from the last completed ones.
 
-An interval lies between two of the costs that were seen: of n that are alike, the next one lies between the k-th
-smallest and the k-th largest in (n + 1 - 2k) of (n + 1) cases, whatever the costs look like. From nine on that can
-be eight of ten; with fewer nothing is said. Of several work orders, such as those of a pipeline, it lies between
-two of the sums that `septet.costs.sums` draws from the same costs.
+An interval reaches from the first to the ninth decile of the known costs: of n similar costs, the next cost lies
+between the k-th smallest and the k-th largest in (n + 1 - 2k) of (n + 1) cases, whatever their distribution.
+Nine costs are the fewest for eight of ten cases. For several work orders, the intervals are added: their sum
+varies less than each of them, so that it lies in the interval more often.
 """
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from itertools import chain
+from statistics import linear_regression, quantiles
 from typing import Final
 
 from septet.contracts.amounts import Spending, usd_text
@@ -23,41 +23,43 @@ from septet.contracts.costs import (
     Estimate,
     Interval,
     OrderCosts,
+    TurnCost,
 )
 from septet.contracts.names import Step
-from septet.costs.sums import Draws
 from septet.system.text import count_noun
 
 FEWEST: Final = 9
-"""With fewer work orders no interval between their costs holds the next one in eight of ten cases."""
+"""The fewest work orders whose costs bound the next one in eight of ten cases."""
+_RECENT: Final = 20
+"""Older work orders had other models, prices and commands."""
 _FEWEST_BY_PLAN: Final = 20
-"""Two more numbers are learned from them: the line along which costs grow with the plan."""
-_RECENT: Final = 100
-"""Older ones tell of other models, prices and commands."""
-_TAIL: Final = 0.1
+"""The fewest work orders that show how costs grow with the size of the plan."""
 _FEW: Final = 0.1
-"""The part of agent runs without a cost whose dollars their tokens may stand for."""
+"""The part of agent runs without a cost that may be priced by their tokens."""
 _NOT_ALWAYS: Final = frozenset({Step.GENERATE_BRANCH.value, SUMMARY})
-"""A pipeline that keeps to one branch has it not named again, and a session is summarised once it is long."""
+"""A pipeline with one branch does not name the branch again, and only a long session is summarised."""
 _STEEPEST: Final = 2.0
-_LEAST_WEIGHT: Final = 0.2
-"""Of one whose plan is so far from all others that it alone bends the line."""
+"""The largest exponent by which costs grow with the size of the plan."""
 _SECONDS: Final = 60.0
+_THOUSAND: Final = 1000
+_ALMOST_TEN_THOUSAND: Final = 9950
+_ALMOST_A_MILLION: Final = 999_500
+_TWO_DIGITS: Final = 10
 _NO_DOLLARS: Final = " Dollars are unknown: too few agent runs reported their cost."
 _NEITHER: Final = " Dollars and tokens are unknown: agents reported neither."
 ALL_STEPS: Final = tuple(step.value for step in Step)
-"""Of a work order; what follows its pull request is not estimated."""
+"""The steps of a work order up to its pull request; later steps are not estimated."""
 REST_STEPS: Final = tuple(step for step in ALL_STEPS if step not in PLAN_STEPS)
-"""Those that follow the plan."""
+"""The steps after the plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkAhead:
-    """What is still to come of one work order."""
+    """The remaining work of one work order."""
 
     steps: tuple[str, ...] = ALL_STEPS
     plan_bytes: int = 0
-    """The size of the plan, where there is one."""
+    """The size of the plan; 0 if there is no plan yet."""
 
 
 WHOLE: Final = WorkAhead()
@@ -65,40 +67,40 @@ WHOLE: Final = WorkAhead()
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is to be estimated."""
+    """The work to estimate."""
 
     project: str
     agent: str = ""
-    """That of the work order before where nobody knows."""
+    """The agent; empty: the agent of the last work order."""
     planner: str = ""
-    """The agent that plans, where it is another one."""
+    """The agent that plans, if another agent plans."""
     model: str = ""
     work: tuple[WorkAhead, ...] = (WHOLE,)
-    """Of each work order; at least one."""
+    """The remaining work of each work order; at least one."""
     of_pipeline: bool = False
-    """Whether it is about a pipeline, in whose lanes work orders share sessions."""
+    """Whether the work belongs to a pipeline, whose work orders share sessions."""
     is_rest: bool = False
-    """Whether some of the work is done already."""
+    """Whether part of the work is done already."""
 
     @property
     def agents(self) -> tuple[str, str]:
-        """The one that plans, and the one that does the rest."""
+        """The agent that plans, and the agent of all other steps."""
         return self.planner or self.agent, self.agent
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """Those that are still to come of any work order."""
+        """The remaining steps of any work order."""
         ahead = {step for work in self.work for step in work.steps}
         return (*(step for step in ALL_STEPS if step in ahead), *((SUMMARY,) if self.of_pipeline else ()))
 
 
 def estimate_costs(question: Question, own: CostHistory | None, others: Sequence[CostHistory] = ()) -> Estimate:
-    """Return what the steps of a question will cost; not known where too few work orders were completed.
+    """Return the expected costs of the work; unknown if too few work orders were completed.
 
     Args:
-        question: Which steps, of which project, with which agent.
-        own: The project's history; `None` where it has none.
-        others: Those of all other projects, where they are to help out.
+        question: The work to estimate.
+        own: The project's history; `None` if it has none.
+        others: The histories of all other projects, for a project with too few work orders of its own.
     """
     question = _with_agent(question, own, others)
     alike = _alike(question, own.completed if own is not None else ())
@@ -124,17 +126,16 @@ def estimate_costs(question: Question, own: CostHistory | None, others: Sequence
 
 
 def _with_agent(question: Question, own: CostHistory | None, others: Sequence[CostHistory]) -> Question:
-    """Return a question about the agent that was used last, where it names none."""
+    """Return the question with the agent of the last work order if it names no agent."""
     histories = (*others, own) if own is not None else others
     agents = [order.agent for history in histories for order in history.completed if not order.is_mixed]
     return question if question.agent or not agents else replace(question, agent=agents[-1])
 
 
 def _alike(question: Question, orders: Sequence[OrderCosts]) -> list[OrderCosts]:
-    """Return the last ones that are whole and had the same agents, one that planned and one that did the rest.
+    """Return the last work orders with all these steps and the same agents.
 
-    Of these only those of the same model, and only those of pipelines or outside of them, as far as either leaves
-    enough.
+    Only work orders of the same model count if there are enough; likewise those in or outside of pipelines.
     """
     needed = set(question.steps) - _NOT_ALWAYS
     alike = [
@@ -151,122 +152,89 @@ def _alike(question: Question, orders: Sequence[OrderCosts]) -> list[OrderCosts]
     return alike[-_RECENT:]
 
 
+@dataclass(frozen=True, slots=True)
 class _Forecast:
-    """What work orders that were completed say of the work ahead."""
+    """The costs of completed work orders, at least `FEWEST`, as a measure of the work ahead."""
 
-    def __init__(self, orders: Sequence[OrderCosts], question: Question) -> None:
-        """Take them in; at least `FEWEST`."""
-        self._orders, self._question = orders, question
-        self._by_step = [order.by_step for order in orders]
-        kinds = Counter(question.work)
-        summaries = {SUMMARY} if question.of_pipeline else set[str]()
-        self._kinds = [summaries | set(work.steps) for work in kinds]
-        sizes = tuple(order.plan_bytes for order in orders)
-        grows = len(orders) >= _FEWEST_BY_PLAN and min(sizes) > 0 and len(set(sizes)) > 1
-        self._growth = [
-            _Growth(sizes, work.plan_bytes) if grows and work.plan_bytes > 0 else None for work in kinds
-        ]
-        self._draws = Draws(len(orders), tuple(kinds.values()))
+    orders: Sequence[OrderCosts]
+    question: Question
 
     @property
     def is_by_plan(self) -> bool:
         """Whether the size of a plan is taken into account."""
-        return any(growth is not None for growth in self._growth)
+        return _tells_growth(self.orders) and any(work.plan_bytes for work in self.question.work)
 
     def amounts(self, steps: Collection[str]) -> Amounts:
-        """Return what these steps will cost, of all the work ahead."""
-        use = [
-            [_sum(order.get(step, Spending()) for step in steps if step in kind) for order in self._by_step]
-            for kind in self._kinds
-        ]
+        """Return the expected costs of these steps, for all the work ahead."""
         return Amounts(
-            usd=self._dollars(use, steps),
-            tokens=self._interval([[float(each.tokens) for each in kind] for kind in use]),
-            minutes=self._interval([[each.seconds / _SECONDS for each in kind] for kind in use]),
+            usd=self._dollars(steps),
+            tokens=self._interval(self.orders, steps, lambda use: float(use.tokens)),
+            minutes=self._interval(self.orders, steps, lambda use: use.seconds / _SECONDS),
         )
 
-    def _dollars(self, use: Sequence[Sequence[Spending]], steps: Collection[str]) -> Interval | None:
+    def _dollars(self, steps: Collection[str]) -> Interval | None:
         """Return dollars by the work orders that have all theirs, else by those that lack few; else `None`."""
-        unpriced = {place for kind in use for place, each in enumerate(kind) if each.unpriced}
-        if not unpriced:
-            return self._interval([[each.usd for each in kind] for kind in use])
-        priced = [order for place, order in enumerate(self._orders) if place not in unpriced]
-        enough = priced if len(priced) >= FEWEST else _with_prices(self._orders)
-        return _Forecast(enough, self._question).amounts(steps).usd if enough else None
+        orders = [each for each in self.orders if not any(turn.use.unpriced for turn in _turns_of(each, steps))]
+        if len(orders) < FEWEST:
+            orders = _with_prices(self.orders)
+        return self._interval(orders, steps, lambda use: use.usd) if orders else None
 
-    def _interval(self, costs: Sequence[Sequence[float]]) -> Interval:
-        by_plan = [
-            growth.costs(kind) if growth is not None and min(kind) > 0 else kind
-            for growth, kind in zip(self._growth, costs, strict=True)
-        ]
-        return interval_of(self._draws.sums(by_plan))
+    def _interval(
+        self, orders: Sequence[OrderCosts], steps: Collection[str], amount: Callable[[Spending], float]
+    ) -> Interval:
+        """Return the sum of the intervals of each work order ahead."""
+        parts = []
+        for work, count in Counter(self.question.work).items():
+            ahead = {step for step in steps if step in work.steps or step == SUMMARY}
+            costs = [sum(amount(turn.use) for turn in _turns_of(order, ahead)) for order in orders]
+            parts.append((count, interval_of(_by_plan(costs, orders, work.plan_bytes))))
+        return Interval(
+            low=sum(count * each.low for count, each in parts),
+            middle=sum(count * each.middle for count, each in parts),
+            high=sum(count * each.high for count, each in parts),
+        )
+
+
+def _turns_of(order: OrderCosts, steps: Collection[str]) -> list[TurnCost]:
+    return [turn for turn in order.turns if turn.step in steps]
 
 
 def _with_prices(orders: Sequence[OrderCosts]) -> list[OrderCosts]:
-    """Give the few runs without a cost what their tokens cost in the others; nothing is returned for many."""
+    """Price the few runs without a cost by the tokens of the others; return nothing if there are many."""
     uses = [turn.use for order in orders for turn in order.turns]
-    told = _sum(use for use in uses if not use.unpriced)
-    if not told.tokens or sum(use.unpriced for use in uses) > _FEW * len(uses):
+    priced = [use for use in uses if not use.unpriced]
+    tokens = sum(use.tokens for use in priced)
+    if not tokens or sum(use.unpriced for use in uses) > _FEW * len(uses):
         return []
-    price = told.usd / told.tokens
+    price = sum(use.usd for use in priced) / tokens
 
-    def priced(use: Spending) -> Spending:
-        usd = max(use.usd, use.tokens * price)
-        return use.model_copy(update={"usd": usd, "unpriced": 0}) if use.unpriced else use
+    def with_price(turn: TurnCost) -> TurnCost:
+        usd = max(turn.use.usd, turn.use.tokens * price) if turn.use.unpriced else turn.use.usd
+        return turn.model_copy(update={"use": turn.use.model_copy(update={"usd": usd, "unpriced": 0})})
 
-    return [
-        order.model_copy(
-            update={"turns": tuple(turn.model_copy(update={"use": priced(turn.use)}) for turn in order.turns)}
-        )
-        for order in orders
-    ]
-
-
-def _sum(parts: Iterable[Spending]) -> Spending:
-    return reduce(Spending.plus, parts, Spending())
+    return [order.model_copy(update={"turns": tuple(map(with_price, order.turns))}) for order in orders]
 
 
 def interval_of(costs: Sequence[float]) -> Interval:
-    """Return where the next of such costs lies in eight of ten cases, and the middle one."""
-    ascending = sorted(costs)
-    low, middle, high = (_between(ascending, part) for part in (_TAIL, 0.5, 1 - _TAIL))
-    return Interval(low=low, middle=middle, high=high)
+    """Return the range in which the next of such costs lies in eight of ten cases, and the median."""
+    deciles = quantiles(costs, n=10)
+    return Interval(low=deciles[0], middle=deciles[4], high=deciles[8])
 
 
-def _between(ascending: Sequence[float], part: float) -> float:
-    """Return the value below which the next one lies with this probability."""
-    place = min(max(part * (len(ascending) + 1) - 1, 0.0), len(ascending) - 1.0)
-    low = math.floor(place)
-    high = min(low + 1, len(ascending) - 1)
-    return ascending[low] + (ascending[high] - ascending[low]) * (place - low)
+def _tells_growth(orders: Sequence[OrderCosts]) -> bool:
+    """Return whether the work orders tell how costs grow with the size of the plan."""
+    sizes = {order.plan_bytes for order in orders}
+    return len(orders) >= _FEWEST_BY_PLAN and len(sizes) > 1 and min(sizes) > 0
 
 
-class _Growth:
-    """How costs grow with the size of a plan: a line through their logarithms."""
-
-    def __init__(self, sizes: tuple[int, ...], size: int) -> None:
-        """Take in the sizes that were seen, and the one that is asked for; it is taken as within them."""
-        self._logs = [math.log(each) for each in sizes]
-        self._asked = min(max(math.log(size), min(self._logs)), max(self._logs))
-        self._mean = sum(self._logs) / len(sizes)
-        self._spread = sum((each - self._mean) ** 2 for each in self._logs)
-
-    def costs(self, costs: Sequence[float]) -> list[float]:
-        """Return the costs as they would be by this size; each lies off the line as far as without itself."""
-        values = [math.log(cost) for cost in costs]
-        mean = sum(values) / len(values)
-        slope = sum((size - self._mean) * value for size, value in zip(self._logs, values, strict=True))
-        slope = min(max(slope / self._spread, 0.0), _STEEPEST)
-        count = len(values)
-        line = mean + slope * (self._asked - self._mean)
-        return [
-            math.exp(
-                line
-                + (value - mean - slope * (size - self._mean))
-                / max(1 - 1 / count - (size - self._mean) ** 2 / self._spread, _LEAST_WEIGHT)
-            )
-            for size, value in zip(self._logs, values, strict=True)
-        ]
+def _by_plan(costs: Sequence[float], orders: Sequence[OrderCosts], plan_bytes: int) -> Sequence[float]:
+    """Return the costs as they would be with a plan of this size, along a line through their logarithms."""
+    if not plan_bytes or not _tells_growth(orders) or min(costs) <= 0:
+        return costs
+    sizes = [math.log(order.plan_bytes) for order in orders]
+    size = min(max(math.log(plan_bytes), min(sizes)), max(sizes))
+    slope = min(max(linear_regression(sizes, [math.log(cost) for cost in costs]).slope, 0.0), _STEEPEST)
+    return [cost * math.exp(slope * (size - seen)) for cost, seen in zip(costs, sizes, strict=True)]
 
 
 def _unknown(question: Question, count: int) -> Estimate:
@@ -280,7 +248,7 @@ def _unknown(question: Question, count: int) -> Estimate:
 
 
 def _in_words(question: Question, estimate: Estimate) -> str:
-    """Return an estimate in one sentence, and what it rests on in another."""
+    """Return an estimate in one sentence, with the work orders that it rests on."""
     amounts = estimate.remaining
     if amounts is None:
         return ""
@@ -300,7 +268,7 @@ def _in_words(question: Question, estimate: Estimate) -> str:
 
 
 def _aim_in_words(question: Question) -> str:
-    """Return what is estimated: nothing for a whole work order, else ` to finish`, ` for 3 issues` and so on."""
+    """Return the purpose, such as ` to finish` or ` for 3 issues`; empty for a whole work order."""
     count = len(question.work)
     issues = count_noun(count, "issue") if question.of_pipeline else ""
     verb = "to finish" if question.is_rest else "for" if issues else ""
@@ -315,12 +283,12 @@ def _agents_in_words(question: Question) -> str:
 
 def _tokens(count: float) -> str:
     """Return a number of tokens with about two digits: `950`, `34k`, `1.2M`."""
-    if count < 1000:  # noqa: PLR2004 -- below it there is no unit
+    if count < _THOUSAND:
         return f"{count:.0f}"
-    if count < 999_500:  # noqa: PLR2004 -- what rounds to a million is one
-        return f"{count / 1e3:.0f}k" if count >= 9950 else f"{count / 1e3:.1f}k"  # noqa: PLR2004 -- two digits
+    if count < _ALMOST_A_MILLION:
+        return f"{count / 1e3:.0f}k" if count >= _ALMOST_TEN_THOUSAND else f"{count / 1e3:.1f}k"
     return f"{count / 1e6:.1f}M"
 
 
 def _minutes(minutes: float) -> str:
-    return f"{minutes:.0f}" if minutes >= 10 else f"{minutes:.1f}"  # noqa: PLR2004 -- two digits
+    return f"{minutes:.0f}" if minutes >= _TWO_DIGITS else f"{minutes:.1f}"

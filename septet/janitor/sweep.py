@@ -20,8 +20,8 @@ from septet.errors import SeptetError
 from septet.git.engine.engine import Git
 from septet.git.engine.packs import clear_unfinished_packs
 from septet.git.engine.place import LOCK_SUFFIX, RECORDS, Place, mirror_lock, vault_lock
-from septet.git.snapshots.destroy import (
-    RescueOptions,
+from septet.git.snapshots.destroy import remove_workspace
+from septet.git.snapshots.forget import (
     clear_trash,
     drop_forgotten,
     forget_brought,
@@ -29,9 +29,8 @@ from septet.git.snapshots.destroy import (
     forget_snapshots,
     has_forgotten,
     remove_closed,
-    remove_workspace,
 )
-from septet.git.vault.facts import Snapshot
+from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.vault import list_snapshots, owners, vault_at, vaults_in
 from septet.git.workspace.mirror import tidy_mirror
 from septet.git.workspace.record import find_record
@@ -125,7 +124,7 @@ class Sweep:
         return datetime.fromtimestamp(max(map(_changed_at, paths)), UTC)
 
     def _workspace(self, place: Place, since: datetime) -> None:
-        options = RescueOptions(_REASON, self.terms.ignored_limit_bytes)
+        options = SnapshotOptions(_REASON, self.terms.ignored_limit_bytes)
         if not os.path.lexists(place.worktree):
             remove_workspace(place, options)  # what a pass that was killed left of it
             return

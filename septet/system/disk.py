@@ -34,7 +34,7 @@ def diagnosed(error: SeptetError | OSError, root: Path) -> SeptetError:
     """Return the error that names cause, place and remedy, where a disk or the machine is behind it.
 
     Args:
-        error: What went wrong. What git printed counts too: it is told in the message.
+        error: What went wrong. What git printed counts too: it is in the message.
         root: The state directory: its disk is looked at.
     """
     if isinstance(error, (MachineFailedError, RemoteFullError)):
@@ -64,7 +64,7 @@ def _message_of(error: OSError) -> str:
 
 
 def _is_full(error: SeptetError | OSError, root: Path) -> bool:
-    """Say whether no room is the cause. What a guest prints is no proof of it: there the disk itself is asked."""
+    """Say whether no room is the cause. What a guest prints is no proof: then the disk itself is checked."""
     if _is_caused_by(error, _FULL):
         return True
     if isinstance(error, (AgentError, SetupError)):

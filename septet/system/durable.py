@@ -59,7 +59,7 @@ def write_durably(path: Path, content: bytes) -> None:
 
 
 def with_checksum(body: bytes) -> bytes:
-    """Return what is written of a file that tells itself whether it is whole: `whole_body` reads it."""
+    """Return a file's content with a checksum, by which `whole_body` sees whether the file is whole."""
     return body + zlib.crc32(body).to_bytes(_CHECKSUM_BYTES)
 
 
@@ -121,7 +121,7 @@ def _replace(path: Path, content: bytes, *, on_disk: bool) -> None:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Have what the machine refuses in the block name the file: it is told so only where a file is opened."""
+    """Add the file's name to an error of the machine in the block: only errors of opening a file have it."""
     try:
         yield
     except OSError as error:

@@ -34,7 +34,7 @@ def without_invisible(text: str) -> str:
     """Return a text without characters that are not seen; in linear time.
 
     What joins two emojis or letters of a script that has such joints stays, and so does what makes an emoji of a
-    sign, or tells the direction near a letter of a script that runs to the left; each of them once.
+    sign, or sets the direction near a letter of a script that runs to the left; each of them once.
     """
     return text if text.isascii() else _INVISIBLE.sub(_joint, text)
 

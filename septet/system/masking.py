@@ -82,7 +82,7 @@ def hidden_values() -> frozenset[str]:
 
 
 def reveal(values: Iterable[str]) -> None:
-    """Mask `values` no longer, whoever had them masked."""
+    """Mask `values` no longer, also those that another caller had masked."""
     _hidden.change((), values)
 
 

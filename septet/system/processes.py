@@ -31,7 +31,7 @@ class Completed:
     stderr: bytes
     timed_out: bool = False
     cut: bool = False
-    """Whether it was killed because it had printed as much as was asked for."""
+    """Whether it was killed because it had printed as much as the limit."""
 
 
 class Halt:
@@ -51,7 +51,7 @@ class Halt:
                 kill_group(pid)
 
     def check(self) -> None:
-        """See that the work may go on.
+        """Check that the work may continue.
 
         Raises:
             HaltedError: It may not.
@@ -92,7 +92,7 @@ def current_halt() -> Halt | None:
 
 
 def check_halt() -> None:
-    """See that the work that this thread is a part of may go on.
+    """Check that the work that this thread is a part of may continue.
 
     Raises:
         HaltedError: It was halted.

@@ -1,4 +1,4 @@
-"""Where in a TOML text a key stands: what the standard library's parser does not tell."""
+"""Find the line of a key in a TOML text: the standard library's parser does not report lines."""
 
 import tomllib
 from collections.abc import Iterator, Sequence

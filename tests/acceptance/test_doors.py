@@ -6,9 +6,8 @@ import stat
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,6 +15,7 @@ import httpx
 import psutil
 import pytest
 from fakes.door_routes import DOOR_ROUTES, door_table
+from fakes.listening import QuietHandler, listening
 from fakes.page import WITHIN_MS, where
 from fakes.septet_command import WITHIN_SECONDS, Septet
 from playwright.sync_api import Browser
@@ -64,36 +64,25 @@ for name in sys.argv[2:]:
 """Another user's look at files."""
 
 
-class _OpenServer(BaseHTTPRequestHandler):
+class _OpenServer(QuietHandler):
     """A server of this machine that takes whatever is sent, as one without protection does."""
 
     taken: ClassVar[list[str]] = []
 
-    def do_POST(self) -> None:
+    def handle_any(self) -> None:
         self.taken.append(self.path)
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(200)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- the base class names it so
-        pass
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.answer(200, {})
 
 
-class _Elsewhere(BaseHTTPRequestHandler):
+class _Elsewhere(QuietHandler):
     """A page that another program of this machine serves, which notes what browsers send it."""
 
     cookies: ClassVar[list[str]] = []
 
-    def do_GET(self) -> None:
+    def handle_any(self) -> None:
         self.cookies.append(self.headers.get("Cookie", ""))
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.end_headers()
-        self.wfile.write(b"<!doctype html><title>Elsewhere</title>")
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- the base class names it so
-        pass
+        self.answer(200, {"Content-Type": "text/html"}, b"<!doctype html><title>Elsewhere</title>")
 
 
 @pytest.fixture
@@ -111,12 +100,8 @@ def open_server() -> Iterator[int]:
 
 
 def _port_of(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield server.server_port
-        server.shutdown()
-        thread.join(WITHIN_SECONDS)
+    with listening(handler) as address:
+        yield int(address.rpartition(":")[2])
 
 
 def ui_of(served: Septet) -> httpx.Client:

@@ -187,27 +187,6 @@ def test_a_command_that_no_value_fits_stops_before_any_agent(served: Septet, ori
     assert git(origin.bare, "for-each-ref", "--format=%(refname)", "refs/heads") == "refs/heads/main"
 
 
-@pytest.mark.parametrize(
-    ("setting", "code", "named"),
-    [
-        ("implement_plan", 2, "--step implement_plan is not understood"),
-        ("implement_plan.model=", 2, "is not understood"),
-        ("bild_plan.model=opus", 2, "--step bild_plan"),
-        ("implement_plan.colour=red", 2, "--step implement_plan.colour"),
-        ("implement_plan.turns=many", 2, "--step implement_plan.turns"),
-        ("implement_plan.tools=some", 2, "--step implement_plan.tools"),
-        ("implement_plan.model=--yolo", 2, "--step implement_plan.model"),
-    ],
-)
-def test_a_setting_of_a_step_that_is_wrong_is_named(
-    served: Septet, origin: Origin, setting: str, code: int, named: str
-) -> None:
-    """A step, a key or a value that is not known is refused before anything starts, and named."""
-    ended = served("run", "--repo", origin.bare, "--title", "T", "--step", setting, "--json")
-    assert ended.code == code
-    assert named in ended.error["message"]
-
-
 @pytest.mark.parametrize("options", [(), ("--dry-run",), ("--agent", "scripted")])
 def test_wrong_settings_of_a_repository_are_told_at_the_door(
     served: Septet, origin: Origin, options: tuple[str, ...]
@@ -256,6 +235,31 @@ NOWHERE = {"TEMPORAL_ADDRESS": "127.0.0.1:1"}
             2,
             "is not a setting of a step",
             "Did you mean model?",
+        ),
+        (
+            ("{origin}", "--title", "T", "--step", "implement_plan"),
+            2,
+            "--step implement_plan is not understood",
+            "",
+        ),
+        (("{origin}", "--title", "T", "--step", "implement_plan.model="), 2, "is not understood", ""),
+        (
+            ("{origin}", "--title", "T", "--step", "implement_plan.turns=many"),
+            2,
+            "--step implement_plan.turns",
+            "",
+        ),
+        (
+            ("{origin}", "--title", "T", "--step", "implement_plan.tools=some"),
+            2,
+            "--step implement_plan.tools",
+            "",
+        ),
+        (
+            ("{origin}", "--title", "T", "--step", "implement_plan.model=--yolo"),
+            2,
+            "--step implement_plan.model",
+            "",
         ),
         (("{origin}", "--issue-file", "{binary}"), 2, "{binary} is not a text file", "UTF-8"),
         (("{origin}", "--repo", "{origin}", "--title", "T"), 2, "Two repositories are named", "Leave one"),

@@ -2,14 +2,13 @@ import base64
 import hashlib
 import hmac
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from fakes.listening import QuietHandler, listening
 from fakes.repositories import Origin
 from fakes.septet_command import Septet
 from fakes.waiting import until
@@ -52,24 +51,15 @@ class Receiver:
 def receiving(receiver: Receiver) -> Iterator[Receiver]:
     """Serve a receiver on a port of its own for as long as the block lasts."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
+    class Handler(QuietHandler):
+        def handle_any(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
-            self.send_response(receiver.take({name.lower(): text for name, text in self.headers.items()}, body))
-            self.end_headers()
+            headers = {name.lower(): text for name, text in self.headers.items()}
+            self.answer(receiver.take(headers, body), {})
 
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        receiver.address = f"http://127.0.0.1:{server.server_port}/hook"
-        try:
-            yield receiver
-        finally:
-            server.shutdown()
-            thread.join()
+    with listening(Handler) as address:
+        receiver.address = f"{address}/hook"
+        yield receiver
 
 
 def test_an_address_is_told_what_people_should_know(septet: Septet, origin: Origin) -> None:

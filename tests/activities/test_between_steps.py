@@ -13,7 +13,7 @@ from septet.git.vault.vault import find, vault_at
 from septet.git.workspace.plan import holds_plan
 from workers.observing.logs import withhold_words
 
-PLAN_TOLD = "the plan's file was changed; it was restored to the plan that was found"
+PLAN_CHANGED = "the plan's file was changed; it was restored to the plan that was found"
 TOLD = "the worktree was changed between steps; it was restored to what the previous step left"
 
 
@@ -89,7 +89,7 @@ answer({IMPLEMENTED!r})
         done = await lab.run(Step.IMPLEMENT_PLAN, attempt=2, reasons=refused.reasons, starts_from=start)
 
     assert (refused.verdict, done.verdict) == (Verdict.REFUSED, Verdict.DONE)
-    assert PLAN_TOLD in done.warnings
+    assert PLAN_CHANGED in done.warnings
     (told,) = (event for event in logs if event["event"] == "plan_changed")
     assert PLAN not in str(withhold_words(None, "warning", dict(told))), "sealed logs quote no answer"
     rescue = find(vault_at(lab.place), refused.rescues[-1].snapshot)

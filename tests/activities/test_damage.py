@@ -11,7 +11,8 @@ from fakes.waiting import wait_until
 from temporalio.exceptions import ApplicationError
 
 from septet.contracts.names import Step, Verdict
-from septet.git.snapshots.destroy import RescueOptions, remove_workspace
+from septet.git.snapshots.destroy import remove_workspace
+from septet.git.vault.facts import SnapshotOptions
 
 pytestmark = pytest.mark.law
 
@@ -74,7 +75,7 @@ async def test_a_workspace_that_was_removed_names_its_last_snapshot(lab: StepLab
     await lab.open_to(Step.IMPLEMENT_PLAN)
     lab.write("src/half.py", "half")
     call = lab.call(Step.IMPLEMENT_PLAN)
-    remove_workspace(lab.place, RescueOptions("a test", 1 << 20))
+    remove_workspace(lab.place, SnapshotOptions("a test", 1 << 20))
     failed = await lab.failing(call)
     assert (failed.type, lab.runs) == ("Workspace", [])
     assert lab.snapshots()[-1] in failed.message

@@ -56,7 +56,7 @@ async def test_a_workspace_that_was_removed_is_set_up_again_when_it_is_opened_ag
     """As when a work order is retried from its beginning after the janitor has been there."""
     _ask_for(lab, _INSTALL)
     await lab.open()
-    remove_workspace(lab.place, lab.parts.host.snapshots.rescue_options("a test"), accept_loss=True)
+    remove_workspace(lab.place, lab.parts.host.snapshots.options("a test"), accept_loss=True)
     await lab.open()
     assert (lab.worktree / "node_modules" / "lib" / "a.js").exists()
     assert (lab.worktree / "ran.log").read_text(encoding="utf-8") == "ran\n"

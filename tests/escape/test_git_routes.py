@@ -1,5 +1,6 @@
 """What a guest leaves in its worktree does nothing when the engine's git comes after it, and tells nothing of others."""
 
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,18 +13,14 @@ from fakes.escape_git import (
     GitRoute,
     ask_engine,
     begin,
+    git_machine,
     look_after_engine,
     plant,
     plant_secrets,
     waiting_paths,
 )
-from fakes.guests import CANARY, machine_with_canaries
-from fakes.repositories import git_env, make_origin
-
-from septet.agents.sandbox.supervisors import Supervisors
-from septet.git.engine.address import parse_address
-from septet.git.workspace.workspace import open_workspace
-from septet.state import StateDir
+from fakes.guests import CANARY
+from fakes.repositories import git_env
 
 pytestmark = pytest.mark.needs("bubblewrap")
 
@@ -31,23 +28,16 @@ pytestmark = pytest.mark.needs("bubblewrap")
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitMachine]:
     """A machine with canaries, an origin, and another work order's repository."""
-    supervisors, root = Supervisors(), tmp_path_factory.mktemp("machine")
-    with machine_with_canaries(root, supervisors) as first:
-        make_origin(root / "real").push({"README.md": "# Sample\n", "a/b.py": "1\n"})
+    root = tmp_path_factory.mktemp("machine")
+    with git_machine(root) as made:
         plant_secrets(root, git_env(root / "nobody"))
-        yield GitMachine(root, first.sandbox, supervisors, first.neighbour, first.shared_memory_key)
-    supervisors.close()
+        yield made
 
 
 @pytest.fixture
-def left(machine: GitMachine, route: GitRoute, request: pytest.FixtureRequest) -> GitMachine:
+def left(machine: GitMachine, route: GitRoute) -> GitMachine:
     """The machine after a guest has left behind what the route says, in a workspace of its own."""
-    state = StateDir(machine.root / f"git-state-{len(list(machine.root.glob('git-state-*')))}")
-    state.prepare()
-    address = parse_address(str(machine.root / "real" / "repo.git"))
-    env = git_env(machine.root / "nobody")
-    machine.place = open_workspace(state, address, "wo-1", first_run_id=request.node.name, env=env)
-    begin(machine.place)
+    begin(machine.open_workspace(f"git-{uuid.uuid4().hex}"))
     assert "it ended otherwise" not in plant(machine, route)
     return machine
 

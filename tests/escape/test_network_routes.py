@@ -25,15 +25,6 @@ pytestmark = pytest.mark.needs("bubblewrap")
 
 
 @pytest.fixture(scope="module")
-def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    """A machine with canaries, for all routes."""
-    supervisors = Supervisors()
-    with machine_with_canaries(tmp_path_factory.mktemp("machine"), supervisors) as machine:
-        yield machine
-    supervisors.close()
-
-
-@pytest.fixture(scope="module")
 def servers() -> Iterator[Servers]:
     """What listens on this machine."""
     with servers_with_canary() as servers:

@@ -1,26 +1,19 @@
 """A person approves a plan: nothing else that the planner left reaches the implementor, and none of it is lost."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fakes.escape_git import GitMachine
-from fakes.guests import machine_with_canaries
+from fakes.escape_git import README, GitMachine, git_machine
 from fakes.plan_routes import PLAN, PLAN_ROUTES, PlanRoute
-from fakes.repositories import git_env, make_origin
 
-from septet.agents.sandbox.supervisors import Supervisors
-from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
-from septet.git.evidence.beside_plan import BeforeAgents, Leftovers, keep_plan_alone
-from septet.git.snapshots.destroy import RescueOptions
+from septet.git.evidence.beside_plan import BeforeAgents, Leftovers, PlanAlone
 from septet.git.snapshots.repository_stamp import note_baseline
 from septet.git.snapshots.take import seed, take
+from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.layout import read
 from septet.git.vault.vault import prepare, vault_at
-from septet.git.workspace.workspace import open_workspace
-from septet.state import StateDir
 
 pytestmark = pytest.mark.needs("bubblewrap")
 MIB = 1024 * 1024
@@ -30,20 +23,13 @@ IGNORED = "node_modules\nvendor\n.claude\nCLAUDE.local.md\n"
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitMachine]:
     """A machine with an origin."""
-    supervisors, root = Supervisors(), tmp_path_factory.mktemp("machine")
-    with machine_with_canaries(root, supervisors) as first:
-        make_origin(root / "real").push({"README.md": "# Sample\n", "a/b.py": "1\n", ".gitignore": IGNORED})
-        yield GitMachine(root, first.sandbox, supervisors, first.neighbour, first.shared_memory_key)
-    supervisors.close()
+    with git_machine(tmp_path_factory.mktemp("machine"), {**README, ".gitignore": IGNORED}) as made:
+        yield made
 
 
 def set_up(machine: GitMachine, name: str) -> Place:
     """Return a workspace with what set-up leaves: a small ignored folder, and one over the limit of snapshots."""
-    state = StateDir(machine.root / f"state-{name}")
-    state.prepare()
-    address = parse_address(str(machine.root / "real" / "repo.git"))
-    place = open_workspace(state, address, "wo-1", first_run_id=name, env=git_env(machine.root / "nobody"))
-    machine.place = replace(place, file_limit_bytes=MIB)
+    place = machine.open_workspace(name, file_limit_bytes=MIB)
     for path, content in (
         ("node_modules/.bin/jest", "good"),
         ("vendor/tool", "good"),
@@ -52,12 +38,12 @@ def set_up(machine: GitMachine, name: str) -> Place:
         file = place.worktree / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content, encoding="utf-8")
-    return machine.place
+    return place
 
 
-def options(leftovers: Leftovers, aside: Path | None) -> RescueOptions:
+def options(leftovers: Leftovers, aside: Path | None) -> SnapshotOptions:
     """Say what a rescue says."""
-    return RescueOptions(f"{leftovers.shown_paths} {aside}", MIB, "find_plan_file")
+    return SnapshotOptions(f"{leftovers.shown_paths} {aside}", MIB, "find_plan_file")
 
 
 @pytest.mark.parametrize("route", PLAN_ROUTES, ids=lambda route: route.name)
@@ -70,10 +56,10 @@ def test_an_implementor_gets_the_plan_alone(machine: GitMachine, route: PlanRout
     assert not route.hits(place.worktree)
     assert "it ended otherwise" not in machine.run(route.script)
     assert route.hits(place.worktree), "without the return"
-    current = take(place, "checkpoint", "a plan", ignored_limit_bytes=MIB)
+    current = take(place, "checkpoint", SnapshotOptions("a plan", MIB))
     assert current is not None
 
-    is_changed, rescue = keep_plan_alone(place, current, BeforeAgents(first), PLAN, options)
+    is_changed, rescue = PlanAlone(place, current, BeforeAgents(first), PLAN).keep(options)
 
     assert is_changed
     assert not route.hits(place.worktree), route.attack

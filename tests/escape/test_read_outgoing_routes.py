@@ -4,19 +4,13 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from fakes.escape_git import GitMachine
-from fakes.guests import machine_with_canaries
+from fakes.escape_git import GitMachine, git_machine
 from fakes.read_outgoing_routes import HIDING_ROUTES, KNOWN, LEAK, ORDER, STEERING_ROUTES, ReadingRoute
-from fakes.repositories import git_env, make_origin
 
 from activities.outgoing.leaving import Leaving, LeavingParts, parts_of, reading_prompt
-from septet.agents.sandbox.supervisors import Supervisors
 from septet.answers.ladder import AnswerError, read_answer
 from septet.answers.steps import contract_of, read_step_answer
 from septet.contracts.names import READ_OUTGOING
-from septet.git.engine.address import parse_address
-from septet.git.workspace.workspace import open_workspace
-from septet.state import StateDir
 
 _FENCE = re.compile(r"(?s)^<outgoing-([0-9a-f]{16})>\n.*?^</outgoing-\1>$", re.MULTILINE)
 
@@ -24,20 +18,13 @@ _FENCE = re.compile(r"(?s)^<outgoing-([0-9a-f]{16})>\n.*?^</outgoing-\1>$", re.M
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitMachine]:
     """A machine with an origin."""
-    supervisors, root = Supervisors(), tmp_path_factory.mktemp("machine")
-    with machine_with_canaries(root, supervisors) as first:
-        make_origin(root / "real").push({"README.md": "# Sample\n"})
-        yield GitMachine(root, first.sandbox, supervisors, first.neighbour, first.shared_memory_key)
-    supervisors.close()
+    with git_machine(tmp_path_factory.mktemp("machine")) as made:
+        yield made
 
 
 def leave(machine: GitMachine, route: ReadingRoute) -> Leaving:
     """Let a guest commit in a new workspace, and return what is about to leave."""
-    state = StateDir(machine.root / f"state-{route.name}")
-    state.prepare()
-    address = parse_address(str(machine.root / "real" / "repo.git"))
-    place = open_workspace(state, address, "wo-1", first_run_id=route.name, env=git_env(machine.root / "nobody"))
-    machine.place = place
+    place = machine.open_workspace(route.name)
     *_, head = machine.run(route.script).split()
     texts = {"(title)": "Sum", "(body)": "It sums."}
     return Leaving(branch="septet/bug-1-sum", head=head, since=(place.base_sha,), texts=texts)

@@ -8,21 +8,15 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
-from fakes.escape_git import GitMachine
-from fakes.guests import machine_with_canaries
-from fakes.repositories import git_env, make_origin
+from fakes.escape_git import GitMachine, git_machine
 from pygments.lexers import get_lexer_for_filename
 
 from clients.page import rendering
 from clients.page.changes import review_of
 from septet.agents.outcomes.endings import without_result
 from septet.agents.outcomes.outcome import ExitRecord
-from septet.agents.sandbox.supervisors import Supervisors
 from septet.contracts.replies import LogEntry
-from septet.git.engine.address import parse_address
 from septet.git.evidence.difference import difference
-from septet.git.workspace.workspace import open_workspace
-from septet.state import StateDir
 from septet.system.preview import scrub
 
 SECONDS = 0.5
@@ -47,16 +41,9 @@ def read_all(name: str, code: str) -> None:
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitMachine]:
     """A machine whose guest works in a repository."""
-    supervisors, root = Supervisors(), tmp_path_factory.mktemp("machine")
-    with machine_with_canaries(root, supervisors) as first:
-        make_origin(root / "real").push({"README.md": "# Sample\n"})
-        machine = GitMachine(root, first.sandbox, supervisors, first.neighbour, first.shared_memory_key)
-        state = StateDir(root / "state-of-page")
-        state.prepare()
-        address = parse_address(str(root / "real" / "repo.git"))
-        machine.place = open_workspace(state, address, "wo-1", first_run_id="1", env=git_env(root / "nobody"))
-        yield machine
-    supervisors.close()
+    with git_machine(tmp_path_factory.mktemp("machine")) as made:
+        made.open_workspace("of-page")
+        yield made
 
 
 @pytest.mark.needs("bubblewrap")

@@ -4,7 +4,6 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 from fakes.bundled_bubblewrap import program_of_all
 from fakes.escape_routes import Route, with_needs
-from fakes.guests import CANARY, PROMPT, Machine, machine_with_canaries
+from fakes.guests import CANARY, PROMPT, Machine
 from fakes.resource_routes import (
     BOMBS,
     RECORD_ROUTES,
@@ -32,18 +31,8 @@ from septet.agents.processes.confined import SandboxStart
 from septet.agents.processes.control_group import find_parent
 from septet.agents.processes.resource_limits import MOST_OPEN_FILES
 from septet.agents.sandbox.sandbox import find_sandbox
-from septet.agents.sandbox.supervisors import Supervisors
 
 root_only = pytest.mark.needs("root", "bubblewrap")
-
-
-@pytest.fixture(scope="module")
-def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    """A machine with canaries, for all routes."""
-    supervisors = Supervisors()
-    with machine_with_canaries(tmp_path_factory.mktemp("machine"), supervisors) as machine:
-        yield machine
-    supervisors.close()
 
 
 @pytest.mark.parametrize("route", with_needs(RESOURCE_ROUTES))

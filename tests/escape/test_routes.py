@@ -1,26 +1,15 @@
 """No way out: what a program in a guest's place tries fails, and succeeds where the one protection is taken away."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from fakes.escape_homes import TRAPS, Trap, leave, scene_for
 from fakes.escape_routes import ROUTES, Route, escape_table, with_needs
-from fakes.guests import CANARY, Machine, machine_with_canaries
+from fakes.guests import CANARY, Machine
 
 from septet.agents.runs.folders import Runs
 from septet.agents.sandbox.guest_run import GuestCommand, GuestRunner
-from septet.agents.sandbox.supervisors import Supervisors
-
-
-@pytest.fixture(scope="module")
-def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    """A machine with canaries, for all routes: none of them leaves anything."""
-    supervisors = Supervisors()
-    with machine_with_canaries(tmp_path_factory.mktemp("machine"), supervisors) as machine:
-        yield machine
-    supervisors.close()
 
 
 @pytest.mark.needs("bubblewrap")

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import psutil
 from fakes.agent_programs import agent_program
+from fakes.scripted_program import write_scripted_program
 from fakes.waiting import wait_until
 from fakes.warm_programs import warm_program
 
@@ -42,6 +43,10 @@ class Lab:
     def warm_agent(self, body: str) -> None:
         """Write the program of an agent whose process serves many turns."""
         self._use(warm_program(self.root / "agent", body))
+
+    def scripted_agent(self) -> None:
+        """Use the scripted agent of tests."""
+        self._use(str(write_scripted_program(self.root / "agent")))
 
     def _use(self, program: str) -> None:
         self.program = Path(program)

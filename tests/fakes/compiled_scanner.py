@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from septet.key_scan.scanner import KeyScanner
+from septet.keys.scanner import KeyScanner
 from septet.state import StateDir
 
 _KEPT: Final = Path(__file__).parents[2] / ".pytest_cache" / "d"

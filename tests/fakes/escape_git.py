@@ -6,31 +6,40 @@ test's own, which lacks it.
 
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fakes.guests import CANARY, Machine
+from fakes.guests import CANARY, Machine, machine_with_canaries
+from fakes.repositories import git_env, make_origin
 
 from septet.agents.guest.description import GuestFiles
+from septet.agents.sandbox.supervisors import Supervisors
 from septet.errors import SeptetError
 from septet.git.commits.branches import create_branch
 from septet.git.commits.commit import commit_all
 from septet.git.commits.push import push
+from septet.git.engine.address import parse_address
 from septet.git.engine.engine import Git
 from septet.git.engine.place import Place
 from septet.git.evidence.difference import difference
 from septet.git.evidence.evidence import gather, plan_file
 from septet.git.evidence.protected_changes import protected_changes
 from septet.git.evidence.staging import look, stage
-from septet.git.snapshots.destroy import RescueOptions, own_repository
+from septet.git.snapshots.destroy import own_repository
 from septet.git.snapshots.repository_stamp import note_baseline
 from septet.git.snapshots.take import seed
+from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.vault import prepare
+from septet.git.workspace.record import OrderStart
+from septet.git.workspace.workspace import open_workspace
 from septet.git.worktree.view import view_folder
 from septet.protected_paths import PROTECTED, ProtectedPaths
+from septet.state import StateDir
 
+README = {"README.md": "# Sample\n", "a/b.py": "1\n"}
 _SECONDS = 3.0
 _IGNORED_LIMIT_BYTES = 1 << 20
 _RAN = ".git/ran"
@@ -66,6 +75,25 @@ class GitMachine(Machine):
         if self.place is None:
             return first
         return replace(first, workspace=self.place.worktree, objects=self.place.objects, own_folders=())
+
+    def open_workspace(self, name: str, **facts: Any) -> Place:
+        """Open a new workspace, in which the guest works from now on; the engine knows these facts of its place."""
+        state = StateDir(self.root / f"state-{name}")
+        state.prepare()
+        address = parse_address(str(self.root / "real" / "repo.git"))
+        place = open_workspace(state, address, OrderStart("wo-1", name), env=git_env(self.root / "nobody"))
+        self.place = replace(place, **facts)
+        return self.place
+
+
+@contextmanager
+def git_machine(root: Path, files: Mapping[str, str] = README) -> Iterator[GitMachine]:
+    """Make a machine with canaries, and an origin with these files."""
+    supervisors = Supervisors()
+    with machine_with_canaries(root, supervisors) as first:
+        make_origin(root / "real").push(files)
+        yield GitMachine(root, first.sandbox, supervisors, first.neighbour, first.shared_memory_key)
+    supervisors.close()
 
 
 def ask_engine(place: Place) -> str:
@@ -320,7 +348,7 @@ def _look_as_person(place: Place) -> str:
 
 def look_after_engine(place: Place) -> str:
     """Let the engine come by after the guest, and then a person with git."""
-    own_repository(place, RescueOptions("the guest has ended", _IGNORED_LIMIT_BYTES))
+    own_repository(place, SnapshotOptions("the guest has ended", _IGNORED_LIMIT_BYTES))
     return _look_as_person(place)
 
 

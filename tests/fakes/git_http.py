@@ -2,18 +2,17 @@
 
 import gzip
 import os
-import ssl
 import subprocess
-import threading
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.message import Message
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from fakes.listening import QuietHandler, listening
 from fakes.tls_front import Pair
 
 
@@ -41,65 +40,31 @@ class GitHttp:
 
 
 @contextmanager
-def serving_git(server: GitHttp) -> Iterator[GitHttp]:  # noqa: C901 -- the handler closes over its server
+def serving_git(server: GitHttp) -> Iterator[GitHttp]:
     """Let it answer on 127.0.0.1 for as long as the block lasts; its address is `url`."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            self._answer()
-
-        def do_POST(self) -> None:
-            self._answer()
-
-        def _answer(self) -> None:
+    class Handler(QuietHandler):
+        def handle_any(self) -> None:
             content = body_of(self)
             given = self.headers.get("Authorization", "")
             server.seen.append(given)
             may_read = server.is_public or given in {_basic(token) for token in (server.token, *server.readers)}
             old = next((path for path in server.renamed if self.path.startswith(f"{path}/")), None)
             if old is not None:
-                self._send(301, [("Location", server.renamed[old] + self.path.removeprefix(old))], b"")
+                self.answer(301, {"Location": server.renamed[old] + self.path.removeprefix(old)}, b"")
             elif server.leads_to:
-                self._send(302, [("Location", server.leads_to + self.path)], b"")
+                self.answer(302, {"Location": server.leads_to + self.path}, b"")
             elif server.status:
-                self._send(server.status, [], b"")
+                self.answer(server.status, {})
             elif not may_read:
-                self._send(401, [("WWW-Authenticate", 'Basic realm="git"')], b"")
+                self.answer(401, {"WWW-Authenticate": 'Basic realm="git"'}, b"")
             elif given != _basic(server.token) and "git-receive-pack" in self.path:
-                self._send(403, [], b"")
+                self.answer(403, {})
             else:
-                self._run_backend(content)
+                self.answer(*run_backend(server.root, self.command, self.path, self.headers, content))
 
-        def _run_backend(self, content: bytes) -> None:
-            status, headers, body = run_backend(server.root, self.command, self.path, self.headers, content)
-            self._send(status, list(headers.items()), body)
-
-        def _send(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
-            self.send_response(status)
-            for name, value in (*headers, ("Content-Length", str(len(body)))):
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_args: object) -> None:
-            """Say nothing."""
-
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    if server.pair is not None:
-        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        tls.load_cert_chain(*server.pair)
-        http.socket = tls.wrap_socket(http.socket, server_side=True)
-    server.url = f"http{'s' * (server.pair is not None)}://127.0.0.1:{http.server_address[1]}"
-    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with listening(Handler, server.pair) as server.url:
         yield server
-    finally:
-        http.shutdown()
-        thread.join()
-        http.server_close()
 
 
 def body_of(request: BaseHTTPRequestHandler) -> bytes:

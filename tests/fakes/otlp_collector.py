@@ -1,13 +1,12 @@
 """An OpenTelemetry collector on loopback: it takes spans over HTTP, and gives them to tests."""
 
 import gzip
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from fakes.listening import QuietHandler, listening
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
@@ -55,32 +54,18 @@ class Collector:
 def collector() -> Iterator[Collector]:
     """Run a collector for as long as the block lasts."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
+    class Handler(QuietHandler):
+        def handle_any(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             known = self.path == "/v1/traces"
             if known:
                 running.take(_plain(body, self.headers.get("Content-Encoding", "")))
             answer = ExportTraceServiceResponse().SerializeToString()
-            self.send_response(200 if known else 404)
-            self.send_header("Content-Type", "application/x-protobuf")
-            self.send_header("Content-Length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
+            self.answer(200 if known else 404, {"Content-Type": "application/x-protobuf"}, answer)
 
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the library's own name
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    running = Collector(f"http://127.0.0.1:{server.server_address[1]}")
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
+    with listening(Handler) as address:
+        running = Collector(address)
         yield running
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def _plain(body: bytes, encoding: str) -> bytes:

@@ -27,8 +27,8 @@ from septet.forges.opening import without_links_to
 from septet.git.engine.git_words import shown_words
 from septet.git.engine.remote_failures import failure_of, remote_words
 from septet.git.worktree.changes import file_changes, read_status
-from septet.key_scan.patches import read_added_lines
-from septet.key_scan.scanner import may_hold_a_key
+from septet.keys.patches import read_added_lines
+from septet.keys.scanner import may_hold_a_key
 from septet.pipelines.issues import depends_on_in
 from septet.system import masking, preview, text
 from septet.system.invisible import find_invisible

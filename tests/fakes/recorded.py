@@ -1,7 +1,8 @@
 """The recorded histories, by the version that recorded them, and how one is replayed."""
 
 import json
-from collections.abc import Sequence
+import os
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,8 +12,9 @@ from temporalio.workflow import NondeterminismError
 
 from workers.connection.plugin import SeptetPlugin
 
-ROOT: Final = Path(__file__).resolve().parent.parent / "replay" / "histories"
-PATHS: Final = sorted(ROOT.glob("*/*.json"))
+REPLAY: Final = Path(__file__).resolve().parent.parent / "replay"
+PATHS: Final = sorted((REPLAY / "histories").glob("*/*.json"))
+"""Those of work orders."""
 
 _REMEDY: Final = """\
 {name}: a work order that version {version} began cannot go on under this code, for the workflow's commands changed:
@@ -22,9 +24,8 @@ What to do: put the change behind a patch, so that work orders that are under wa
         ...  # the new order
     else:
         ...  # the old order, until no such work order is left
-Then describe the new way in tests/fakes/histories.py and record it with `make histories`
-(scripts/record_histories.py). A history that is recorded is never recorded again, and never removed while work
-orders of its version may be under way.
+Then name the new way in a test of tests/workflows that goes that way, and record its history with `make histories`.
+A history that is recorded is never recorded again, and never removed while work orders of its version may be under way.
 """
 
 
@@ -43,8 +44,8 @@ def events_of(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-async def replay(path: Path, workflows: Sequence[type]) -> None:
-    """Replay a history, under the id that its workflow had.
+async def replay(path: Path, *workflows: type) -> None:
+    """Replay a history, under the id that its workflow had, by these workflows or by those of this version.
 
     Raises:
         UnpatchedChangeError: The workflow gives other commands now; the message says what to do.
@@ -58,3 +59,23 @@ async def replay(path: Path, workflows: Sequence[type]) -> None:
     except NondeterminismError as error:
         told = _REMEDY.format(name=name_of(path), version=path.parent.name, error=str(error).splitlines()[0])
         raise UnpatchedChangeError(told) from error
+
+
+def keep(way: str, history: WorkflowHistory) -> None:
+    """Require that a history of a way is recorded, as `<folder>/<name>`; with RECORD_HISTORIES record a missing one.
+
+    A recorded history stays, whatever its version: it stands for what that version began.
+    """
+    folder, name = way.split("/")
+    if list((REPLAY / folder).glob(f"*/{name}.json")):
+        return
+    assert "RECORD_HISTORIES" in os.environ, f"no history of {way} is recorded: `make histories` records it"
+    path = REPLAY / folder / version("septet") / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    whole = json.loads(history.to_json(), object_hook=_without_places)
+    path.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+
+
+def _without_places(part: dict[str, Any]) -> dict[str, Any]:
+    """Drop what says only where it was recorded: a traceback's paths."""
+    return {name: value for name, value in part.items() if name != "stackTrace"}

@@ -12,7 +12,7 @@ from temporalio.client import Client, WorkflowHistory
 
 from clients.page.access import cookie_name
 from clients.page.key import looking_key
-from septet.key_ring import keys_in_file, new_key_line
+from septet.keys.key_ring import keys_in_file, new_key_line
 from workers.connection.payload_codec import SealingCodec
 from workers.connection.plugin import SeptetPlugin
 

@@ -4,14 +4,13 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 from fakes.forges.github import GitHubFake
 from fakes.forges.serving import serving_forge
 from fakes.forges.state import PullState
+from fakes.listening import QuietHandler, listening
 from fakes.mcp_client import tools_of
 from fakes.repositories import git, make_origin
 from fakes.septet_command import WITHIN_SECONDS, Septet
@@ -157,20 +156,10 @@ def serving_day(machine: Septet, folder: Path) -> Iterator[Day]:
 def _receiver() -> Iterator[str]:
     """Serve a receiver of notifications for as long as the block lasts."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
+    class Handler(QuietHandler):
+        def handle_any(self) -> None:
             self.rfile.read(int(self.headers["content-length"]))
-            self.send_response(204)
-            self.end_headers()
+            self.answer(204, {})
 
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/hook"
-        finally:
-            server.shutdown()
-            thread.join()
+    with listening(Handler) as address:
+        yield f"{address}/hook"

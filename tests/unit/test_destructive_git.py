@@ -35,14 +35,17 @@ REMOVALS = {"rmtree", "removedirs", "remove_folder"}
 RUNNERS = {"run", "try_run", "text", "start_detached", "Popen", "call", "check_call", "check_output"}
 
 MAY_DESTROY = {
-    # The one choke point, and what it alone uses.
+    # The one choke point for workspaces.
     "septet/git/snapshots/destroy.py": (
         "git.run('read-tree', '-m', '-u', was, to, timeout_seconds=_CHECKOUT_SECONDS)",
+        "remove_folder(aside)",
+    ),
+    # What is over: snapshots, and folders of closed work orders.
+    "septet/git/snapshots/forget.py": (
         "remove_folder(aside)",
         "vault.run('update-ref', '-d', snapshot.ref, snapshot.commit)",
         "vault.run('update-ref', '-d', ref)",
         "vault.run('prune', f'--expire={expiry}', timeout_seconds=PACKING_SECONDS)",
-        "remove_folder(aside)",
         "remove_folder(path)",
     ),
     # What agents have left in a home, whose sessions were taken out of it before.
@@ -83,7 +86,7 @@ MAY_DESTROY = {
 """By module: the very calls that may stay. Whoever adds one takes a snapshot first, or says here why none is needed."""
 
 MAY_REMOVE_AND_LAY = {
-    "septet.git.snapshots.removal": {"septet/git/snapshots/destroy.py"},
+    "septet.git.snapshots.removal": {"septet/git/snapshots/destroy.py", "septet/git/snapshots/forget.py"},
     "septet.git.snapshots.lay": {
         "septet/git/snapshots/destroy.py",
         "septet/git/snapshots/restore.py",  # into a new or empty folder
@@ -200,7 +203,7 @@ def _broken(rule: Rule) -> dict[str, list[str]]:
 
 
 def test_only_the_choke_point_destroys() -> None:
-    """No module but `destroy.py` runs destructive git or removes a folder that an agent may have written to."""
+    """Only `destroy.py` and `forget.py` run destructive git or remove a folder that an agent may have written to."""
     assert {path: tuple(calls) for path, calls in _broken(destroys).items()} == MAY_DESTROY
 
 

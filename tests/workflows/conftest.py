@@ -1,9 +1,12 @@
 """A real development server for the tests of workflows."""
 
+import uuid
 from collections.abc import AsyncIterator
 from typing import Any
 
+import pytest
 import pytest_asyncio
+from fakes.activities import Doubles
 from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
 from temporalio.testing import WorkflowEnvironment
@@ -34,6 +37,12 @@ async def server() -> AsyncIterator[WorkflowEnvironment]:
     )
     async with environment:
         yield environment
+
+
+@pytest.fixture
+def doubles() -> Doubles:
+    """The activities of a queue of the test's own."""
+    return Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 from fakes.activities import Doubles, done
 from fakes.parent import Parent
+from fakes.recorded import keep
+from fakes.running import replayed
 from fakes.waiting import wait_until
 from temporalio import activity
 from temporalio.client import Client, WorkflowHandle
-from temporalio.common import SearchAttributeKey
 from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 from temporalio.worker import Replayer, Worker
@@ -51,7 +52,6 @@ class Floor:
     doubles: Doubles
     began: list[str] = field(default_factory=list)
     may_end: dict[str, asyncio.Event] = field(default_factory=dict)
-    stock_taken: bool = True
 
     async def first_step(self, call: StepCall) -> StepResult:
         """Say that a work order has begun, and wait for the test's word."""
@@ -104,13 +104,8 @@ class Floor:
         await wait_until(known)
 
 
-def kind(key: SearchAttributeKey[Any]) -> str:
-    """Return what a server calls the type of a search attribute."""
-    return key.indexed_value_type.name.capitalize()
-
-
 @asynccontextmanager
-async def floor_of(client: Client) -> AsyncIterator[Floor]:
+async def floor_of(client: Client, way: str = "") -> AsyncIterator[Floor]:
     """Give a queue with a worker; at the end everything on it is ended, and the board's history is replayed."""
     doubles = Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
     floor = Floor(client, doubles)
@@ -133,6 +128,8 @@ async def floor_of(client: Client) -> AsyncIterator[Floor]:
             ending.set()
     if history is not None:
         await Replayer(workflows=[Board], plugins=[SeptetPlugin()]).replay_workflow(history)
+        if way:
+            keep(way, history)
 
 
 async def test_the_best_score_begins_first(client: Client) -> None:
@@ -153,7 +150,7 @@ async def test_the_best_score_begins_first(client: Client) -> None:
 
 async def test_no_project_and_no_host_gets_more_than_its_limit(client: Client) -> None:
     """Two of one project run, the third waits although a seat is free; what is over frees its seat."""
-    async with floor_of(client) as floor:
+    async with floor_of(client, "board/seats") as floor:
         await floor.serve(host_limit=0, project_limit=2)
         for name in ("a1", "a2", "a3"):
             await floor.create(name, priority=5)
@@ -293,6 +290,7 @@ async def test_a_board_goes_on_from_what_another_run_knew(client: Client) -> Non
         await wait_until(lambda: told)
         assert len(told[0].ids) < MOST_WAITING // 2 + 1
         await handle.terminate()
+        await replayed(handle, "board/gone-on")
 
 
 async def test_only_those_that_ask_the_board_are_found_to_wait(client: Client) -> None:
@@ -331,7 +329,11 @@ async def test_a_board_that_hands_over_gives_each_seat_once() -> None:
             plugins=[SeptetPlugin()],
             dev_server_existing_path=str(temporal_program()),
             dev_server_extra_args=[
-                *(part for key in ALL for part in ("--search-attribute", f"{key.name}={kind(key)}")),
+                *(
+                    part
+                    for key in ALL
+                    for part in ("--search-attribute", f"{key.name}={key.indexed_value_type.name.capitalize()}")
+                ),
                 *("--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=40"),
             ],
         ) as environment,

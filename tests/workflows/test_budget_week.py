@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import pytest
 from fakes.activities import Doubles, done, ended
+from fakes.running import start, worker_of
 from fakes.skipped_time import skipping_time
 from temporalio.client import WorkflowHandle
-from temporalio.worker import Worker
 
 from clients.temporal.budgets import BudgetClient
 from septet.contracts.amounts import Spending
@@ -19,11 +19,8 @@ from septet.contracts.budget import AccountState, BudgetWait, Caps, LimitCall, R
 from septet.contracts.facts import Usage
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
-from septet.contracts.task import Task
 from workers.watching.accounts import FleetAccounts
 from workflows.budgets.account import Account
-from workflows.pull_request.pull_request import PullRequestWorkflow
-from workflows.work_order import WorkOrder
 
 DAY: Final = "day"
 PROJECT: Final = "project/o/app"
@@ -95,25 +92,13 @@ async def test_daily_budgets_cost_each_day_their_limit_and_a_turn_at_most(orders
         doubles = Doubles(f"queue-{uuid.uuid4().hex}")
         turns = Turns(FleetAccounts(client, doubles.task_queue))
         doubles.steps = {step: [turns.take] for step in Step}
-        worker = Worker(
-            client,
-            task_queue=doubles.task_queue,
-            workflows=[WorkOrder, PullRequestWorkflow, Account],
-            activities=doubles.activities(),
-        )
+        worker = worker_of(client, doubles, Account)
         async with worker:
             budgets = BudgetClient(client, doubles.task_queue)
             for scope, limit in LIMITS.items():
                 await budgets.set(scope, LimitCall(limit=limit))
             handles: list[WorkflowHandle[Any, Any]] = [
-                await client.start_workflow(
-                    "WorkOrder",
-                    {"repository": "/app", "title": "Totals are wrong"},
-                    id=f"wo-{uuid.uuid4().hex[:8]}",
-                    task_queue=doubles.task_queue,
-                    result_type=Task,
-                )
-                for _ in range(orders)
+                await start(client, doubles.task_queue) for _ in range(orders)
             ]
             tasks = await asyncio.wait_for(asyncio.gather(*(handle.result() for handle in handles)), 120)
             views = {scope: (await budgets.show(scope)).budget for scope in LIMITS}

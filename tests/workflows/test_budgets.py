@@ -18,11 +18,12 @@ from typing import Any
 import pytest
 from fakes.activities import Doubles, done, ended
 from fakes.pipeline_line import line_of, statuses
+from fakes.running import replayed, result_of, start, until, worker_of
 from fakes.waiting import wait_until
 from temporalio import workflow
 from temporalio.client import Client, WorkflowHandle
 from temporalio.testing import WorkflowEnvironment
-from temporalio.worker import Replayer, Worker
+from temporalio.worker import Worker
 
 from clients.mcp.input_requests import decide
 from clients.operations.operations import Operations
@@ -31,6 +32,7 @@ from clients.temporal.pipelines import PipelineClient
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.amounts import Spending, parse_limit
 from septet.contracts.budget import (
+    MOST_WAITING,
     AccountState,
     AccountView,
     BudgetWait,
@@ -58,8 +60,6 @@ from workers.watching.accounts import AccountNotReachedError, FleetAccounts
 from workers.watching.amount_metrics import AmountMetrics, MetricsTurn
 from workflows.budgets.account import Account
 from workflows.budgets.quota import Quota
-from workflows.notifications.notification import NotificationWorkflow
-from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -101,20 +101,9 @@ async def fleet(
     client: Client, task_queue: str = "", cached: int = 1000
 ) -> AsyncIterator[tuple[Doubles, BudgetClient]]:
     doubles = Doubles(task_queue or f"queue-{uuid.uuid4().hex}")
-    worker = Worker(
-        client,
-        task_queue=doubles.task_queue,
-        workflows=[WorkOrder, PullRequestWorkflow, Account, Quota, NotificationWorkflow],
-        activities=doubles.activities(),
-        max_cached_workflows=cached,
-    )
+    worker = worker_of(client, doubles, Account, Quota, max_cached_workflows=cached)
     async with worker:
         yield doubles, BudgetClient(client, doubles.task_queue)
-
-
-async def replay(handle: WorkflowHandle[Any, Any]) -> None:
-    history = await handle.fetch_history()
-    await Replayer(workflows=[WorkOrder, Account, Quota], plugins=[SeptetPlugin()]).replay_workflow(history)
 
 
 async def test_a_work_order_waits_for_its_budget_and_continues_when_it_is_raised(client: Client) -> None:
@@ -130,7 +119,7 @@ async def test_a_work_order_waits_for_its_budget_and_continues_when_it_is_raised
             task_queue=doubles.task_queue,
             result_type=Task,
         )
-        task = await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.budget is not None)
+        task = await until(handle, lambda task: task.budget is not None)
         assert (task.status, task.stage) == (Status.WAITING, Stage.EXECUTING)
         assert not task.waits_for_a_decision
         assert f"septet budget raise order/{order_id} 3usd" in task.question
@@ -138,13 +127,13 @@ async def test_a_work_order_waits_for_its_budget_and_continues_when_it_is_raised
         assert (await budgets.show(order_id)).budget.waiting == (order_id,)
         raised = (await budgets.raise_limit(order_id, LimitCall(limit="4usd"))).budget
         assert (raised.limit, raised.remedy) == ("7usd", "")
-        task = await asyncio.wait_for(handle.result(), WITHIN_SECONDS)
+        task = await result_of(handle)
         assert (task.status, task.budget, task.usage.cost_usd) == (Status.COMPLETED, None, 7.0)
         view = (await budgets.show(order_id)).budget
         assert (view.total.usd, view.total.turns, view.waiting_count) == (7.0, 7, 0)
-        await replay(handle)
+        await replayed(handle, "budget/order-over-budget")
         account = client.get_workflow_handle(f"{doubles.task_queue}-budget/order/{order_id}")
-        await replay(account)
+        await replayed(account, "budget/account")
 
 
 async def test_a_step_whose_budget_is_used_up_asks_no_more_until_it_is_raised(client: Client) -> None:
@@ -175,14 +164,16 @@ async def test_a_step_whose_budget_is_used_up_asks_no_more_until_it_is_raised(cl
             task_queue=doubles.task_queue,
             result_type=Task,
         )
-        await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.budget is not None)
+        await until(handle, lambda task: task.budget is not None)
         for other in range(20):  # words of others, after each of which it could be called
             await accounts.settle(scope, SettleCall(key=f"other-{other}", used=Spending()))
             assert (await budgets.show(order_id)).budget.waiting == (order_id,)
         await budgets.raise_limit(order_id, LimitCall(limit="5usd", step="implement_plan"))
-        assert (await asyncio.wait_for(handle.result(), WITHIN_SECONDS)).status is Status.COMPLETED
+        assert (await result_of(handle)).status is Status.COMPLETED
         assert turns == 3
-        await replay(client.get_workflow_handle(f"{doubles.task_queue}-budget/{scope}"))
+        await replayed(
+            client.get_workflow_handle(f"{doubles.task_queue}-budget/{scope}"), "budget/account-of-steps"
+        )
 
 
 @pytest.mark.parametrize("told", [True, False])
@@ -197,13 +188,7 @@ async def test_people_are_notified_once_of_a_budget_at_each_limit(client: Client
         doubles.open_workspace = lambda asked: doubles.workspace(asked).model_copy(update={"serves": serves})
         over = [partial(ended, verdict=Verdict.OVER_BUDGET, budget_wait=wait) for wait in waits]
         doubles.steps = {Step.BUILD_PLAN: [*over, done]}
-        handle: WorkflowHandle[Any, Any] = await client.start_workflow(
-            "WorkOrder",
-            {"repository": "/app", "title": "Totals are wrong"},
-            id=f"wo-{uuid.uuid4().hex[:8]}",
-            task_queue=doubles.task_queue,
-            result_type=Task,
-        )
+        handle: WorkflowHandle[Any, Any] = await start(client, doubles.task_queue)
 
         async def asked() -> tuple[BudgetWait | None, int]:
             """Return for which budget it waits, and how often the step was begun."""
@@ -213,13 +198,13 @@ async def test_people_are_notified_once_of_a_budget_at_each_limit(client: Client
         for number, wait in enumerate(waits, start=1):
             await wait_until(asked, partial(eq, (wait, number)))
             await handle.signal(WorkOrder.budget_open, "day")
-        await asyncio.wait_for(handle.result(), WITHIN_SECONDS)
+        await result_of(handle)
         kinds = ["waiting", "waiting", "completed"] if told else []
         await wait_until(lambda: len(doubles.sent) == len(kinds))
         assert sorted(sent.kind for sent in doubles.sent) == sorted(kinds)
         reasons = {(sent.reason, sent.remedy) for sent in doubles.sent if sent.kind == "waiting"}
         assert reasons == ({(wait.message, "Raise it.") for wait in (used_up, raised)} if told else set())
-        await replay(handle)
+        await replayed(handle, "histories/notified-of-spent-budget" if told else "")
 
 
 @pytest.mark.parametrize("waits_at", [Step.BUILD_PLAN, Step.IMPLEMENT_PLAN])
@@ -236,13 +221,13 @@ async def test_lists_tell_what_a_work_order_used_and_made_whenever_it_has_waited
         handle: WorkflowHandle[Any, Any] = await client.start_workflow(
             "WorkOrder", order, id=f"wo-{uuid.uuid4().hex[:8]}", task_queue=doubles.task_queue, result_type=Task
         )
-        await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.budget is not None)
+        await until(handle, lambda task: task.budget is not None)
         await handle.signal(WorkOrder.budget_open, "day")
-        task = await asyncio.wait_for(handle.result(), WITHIN_SECONDS)
+        task = await result_of(handle)
         row = Task.model_validate(await (await handle.describe()).memo_value(MEMO), strict=False)
         assert (row.status, row.commit_sha, row.usage) == (Status.COMPLETED, task.commit_sha, task.usage)
         assert (row.commit_sha, row.usage.output_tokens) == ("c0ffee", 7)
-        await replay(handle)
+        await replayed(handle, "histories/waited-after-its-branch" if waits_at is Step.IMPLEMENT_PLAN else "")
 
 
 async def test_a_work_order_without_a_budget_has_no_trace_of_one(client: Client) -> None:
@@ -252,7 +237,7 @@ async def test_a_work_order_without_a_budget_has_no_trace_of_one(client: Client)
         handle: WorkflowHandle[Any, Any] = await client.start_workflow(
             "WorkOrder", order, id=f"wo-{uuid.uuid4().hex[:8]}", task_queue=doubles.task_queue, result_type=Task
         )
-        await asyncio.wait_for(handle.result(), WITHIN_SECONDS)
+        await result_of(handle)
         assert "budget-gate" not in (await handle.fetch_history()).to_json()
         asked = ReserveCall(key="k", order_id=handle.id)
         accounts = FleetAccounts(client, doubles.task_queue)
@@ -383,7 +368,7 @@ async def test_of_two_answers_at_the_same_time_one_raises_the_budget(
         await budgets.set("wo-1", LimitCall(limit="none", step=step))
         await decide(operations, task, answer, "a person")
         assert (await budgets.show("wo-1")).budget.limit == ""
-        await replay(client.get_workflow_handle(f"{budgets.task_queue}-budget/order/wo-1"))
+        await replayed(client.get_workflow_handle(f"{budgets.task_queue}-budget/order/wo-1"))
 
 
 async def test_an_account_that_goes_on_in_a_new_run_loses_no_word_and_no_call() -> None:
@@ -441,6 +426,20 @@ async def test_an_account_that_no_worker_takes_up_is_asked_again_later(client: C
         await waiting
 
 
+async def test_a_wait_that_the_account_has_no_room_for_is_not_listed(client: Client) -> None:
+    """An account lists so many that wait; the next one is told that nobody will call it."""
+    async with fleet(client) as (doubles, _):
+        accounts = FleetAccounts(client, doubles.task_queue)
+        waiting = tuple(f"wo-{number}" for number in range(MOST_WAITING))
+        spent, limit = Spending(usd=3.0), parse_limit("3usd")
+        opening = AccountState(scope="project/o/r", limit=limit, total=spent, waiting=waiting, to_call=())
+        grant = await accounts.reserve(opening, ReserveCall(key="late", order_id="wo-late"), opens=True)
+        assert grant is not None
+        assert not grant.is_listed
+        account = client.get_workflow_handle(account_id(doubles.task_queue, opening.scope))
+        await replayed(account, "budget/account-full")
+
+
 async def test_a_refusal_names_the_budget(client: Client) -> None:
     """A scope that nobody could mean is not asked for."""
     async with fleet(client) as (_, budgets):
@@ -464,7 +463,7 @@ async def test_a_paused_login_is_known_to_every_host_until_its_limit_begins_anew
         )
         await wait_until(lambda: one.find_pause("login"), lambda pause: pause is None)
         assert await one.find_pause("another") is None
-        await replay(client.get_workflow_handle(quota_id(doubles.task_queue, "login")))
+        await replayed(client.get_workflow_handle(quota_id(doubles.task_queue, "login")), "budget/quota")
 
 
 async def test_a_pause_ends_within_a_month_and_can_be_lifted(client: Client) -> None:
@@ -484,7 +483,7 @@ async def test_a_pause_ends_within_a_month_and_can_be_lifted(client: Client) -> 
             return [each.start_to_fire_timeout.ToTimedelta().total_seconds() for each in started]
 
         assert await wait_until(timers) == [pytest.approx(32 * 86400.0, abs=60.0)]
-        await replay(handle)
+        await replayed(handle)
         address = client.service_client.config.target_host
         lift = "workflow", "terminate", "--workflow-id", handle.id, "--address", address
         process = await asyncio.create_subprocess_exec(temporal_program(), *lift)
@@ -640,7 +639,7 @@ async def test_a_pipeline_waits_for_its_budget_and_continues_when_it_is_raised(
             """Say whether it asks anybody: it does not yet, where the other one had reserved the rest."""
             return task.budget is not None and task.budget.is_spent
 
-        task = await wait_until(lambda: order.query(WorkOrder.work_order), asks)
+        task = await until(order, asks)
         assert (task.status, task.stage) == (Status.WAITING, Stage.EXECUTING)
         assert f"septet budget raise {scope} 5usd" in task.question
         pipelines = PipelineClient(client, line.doubles.task_queue, state=StateDir(tmp_path))
@@ -651,7 +650,7 @@ async def test_a_pipeline_waits_for_its_budget_and_continues_when_it_is_raised(
         await wait_until(lambda: budgets.show(scope), lambda answer: answer.budget.spent.usd == 8.0)
         await wait_until(waits)
         await budgets.raise_limit(scope, LimitCall(limit="20usd"))
-        pipeline = await asyncio.wait_for(handle.result(), WITHIN_SECONDS)
+        pipeline = await result_of(handle)
         assert statuses(pipeline) == ["completed", "completed"]
         view = (await budgets.show(scope)).budget
         taken = [event for event in line.events if event.endswith(":done")]

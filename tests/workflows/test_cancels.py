@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from fakes.activities import Doubles, ended
-from fakes.told import QUEUE
+from fakes.lost_hosts import QUEUE
+from fakes.running import replayed, worker_of
 from fakes.waiting import wait_until
 from temporalio import activity
 from temporalio.client import Client, WorkflowHandle
-from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.worker import Replayer, Worker
+from temporalio.worker import Worker
 
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
@@ -86,9 +86,7 @@ async def test_a_cancel_is_delivered_where_the_server_does_not_push_it(client: C
         delivered.set()
 
     doubles = Doubles(QUEUE, {Step.CLASSIFY_ISSUE: [until_delivered]}, open_workspace=behind_a_silent_server)
-    orders = Worker(
-        client, task_queue=QUEUE, workflows=[WorkOrder, PullRequestWorkflow], activities=doubles.activities()
-    )
+    orders = worker_of(client, doubles)
     async with orders, Worker(client, task_queue=f"control-{name}", activities=[deliver_cancel]):
         handle: WorkflowHandle[Any, Task] = await client.start_workflow(
             "WorkOrder", {"repository": "/app", "title": "Totals"}, id=f"wo-{name}", task_queue=QUEUE
@@ -97,11 +95,6 @@ async def test_a_cancel_is_delivered_where_the_server_does_not_push_it(client: C
         await handle.cancel()
         await wait_until(handle.describe, lambda described: described.close_time)
         task = await handle.query(WorkOrder.work_order)
-        await replay(handle)
+        await replayed(handle, "histories/cancel-delivered")
     assert (task.status, task.steps[0].error_message) == ("cancelled", "cancelled")
     assert "end_work" not in doubles.names()
-
-
-async def replay(handle: WorkflowHandle[Any, Any]) -> None:
-    history = await handle.fetch_history()
-    await Replayer(workflows=[WorkOrder], data_converter=pydantic_data_converter).replay_workflow(history)

@@ -53,11 +53,6 @@ def sealed(client: Client) -> Client:
     return Client(**config)
 
 
-@pytest.fixture
-def doubles() -> Doubles:
-    return Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
-
-
 async def test_a_key_starts_once_also_with_a_codec(sealed: Client, doubles: Doubles) -> None:
     """The same key and input give the same work order again; another input is refused."""
     workflows = [WorkOrder, PullRequestWorkflow]

@@ -119,11 +119,6 @@ class Commands:
         return len(found)
 
 
-@pytest.fixture
-def doubles() -> Doubles:
-    return Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
-
-
 @asynccontextmanager
 async def serving(client: Client, doubles: Doubles) -> AsyncIterator[Commands]:
     commands = Commands(client, doubles)

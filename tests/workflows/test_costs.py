@@ -6,16 +6,16 @@ import uuid
 from pathlib import Path
 
 import pytest
+from fakes.running import replayed
 from fakes.step_lab import settings_of
 from fakes.waiting import wait_until
 from temporalio.client import Client
-from temporalio.worker import Replayer, Worker
+from temporalio.worker import Worker
 
 from clients.temporal.costs import CostClient
 from septet.contracts.amounts import Spending
 from septet.contracts.costs import EARLIER, CostHistory, CostNote, CostNotes, CostRow, costs_id
 from septet.costs.estimate import Question
-from workers.connection.plugin import SeptetPlugin
 from workers.registry import parts_of
 from workers.watching.cost_notes import CostTeller
 from workflows.budgets.costs import Costs
@@ -62,8 +62,7 @@ async def test_a_teller_that_dies_loses_nothing_and_counts_nothing_twice(client:
         assert (await costs.show("agent", project="o/nobody")).costs == ()
         estimate = await costs.estimate(Question(project="o/r", agent="claude"))
         assert "No work order with claude has been completed yet" in estimate.text
-        history = await client.get_workflow_handle(costs_id(queue, "o/r")).fetch_history()
-    await Replayer(workflows=[Costs], plugins=[SeptetPlugin()]).replay_workflow(history)
+        await replayed(client.get_workflow_handle(costs_id(queue, "o/r")), "budget/costs")
 
 
 async def test_what_was_before_the_weeks_comes_first(client: Client) -> None:

@@ -78,11 +78,6 @@ class Api:
         return told
 
 
-@pytest.fixture
-def doubles() -> Doubles:
-    return Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
-
-
 @asynccontextmanager
 async def api(client: Client, queue: str, state: Path) -> AsyncIterator[Api]:
     """Serve the API of a queue."""

@@ -1,39 +1,28 @@
 """What a work order writes into its history beside its activities: each event is kept, and each command is paid."""
 
-import asyncio
-import uuid
 from collections import Counter
 
 import pytest
 from fakes.activities import Doubles
+from fakes.running import result_of, worker_of
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client
-from temporalio.worker import Worker
 
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.order import WorkOrderInput
-from workflows.pull_request.pull_request import PullRequestWorkflow
-from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-WITHIN_SECONDS = 60
 ACTIVITIES = 8
-
-
-@pytest.fixture
-def doubles() -> Doubles:
-    return Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
 
 
 async def completed(client: Client, doubles: Doubles) -> list[HistoryEvent]:
     """Carry out a work order that its client describes, and return its history."""
-    workflows = [WorkOrder, PullRequestWorkflow]
-    async with Worker(client, task_queue=doubles.task_queue, workflows=workflows, activities=doubles.activities()):
+    async with worker_of(client, doubles):
         orders = WorkOrders(client, doubles.task_queue)
         asked = WorkOrderInput(repository="/app", title="Totals are wrong", project="app", agent="double")
         order_id = (await orders.put(asked)).id
-        await asyncio.wait_for(orders.handle(order_id).result(), WITHIN_SECONDS)
+        await result_of(orders.handle(order_id))
         await client.get_workflow_handle(f"{order_id}/pr").terminate()
         return [event async for event in orders.handle(order_id).fetch_history_events()]
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import uuid
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from fakes.activities import Doubles, done, ended
+from fakes.running import Handle, failure_of, result_of, until, work_order
 from fakes.waiting import wait_until
-from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
-from temporalio.worker import Replayer, Worker
+from temporalio.client import Client, WorkflowUpdateFailedError
 
 from clients.executions.task_rows import task_of_row
 from clients.page.standing import need_of
@@ -26,9 +22,6 @@ from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
 from septet.errors import RefusedTransitionError
-from workers.connection.plugin import SeptetPlugin
-from workflows.notifications.notification import NotificationWorkflow
-from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -37,7 +30,6 @@ ONE = KeyFinding(id="c0ffee" * 2, path="src/login.py", line=3, rule="github-pat"
 TWO = KeyFinding(id="decade" * 2, path="src/pay.py", line=8, rule="stripe-access-token")
 OWN = KeyFinding(path="src/login.py", line=3, rule="worker-key")
 PATH = KeyFinding(kind="path", id="facade" * 2, path=".github/workflows/ci.yml", rule="changed")
-WITHIN_SECONDS = 60
 
 
 def found(*findings: KeyFinding) -> Any:
@@ -47,46 +39,12 @@ def found(*findings: KeyFinding) -> Any:
     return refuse
 
 
-@asynccontextmanager
-async def work_order(
-    client: Client, steps: dict[Step, Any], serves: tuple[str, ...] = ()
-) -> AsyncIterator[tuple[WorkflowHandle[Any, Any], Doubles]]:
-    """Start a work order with doubled activities; at the end its history is replayed."""
-    doubles = Doubles(f"queue-{uuid.uuid4().hex}", steps)
-    doubles.open_workspace = lambda asked: doubles.workspace(asked).model_copy(update={"serves": serves})
-    worker = Worker(
-        client,
-        task_queue=doubles.task_queue,
-        workflows=[WorkOrder, PullRequestWorkflow, NotificationWorkflow],
-        activities=doubles.activities(),
-    )
-    order = {"repository": "/app", "title": "Totals are wrong"}
-    async with worker:
-        handle: WorkflowHandle[Any, Any] = await client.start_workflow(
-            "WorkOrder", order, id=f"wo-{uuid.uuid4().hex[:8]}", task_queue=doubles.task_queue, result_type=Task
-        )
-        yield handle, doubles
-        history = await handle.fetch_history()
-    await Replayer(workflows=[WorkOrder], plugins=[SeptetPlugin()]).replay_workflow(history)
-
-
-async def until_it_waits(handle: WorkflowHandle[Any, Any]) -> Task:
-    return await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: bool(task.findings))
-
-
-async def end_of(handle: WorkflowHandle[Any, Any]) -> Task:
-    result: Task = await asyncio.wait_for(handle.result(), WITHIN_SECONDS)
-    return result
-
-
-async def test_it_waits_until_each_finding_is_let_pass(client: Client) -> None:
+async def test_it_waits_until_each_finding_is_let_pass(client: Client, doubles: Doubles) -> None:
     """After the agent was told once, it says what it waits for and by which command; a person lets them pass one by one."""
-    async with work_order(client, {Step.CREATE_COMMIT: [found(ONE, TWO), found(ONE, TWO), done]}) as (
-        handle,
-        doubles,
-    ):
+    doubles.steps = {Step.CREATE_COMMIT: [found(ONE, TWO), found(ONE, TWO), done]}
+    async with work_order(client, doubles, "histories/findings") as handle:
         decisions = OrderDecisions(WorkOrders(client, doubles.task_queue))
-        task = await until_it_waits(handle)
+        task = await until(handle, waits_with_findings)
         assert (task.status, task.findings) == ("waiting", (ONE, TWO))
         assert f"septet approve {task.id} --finding {ONE.id} --finding {TWO.id}" in task.findings_question
         with pytest.raises(RefusedTransitionError, match="no finding is named"):
@@ -96,23 +54,19 @@ async def test_it_waits_until_each_finding_is_let_pass(client: Client) -> None:
         left = (await decisions.approve(task.id, who="ann", findings=(ONE.id,))).task
         assert (left.status, left.findings) == ("waiting", (TWO,))
         assert (await decisions.approve(task.id, who="ann", findings=(TWO.id,))).task.status == "running"
-        assert ((await end_of(handle)).status, (await end_of(handle)).findings) == ("completed", ())
+        assert ((await result_of(handle)).status, (await result_of(handle)).findings) == ("completed", ())
         last = doubles.calls_of(Step.CREATE_COMMIT)[-1]
         assert (last.attempt, last.allowed_findings) == (2, (ONE.id, TWO.id))
         assert "leave it: src/login.py line 3 (github-pat)" in last.reasons[0]
         assert doubles.calls_of(Step.CREATE_PULL_REQUEST)[0].allowed_findings == (ONE.id, TWO.id)
 
 
-async def test_a_protected_path_waits_at_once(client: Client) -> None:
+async def test_a_protected_path_waits_at_once(client: Client, doubles: Doubles) -> None:
     """The agent is not asked to take back what the issue may want; every face names the path, the yes goes on."""
-    async with work_order(
-        client, {Step.CREATE_COMMIT: [found(PATH), found(PATH, TWO), found(PATH, TWO), done]}
-    ) as (
-        handle,
-        doubles,
-    ):
+    doubles.steps = {Step.CREATE_COMMIT: [found(PATH), found(PATH, TWO), found(PATH, TWO), done]}
+    async with work_order(client, doubles) as handle:
         decisions = OrderDecisions(WorkOrders(client, doubles.task_queue))
-        task = await until_it_waits(handle)
+        task = await until(handle, waits_with_findings)
         assert len(doubles.calls_of(Step.CREATE_COMMIT)) == 1
         assert ".github/workflows/ci.yml (changed)" in task.findings_question
         assert "key" not in task.findings_question
@@ -120,95 +74,102 @@ async def test_a_protected_path_waits_at_once(client: Client) -> None:
         assert need_of(row) == "Waiting for you to decide on changes of .github/workflows/ci.yml"
         assert ".github/workflows/ci.yml" in (await handle.query(WorkOrder.history))[-1].why
         await decisions.approve(task.id, who="ann", findings=(PATH.id,))
-        both = await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: TWO in task.findings)
+        both = await until(handle, lambda task: TWO in task.findings)
         assert "key is in src/pay.py line 8 (stripe-access-token), and the work changes" in both.findings_question
         await decisions.approve(task.id, who="ann", findings=(PATH.id, TWO.id))
-        assert (await end_of(handle)).status == "completed"
+        assert (await result_of(handle)).status == "completed"
+
+
+def waits_with_findings(task: Task) -> bool:
+    return bool(task.findings)
 
 
 @pytest.mark.parametrize("name", ["approve_findings", "reject_findings"])
-async def test_a_decision_that_cannot_be_read_is_refused_in_words_of_ours(client: Client, name: str) -> None:
+async def test_a_decision_that_cannot_be_read_is_refused_in_words_of_ours(
+    client: Client, doubles: Doubles, name: str
+) -> None:
     """Whoever sends it, Temporal's own command line too: the refusal names the update and the field."""
-    async with work_order(client, {Step.CREATE_COMMIT: [found(ONE), found(ONE), done]}) as (handle, _):
-        await until_it_waits(handle)
+    doubles.steps = {Step.CREATE_COMMIT: [found(ONE), found(ONE), done]}
+    async with work_order(client, doubles) as handle:
+        await until(handle, waits_with_findings)
         with pytest.raises(WorkflowUpdateFailedError) as refused:
             await handle.execute_update(name, {"findings": ["no id"], "feedback": 7})
         assert str(refused.value.cause).startswith(f"InvalidInput: {name}: ")
         assert "pydantic" not in str(refused.value.cause)
         await handle.cancel()
-        with pytest.raises(WorkflowFailureError):
-            await end_of(handle)
+        await failure_of(handle)
 
 
-async def test_people_are_notified_of_findings(client: Client) -> None:
+async def test_people_are_notified_of_findings(client: Client, doubles: Doubles) -> None:
     """Where the host tells an address, a notification names the places and the command that lets them pass."""
-    steps = {Step.CREATE_COMMIT: [found(ONE), found(ONE), done]}
-    async with work_order(client, steps, serves=(NOTIFIES,)) as (handle, doubles):
-        task = await until_it_waits(handle)
+    doubles.steps = {Step.CREATE_COMMIT: [found(ONE), found(ONE), done]}
+    doubles.open_workspace = lambda asked: doubles.workspace(asked).model_copy(update={"serves": (NOTIFIES,)})
+    async with work_order(client, doubles, "histories/notified-of-findings") as handle:
+        task = await until(handle, waits_with_findings)
         told = await wait_until(lambda: next((sent for sent in doubles.sent if sent.kind == "waiting"), None))
         assert (told.work_order_id, ONE.where in told.reason) == (task.id, True)
         assert f"septet approve {task.id} --finding {ONE.id}" in told.remedy
         await OrderDecisions(WorkOrders(client, doubles.task_queue)).approve(task.id, findings=(ONE.id,))
-        assert (await end_of(handle)).status == "completed"
+        assert (await result_of(handle)).status == "completed"
 
 
-async def test_a_person_has_it_taken_out(client: Client) -> None:
+async def test_a_person_has_it_taken_out(client: Client, doubles: Doubles) -> None:
     """A rejection takes the step once more with the feedback; a key of the worker's own cannot be let pass."""
-    async with work_order(client, {Step.CREATE_COMMIT: [found(OWN), found(OWN), done]}) as (handle, doubles):
+    doubles.steps = {Step.CREATE_COMMIT: [found(OWN), found(OWN), done]}
+    async with work_order(client, doubles) as handle:
         decisions = OrderDecisions(WorkOrders(client, doubles.task_queue))
-        task = await until_it_waits(handle)
+        task = await until(handle, waits_with_findings)
         assert "septet approve" not in task.findings_question
         await decisions.reject(task.id, "Read it from the environment.", who="ann")
-        assert (await end_of(handle)).status == "completed"
+        assert (await result_of(handle)).status == "completed"
         assert "Read it from the environment." in doubles.calls_of(Step.CREATE_COMMIT)[-1].reasons[0]
 
 
-async def test_what_is_found_at_the_push_is_mended_in_a_new_commit(client: Client) -> None:
+async def test_what_is_found_at_the_push_is_mended_in_a_new_commit(client: Client, doubles: Doubles) -> None:
     """A rejection at the push goes back to the commit, for what was committed is what is pushed."""
-    steps = {Step.CREATE_PULL_REQUEST: [found(ONE), found(ONE), done]}
-    async with work_order(client, steps) as (handle, doubles):
+    doubles.steps = {Step.CREATE_PULL_REQUEST: [found(ONE), found(ONE), done]}
+    async with work_order(client, doubles) as handle:
         decisions = OrderDecisions(WorkOrders(client, doubles.task_queue))
-        task = await until_it_waits(handle)
+        task = await until(handle, waits_with_findings)
         await decisions.reject(task.id, "Squash it.", who="ann")
-        assert (await end_of(handle)).status == "completed"
+        assert (await result_of(handle)).status == "completed"
     assert doubles.names()[-4:] == [
         "create_pull_request", "create_pull_request", "create_commit", "create_pull_request",
     ]  # fmt: skip
 
 
-async def test_lists_tell_what_it_asks_and_only_while_it_asks(client: Client) -> None:
+async def test_lists_tell_what_it_asks_and_only_while_it_asks(client: Client, doubles: Doubles) -> None:
     """Its row has what was found at the commit, then nothing, then what was found at the push; a cancel ends the question."""
-    steps = {
+    doubles.steps = {
         Step.CREATE_COMMIT: [found(ONE), found(ONE), done],
         Step.CREATE_PULL_REQUEST: [found(TWO), found(TWO)],
     }
-    async with work_order(client, steps) as (handle, doubles):
+    async with work_order(client, doubles) as handle:
         decisions = OrderDecisions(WorkOrders(client, doubles.task_queue))
-        task = await until_it_waits(handle)
+        task = await until(handle, waits_with_findings)
         row = await wait_until(lambda: row_of(handle), lambda row: row.status == "waiting")
         assert (row.findings, need_of(row)) == ((ONE,), "Waiting for you to decide on what looks like a key")
         await decisions.approve(task.id, findings=(ONE.id,))
-        await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.findings == (TWO,))
+        await until(handle, lambda task: task.findings == (TWO,))
         row = await wait_until(lambda: row_of(handle), lambda row: row.status == "waiting")
         assert (row.findings, row.waits_for_a_decision) == ((TWO,), False)
         await decisions.move(task.id, MoveCall(to=Target.CANCELLED, who="ann"))
-        with pytest.raises(WorkflowFailureError):
-            await end_of(handle)
+        await failure_of(handle)
         row = await wait_until(lambda: row_of(handle), lambda row: row.status == "cancelled")
         assert (row.findings, need_of(row)) == ((), "")
 
 
-async def row_of(handle: WorkflowHandle[Any, Any]) -> Task:
+async def row_of(handle: Handle) -> Task:
     """Return what lists show of it."""
     return await task_of_row(await handle.describe())
 
 
-async def test_it_is_cancelled_while_it_waits(client: Client) -> None:
+async def test_it_is_cancelled_while_it_waits(client: Client, doubles: Doubles) -> None:
     """Nobody has to decide: a work order that waits with findings is cancelled like any other."""
-    async with work_order(client, {Step.CREATE_COMMIT: [found(ONE)]}) as (handle, doubles):
+    doubles.steps = {Step.CREATE_COMMIT: [found(ONE)]}
+    async with work_order(client, doubles) as handle:
         decisions = OrderDecisions(WorkOrders(client, doubles.task_queue))
-        task = await until_it_waits(handle)
+        task = await until(handle, waits_with_findings)
         await decisions.move(task.id, MoveCall(to=Target.CANCELLED, who="ann"))
-        with pytest.raises(WorkflowFailureError):
-            await end_of(handle)
+        await failure_of(handle)
         assert (await handle.query(WorkOrder.work_order)).status == "cancelled"

@@ -1,23 +1,17 @@
 """The rounds on a pull request, as their workflow counts them: each event once, bounded, and ended by a person's word."""
 
-import asyncio
 import uuid
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from datetime import timedelta
 from functools import partial
 from operator import eq
 from typing import Any
 
 import pytest
 from fakes.activities import Doubles, done, ended
-from fakes.told import given_up
+from fakes.lost_hosts import given_up
+from fakes.running import replayed, result_of, until, watched, works_until_cancelled
 from fakes.waiting import wait_until
-from temporalio import activity
 from temporalio.client import Client, WorkflowHandle
 from temporalio.exceptions import ApplicationError
-from temporalio.service import RPCError
-from temporalio.worker import Replayer, Worker
 
 from clients.executions.messages import has_taken
 from clients.page.standing import need_of
@@ -30,18 +24,14 @@ from septet.contracts.facts import KeyFinding
 from septet.contracts.forge_events import PullRequestTouched
 from septet.contracts.names import Stage, Status, Step, Verdict
 from septet.contracts.notification import NOTIFIES
-from septet.contracts.order import WorkOrderInput
 from septet.contracts.pull_request import PullRequestNews
-from septet.contracts.pull_request_names import FOLLOWS, watch_id, watched_order
+from septet.contracts.pull_request_names import FOLLOWS, watched_order
 from septet.contracts.rework import FollowTerms, ReworkEvent
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.workspace import LIVENESS, PULL_REQUESTS, OpenWorkspace, Workspace
 from septet.errors import RefusedTransitionError
-from workers.connection.plugin import SeptetPlugin
-from workflows.notifications.notification import NotificationWorkflow
 from workflows.pull_request.pull_request import PullRequestWorkflow
-from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -68,49 +58,19 @@ def doubles_with(terms: FollowTerms, *more: str, **where: Any) -> Doubles:
     return made
 
 
-@asynccontextmanager
-async def followed(
-    client: Client, doubles: Doubles, *, asks: bool = True
-) -> AsyncIterator[WorkflowHandle[Any, Task]]:
-    """Let a work order complete that is followed, and give its watch; at the end its history is replayed."""
-    workflows = [WorkOrder, PullRequestWorkflow, NotificationWorkflow]
-    async with Worker(
-        client,
-        task_queue=doubles.task_queue,
-        workflows=workflows,
-        activities=doubles.activities(),
-        max_heartbeat_throttle_interval=timedelta(seconds=0.1),
-        default_heartbeat_throttle_interval=timedelta(seconds=0.1),
-    ):
-        orders = WorkOrders(client, doubles.task_queue)
-        order = WorkOrderInput(repository="/app", title="Totals are wrong", follow_pr=asks)
-        order_id = (await orders.put(order)).id
-        await asyncio.wait_for(orders.handle(order_id).result(), WITHIN_SECONDS)
-        watch = client.get_workflow_handle(watch_id(order_id), result_type=Task)
-        await watch.query(PullRequestWorkflow.work_order)
-        try:
-            yield watch
-        finally:
-            with suppress(RPCError):
-                await watch.terminate()
-        history = await watch.fetch_history()
-    await Replayer(workflows=[PullRequestWorkflow], plugins=[SeptetPlugin()]).replay_workflow(history)
-
-
 async def tell(watch: WorkflowHandle[Any, Any], *event_ids: str) -> None:
     """Tell the watch of events, as a host does."""
     events = tuple(ReworkEvent(id=each, kind="checks", title=f"title of {each}") for each in event_ids)
     await watch.signal(PullRequestWorkflow.looked, PullRequestNews(url=URL, state="open", events=events))
 
 
-async def until(watch: WorkflowHandle[Any, Any], state: str, number: int) -> Task:
+async def until_round(watch: WorkflowHandle[Any, Any], state: str, number: int) -> Task:
     """Wait until the rounds stand so."""
 
     def stands(task: Task) -> bool:
         return task.rework is not None and (task.rework.state, task.rework.round) == (state, number)
 
-    task: Task = await wait_until(lambda: watch.query(PullRequestWorkflow.work_order), stands)
-    return task
+    return await until(watch, stands)
 
 
 def calls_of(doubles: Doubles, name: str) -> list[StepCall]:
@@ -118,29 +78,21 @@ def calls_of(doubles: Doubles, name: str) -> list[StepCall]:
     return [call for activity, call in doubles.calls if activity == name]
 
 
-async def works_until_cancelled(call: StepCall) -> StepResult:
-    """Work until somebody ends it."""
-    try:
-        while True:
-            activity.heartbeat()
-            await asyncio.sleep(0.1)
-    except asyncio.CancelledError:
-        return ended(call, Verdict.CANCELLED, "cancelled")
-
-
 async def test_an_event_is_answered_once_in_the_implementors_session(client: Client) -> None:
     """Told again it starts nothing; the next round goes on in the last one's session, from its checkpoint."""
     doubles = doubles_with(FollowTerms())
-    async with followed(client, doubles) as watch:
+    async with watched(client, doubles, "pull_request/followed", follow_pr=True) as watch:
         await tell(watch, "checks:1")
-        task = await until(watch, "waiting", 1)
+        task = await until_round(watch, "waiting", 1)
         assert (task.stage, task.status, task.commit_sha) == (Stage.REVIEW, "completed", "badc0de")
         await tell(watch, "checks:1")
         await tell(watch, "checks:1", "checks:2")
-        await until(watch, "waiting", 2)
+        await until_round(watch, "waiting", 2)
         await watch.signal(PullRequestWorkflow.looked, PullRequestNews(url=URL, state="merged"))
-        task = await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
+        task = await result_of(watch)
         history = await watch.query(PullRequestWorkflow.history)
+    order = client.get_workflow_handle(watched_order(watch.id))
+    await replayed(order, "histories/followed-pull-request")
     first, second = calls_of(doubles, "rework")
     assert first.session_id == f"session-{Step.IMPLEMENT_PLAN}"
     assert second.session_id == f"session-{first.step}"
@@ -169,11 +121,11 @@ async def test_an_event_is_answered_once_in_the_implementors_session(client: Cli
 async def test_rounds_are_bounded(client: Client) -> None:
     """After the last one nothing more is answered, and the task says what waits for a person."""
     doubles = doubles_with(FollowTerms(rounds=1))
-    async with followed(client, doubles) as watch:
+    async with watched(client, doubles, follow_pr=True) as watch:
         await tell(watch, "checks:1")
-        await until(watch, "waiting", 1)
+        await until_round(watch, "waiting", 1)
         await tell(watch, "checks:2")
-        task = await until(watch, "ended", 1)
+        task = await until_round(watch, "ended", 1)
         described = await watch.describe()
     assert task.rework is not None
     assert "the round limit (1) is reached" in task.rework.why
@@ -185,10 +137,10 @@ async def test_rounds_are_bounded(client: Client) -> None:
 
 async def test_quiet_ends_it(client: Client) -> None:
     """Without news for a while it is followed no more; its merge is still seen."""
-    async with followed(client, doubles_with(FollowTerms(quiet_seconds=0.2))) as watch:
-        task = await until(watch, "ended", 0)
+    async with watched(client, doubles_with(FollowTerms(quiet_seconds=0.2)), follow_pr=True) as watch:
+        task = await until_round(watch, "ended", 0)
         await watch.signal(PullRequestWorkflow.looked, PullRequestNews(url=URL, state="merged"))
-        merged = await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
+        merged = await result_of(watch)
     assert task.rework is not None
     assert task.rework.why == "nothing was new for a while"
     assert merged.stage is Stage.DONE
@@ -198,9 +150,9 @@ async def test_a_second_try_is_told_why(client: Client) -> None:
     """It is prepared once more, for the branch may have moved; when it fails too, the reasons end the rounds."""
     doubles = doubles_with(FollowTerms())
     doubles.rework = [lambda call: ended(call, Verdict.UNPROVEN, "It has moved.")]
-    async with followed(client, doubles) as watch:
+    async with watched(client, doubles, follow_pr=True) as watch:
         await tell(watch, "checks:1")
-        task = await until(watch, "ended", 1)
+        task = await until_round(watch, "ended", 1)
     assert [call.reasons for call in calls_of(doubles, "rework")] == [(), ("It has moved.",)]
     assert [call.attempt for call in calls_of(doubles, "prepare_rework")] == [1, 2]
     assert task.rework is not None
@@ -216,17 +168,14 @@ def over_budget(call: StepCall) -> StepResult:
 
 async def until_budget(watch: WorkflowHandle[Any, Any], wait: BudgetWait | None) -> Task:
     """Wait until a round waits for a budget, or for none any more."""
-    task: Task = await wait_until(
-        lambda: watch.query(PullRequestWorkflow.work_order), lambda task: task.budget == wait
-    )
-    return task
+    return await until(watch, lambda task: task.budget == wait)
 
 
 async def test_a_round_waits_for_its_budget_and_continues_when_it_is_raised(client: Client) -> None:
     """People are notified once, with the command that raises it; the wait counts for no time of the rounds."""
     doubles = doubles_with(FollowTerms(work_seconds=3600.0), NOTIFIES)
     doubles.rework = [over_budget, over_budget, lambda call: done(call, "Mended.", commit_sha="badc0de")]
-    async with followed(client, doubles) as watch:
+    async with watched(client, doubles, "pull_request/round-over-budget", follow_pr=True) as watch:
         await tell(watch, "checks:1")
         task = await until_budget(watch, SPENT)
         assert (task.status, task.stage, task.question) == (
@@ -240,7 +189,7 @@ async def test_a_round_waits_for_its_budget_and_continues_when_it_is_raised(clie
         await wait_until(lambda: len(calls_of(doubles, "rework")) > 1)
         await until_budget(watch, SPENT)
         await watch.signal(PullRequestWorkflow.nudge)
-        task = await until(watch, "waiting", 1)
+        task = await until_round(watch, "waiting", 1)
     assert (task.budget, task.stage, task.commit_sha) == (None, Stage.REVIEW, "badc0de")
     assert [call.session_id for call in calls_of(doubles, "rework")][1:] == ["paused", "paused"]
     told = [(sent.kind, sent.reason, sent.remedy) for sent in doubles.sent if sent.kind == "waiting"]
@@ -251,11 +200,11 @@ async def test_a_merge_ends_a_round_that_waits_for_its_budget(client: Client) ->
     """Nobody is asked for money any more."""
     doubles = doubles_with(FollowTerms())
     doubles.rework = [over_budget]
-    async with followed(client, doubles) as watch:
+    async with watched(client, doubles, follow_pr=True) as watch:
         await tell(watch, "checks:1")
         await until_budget(watch, SPENT)
         await watch.signal(PullRequestWorkflow.looked, PullRequestNews(url=URL, state="merged"))
-        task = await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
+        task = await result_of(watch)
     assert (task.stage, task.budget) == (Stage.DONE, None)
 
 
@@ -270,17 +219,14 @@ def found(*findings: KeyFinding) -> Any:
 
 async def until_findings(watch: WorkflowHandle[Any, Any], *findings: KeyFinding) -> Task:
     """Wait until a round waits with findings."""
-    task: Task = await wait_until(
-        lambda: watch.query(PullRequestWorkflow.work_order), lambda task: task.findings == findings
-    )
-    return task
+    return await until(watch, lambda task: task.findings == findings)
 
 
 async def test_a_round_waits_with_a_protected_path_for_a_persons_yes(client: Client) -> None:
     """No agent is asked to mend it; people are told path and command, and the yes is for this round and those after it."""
     doubles = doubles_with(FollowTerms(work_seconds=3600.0), NOTIFIES)
     doubles.rework = [found(PROTECTED), lambda call: done(call, "Mended.", commit_sha="badc0de")]
-    async with followed(client, doubles) as watch:
+    async with watched(client, doubles, follow_pr=True) as watch:
         orders, order_id = WorkOrders(client, doubles.task_queue), watched_order(watch.id)
         await tell(watch, "checks:1")
         task = await until_findings(watch, PROTECTED)
@@ -292,14 +238,14 @@ async def test_a_round_waits_with_a_protected_path_for_a_persons_yes(client: Cli
         with pytest.raises(RefusedTransitionError, match="0{12}"):
             await decisions.approve(order_id, findings=("0" * 12,))
         await decisions.approve(order_id, who="ann", findings=(PROTECTED.id,))
-        task = await until(watch, "waiting", 1)
+        task = await until_round(watch, "waiting", 1)
         assert (task.findings, task.commit_sha, (await orders.get(order_id)).findings) == ((), "badc0de", ())
         history = await watch.query(PullRequestWorkflow.history)
         assert [move.who for move in history] == ["septet", "ann", "septet"]
         with pytest.raises(RefusedTransitionError, match="nothing to decide"):
             await decisions.approve(order_id, findings=(PROTECTED.id,))
         await tell(watch, "checks:2")
-        await until(watch, "waiting", 2)
+        await until_round(watch, "waiting", 2)
     calls = calls_of(doubles, "rework")
     assert [call.allowed_findings for call in calls] == [(), (PROTECTED.id,), (PROTECTED.id,)]
     assert "leave it: .github/workflows/ci.yml (changed)" in calls[1].reasons[0]
@@ -312,14 +258,14 @@ async def test_a_round_with_a_key_is_told_once_and_then_waits(client: Client) ->
     """A rejection has it tried again; what is found after that waits again."""
     doubles = doubles_with(FollowTerms())
     doubles.rework = [found(KEY), found(KEY, PROTECTED), found(PROTECTED), lambda call: done(call, "Mended.")]
-    async with followed(client, doubles) as watch:
+    async with watched(client, doubles, follow_pr=True) as watch:
         order_id, decisions = watched_order(watch.id), OrderDecisions(WorkOrders(client, doubles.task_queue))
         await tell(watch, "checks:1")
         await until_findings(watch, KEY, PROTECTED)
         await decisions.reject(order_id, "Read it from the environment.", who="ann")
         await until_findings(watch, PROTECTED)
         await decisions.approve(order_id, findings=(PROTECTED.id,))
-        await until(watch, "waiting", 1)
+        await until_round(watch, "waiting", 1)
     assert "Read it from the environment." in calls_of(doubles, "rework")[2].reasons[0]
     assert [call.attempt for call in calls_of(doubles, "prepare_rework")] == [1, 2, 3, 4]
 
@@ -328,11 +274,11 @@ async def test_a_merge_ends_a_round_that_waits_for_a_word(client: Client) -> Non
     """Nobody is asked any more."""
     doubles = doubles_with(FollowTerms())
     doubles.rework = [found(PROTECTED)]
-    async with followed(client, doubles) as watch:
+    async with watched(client, doubles, follow_pr=True) as watch:
         await tell(watch, "checks:1")
         await until_findings(watch, PROTECTED)
         await watch.signal(PullRequestWorkflow.looked, PullRequestNews(url=URL, state="merged"))
-        task = await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
+        task = await result_of(watch)
     assert (task.stage, task.findings) == (Stage.DONE, ())
 
 
@@ -344,9 +290,9 @@ async def test_what_cannot_be_done_ends_it_with_the_reason(client: Client) -> No
 
     doubles = doubles_with(FollowTerms())
     doubles.rework = [fail]
-    async with followed(client, doubles) as watch:
+    async with watched(client, doubles, follow_pr=True) as watch:
         await tell(watch, "checks:1")
-        task = await until(watch, "ended", 1)
+        task = await until_round(watch, "ended", 1)
     assert task.stage is Stage.REVIEW
     assert task.rework is not None
     assert "The agent is not here." in task.rework.why
@@ -356,10 +302,10 @@ async def test_what_is_answered_already_counts_for_no_round(client: Client) -> N
     """Where the preparation finds nothing to do, no agent starts."""
     doubles = doubles_with(FollowTerms())
     doubles.preparation = "answered"
-    async with followed(client, doubles) as watch:
+    async with watched(client, doubles, follow_pr=True) as watch:
         await tell(watch, "checks:1")
         await wait_until(lambda: calls_of(doubles, "prepare_rework"))
-        task = await until(watch, "waiting", 0)
+        task = await until_round(watch, "waiting", 0)
     assert calls_of(doubles, "rework") == []
     assert task.stage is Stage.REVIEW
     assert task.rework is not None
@@ -370,7 +316,7 @@ async def test_a_retry_is_refused_while_an_agent_works_and_a_cancel_ends_it(clie
     """The remedy is a command; after it the pull request is a person's, and nothing more is answered."""
     doubles = doubles_with(FollowTerms())
     doubles.rework = [works_until_cancelled]
-    async with followed(client, doubles) as watch:
+    async with watched(client, doubles, "pull_request/rework-ended", follow_pr=True) as watch:
         orders, order_id = WorkOrders(client, doubles.task_queue), watched_order(watch.id)
         await tell(watch, "checks:1")
         await wait_until(lambda: calls_of(doubles, "rework"))
@@ -381,7 +327,7 @@ async def test_a_retry_is_refused_while_an_agent_works_and_a_cancel_ends_it(clie
         task = (await OrderDecisions(orders, "comment/1").cancel(order_id, "ann", "I do it")).task
         assert task.stage is Stage.REVIEW
         assert await has_taken(watch, "comment/1"), "a second attempt of a comment's command finds that"
-        task = await until(watch, "ended", 1)
+        task = await until_round(watch, "ended", 1)
         await tell(watch, "checks:2")
         assert (await orders.get(order_id)).rework == task.rework
     assert task.rework is not None
@@ -396,13 +342,13 @@ async def test_a_round_continues_elsewhere_when_a_person_says_that_its_host_is_d
     doubles = doubles_with(FollowTerms(), LIVENESS, host=dead, control_queue=f"{dead}-control", kept=True)
     doubles.move_workspace = lambda asked: asked.workspace.model_copy(update={"host": "living"})
     doubles.rework = [works_until_cancelled, lambda call: done(call, "Mended.", commit_sha="badc0de")]
-    async with followed(client, doubles) as watch:
+    async with watched(client, doubles, follow_pr=True) as watch:
         assert await given_up(client, dead) is None
         await tell(watch, "checks:1")
         await wait_until(lambda: calls_of(doubles, "rework"))
         assert await given_up(client, "living") is None
         assert await wait_until(partial(given_up, client, dead)) == [watched_order(watch.id)]
-        await until(watch, "waiting", 1)
+        await until_round(watch, "waiting", 1)
     assert [call.workspace.host for call in calls_of(doubles, "rework")] == [dead, "living"]
 
 
@@ -410,25 +356,25 @@ async def test_a_merge_ends_the_agent_at_work(client: Client) -> None:
     """What is merged while the agent works is done at once."""
     doubles = doubles_with(FollowTerms())
     doubles.rework = [works_until_cancelled]
-    async with followed(client, doubles) as watch:
+    async with watched(client, doubles, follow_pr=True) as watch:
         await tell(watch, "checks:1")
         await wait_until(lambda: calls_of(doubles, "rework"))
         await watch.signal(PullRequestWorkflow.looked, PullRequestNews(url=URL, state="merged"))
-        task = await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
+        task = await result_of(watch)
     assert task.stage is Stage.DONE
 
 
 async def test_nobody_follows_unasked(client: Client) -> None:
     """Without a word of the work order or the repository, events start nothing; the repository's word is enough."""
     doubles = doubles_with(FollowTerms())
-    async with followed(client, doubles, asks=False) as watch:
+    async with watched(client, doubles) as watch:
         await tell(watch, "checks:1")
         assert (await watch.query(PullRequestWorkflow.work_order)).rework is None
     assert calls_of(doubles, "prepare_rework") == []
     doubles = doubles_with(FollowTerms(by_default=True))
-    async with followed(client, doubles, asks=False) as watch:
+    async with watched(client, doubles) as watch:
         await tell(watch, "checks:1")
-        await until(watch, "waiting", 1)
+        await until_round(watch, "waiting", 1)
 
 
 async def test_what_a_forge_tells_has_it_looked_at_now(client: Client) -> None:
@@ -440,7 +386,7 @@ async def test_what_a_forge_tells_has_it_looked_at_now(client: Client) -> None:
     doubles.steps[Step.CREATE_PULL_REQUEST] = [lambda call: done(call, url)]
     review = PullRequestTouched(**origin, url=url, look="followers")
     others = PullRequestTouched(**origin, commit="0" * 40, look="followers")
-    async with followed(client, doubles) as watch:
+    async with watched(client, doubles, follow_pr=True) as watch:
         # The server lists the watch a moment after it began, and that an agent follows a moment later.
         await wait_until(lambda: deliveries.take(review, "delivery 1"), lambda reply: reply.accepted)
         commit = (await watch.query(PullRequestWorkflow.work_order)).commit_sha or ""
@@ -458,10 +404,10 @@ async def test_what_a_forge_tells_has_it_looked_at_now(client: Client) -> None:
             assert not (await deliveries.take(event, "another")).accepted, event
         doubles.pull_requests[url] = "merged"
         await deliveries.take(review, "delivery 5")
-        assert (await asyncio.wait_for(watch.result(), WITHIN_SECONDS)).stage is Stage.DONE
+        assert (await result_of(watch)).stage is Stage.DONE
     assert len(doubles.looks) == 5
     doubles = doubles_with(FollowTerms())
-    async with followed(client, doubles, asks=False) as watch:
+    async with watched(client, doubles) as watch:
         there = (await watch.query(PullRequestWorkflow.work_order)).pr_url or ""
         reply = await Deliveries(client, doubles.task_queue).take(review.model_copy(update={"url": there}), "1")
         assert (reply.accepted, reply.why) == (False, "No agent follows this pull request.")

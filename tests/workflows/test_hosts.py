@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from collections.abc import Callable
 from datetime import timedelta
@@ -11,7 +10,8 @@ from typing import Any
 
 import pytest
 from fakes.activities import Doubles, done, ended
-from fakes.told import QUEUE, given_up, on_a_dead_host, to_a_living_host
+from fakes.lost_hosts import QUEUE, given_up, on_a_dead_host, to_a_living_host
+from fakes.running import replayed, result_of, start, until, until_step, worker_of
 from fakes.waiting import wait_until
 from temporalio import activity
 from temporalio.api.common.v1 import Payloads
@@ -21,19 +21,15 @@ from temporalio.api.workflowservice.v1 import (
     RespondActivityTaskCompletedRequest,
 )
 from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
-from temporalio.common import WorkflowIDReusePolicy
-from temporalio.worker import Replayer, Worker
+from temporalio.worker import Worker
 
 from clients.temporal.hosts import give_up
 from septet.contracts.decisions import MoveCall
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
-from septet.contracts.task import Task
 from septet.contracts.transitions import Target
 from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
 from septet.errors import NotFoundError, ServerNotReachedError
-from workers.connection.plugin import SeptetPlugin
-from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.wire.search_attributes import HOST
 from workflows.work_order import WorkOrder
 
@@ -42,29 +38,11 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 STEPS = [step.value for step in Step]
 
 
-async def running(client: Client) -> WorkflowHandle[Any, Task]:
+async def start_on_a_dead_host(client: Client) -> WorkflowHandle[Any, Any]:
     """Start a work order and wait until its first step is under way."""
-    handle = await client.start_workflow(
-        "WorkOrder",
-        {"repository": "/app", "title": "Totals are wrong"},
-        id=f"wo-{uuid.uuid4().hex[:8]}",
-        task_queue=QUEUE,
-        id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-        result_type=Task,
-    )
-    await wait_until(lambda: handle.query(WorkOrder.running_step), lambda step: step == Step.CLASSIFY_ISSUE)
+    handle = await start(client, QUEUE)
+    await until_step(handle)
     return handle
-
-
-def worker_of(client: Client, doubles: Doubles) -> Worker:
-    return Worker(
-        client, task_queue=QUEUE, workflows=[WorkOrder, PullRequestWorkflow], activities=doubles.activities()
-    )
-
-
-async def replayed(handle: WorkflowHandle[Any, Any]) -> None:
-    history = await handle.fetch_history()
-    await Replayer(workflows=[WorkOrder], plugins=[SeptetPlugin()]).replay_workflow(history)
 
 
 async def carry_out_one(client: Client, queue: str, step: Callable[[StepCall], StepResult]) -> None:
@@ -89,10 +67,10 @@ async def test_a_step_goes_on_elsewhere_from_the_checkpoint_that_it_began_with(c
     """The workspace moves from its checkpoint; the step and all after it run there, and the row tells it."""
     doubles = Doubles(QUEUE, open_workspace=on_a_dead_host, move_workspace=to_a_living_host)
     async with worker_of(client, doubles):
-        handle = await running(client)
+        handle = await start_on_a_dead_host(client)
         await handle.execute_update(WorkOrder.host_gone, "dead")
-        task = await asyncio.wait_for(handle.result(), 60)
-        await replayed(handle)
+        task = await result_of(handle)
+        await replayed(handle, "histories/moved")
     assert doubles.names() == ["open_workspace", "move_workspace", *STEPS]
     assert {call.workspace.host for step in Step for call in doubles.calls_of(step)} == {"host"}
     moved = next(asked for name, asked in doubles.calls if name == "move_workspace")
@@ -112,9 +90,9 @@ async def test_the_word_on_a_host_reaches_what_does_not_show_where_it_is(client:
         move_workspace=to_a_living_host,
     )
     async with worker_of(client, doubles):
-        handle = await running(client)
+        handle = await start_on_a_dead_host(client)
         assert await wait_until(partial(given_up, client, lost)) == [handle.id]
-        assert (await asyncio.wait_for(handle.result(), 60)).status == "completed"
+        assert (await result_of(handle)).status == "completed"
     assert (await handle.describe()).typed_search_attributes.get(HOST) is None
 
 
@@ -123,7 +101,7 @@ async def test_a_word_on_a_host_says_that_no_worker_has_answered(client: Client)
     lost = f"lost-{uuid.uuid4().hex}"
     doubles = Doubles(QUEUE, open_workspace=lambda asked: on_a_dead_host(asked).model_copy(update={"host": lost}))
     async with worker_of(client, doubles):
-        handle = await running(client)
+        handle = await start_on_a_dead_host(client)
 
     async def silence() -> ServerNotReachedError | None:
         try:
@@ -145,7 +123,7 @@ async def test_a_word_on_another_host_is_refused_and_leaves_no_trace(client: Cli
     """Only the host that has the workspace can be given up."""
     doubles = Doubles(QUEUE, open_workspace=on_a_dead_host)
     async with worker_of(client, doubles):
-        handle = await running(client)
+        handle = await start_on_a_dead_host(client)
         with pytest.raises(WorkflowUpdateFailedError):
             await handle.execute_update(WorkOrder.host_gone, "another")
         events = [event.event_type async for event in handle.fetch_history_events()]
@@ -167,14 +145,14 @@ async def test_a_move_that_fails_leaves_the_work_order_waiting_with_the_reason(c
 
     doubles = Doubles(QUEUE, open_workspace=on_a_dead_host, move_workspace=second_time)
     async with worker_of(client, doubles):
-        handle = await running(client)
+        handle = await start_on_a_dead_host(client)
         await handle.execute_update(WorkOrder.host_gone, "dead")
-        task = await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.stage == "blocked")
+        task = await until(handle, lambda task: task.stage == "blocked")
         assert task.status == "waiting"
         assert task.error is not None
         assert "Checkpoint fresh never came to the remote." in task.error.message
         await handle.execute_update(WorkOrder.host_gone, "dead")
-        task = await asyncio.wait_for(handle.result(), 60)
+        task = await result_of(handle)
         await replayed(handle)
     assert (task.status, task.error) == ("completed", None)
 
@@ -193,11 +171,11 @@ async def test_a_finalizer_goes_on_from_the_checkpoint_of_the_answer_that_was_no
     doubles = Doubles(QUEUE, open_workspace=on_a_dead_host, move_workspace=dies_with)
     doubles.finalizer = [lambda asked: done(asked.call)]
     async with worker_of(client, doubles):
-        handle = await running(client)
+        handle = await start_on_a_dead_host(client)
         await carry_out_one(client, "nobody", unparsed)
         await wait_until(lambda: pending(handle), lambda names: "finalize_json" in names)
         await handle.execute_update(WorkOrder.host_gone, "dead")
-        task = await asyncio.wait_for(handle.result(), 60)
+        task = await result_of(handle)
         await replayed(handle)
     assert task.status == "completed"
     assert moved[0].checkpoint == "not-read"
@@ -207,12 +185,12 @@ async def test_a_cancel_while_a_host_is_waited_for_ends_the_work_order(client: C
     """Nothing of a host that is gone keeps a work order from its end."""
     doubles = Doubles(QUEUE, open_workspace=lambda asked: on_a_dead_host(asked, kept=False))
     async with worker_of(client, doubles):
-        handle = await running(client)
+        handle = await start_on_a_dead_host(client)
         await handle.execute_update(WorkOrder.host_gone, "dead")
         await handle.cancel()
         await wait_until(handle.describe, lambda told: told.close_time)
         task = await handle.query(WorkOrder.work_order)
-        await replayed(handle)
+        await replayed(handle, "histories/waits-for-host")
     assert task.status == "cancelled"
 
 
@@ -229,9 +207,9 @@ async def test_a_person_has_a_host_that_is_waited_for_asked_again_at_once(client
         return on_a_dead_host(asked, kept=False).model_copy(update=rarely)
 
     async with worker_of(client, Doubles(QUEUE, open_workspace=asked_hourly)):
-        handle = await running(client)
+        handle = await start_on_a_dead_host(client)
         await handle.execute_update(WorkOrder.host_gone, "dead")
-        await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.stage == "blocked")
+        await until(handle, lambda task: task.stage == "blocked")
         async with Worker(client, task_queue=f"{QUEUE}-{asks}", activities=[probe_host]):
             match asks:
                 case "retry":
@@ -240,6 +218,6 @@ async def test_a_person_has_a_host_that_is_waited_for_asked_again_at_once(client
                     await handle.execute_update("move", MoveCall(to=Target.EXECUTING))
                 case _:
                     await handle.signal(WorkOrder.nudge)
-            await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.status == "running")
+            await until(handle, lambda task: task.status == "running")
         await handle.terminate()
         await replayed(handle)

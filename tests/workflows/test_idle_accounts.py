@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 import uuid
 from datetime import timedelta
 from typing import Any
 
+from fakes.running import replayed, result_of
 from fakes.skipped_time import skipping_time
 from temporalio import workflow
 from temporalio.client import Client, WorkflowHandle
-from temporalio.worker import Replayer, Worker
+from temporalio.worker import Worker
 
 from activities.board.account_archive import read_ended_account
 from clients.temporal.budgets import BudgetClient
 from septet.contracts.amounts import Spending, parse_limit
 from septet.contracts.budget import AccountState, Caps, Hold, LimitCall, ReserveCall, SettleCall, account_id
-from workers.connection.plugin import SeptetPlugin
 from workers.watching.accounts import FleetAccounts
 from workflows.budgets.account import Account
 
@@ -44,12 +43,12 @@ class WaitingOrder:
         self._is_called = True
 
 
-async def age_of(handle: WorkflowHandle[Any, Any]) -> timedelta:
+async def age_of(handle: WorkflowHandle[Any, Any], way: str = "") -> timedelta:
     """Wait until an account has ended, and return how long it was open; its history replays."""
-    await asyncio.wait_for(handle.result(), WITHIN_SECONDS)
+    await result_of(handle)
     description = await handle.describe()
     assert description.close_time is not None
-    await Replayer(workflows=[Account], plugins=[SeptetPlugin()]).replay_workflow(await handle.fetch_history())
+    await replayed(handle, way)
     return description.close_time - description.start_time
 
 
@@ -71,13 +70,13 @@ async def test_an_account_ends_an_hour_after_its_work_order_and_not_while_an_age
                 scope="order/wo-waits", limit=LIMIT, total=SPENT, waiting=("wo-waits",), to_call=()
             )
             waiting = await start(client, queue, waits)
-            ages = [await age_of(each) for each in (quiet, lost, waiting)]
+            ages = [await age_of(quiet), await age_of(lost), await age_of(waiting, "budget/account-in-silence")]
             ended = await client.get_workflow_handle(lost.id, result_type=AccountState).result()
             order = await client.start_workflow(WaitingOrder.run, id="wo-waits", task_queue=queue)
             budgets = BudgetClient(client, queue)
             shown = (await budgets.show("wo-waits")).budget
             raised = (await budgets.raise_limit("wo-waits", LimitCall(limit="4usd"))).budget
-            await asyncio.wait_for(order.result(), WITHIN_SECONDS)
+            await result_of(order)
     assert [age // timedelta(hours=1) for age in ages] == [1, AGENT_HOURS, 1]
     assert ended.waits_for("turn-1")
     assert (shown.waiting, shown.total.usd, shown.limit) == (("wo-waits",), 2.0, "1usd")

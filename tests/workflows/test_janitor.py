@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from fakes.repositories import Origin, make_origin
+from fakes.running import replayed, result_of
 from fakes.step_lab import settings_of
 from fakes.waiting import wait_until
+from temporalio import activity
 from temporalio.client import (
     Client,
     CreateScheduleInput,
@@ -22,12 +24,14 @@ from temporalio.client import (
     ScheduleUpdate,
     ScheduleUpdateInput,
 )
+from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import Worker
 
 from activities.workspaces.sweep_host import SweepHost, find_owner
 from activities.workspaces.workspaces import WorkspaceActivities
 from septet.contracts.pull_request_names import FOLLOWS, watch_id
+from septet.contracts.steps import SweepCall
 from septet.contracts.workspace import OpenWorkspace
 from septet.janitor.terms import SweepReport
 from septet.settings import Settings
@@ -64,14 +68,18 @@ def worker(client: Client, host: Parts, days_ahead: float = 0.0) -> Worker:
     return Worker(client, task_queue=host.host.task_queue, activities=[sweep.run])
 
 
-async def swept(client: Client, host: Parts) -> SweepReport:
+async def swept(client: Client, host: Parts, way: str = "") -> SweepReport:
     """Let one pass be made."""
     queue = host.host.settings.task_queue
     async with Worker(client, task_queue=queue, workflows=[Janitor]):
         handle = await client.start_workflow(
             Janitor.run, host.host.task_queue, id=uuid.uuid4().hex, task_queue=queue
         )
-        return await asyncio.wait_for(handle.result(), 60)
+        try:
+            report: SweepReport = await result_of(handle)
+        finally:
+            await replayed(handle, way)
+    return report
 
 
 async def opened(client: Client, host: Parts, origin: Origin, *, closed: bool) -> str:
@@ -95,11 +103,23 @@ async def test_a_pass_removes_what_closed_and_keeps_what_runs(client: Client, ho
         assert (first.removed, first.host) == ((), host.host.id)
         assert "first pass" in first.note
         assert (workspaces / closed).exists()
-        second = await swept(client, host)
+        second = await swept(client, host, "janitor/swept")
     assert [thing.name for thing in second.removed if thing.kind == "workspace"] == [closed]
     assert not (workspaces / closed).exists()
     assert (workspaces / running / "README.md").exists()
     await client.get_workflow_handle(running).terminate()
+
+
+async def test_a_host_that_cannot_sweep_is_named_in_the_report(client: Client, host: Parts) -> None:
+    """A pass completes, and says why nothing was removed."""
+
+    @activity.defn(name="sweep_host")
+    async def sweep_host(_call: SweepCall) -> SweepReport:
+        raise ApplicationError("The disk is read-only.", type="DiskReadOnly", non_retryable=True)
+
+    async with Worker(client, task_queue=host.host.task_queue, activities=[sweep_host]):
+        report = await swept(client, host, "janitor/not-swept")
+    assert report.note == "The host was not swept: DiskReadOnly: The disk is read-only."
 
 
 async def test_each_setting_says_how_long_a_thing_is_kept(client: Client, host: Parts, origin: Origin) -> None:

@@ -1,6 +1,5 @@
 """A usage limit that begins anew with the next month, on a server that skips time."""
 
-import asyncio
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,16 +7,14 @@ from datetime import timedelta
 from typing import Any
 
 from fakes.activities import Doubles, done, not_yet
+from fakes.running import result_of, start, worker_of
 from fakes.skipped_time import skipping_time
 from temporalio.client import WorkflowHandle
-from temporalio.worker import Worker
 
 from septet.contracts.names import Status, Step
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.workspace import OpenWorkspace, Workspace
-from workflows.pull_request.pull_request import PullRequestWorkflow
-from workflows.work_order import WorkOrder
 
 MONTH = timedelta(days=31)
 NIGHT = timedelta(hours=10)
@@ -37,20 +34,9 @@ def drained(request: OpenWorkspace) -> Workspace:
 async def completed(doubles: Doubles) -> AsyncIterator[WorkflowHandle[Any, Any]]:
     """Carry a work order out on a server that skips time, and give its handle while the server is there."""
     async with await skipping_time() as environment:
-        async with Worker(
-            environment.client,
-            task_queue=doubles.task_queue,
-            workflows=[WorkOrder, PullRequestWorkflow],
-            activities=doubles.activities(),
-        ):
-            handle = await environment.client.start_workflow(
-                "WorkOrder",
-                {"repository": "/app", "title": "Totals are wrong"},
-                id=f"wo-{uuid.uuid4().hex[:8]}",
-                task_queue=doubles.task_queue,
-                result_type=Task,
-            )
-            task: Task = await asyncio.wait_for(handle.result(), 120)
+        async with worker_of(environment.client, doubles):
+            handle = await start(environment.client, doubles.task_queue)
+            task: Task = await result_of(handle)
             assert task.status is Status.COMPLETED
             yield handle
 

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from fakes.activities import done
+from fakes.lost_hosts import on_a_dead_host
 from fakes.skipped_time import skipping_time
-from fakes.told import on_a_dead_host
 from temporalio import activity, workflow
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker

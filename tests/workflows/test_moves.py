@@ -1,82 +1,45 @@
 from __future__ import annotations
 
-import asyncio
 import gc
-import uuid
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from datetime import timedelta
-from typing import Any
 
 import pytest
 from fakes.activities import PLAN_SHA256, Doubles, done, ended
+from fakes.running import (
+    KEPT,
+    Handle,
+    failure_of,
+    refusal,
+    replayed,
+    result_of,
+    until,
+    work_order,
+    works_until_cancelled,
+)
 from fakes.waiting import wait_until
 from temporalio import activity
-from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
-from temporalio.exceptions import ApplicationError, CancelledError
-from temporalio.worker import Replayer, Worker
+from temporalio.client import Client
+from temporalio.exceptions import CancelledError
 
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import MoveCall, PlanDecision, RetryCall
-from septet.contracts.facts import Rescue
 from septet.contracts.names import Step, Verdict
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
 from septet.errors import RefusedTransitionError
-from workers.connection.plugin import SeptetPlugin
-from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-ORDER = {"repository": "/app", "title": "Totals are wrong"}
-KEPT = Rescue(snapshot="wo/0005-rescue", reason="cancelled")
-WITHIN_SECONDS = 60
 
-
-@pytest.fixture
-def doubles() -> Doubles:
-    return Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
-
-
-@asynccontextmanager
-async def work_order(client: Client, doubles: Doubles, **fields: Any) -> AsyncIterator[WorkflowHandle[Any, Any]]:
-    """Start a work order with doubled activities; at the end the history of its last run is replayed."""
-    worker = Worker(
-        client,
-        task_queue=doubles.task_queue,
-        workflows=[WorkOrder, PullRequestWorkflow],
-        activities=doubles.activities(),
-        max_heartbeat_throttle_interval=timedelta(seconds=0.1),
-    )
-    async with worker:
-        handle = await client.start_workflow(
-            "WorkOrder", {**ORDER, **fields}, id=f"wo-{uuid.uuid4().hex[:8]}", task_queue=doubles.task_queue,
-            result_type=Task,
-        )  # fmt: skip
-        yield client.get_workflow_handle(handle.id, result_type=Task)
-        history = await client.get_workflow_handle(handle.id).fetch_history()
-    await Replayer(workflows=[WorkOrder], plugins=[SeptetPlugin()]).replay_workflow(history)
-
-
-async def until(handle: WorkflowHandle[Any, Any], holds: Callable[[Task], bool]) -> Task:
-    """Wait until a work order is as it should be, and return it."""
-    return await wait_until(lambda: handle.query(WorkOrder.work_order), holds)
-
-
-async def move(handle: WorkflowHandle[Any, Any], to: str, who: str = "ann", why: str = "so") -> Task:
+async def move(handle: Handle, to: str, who: str = "ann", why: str = "so") -> Task:
     task: Task = await handle.execute_update("move", MoveCall(to=Target(to), who=who, why=why), result_type=Task)
     return task
 
 
-async def result_of(handle: WorkflowHandle[Any, Any]) -> Task:
-    return await asyncio.wait_for(handle.result(), WITHIN_SECONDS)
-
-
-async def moves_of(handle: WorkflowHandle[Any, Any]) -> list[tuple[str, str, str]]:
+async def moves_of(handle: Handle) -> list[tuple[str, str, str]]:
     return [(move.who, move.came_from, move.to) for move in await handle.query(WorkOrder.history)]
 
 
@@ -84,28 +47,11 @@ def waits_for_a_decision(task: Task) -> bool:
     return (task.status, task.stage) == ("waiting", "executing")
 
 
-async def works_until_cancelled(call: StepCall) -> StepResult:
-    """Be an agent that works until its step is cancelled, and leaves a rescue."""
-    try:
-        while True:
-            activity.heartbeat()
-            await asyncio.sleep(0.05)
-    except asyncio.CancelledError:
-        return ended(call, Verdict.CANCELLED, "cancelled", rescues=(KEPT,))
-
-
-async def refusal(asked: Any) -> str:
-    with pytest.raises(WorkflowUpdateFailedError) as caught:
-        await asked
-    assert isinstance(caught.value.cause, ApplicationError)
-    return caught.value.cause.message
-
-
 async def test_a_collected_one_waits_without_activity_until_it_is_moved_on(
     client: Client, doubles: Doubles
 ) -> None:
     """Collected costs a workflow that waits and nothing else; moved to triaged it begins, and says who did that."""
-    async with work_order(client, doubles, stage="collected") as handle:
+    async with work_order(client, doubles, "histories/triaged", stage="collected") as handle:
         task = await until(handle, lambda task: bool(task.id))
         assert (task.status, task.stage) == ("pending", "collected")
         assert doubles.calls == []
@@ -145,7 +91,7 @@ async def test_a_worker_that_ends_lets_go_of_what_waits(client: Client, doubles:
 
 async def test_a_person_has_one_begin_before_its_turn(client: Client, doubles: Doubles) -> None:
     """Moved to executing, a triaged work order begins without the board's word."""
-    async with work_order(client, doubles, stage="triaged") as handle:
+    async with work_order(client, doubles, "histories/before-its-turn", stage="triaged") as handle:
         await until(handle, lambda task: task.stage == "triaged")
         assert (await move(handle, "executing")).status == "running"
         assert (await result_of(handle)).status == "completed"
@@ -171,15 +117,14 @@ async def test_a_refused_move_lists_what_is_allowed_and_leaves_no_trace(client: 
 @pytest.mark.parametrize("stage", ["collected", "blocked"])
 async def test_a_waiting_one_is_cancelled_by_a_move(client: Client, doubles: Doubles, stage: str) -> None:
     """Moved to cancelled, the workflow itself is cancelled, and its history says who wanted that and why."""
-    async with work_order(client, doubles, stage="collected") as handle:
+    async with work_order(client, doubles, "histories/collected", stage="collected") as handle:
         await until(handle, lambda task: bool(task.id))
         if stage == "blocked":
             await move(handle, "blocked")
         task = await move(handle, "cancelled", why="not needed")
         assert (task.status, task.stage) == ("cancelled", "done")
-        with pytest.raises(WorkflowFailureError) as closed:
-            await result_of(handle)
-        assert isinstance(closed.value.cause, CancelledError)
+        closed = await failure_of(handle)
+        assert isinstance(closed, CancelledError)
         last = (await handle.query(WorkOrder.history))[-1]
         assert (last.who, last.why, last.to) == ("ann", "not needed", "done")
     assert doubles.calls == []
@@ -219,8 +164,8 @@ async def test_a_blocked_one_ends_its_agent_keeps_its_work_and_goes_on(client: C
         assert (task.status, task.stage, task.rescues) == ("failed", "blocked", (KEPT,))
         assert task.error is not None
         assert (task.error.type, task.error.message) == ("Blocked", "ann moved it to blocked: the plan is old")
-        with pytest.raises(WorkflowFailureError):
-            await result_of(handle)
+        await failure_of(handle)
+        await replayed(handle, "histories/blocked")
         await OrderDecisions(orders).move(
             handle.id, MoveCall(to=Target.EXECUTING, who="bob", why="now", feedback="be brief")
         )
@@ -238,7 +183,7 @@ async def test_a_blocked_one_ends_its_agent_keeps_its_work_and_goes_on(client: C
 async def test_an_executing_one_is_cancelled_by_a_move(client: Client, doubles: Doubles) -> None:
     """Moved to cancelled while its agent works, the agent ends with a rescue first."""
     doubles.steps[Step.IMPLEMENT_PLAN] = [works_until_cancelled]
-    async with work_order(client, doubles) as handle:
+    async with work_order(client, doubles, "histories/cancelled") as handle:
         await wait_until(lambda: doubles.calls_of(Step.IMPLEMENT_PLAN))
         task = await move(handle, "cancelled")
         assert (task.status, task.stage, task.rescues) == ("cancelled", "done", (KEPT,))
@@ -248,9 +193,8 @@ async def test_a_failed_one_is_cancelled_by_a_move(client: Client, doubles: Doub
     """Moved to cancelled, a work order that has failed closes anew, and no agent is started for that."""
     doubles.steps[Step.IMPLEMENT_PLAN] = [lambda call: ended(call, Verdict.REFUSED, "no")]
     orders = WorkOrders(client, doubles.task_queue)
-    async with work_order(client, doubles) as handle:
-        with pytest.raises(WorkflowFailureError):
-            await result_of(handle)
+    async with work_order(client, doubles, "histories/given-up") as handle:
+        await failure_of(handle)
         before = doubles.names()
         task = (
             await OrderDecisions(orders).move(handle.id, MoveCall(to=Target.CANCELLED, who="ann", why="let it be"))
@@ -266,7 +210,7 @@ async def test_a_failed_one_is_cancelled_by_a_move(client: Client, doubles: Doub
 async def test_one_in_review_is_reworked_with_feedback(client: Client, doubles: Doubles) -> None:
     """Moved back to executing, a completed work order implements again with what the person said, under its id."""
     orders = WorkOrders(client, doubles.task_queue)
-    async with work_order(client, doubles) as handle:
+    async with work_order(client, doubles, "histories/reworked") as handle:
         await result_of(handle)
         await OrderDecisions(orders).move(
             handle.id, MoveCall(to=Target.EXECUTING, who="ann", feedback="Round the total.")
@@ -294,7 +238,7 @@ async def test_a_plan_waits_until_it_is_approved(client: Client, doubles: Double
 async def test_a_rejected_plan_is_made_again_with_the_feedback(client: Client, doubles: Doubles) -> None:
     """A rejection needs feedback; the planner is told it, and the next plan waits as well."""
     doubles.steps[Step.FIND_PLAN_FILE] = [done, lambda call: done(call, "specs/other.md")]
-    async with work_order(client, doubles, approve_plan=True) as handle:
+    async with work_order(client, doubles, "histories/plan-approved", approve_plan=True) as handle:
         await until(handle, waits_for_a_decision)
         mute = PlanDecision(plan_sha256=PLAN_SHA256)
         assert "needs feedback" in await refusal(handle.execute_update(WorkOrder.reject_plan, mute))
@@ -326,7 +270,7 @@ async def test_a_second_try_knows_the_feedback_as_well(client: Client, doubles: 
     assert [call.reasons for call in doubles.calls_of(Step.BUILD_PLAN)] == [(), (said,), (said, "no file")]
 
 
-async def refusal_of_a_closed(client: Client, handle: WorkflowHandle[Any, Any], decision: PlanDecision) -> str:
+async def refusal_of_a_closed(client: Client, handle: Handle, decision: PlanDecision) -> str:
     with pytest.raises(RefusedTransitionError) as refused:
         await OrderDecisions(WorkOrders(client)).approve(handle.id, decision.plan_sha256)
     return refused.value.message
@@ -342,6 +286,17 @@ async def test_a_plan_that_waits_can_be_put_aside(client: Client, doubles: Doubl
         await OrderDecisions(orders).retry(handle.id)
         await until(handle, waits_for_a_decision)
         assert doubles.names().count("build_plan") == 1
+
+
+async def test_one_that_ends_with_its_plan_is_continued_by_a_retry(client: Client, doubles: Doubles) -> None:
+    """With `plan_only` nothing follows the plan; the retry carries out that plan."""
+    async with work_order(client, doubles, "histories/planned-and-continued", plan_only=True) as handle:
+        assert (await result_of(handle)).plan_path == "specs/plan.md"
+        assert doubles.names()[-1] == "find_plan_file"
+        await replayed(handle, "histories/planned")
+        await OrderDecisions(WorkOrders(client, doubles.task_queue)).retry(handle.id)
+        assert (await result_of(handle)).status == "completed"
+    assert doubles.names().count("build_plan") == 1
 
 
 @pytest.mark.parametrize(("priority", "effort", "key"), [(5, 1, 2), (3, 3, 3), (1, 5, 4)])

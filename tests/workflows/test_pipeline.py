@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from fakes.pipeline_line import line_of, state_of, statuses, until_issue
+from fakes.running import failure_of, replayed
 from fakes.short_pipeline import ShortPipeline
 from fakes.waiting import wait_until
 from temporalio.api.common.v1 import WorkflowExecution
@@ -56,6 +57,8 @@ async def test_each_agent_has_one_workspace_and_one_session_over_all_issues(clie
         assert {asked.plan_snapshot for asked in line.lanes if "executor" in asked.lane.id} == {
             "after-find_plan_file"
         }
+        await replayed(handle, "pipeline/completed")
+        await replayed(client.get_workflow_handle(f"{handle.id}-b"), "pipeline/member_completed")
 
 
 async def test_each_issue_has_sessions_of_its_own_where_that_is_wanted(client: Client) -> None:
@@ -158,6 +161,8 @@ async def test_issues_that_depend_on_others_come_after_them(client: Client) -> N
         assert error is not None
         assert "depends on issue b" in error.message
         assert "c:generate_branch" not in line.events
+        await replayed(handle, "pipeline/doomed")
+        await replayed(client.get_workflow_handle(f"{handle.id}-b"), "pipeline/member_failed")
 
 
 async def test_an_issue_that_cannot_be_planned_does_not_hold_up_the_others(client: Client) -> None:
@@ -248,6 +253,7 @@ async def test_a_person_can_skip_an_issue_and_want_another_plan(client: Client) 
         assert [call.reasons for call in line.doubles.calls_of(Step.BUILD_PLAN)][-1] == (
             "a person asks for another plan: smaller steps",
         )
+        await replayed(handle, "pipeline/told")
 
 
 async def test_a_pipeline_that_is_stopped_ends_after_what_is_under_way(client: Client) -> None:
@@ -272,9 +278,8 @@ async def test_a_cancelled_pipeline_ends_its_work_orders_and_closes_both_agents(
         handle = await line.start("a", "b", "c")
         await line.until("b:implement_plan")
         await handle.cancel()
-        with pytest.raises(WorkflowFailureError) as failure:
-            await handle.result()
-        assert isinstance(failure.value.cause, CancelledError)
+        failure = await failure_of(handle)
+        assert isinstance(failure, CancelledError)
         assert line.reports[-1].status is PipelineStatus.CANCELLED
         assert [issue.status.value for issue in line.on_disk().values()] == ["completed", "cancelled", "cancelled"]
         assert len(line.closed) == 1
@@ -283,6 +288,7 @@ async def test_a_cancelled_pipeline_ends_its_work_orders_and_closes_both_agents(
         ):
             described = await client.get_workflow_handle(row.id, run_id=row.run_id).describe()
             assert described.close_time is not None
+        await replayed(handle, "pipeline/cancelled")
 
 
 async def test_a_work_order_that_is_terminated_gives_its_lane_back(client: Client) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from fakes.activities import Doubles
 from fakes.pipeline_line import Line, line_of, state_of, statuses, until_issue
+from fakes.running import replayed
 from fakes.waiting import wait_until
 from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
 
@@ -94,6 +95,8 @@ async def test_lanes_whose_host_is_gone_are_entered_on_another_one(client: Clien
         assert [each for each in anew if each[:2] == ["a", "b"]], anew  # where the planner is now
         sessions = {each.lane.session_id for each in line.lanes if each.lane.id == last.lane.id}
         assert len(sessions - {None}) == 1
+        await replayed(handle, "pipeline/moved")
+        await replayed(client.get_workflow_handle(f"{handle.id}-b"), "pipeline/member_moved")
 
 
 async def test_a_lane_that_is_open_nowhere_yet_is_opened_on_any_host(client: Client) -> None:

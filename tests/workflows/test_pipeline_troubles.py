@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from fakes.pipeline_line import line_of, state_of, statuses, until_issue
+from fakes.running import failure_of
 from fakes.short_pipeline import ShortPipeline
 from fakes.waiting import wait_until
-from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError, CancelledError
 
 from clients.temporal.pipelines import PipelineClient
@@ -146,9 +147,8 @@ async def test_a_word_that_comes_as_the_forge_is_asked_counts(client: Client, wo
             )  # no host has the notes for certain: any may have taken them
         else:
             await handle.cancel()
-            with pytest.raises(WorkflowFailureError) as failure:
-                await handle.result()
-            assert isinstance(failure.value.cause, CancelledError)
+            failure = await failure_of(handle)
+            assert isinstance(failure, CancelledError)
             assert line.reports[-1].status is PipelineStatus.CANCELLED
 
 
@@ -166,9 +166,8 @@ async def test_a_cancel_counts_whatever_it_meets(client: Client) -> None:
             await handle.cancel()
             handles.append(handle)
         for handle in handles:
-            with pytest.raises(WorkflowFailureError) as failure:
-                await handle.result()
-            assert isinstance(failure.value.cause, CancelledError)
+            failure = await failure_of(handle)
+            assert isinstance(failure, CancelledError)
 
 
 async def test_a_cancel_that_comes_as_the_report_is_written_keeps_no_agent_alive(client: Client) -> None:
@@ -253,9 +252,8 @@ async def test_a_failure_with_details_that_are_not_ours_is_told_all_the_same(cli
     async with line_of(client) as line:
         line.refusal = ApplicationError("the forge is on fire", {"unknown": 1}, non_retryable=True)
         handle = await line.start(1)
-        with pytest.raises(WorkflowFailureError) as failure:
-            await handle.result()
-        assert "the forge is on fire" in str(failure.value.cause)
+        failure = await failure_of(handle)
+        assert "the forge is on fire" in str(failure)
 
 
 async def test_an_issue_that_a_person_holds_back_does_not_keep_later_ones_waiting(client: Client) -> None:

@@ -1,10 +1,7 @@
 """What comes after a completed work order: its pull request is watched, and has the task's row on the board."""
 
-import asyncio
 import contextlib
 import uuid
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,19 +9,18 @@ from typing import Any
 import httpx
 import pytest
 from fakes.activities import Doubles
+from fakes.running import failure_of, result_of, until, watched
 from fakes.waiting import wait_until
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest, ResetWorkflowExecutionRequest
 from temporalio.client import (
     Client,
     WorkflowExecutionStatus,
-    WorkflowFailureError,
     WorkflowHandle,
     WorkflowUpdateFailedError,
 )
 from temporalio.exceptions import CancelledError
 from temporalio.service import RPCError, RPCStatusCode
-from temporalio.worker import Replayer, Worker
 
 from clients.executions.task_rows import task_of_row
 from clients.http.app import api_of
@@ -36,42 +32,11 @@ from septet.contracts.names import Stage
 from septet.contracts.task import Task
 from septet.contracts.transitions import Target
 from septet.state import StateDir
-from workers.connection.plugin import SeptetPlugin
 from workflows.pull_request.pull_request import PullRequestWorkflow
-from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 URL = "file:///origin.git/pull/1"
-WITHIN_SECONDS = 60
-
-
-@pytest.fixture
-def doubles() -> Doubles:
-    return Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
-
-
-@asynccontextmanager
-async def watched(client: Client, doubles: Doubles) -> AsyncIterator[WorkflowHandle[Any, Task]]:
-    """Let a work order complete, and give its watch; at the end its history is replayed."""
-    workflows = [WorkOrder, PullRequestWorkflow]
-    async with Worker(client, task_queue=doubles.task_queue, workflows=workflows, activities=doubles.activities()):
-        order = await client.start_workflow(
-            "WorkOrder",
-            {"repository": "/app", "title": "Totals are wrong", "priority": 5},
-            id=f"wo-{uuid.uuid4().hex[:8]}",
-            task_queue=doubles.task_queue,
-            result_type=Task,
-        )
-        assert (await asyncio.wait_for(order.result(), WITHIN_SECONDS)).stage == "review"
-        watch = client.get_workflow_handle(f"{order.id}/pr", result_type=Task)
-        try:
-            yield watch
-        finally:
-            with contextlib.suppress(Exception):
-                await watch.terminate()
-        history = await watch.fetch_history()
-    await Replayer(workflows=[PullRequestWorkflow], plugins=[SeptetPlugin()]).replay_workflow(history)
 
 
 async def found(handle: WorkflowHandle[Any, Any]) -> tuple[dict[str, Any], Task]:
@@ -83,7 +48,7 @@ async def found(handle: WorkflowHandle[Any, Any]) -> tuple[dict[str, Any], Task]
 
 async def test_an_open_pull_request_has_the_row_of_its_task(client: Client, doubles: Doubles) -> None:
     """The watch begins with the work order's search attributes and row."""
-    async with watched(client, doubles) as watch:
+    async with watched(client, doubles, priority=5) as watch:
         told, row = await found(watch)
     assert (told["SeptetStage"], told["SeptetStatus"], told["SeptetPriority"]) == ("review", "completed", 5)
     assert told["SeptetPullRequest"] == URL
@@ -103,7 +68,7 @@ async def test_a_forge_that_is_away_is_told_and_looked_at_again(client: Client, 
         told = await wait_until(lambda: orders.waiting_for(order_id))
         assert "The forge is away." in told
         doubles.pull_requests[URL] = "merged"
-        await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
+        await result_of(watch)
         task = await orders.get(order_id)
         moves = await orders.history(order_id)
     assert (task.stage, task.status, len(task.steps)) == ("done", "completed", 7)
@@ -114,9 +79,9 @@ async def test_a_forge_that_is_away_is_told_and_looked_at_again(client: Client, 
 
 async def test_a_merge_makes_the_task_done(client: Client, doubles: Doubles) -> None:
     """The look that finds the merge ends the watch, and the board shows the task as done."""
-    async with watched(client, doubles) as watch:
+    async with watched(client, doubles, "pull_request/merged") as watch:
         doubles.pull_requests[URL] = "merged"
-        task = await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
+        task = await result_of(watch)
         told, row = await found(watch)
         history = await watch.query(PullRequestWorkflow.history)
     assert (task.stage, task.status, task.error) == ("done", "completed", None)
@@ -130,19 +95,19 @@ async def test_a_close_without_a_merge_blocks_the_task(client: Client, doubles: 
     """A task whose pull request nobody merged says so and how to go on; one that was opened again is seen by a nudge."""
     async with watched(client, doubles) as watch:
         doubles.pull_requests[URL] = "closed"
-        task = await stage_of(watch, Stage.BLOCKED)
+        task = await until(watch, lambda task: task.stage is Stage.BLOCKED)
         assert task.error is not None
         assert task.error.type == "PullRequestClosed"
         assert task.error.remedy.endswith("start another work order.")
         doubles.pull_requests[URL] = "merged"
         await watch.signal(PullRequestWorkflow.nudge)
-        task = await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
+        task = await result_of(watch)
     assert (task.stage, task.error) == ("done", None)
 
 
 async def test_a_person_moves_the_task(client: Client, doubles: Doubles) -> None:
     """Done and blocked are a person's to say; what is not allowed is refused with what is, and leaves no trace."""
-    async with watched(client, doubles) as watch:
+    async with watched(client, doubles, "pull_request/blocked-and-done") as watch:
         await wait_until(lambda: len(doubles.looks) >= 2)
         for to, allowed in (("triaged", "executing, done, blocked"), ("executing", "continues the work")):
             with pytest.raises(WorkflowUpdateFailedError) as refused:
@@ -158,7 +123,7 @@ async def test_a_person_moves_the_task(client: Client, doubles: Doubles) -> None
         call = MoveCall(to=Target.DONE, who="ann", why="merged by hand")
         over = (await OrderDecisions(orders).move(watch.id.removesuffix("/pr"), call)).task
         assert (over.stage, over.status, len(over.steps)) == ("done", "completed", 7)
-        assert (await asyncio.wait_for(watch.result(), WITHIN_SECONDS)).stage == "done"
+        assert (await result_of(watch)).stage == "done"
         history = await watch.query(PullRequestWorkflow.history)
     assert [(move.who, move.to, move.why) for move in history] == [
         ("ann", "blocked", "not now"), ("ann", "done", "merged by hand"),
@@ -211,7 +176,7 @@ async def test_work_that_goes_on_ends_its_watch_and_is_watched_again(client: Cli
         first = client.get_workflow_handle(watch.id, run_id=(await watch.describe()).run_id)
         await OrderDecisions(orders).move(order_id, MoveCall(to=Target.EXECUTING, feedback="Mind the tests."))
         assert (await first.describe()).status is WorkflowExecutionStatus.CANCELED
-        assert (await asyncio.wait_for(orders.wait(order_id), WITHIN_SECONDS)).stage == "review"
+        assert (await orders.wait(order_id)).stage == "review"
         again = client.get_workflow_handle(watch.id)
         assert (await again.describe()).status is WorkflowExecutionStatus.RUNNING
         assert (await found(again))[1].stage == "review"
@@ -230,12 +195,12 @@ async def test_a_watch_that_is_there_takes_the_work_order_that_completes_again(
             if event.HasField("workflow_task_completed_event_attributes")
         )
         await reset(client, order.id, (await order.describe()).run_id or "", point)
-        assert (await asyncio.wait_for(order.result(), WITHIN_SECONDS)).stage == "review"
+        assert (await result_of(order)).stage == "review"
         doubles.pull_requests[URL] = "merged"
         last = client.get_workflow_handle(watch.id, result_type=Task)
         with contextlib.suppress(RPCError):  # it has seen it by itself
             await last.signal(PullRequestWorkflow.nudge)
-        assert (await asyncio.wait_for(last.result(), WITHIN_SECONDS)).stage == "done"
+        assert (await result_of(last)).stage == "done"
 
 
 async def test_a_nudge_ends_the_pause(client: Client, doubles: Doubles) -> None:
@@ -245,7 +210,7 @@ async def test_a_nudge_ends_the_pause(client: Client, doubles: Doubles) -> None:
         await wait_until(lambda: doubles.looks)
         doubles.pull_requests[URL] = "merged"
         await watch.signal(PullRequestWorkflow.nudge)
-        await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
+        await result_of(watch)
 
 
 async def test_looks_grow_no_history(client: Client, doubles: Doubles) -> None:
@@ -260,19 +225,13 @@ async def test_looks_grow_no_history(client: Client, doubles: Doubles) -> None:
 
 async def test_a_watch_that_is_cancelled_gives_its_row_back(client: Client, doubles: Doubles) -> None:
     """When the work goes on, its watch ends and is found by nothing: it counts nowhere."""
-    async with watched(client, doubles) as watch:
+    async with watched(client, doubles, "pull_request/cancelled") as watch:
         await watch.cancel()
-        with pytest.raises(WorkflowFailureError) as ended:
-            await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
+        ended = await failure_of(watch)
         description = await watch.describe()
-    assert isinstance(ended.value.cause, CancelledError)
+    assert isinstance(ended, CancelledError)
     assert description.status is WorkflowExecutionStatus.CANCELED
     assert "SeptetStage" not in {pair.key.name for pair in description.typed_search_attributes}
-
-
-async def stage_of(watch: WorkflowHandle[Any, Task], stage: Stage) -> Task:
-    """Wait until a task is in a stage, and return it."""
-    return await wait_until(lambda: watch.query(PullRequestWorkflow.work_order), lambda task: task.stage is stage)
 
 
 async def reset(client: Client, workflow_id: str, run_id: str, event_id: int) -> None:

@@ -11,16 +11,15 @@ from typing import Any
 
 import pytest
 from fakes.activities import Doubles
+from fakes.running import replayed, result_of, start, watched
 from fakes.waiting import wait_until
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError
-from temporalio.worker import Replayer, Worker
+from temporalio.worker import Worker
 
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Stage, Status
-from septet.contracts.order import WorkOrderInput
 from septet.contracts.pull_request import (
     PullRequestEnd,
     PullRequestLook,
@@ -36,12 +35,10 @@ from septet.forges.forge import PullRequestState
 from workers.beside import beside
 from workers.watching.pull_requests import LookPace, PullRequestWatcher
 from workflows.pull_request.pull_request import PullRequestWorkflow
-from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 URL = "file:///origin.git/pull/1"
-WITHIN_SECONDS = 60
 PACE = LookPace(0.1, 0.3)
 TASK = Task(id="wo-1", repository_url="/app", pr_url=URL, status=Status.COMPLETED, stage=Stage.REVIEW)
 
@@ -75,31 +72,6 @@ def doubles() -> Doubles:
 
 
 @asynccontextmanager
-async def in_review(client: Client, doubles: Doubles, *others: str) -> AsyncIterator[WorkflowHandle[Any, Task]]:
-    """Let a work order complete, and give its watch, beside those of others; at the end its history is replayed."""
-    workflows = [WorkOrder, PullRequestWorkflow]
-    async with Worker(client, task_queue=doubles.task_queue, workflows=workflows, activities=doubles.activities()):
-        watches = [await completed(client, doubles, repository) for repository in ("/app", *others)]
-        try:
-            yield watches[0]
-        finally:
-            for watch in watches:
-                with suppress(RPCError):
-                    await watch.terminate()
-        history = await watches[0].fetch_history()
-    replayer = Replayer(workflows=[PullRequestWorkflow], data_converter=pydantic_data_converter)
-    await replayer.replay_workflow(history)
-
-
-async def completed(client: Client, doubles: Doubles, repository: str) -> WorkflowHandle[Any, Task]:
-    """Let a work order complete, and return its watch."""
-    orders = WorkOrders(client, doubles.task_queue)
-    order_id = (await orders.put(WorkOrderInput(repository=repository, title="Totals are wrong"))).id
-    await asyncio.wait_for(orders.handle(order_id).result(), WITHIN_SECONDS)
-    return client.get_workflow_handle(watch_id(order_id), result_type=Task)
-
-
-@asynccontextmanager
 async def looking(
     client: Client, doubles: Doubles, forge: FakeForge, host: str = "host"
 ) -> AsyncIterator[PullRequestWatcher]:
@@ -126,13 +98,13 @@ async def kinds_of(watch: WorkflowHandle[Any, Any]) -> Counter[str]:
 async def test_a_merge_is_told_by_the_host(client: Client, doubles: Doubles) -> None:
     """Looks at an open pull request leave nothing in the history, neither activity nor timer; the merge ends the watch."""
     forge = FakeForge()
-    async with in_review(client, doubles) as watch, looking(client, doubles, forge):
+    async with watched(client, doubles) as watch, looking(client, doubles, forge):
         await wait_until(lambda: forge.looks >= 1)
         before = await kinds_of(watch)
         await wait_until(lambda: forge.looks >= 4)
         assert await kinds_of(watch) == before
         forge.state = "merged"
-        assert (await asyncio.wait_for(watch.result(), WITHIN_SECONDS)).stage == "done"
+        assert (await result_of(watch)).stage == "done"
         kinds = await kinds_of(watch)
         order = await WorkOrders(client, doubles.task_queue).get(watched_order(watch.id))
     assert not doubles.looks
@@ -147,12 +119,12 @@ async def test_a_close_is_told_and_one_that_was_opened_again_is_looked_at(
     """A close without a merge blocks the task; a nudge has it in review again, and the host sees its merge."""
     forge = FakeForge()
     forge.state = "closed"
-    async with in_review(client, doubles) as watch, looking(client, doubles, forge):
+    async with watched(client, doubles, "pull_request/seen-by-host") as watch, looking(client, doubles, forge):
         ask = lambda: watch.query(PullRequestWorkflow.work_order)  # noqa: E731
         await wait_until(ask, lambda task: task.stage is Stage.BLOCKED)
         forge.state = "merged"
         await watch.signal(PullRequestWorkflow.nudge)
-        assert (await asyncio.wait_for(watch.result(), WITHIN_SECONDS)).stage == "done"
+        assert (await result_of(watch)).stage == "done"
 
 
 async def test_a_nudge_has_it_looked_at_now(client: Client, doubles: Doubles) -> None:
@@ -160,13 +132,13 @@ async def test_a_nudge_has_it_looked_at_now(client: Client, doubles: Doubles) ->
     queue = f"{doubles.task_queue}-host"
     async with (
         Worker(client, task_queue=queue, activities=doubles.activities()),
-        in_review(client, doubles) as watch,
+        watched(client, doubles) as watch,
     ):
         await watch.signal(PullRequestWorkflow.nudge)
         await wait_until(lambda: len(doubles.looks) == 1)
         doubles.pull_requests[URL] = "merged"
         await wait_until(lambda: _nudge_until_done(watch))
-        assert (await asyncio.wait_for(watch.result(), WITHIN_SECONDS)).stage == "done"
+        assert (await result_of(watch)).stage == "done"
 
 
 async def test_a_nudge_counts_before_its_watch_has_decided_anything(client: Client, doubles: Doubles) -> None:
@@ -188,14 +160,15 @@ async def test_a_nudge_counts_before_its_watch_has_decided_anything(client: Clie
             task_queue=doubles.task_queue,
             start_signal="nudge",
         )
-        assert (await asyncio.wait_for(handle.result(), WITHIN_SECONDS)).stage == "done"
+        assert (await result_of(handle)).stage == "done"
+        await replayed(handle, "pull_request/nudged-early")
 
 
 async def test_a_forge_that_is_away_is_told_once(client: Client, doubles: Doubles) -> None:
     """Why nobody can tell is shown as what the task waits for, and no more when the forge is back."""
     forge = FakeForge()
     forge.is_away = True
-    async with in_review(client, doubles) as watch:
+    async with watched(client, doubles) as watch:
         orders, order_id = WorkOrders(client, doubles.task_queue), watched_order(watch.id)
         assert await orders.waiting_for(order_id) is None
         async with looking(client, doubles, forge):
@@ -204,20 +177,23 @@ async def test_a_forge_that_is_away_is_told_once(client: Client, doubles: Double
             forge.is_away = False
             await wait_until(lambda: orders.waiting_for(order_id), lambda waits: waits is None)
             forge.state = "merged"
-            assert (await asyncio.wait_for(watch.result(), WITHIN_SECONDS)).stage == "done"
+            assert (await result_of(watch)).stage == "done"
 
 
 async def test_another_host_takes_over_from_one_that_is_gone(client: Client, doubles: Doubles) -> None:
     """Nobody serves the first host any more: the second one looks, says that it does, and sees the merge."""
     forge = FakeForge()
-    async with in_review(client, doubles) as watch, looking(client, doubles, forge, "second"):
+    async with (
+        watched(client, doubles, "pull_request/taken-over") as watch,
+        looking(client, doubles, forge, "second"),
+    ):
 
         async def watcher() -> str:
             return str((await (await watch.describe()).memo_value(WATCHER))["host"])
 
         await wait_until(watcher, lambda host: host == "second")
         forge.state = "merged"
-        assert (await asyncio.wait_for(watch.result(), WITHIN_SECONDS)).stage == "done"
+        assert (await result_of(watch)).stage == "done"
 
 
 @pytest.mark.parametrize(
@@ -243,7 +219,7 @@ async def test_what_is_said_before_the_first_decision_counts(
         start_signal_args=[content],
     )
     async with Worker(client, task_queue=doubles.task_queue, workflows=[PullRequestWorkflow]):
-        task = await asyncio.wait_for(watch.query(PullRequestWorkflow.work_order), WITHIN_SECONDS)
+        task = await watch.query(PullRequestWorkflow.work_order)
     described = await watch.describe()
     known = (task.title, (await described.memo_value(WATCHER))["host"], await described.memo_value(TROUBLE, None))
     failed = [
@@ -257,8 +233,7 @@ async def test_what_is_said_before_the_first_decision_counts(
     assert (title == "Renewed") is (signal == "renew")
     assert (host == "second") is (signal == "watch_from")
     assert (trouble is not None) is (signal == "looked")
-    replayer = Replayer(workflows=[PullRequestWorkflow], data_converter=pydantic_data_converter)
-    await replayer.replay_workflow(await watch.fetch_history())
+    await replayed(watch, "pull_request/seen-early" if signal == "looked" else "")
 
 
 async def test_a_host_that_is_there_keeps_its_pull_requests(client: Client, doubles: Doubles) -> None:
@@ -267,13 +242,13 @@ async def test_a_host_that_is_there_keeps_its_pull_requests(client: Client, doub
     queue = f"{doubles.task_queue}-host"
     async with (
         Worker(client, task_queue=queue, activities=doubles.activities()),
-        in_review(client, doubles) as watch,
+        watched(client, doubles) as watch,
         looking(client, doubles, own),
         looking(client, doubles, other, "second"),
     ):
         await wait_until(lambda: own.looks >= 3)
         own.state = "merged"
-        await asyncio.wait_for(watch.result(), WITHIN_SECONDS)
+        await result_of(watch)
     assert other.looks == 0
 
 
@@ -286,20 +261,23 @@ async def test_a_forge_that_hangs_holds_no_other_up(client: Client, doubles: Dou
     def look(asked: PullRequestLook) -> PullRequestEnd:
         names.append(asked.repository)
         if asked.repository == "/hangs":
-            hangs.wait(WITHIN_SECONDS)
+            hangs.wait(60)
             return PullRequestEnd(state="open")
         return goes_on.look(asked)
 
-    async with in_review(client, doubles, "/hangs") as watch:
+    async with watched(client, doubles) as watch:
+        other = await start(client, doubles.task_queue, repository="/hangs")
+        await result_of(other)
         here = WatchingHost(host="host", control_queue=f"{doubles.task_queue}-host")
         watcher = PullRequestWatcher(client, doubles.task_queue, here, look, PACE)
         try:
             await wait_until(lambda: _look_around(watcher), lambda _: "/hangs" in names)
             await wait_until(lambda: _look_around(watcher), lambda _: goes_on.looks > 0)
-            assert (await asyncio.wait_for(watch.result(), WITHIN_SECONDS)).stage == "done"
+            assert (await result_of(watch)).stage == "done"
         finally:
             hangs.set()
             await watcher.close()
+            await client.get_workflow_handle(watch_id(other.id)).terminate()
     assert names.count("/hangs") == 1
 
 
@@ -311,7 +289,7 @@ async def test_what_no_host_can_see_is_told(client: Client, doubles: Doubles) ->
     """A repository on the disk of a host that is gone: that is what the task waits for."""
     forge = FakeForge()
     forge.is_away = True
-    async with in_review(client, doubles) as watch, looking(client, doubles, forge, "second"):
+    async with watched(client, doubles) as watch, looking(client, doubles, forge, "second"):
         orders = WorkOrders(client, doubles.task_queue)
         told = await wait_until(lambda: orders.waiting_for(watched_order(watch.id)))
     assert "host host, which watched it, is gone" in told

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import uuid
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from fakes.activities import Doubles, done, ended
-from fakes.waiting import wait_until
-from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
-from temporalio.worker import Replayer, Worker
+from fakes.running import result_of, until, work_order
+from temporalio.client import Client, WorkflowFailureError
 
 from clients.page.standing import need_of
 from clients.temporal.decisions import OrderDecisions
@@ -20,16 +15,12 @@ from clients.temporal.work_orders import WorkOrders
 from septet.contracts.facts import KeyFinding, Usage
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
-from septet.contracts.task import Task
-from workers.connection.plugin import SeptetPlugin
-from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 DIGEST = "c0de" * 16
 FOUND = KeyFinding(kind="outgoing", id="facade" * 2, path="src/login.py", line=3, rule="backdoor: it lets root in")
-WITHIN_SECONDS = 60
 
 
 def used(dollars: float) -> dict[str, Any]:
@@ -54,42 +45,18 @@ def suspects(call: StepCall) -> StepResult:
     return done(call, "findings: 1", findings=(FOUND,), **used(0.25))
 
 
-@asynccontextmanager
-async def work_order(client: Client, **doubled: Any) -> AsyncIterator[tuple[WorkflowHandle[Any, Any], Doubles]]:
-    """Start a work order with doubled activities; at the end its history is replayed."""
-    doubles = Doubles(f"queue-{uuid.uuid4().hex}", {Step.CREATE_PULL_REQUEST: [push]}, **doubled)
-    worker = Worker(
-        client,
-        task_queue=doubles.task_queue,
-        workflows=[WorkOrder, PullRequestWorkflow],
-        activities=doubles.activities(),
-    )
-    order = {"repository": "/app", "title": "Totals are wrong", "model": "large"}
-    async with worker:
-        handle: WorkflowHandle[Any, Any] = await client.start_workflow(
-            "WorkOrder", order, id=f"wo-{uuid.uuid4().hex[:8]}", task_queue=doubles.task_queue, result_type=Task
-        )
-        yield handle, doubles
-        history = await handle.fetch_history()
-    await Replayer(workflows=[WorkOrder], plugins=[SeptetPlugin()]).replay_workflow(history)
+@pytest.fixture
+def doubles(doubles: Doubles) -> Doubles:
+    """Activities whose pushes wait for a reader."""
+    doubles.steps[Step.CREATE_PULL_REQUEST] = [push]
+    return doubles
 
 
-async def end_of(handle: WorkflowHandle[Any, Any]) -> Task:
-    result: Task = await asyncio.wait_for(handle.result(), WITHIN_SECONDS)
-    return result
-
-
-async def until_it_waits(handle: WorkflowHandle[Any, Any]) -> Task:
-    return await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: bool(task.findings))
-
-
-async def test_it_is_read_and_then_pushed_with_the_answer_that_was_read(client: Client) -> None:
+async def test_it_is_read_and_then_pushed_with_the_answer_that_was_read(client: Client, doubles: Doubles) -> None:
     """The reader has a session of its own; the step goes on by the run of its first activity, and all costs count."""
-    async with work_order(client, readings=[lambda call: done(call, "findings: 0", **used(0.25))]) as (
-        handle,
-        doubles,
-    ):
-        task = await end_of(handle)
+    doubles.readings = [lambda call: done(call, "findings: 0", **used(0.25))]
+    async with work_order(client, doubles, model="large") as handle:
+        task = await result_of(handle)
     assert (task.status, task.usage.cost_usd) == ("completed", 0.75)
     assert doubles.names()[-3:] == ["create_pull_request", "read_outgoing", "create_pull_request"]
     first, last = doubles.calls_of(Step.CREATE_PULL_REQUEST)
@@ -100,16 +67,17 @@ async def test_it_is_read_and_then_pushed_with_the_answer_that_was_read(client: 
     assert (row.success, row.attempts, row.usage.cost_usd) == (True, 1, 0.75)
 
 
-async def test_a_suspicion_waits_and_the_yes_pushes_it(client: Client) -> None:
+async def test_a_suspicion_waits_and_the_yes_pushes_it(client: Client, doubles: Doubles) -> None:
     """Every face names place and suspicion; after the yes neither agent is asked again."""
-    async with work_order(client, readings=[suspects]) as (handle, doubles):
-        task = await until_it_waits(handle)
+    doubles.readings = [suspects]
+    async with work_order(client, doubles, model="large") as handle:
+        task = await until(handle, lambda task: task.findings)
         assert "src/login.py line 3 (backdoor: it lets root in)" in task.findings_question
         assert need_of(task) == "Waiting for you to decide on what a reader found before the push"
         await OrderDecisions(WorkOrders(client, doubles.task_queue)).approve(
             task.id, who="ann", findings=(FOUND.id,)
         )
-        assert (await end_of(handle)).status == "completed"
+        assert (await result_of(handle)).status == "completed"
     assert doubles.names()[-4:] == [
         "create_pull_request", "read_outgoing", "create_pull_request", "create_pull_request",
     ]  # fmt: skip
@@ -117,15 +85,13 @@ async def test_a_suspicion_waits_and_the_yes_pushes_it(client: Client) -> None:
     assert (last.settles, last.allowed_findings) == ("create_pull_request-1", (FOUND.id,))
 
 
-async def test_a_no_goes_back_to_the_commit_and_is_read_again(client: Client) -> None:
+async def test_a_no_goes_back_to_the_commit_and_is_read_again(client: Client, doubles: Doubles) -> None:
     """The committer is told what the person says; another answer is another reading."""
-    async with work_order(client, readings=[suspects, lambda call: done(call, "findings: 0")]) as (
-        handle,
-        doubles,
-    ):
-        task = await until_it_waits(handle)
+    doubles.readings = [suspects, lambda call: done(call, "findings: 0")]
+    async with work_order(client, doubles, model="large") as handle:
+        task = await until(handle, lambda task: task.findings)
         await OrderDecisions(WorkOrders(client, doubles.task_queue)).reject(task.id, "Let nobody in.", who="ann")
-        assert (await end_of(handle)).status == "completed"
+        assert (await result_of(handle)).status == "completed"
     assert doubles.names()[-5:] == [
         "create_pull_request", "create_commit", "create_pull_request", "read_outgoing", "create_pull_request",
     ]  # fmt: skip
@@ -135,14 +101,13 @@ async def test_a_no_goes_back_to_the_commit_and_is_read_again(client: Client) ->
     ]  # fmt: skip
 
 
-async def test_a_reader_without_an_answer_stops_the_push(client: Client) -> None:
+async def test_a_reader_without_an_answer_stops_the_push(client: Client, doubles: Doubles) -> None:
     """It is asked twice, with its finalizers; then the work order fails with the reason, and nothing was pushed."""
-    async with work_order(client, readings=[prose], finalizer=[lambda asked: prose(asked.call)]) as (
-        handle,
-        doubles,
-    ):
+    doubles.readings = [prose]
+    doubles.finalizer = [lambda asked: prose(asked.call)]
+    async with work_order(client, doubles, model="large") as handle:
         with pytest.raises(WorkflowFailureError):
-            await end_of(handle)
+            await result_of(handle)
         task = await handle.query(WorkOrder.work_order)
     assert task.status == "failed"
     assert task.error is not None
@@ -152,29 +117,31 @@ async def test_a_reader_without_an_answer_stops_the_push(client: Client) -> None
     ]  # fmt: skip
 
 
-async def test_an_answer_of_the_finalizer_is_read_too(client: Client) -> None:
+async def test_an_answer_of_the_finalizer_is_read_too(client: Client, doubles: Doubles) -> None:
     """What goes on after the reading is the finalizer's activity, by its own run."""
 
     def finalize(asked: FinalizeCall) -> StepResult:
         return push(asked.call)
 
-    async with work_order(client, finalizer=[finalize]) as (handle, doubles):
+    doubles.finalizer = [finalize]
+    async with work_order(client, doubles, model="large") as handle:
         doubles.steps[Step.CREATE_PULL_REQUEST] = [prose]
-        assert (await end_of(handle)).status == "completed"
+        assert (await result_of(handle)).status == "completed"
     assert doubles.names()[-4:] == ["create_pull_request", "finalize_json", "read_outgoing", "finalize_json"]
     assert doubles.calls[-1][1].call.settles == "finalize_json-1"
 
 
-async def test_a_yes_goes_on_with_an_answer_of_the_finalizer(client: Client) -> None:
+async def test_a_yes_goes_on_with_an_answer_of_the_finalizer(client: Client, doubles: Doubles) -> None:
     """Its activity is taken up once more, and what was used before counts once."""
-    finalizer = [lambda asked: push(asked.call)]
-    async with work_order(client, readings=[suspects], finalizer=finalizer) as (handle, doubles):
+    doubles.finalizer = [lambda asked: push(asked.call)]
+    doubles.readings = [suspects]
+    async with work_order(client, doubles, model="large") as handle:
         doubles.steps[Step.CREATE_PULL_REQUEST] = [prose]
-        task = await until_it_waits(handle)
+        task = await until(handle, lambda task: task.findings)
         before = task.usage
         decisions = OrderDecisions(WorkOrders(client, doubles.task_queue))
         await decisions.approve(task.id, who="ann", findings=(FOUND.id,))
-        ended_task = await end_of(handle)
+        ended_task = await result_of(handle)
     assert (ended_task.status, ended_task.usage) == ("completed", before)
     assert doubles.names()[-3:] == ["read_outgoing", "finalize_json", "finalize_json"]
     last = doubles.calls[-1][1]
@@ -182,14 +149,14 @@ async def test_a_yes_goes_on_with_an_answer_of_the_finalizer(client: Client) -> 
     assert last.result.usage == Usage()
 
 
-async def test_a_host_without_the_answer_takes_the_step_again(client: Client) -> None:
+async def test_a_host_without_the_answer_takes_the_step_again(client: Client, doubles: Doubles) -> None:
     """Where the reader finds itself on another host, the step is taken anew there, and read there."""
-    readings = [
+    doubles.readings = [
         lambda call: ended(call, Verdict.UNPROVEN, "on another host"),
         lambda call: done(call, "findings: 0"),
     ]
-    async with work_order(client, readings=readings) as (handle, doubles):
-        assert (await end_of(handle)).status == "completed"
+    async with work_order(client, doubles, model="large") as handle:
+        assert (await result_of(handle)).status == "completed"
     assert doubles.names()[-5:] == [
         "create_pull_request", "read_outgoing", "create_pull_request", "read_outgoing", "create_pull_request",
     ]  # fmt: skip

@@ -43,7 +43,7 @@ from septet.contracts.names import Step
 from septet.contracts.order import WorkOrderInput
 from septet.costs.estimate import Question
 from septet.errors import NotFoundError, SealedError, UnknownKeyError
-from septet.key_ring import keys_in_file, new_key_line
+from septet.keys.key_ring import keys_in_file, new_key_line
 from workers.connection.payload_codec import SealingCodec
 from workers.connection.plugin import SeptetPlugin
 from workers.server.preflight import PreflightError, check_seal_keys
@@ -81,11 +81,6 @@ def collected() -> Iterator[None]:
     """Have what a test leaves behind found by its end, and not in the middle of another one."""
     yield
     gc.collect()
-
-
-@pytest.fixture
-def doubles() -> Doubles:
-    return Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from septet.contracts.intake import IntakeInput
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.seal import key_id_of
 from septet.git.engine.address import parse_address
-from septet.key_ring import new_key_line
+from septet.keys.key_ring import new_key_line
 from workers.watching.intake_seals import seal_intakes_anew
 from workers.watching.janitor import schedule_id, schedule_janitor
 

@@ -9,6 +9,7 @@ from datetime import timedelta
 
 import pytest
 from fakes.activities import ANSWERS, Doubles, done, ended
+from fakes.running import failure_of, replayed, start, worker_of
 from fakes.waiting import wait_until
 from temporalio.client import (
     Client,
@@ -18,10 +19,8 @@ from temporalio.client import (
     WorkflowExecution,
     WorkflowExecutionCount,
     WorkflowExecutionStatus,
-    WorkflowFailureError,
 )
 from temporalio.exceptions import ApplicationError
-from temporalio.worker import Worker
 
 from clients.executions.index import runs_of
 from clients.temporal.board import BoardRows
@@ -37,18 +36,12 @@ from septet.contracts.task import Move, Task
 from septet.contracts.transitions import Target
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.errors import NotFoundError, RefusedTransitionError
-from workflows.pull_request.pull_request import PullRequestWorkflow
+from workflows.intake.tracker_session import TrackerReport
 from workflows.wire.search_attributes import TAKEN_UP_AGAIN
-from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 WITHIN_SECONDS = 60
-
-
-@pytest.fixture
-def doubles() -> Doubles:
-    return Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
 
 
 @dataclass
@@ -86,12 +79,7 @@ class _Counts(OutboundInterceptor):
 @asynccontextmanager
 async def served(client: Client, doubles: Doubles) -> AsyncIterator[WorkOrders]:
     """Give the typed client of a queue with a worker."""
-    async with Worker(
-        client,
-        task_queue=doubles.task_queue,
-        workflows=[WorkOrder, PullRequestWorkflow],
-        activities=doubles.activities(),
-    ):
+    async with worker_of(client, doubles):
         yield WorkOrders(client, doubles.task_queue)
 
 
@@ -279,6 +267,23 @@ async def test_a_history_tells_what_earlier_tries_used(client: Client, doubles: 
         assert (read.usage, read.earlier_tokens) == (asked.usage, 1000 * tries)
         go.set()
         assert (await asyncio.wait_for(orders.wait_for_end(task.id), WITHIN_SECONDS)).status is Status.COMPLETED
+        await replayed(client.get_workflow_handle(task.id), "histories/retried")
+
+
+async def test_a_session_of_a_tracker_is_told_of_each_further_failure(client: Client, doubles: Doubles) -> None:
+    """Its own workflow has ended: a retry that fails tells the session itself."""
+    doubles.steps[Step.IMPLEMENT_PLAN] = [lambda call: ended(call, Verdict.REFUSED, "no")]
+    tracked = {"tracker": "linear", "id": "0b4a", "key": "ENG-12", "session": "5e55"}
+    async with worker_of(client, doubles, TrackerReport):
+        handle = await start(client, doubles.task_queue, title=None, tracker=tracked)
+        await failure_of(handle)
+        await OrderDecisions(WorkOrders(client, doubles.task_queue)).retry(handle.id)
+        await failure_of(handle)
+        await replayed(handle, "histories/failed-again")
+        history = await handle.fetch_history()
+    started = [each.start_child_workflow_execution_initiated_event_attributes for each in history.events]
+    (report,) = [each.workflow_id for each in started if each.workflow_type.name == "TrackerReport"]
+    await client.get_workflow_handle(report).terminate()
 
 
 async def test_of_two_retries_at_once_one_counts(client: Client, doubles: Doubles) -> None:
@@ -317,8 +322,7 @@ async def test_what_was_refused_at_the_start_is_not_taken_up(client: Client, dou
         order_id = f"wo-{uuid.uuid4().hex[:8]}"
         order = {"repositry": "/app", "title": "T"}
         handle = await client.start_workflow("WorkOrder", order, id=order_id, task_queue=doubles.task_queue)
-        with pytest.raises(WorkflowFailureError):
-            await handle.result()
+        await failure_of(handle)
         assert await orders.waiting_for(order_id) is None
         decisions = OrderDecisions(orders)
         with pytest.raises(RefusedTransitionError, match="cannot continue: .*repositry is not a known") as refused:

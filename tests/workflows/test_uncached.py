@@ -4,6 +4,7 @@ import uuid
 
 import pytest
 from fakes.activities import Doubles
+from fakes.running import worker_of
 from temporalio.client import Client
 from temporalio.worker import Worker
 
@@ -18,26 +19,17 @@ from septet.contracts.task import Task
 from septet.contracts.transitions import Target
 from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.wire.search_attributes import start_attributes
-from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 def uncached(client: Client, doubles: Doubles) -> Worker:
     """Return a worker that forgets each workflow after each of its tasks, as one that has just started."""
-    return Worker(
-        client,
-        task_queue=doubles.task_queue,
-        workflows=[WorkOrder, PullRequestWorkflow],
-        activities=doubles.activities(),
-        max_cached_workflows=0,
-        max_concurrent_workflow_task_polls=1,
-    )
+    return worker_of(client, doubles, max_cached_workflows=0, max_concurrent_workflow_task_polls=1)
 
 
-async def test_a_watch_takes_a_move(client: Client) -> None:
+async def test_a_watch_takes_a_move(client: Client, doubles: Doubles) -> None:
     """A watch that a host looks after has asked for nothing yet; the first move is taken all the same, and kept."""
-    doubles = Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
     order_id = f"wo-{uuid.uuid4().hex[:8]}"
     url = "file:///origin.git/pull/1"
     task = Task(id=order_id, project="o/r", status=Status.COMPLETED, stage=Stage.REVIEW, pr_url=url)
@@ -55,9 +47,8 @@ async def test_a_watch_takes_a_move(client: Client) -> None:
         assert (moved.stage, (await watch.result()).stage) == (Stage.DONE, Stage.DONE)
 
 
-async def test_a_collected_work_order_takes_a_move(client: Client) -> None:
+async def test_a_collected_work_order_takes_a_move(client: Client, doubles: Doubles) -> None:
     """It waits for a person and has asked for nothing yet."""
-    doubles = Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
     async with uncached(client, doubles):
         orders = WorkOrders(client, doubles.task_queue)
         order = WorkOrderInput(repository="/app", title="T", stage="collected")

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from fakes.activities import Doubles, done
 from fakes.patched_work_order import PatchedWorkOrder
+from fakes.running import start
 from fakes.waiting import wait_until
 from structlog.testing import capture_logs
 from temporalio import workflow
@@ -81,9 +82,7 @@ async def is_served(client: Client, settings: Settings, build: str) -> bool:
 
 
 async def begun(client: Client, settings: Settings) -> WorkflowHandle[Any, Task]:
-    return await client.start_workflow(
-        "WorkOrder", ORDER, id=f"wo-{uuid.uuid4().hex[:8]}", task_queue=settings.task_queue, result_type=Task
-    )
+    return await start(client, settings.task_queue)
 
 
 async def builds_of(handle: WorkflowHandle[Any, Task]) -> list[str]:

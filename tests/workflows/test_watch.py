@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import uuid
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
@@ -11,8 +10,9 @@ from typing import Any
 
 import pytest
 from fakes.activities import Doubles, done
+from fakes.running import worker_of
 from temporalio.client import Client, WorkflowExecutionDescription
-from temporalio.worker import HandleQueryInput, Interceptor, Worker, WorkflowInboundInterceptor
+from temporalio.worker import HandleQueryInput, Interceptor, WorkflowInboundInterceptor
 
 from clients.disk.workspace_view import WorkspaceView
 from clients.operations.watch import Watch
@@ -22,8 +22,6 @@ from septet.contracts.names import Step
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.steps import StepCall, StepResult
 from septet.state import StateDir
-from workflows.pull_request.pull_request import PullRequestWorkflow
-from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -55,11 +53,6 @@ class Queries(Interceptor):
         return Counting
 
 
-@pytest.fixture
-def doubles() -> Doubles:
-    return Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
-
-
 @asynccontextmanager
 async def held(client: Client, doubles: Doubles, go: asyncio.Event) -> AsyncIterator[WorkOrders]:
     """Serve work orders whose `implement_plan` waits until `go` is set."""
@@ -69,13 +62,7 @@ async def held(client: Client, doubles: Doubles, go: asyncio.Event) -> AsyncIter
         return done(call)
 
     doubles.steps[Step.IMPLEMENT_PLAN] = [implement]
-    async with Worker(
-        client,
-        task_queue=doubles.task_queue,
-        workflows=[WorkOrder, PullRequestWorkflow],
-        activities=doubles.activities(),
-        interceptors=[Queries()],
-    ):
+    async with worker_of(client, doubles, interceptors=[Queries()]):
         yield WorkOrders(client, doubles.task_queue)
 
 

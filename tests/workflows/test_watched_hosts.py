@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from collections import Counter
 from datetime import UTC, datetime
@@ -10,13 +9,13 @@ from typing import Any
 
 import pytest
 from fakes.activities import Doubles
-from fakes.told import QUEUE, on_a_dead_host, to_a_living_host
+from fakes.lost_hosts import QUEUE, on_a_dead_host, to_a_living_host
+from fakes.running import replayed, result_of, start, until, until_step, worker_of
 from fakes.waiting import wait_until
 from temporalio import activity
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowHandle
-from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.worker import Replayer, Worker
+from temporalio.worker import Worker
 
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import WorkOrders
@@ -24,13 +23,10 @@ from septet.contracts.decisions import RetryCall
 from septet.contracts.names import Step
 from septet.contracts.task import Task
 from septet.contracts.workspace import END_WORK, LIVENESS, HostSilence, OpenWorkspace, Workspace
-from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.wire.search_attributes import HOST
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-ORDER = {"repository": "/app", "title": "Totals are wrong", "timeouts": {"heartbeat_seconds": 1}}
 
 
 @activity.defn(name="probe_host")
@@ -48,18 +44,10 @@ def watched(**where: Any) -> Doubles:
     return Doubles(QUEUE, open_workspace=opened, move_workspace=to_a_living_host)
 
 
-def worker_of(client: Client, doubles: Doubles) -> Worker:
-    return Worker(
-        client, task_queue=QUEUE, workflows=[WorkOrder, PullRequestWorkflow], activities=doubles.activities()
-    )
-
-
-async def running(client: Client) -> WorkflowHandle[Any, Task]:
+async def running(client: Client) -> WorkflowHandle[Any, Any]:
     """Start a work order and wait until its first step is under way."""
-    handle = await client.start_workflow(
-        "WorkOrder", ORDER, id=f"wo-{uuid.uuid4().hex[:8]}", task_queue=QUEUE, result_type=Task
-    )
-    await wait_until(lambda: handle.query(WorkOrder.running_step), lambda step: step == Step.CLASSIFY_ISSUE)
+    handle = await start(client, QUEUE, timeouts={"heartbeat_seconds": 1})
+    await until_step(handle)
     return handle
 
 
@@ -67,11 +55,10 @@ async def tell_silence(handle: WorkflowHandle[Any, Any], host: str = "dead") -> 
     await handle.signal("host_silent", HostSilence(host=host, since=datetime.now(UTC)))
 
 
-async def events(handle: WorkflowHandle[Any, Any]) -> Counter[str]:
-    """Return how many events of each kind the history has, and see that it replays."""
-    history = await handle.fetch_history()
-    await Replayer(workflows=[WorkOrder], data_converter=pydantic_data_converter).replay_workflow(history)
-    return Counter(EventType.Name(event.event_type) for event in history.events)
+async def events(handle: WorkflowHandle[Any, Any], way: str = "") -> Counter[str]:
+    """Return how many events of each kind the history has, which replays."""
+    await replayed(handle, way)
+    return Counter(EventType.Name(event.event_type) for event in (await handle.fetch_history()).events)
 
 
 async def scheduled(handle: WorkflowHandle[Any, Any]) -> list[str]:
@@ -98,8 +85,8 @@ async def test_one_whose_host_is_silent_goes_on_elsewhere(client: Client) -> Non
     async with worker_of(client, watched()):
         handle = await running(client)
         await tell_silence(handle)
-        task = await asyncio.wait_for(handle.result(), 60)
-        kinds = await events(handle)
+        task = await result_of(handle)
+        kinds = await events(handle, "histories/told-of-silence")
     assert (task.status, task.steps[0].recovered_by) == ("completed", "rerun")
     assert kinds["EVENT_TYPE_TIMER_STARTED"] <= 1
     described = await handle.describe()
@@ -112,12 +99,12 @@ async def test_one_that_goes_back_to_before_the_loss_of_its_host_leaves_that_hos
     async with worker_of(client, doubles):
         handle = await running(client)
         await tell_silence(handle)
-        await asyncio.wait_for(handle.result(), 60)
+        await result_of(handle)
         back = RetryCall(from_step=Step.CLASSIFY_ISSUE)
         await OrderDecisions(WorkOrders(client, QUEUE)).retry(handle.id, back)
         again = client.get_workflow_handle(handle.id, result_type=Task)
-        task = await asyncio.wait_for(again.result(), 60)
-        await events(again)
+        task = await result_of(again)
+        await replayed(again)
     assert (task.status, task.steps[0].recovered_by) == ("completed", "rerun")
     assert doubles.names().count("move_workspace") == 2
 
@@ -151,17 +138,18 @@ async def test_news_of_another_host_do_not_matter(client: Client) -> None:
 async def test_one_that_waits_for_its_host_hears_when_it_is_back(client: Client) -> None:
     """Without checkpoints elsewhere it is blocked until the host is heard of again, and answers."""
     control = f"control-{uuid.uuid4().hex}"
-    waiting = watched(kept=False, probe_seconds=3600.0, control_queue=control)
+    waiting = watched(kept=False, probe_seconds=3600.0, control_queue=control, task_queue=f"{control}-agents")
     async with worker_of(client, waiting):
         handle = await running(client)
         await handle.execute_update(WorkOrder.host_gone, "dead")
-        await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.stage == "blocked")
+        await until(handle, lambda task: task.stage == "blocked")
         async with Worker(client, task_queue=control, activities=[probe_host]):
             await handle.signal("host_silent", HostSilence(host="dead", since=datetime.now(UTC)))
             await handle.signal("host_back", "dead")
-            await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.status == "running")
-        await events(handle)
-        await handle.terminate()
+            await until(handle, lambda task: task.status == "running")
+        async with Worker(client, task_queue=f"{control}-agents", activities=waiting.activities()):
+            assert (await result_of(handle)).status == "completed"
+        await replayed(handle, "histories/blocked-and-back")
 
 
 async def test_a_host_that_is_given_up_again_has_been_silent_since_the_first_time(client: Client) -> None:
@@ -178,8 +166,10 @@ async def test_a_host_that_is_given_up_again_has_been_silent_since_the_first_tim
             again = await wait_until(lambda: why(handle), lambda message: message not in told)
             assert again.startswith(f"{since} (still silent at 20")
             told.add(again)
-        await events(handle)
-        await handle.terminate()
+        await handle.cancel()
+        await tell_silence(handle)
+        await wait_until(handle.describe, lambda told: told.close_time)
+        await replayed(handle, "histories/host-given-up-twice")
 
 
 async def why(handle: WorkflowHandle[Any, Any]) -> str:
@@ -195,11 +185,11 @@ async def test_a_return_that_is_told_together_with_the_silence_is_heard(client: 
     async with worker_of(client, waiting):
         handle = await running(client)
         await handle.execute_update(WorkOrder.host_gone, "dead")
-        await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.stage == "blocked")
+        await until(handle, lambda task: task.stage == "blocked")
     await handle.signal("host_silent", HostSilence(host="dead", since=datetime.now(UTC)))
     await handle.signal("host_back", "dead")
     async with worker_of(client, waiting), Worker(client, task_queue=control, activities=[probe_host]):
-        await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.status == "running")
+        await until(handle, lambda task: task.status == "running")
         await handle.terminate()
 
 
@@ -212,7 +202,7 @@ async def test_a_cancel_does_not_wait_for_a_silent_host(client: Client) -> None:
         await tell_silence(handle)
         await wait_until(handle.describe, lambda told: told.close_time)
         task = await handle.query(WorkOrder.work_order)
-        await events(handle)
+        await replayed(handle, "histories/cancelled-on-a-silent-host")
     assert task.status == "cancelled"
 
 

@@ -3,73 +3,51 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
 import pytest
 from fakes.activities import Doubles, done, ended
+from fakes.running import ORDER, failure_of, replayed, result_of, start, until, work_order, worker_of
 from fakes.waiting import wait_until
 from temporalio import activity
-from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
+from temporalio.client import Client, WorkflowHandle
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError, CancelledError
-from temporalio.worker import Replayer, Worker
 
 from septet.contracts.budget import BudgetWait
 from septet.contracts.facts import FileChange, Rescue, Usage
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
-from workers.connection.plugin import SeptetPlugin
-from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-ORDER = {"repository": "/app", "title": "Totals are wrong"}
 STEPS = [step.value for step in Step]
 
 
-@asynccontextmanager
-async def work_order(client: Client, doubles: Doubles, *inputs: Any) -> AsyncIterator[WorkflowHandle[Any, Any]]:
-    """Start a work order with doubled activities; at the end its history is replayed."""
-    worker = Worker(
-        client,
-        task_queue=doubles.task_queue,
-        workflows=[WorkOrder, PullRequestWorkflow],
-        activities=doubles.activities(),
-    )
-    async with worker:
-        handle = await client.start_workflow(
-            "WorkOrder",
-            args=inputs,
-            id=f"wo-{uuid.uuid4().hex[:8]}",
-            task_queue=doubles.task_queue,
-            result_type=Task,
-        )
-        yield handle
-        history = await handle.fetch_history()
-    await Replayer(workflows=[WorkOrder], plugins=[SeptetPlugin()]).replay_workflow(history)
+async def error_of(handle: WorkflowHandle[Any, Any]) -> ApplicationError:
+    """Return the error with which a work order fails."""
+    error = await failure_of(handle)
+    assert isinstance(error, ApplicationError)
+    return error
 
 
-@pytest.fixture
-def doubles() -> Doubles:
-    return Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
-
-
-async def failure_of(handle: WorkflowHandle[Any, Any]) -> ApplicationError:
-    with pytest.raises(WorkflowFailureError) as caught:
-        await asyncio.wait_for(handle.result(), 30)
-    assert isinstance(caught.value.cause, ApplicationError)
-    return caught.value.cause
+async def error_of_inputs(client: Client, doubles: Doubles, *inputs: Any) -> ApplicationError:
+    """Return the error of a work order that is started with these inputs."""
+    order_id = f"wo-{uuid.uuid4().hex[:8]}"
+    async with worker_of(client, doubles):
+        handle = await client.start_workflow("WorkOrder", args=inputs, id=order_id, task_queue=doubles.task_queue)
+        error = await error_of(handle)
+        await replayed(handle, "histories/invalid-input")
+    return error
 
 
 async def test_seven_steps_run_in_their_order_and_end_in_a_pull_request(client: Client, doubles: Doubles) -> None:
     """A work order classifies, plans, finds the plan, branches, implements, commits, opens the pull request."""
-    async with work_order(client, doubles, ORDER) as handle:
-        task = await asyncio.wait_for(handle.result(), 30)
+    async with work_order(client, doubles, "histories/completed", issue=1, title=None) as handle:
+        task = await result_of(handle)
     assert doubles.names() == ["open_workspace", *STEPS]
     assert [row.step for row in task.steps] == STEPS
     assert (task.status, task.stage) == ("completed", "review")
@@ -81,8 +59,8 @@ async def test_seven_steps_run_in_their_order_and_end_in_a_pull_request(client: 
 
 async def test_each_step_begins_at_the_checkpoint_of_the_step_before(client: Client, doubles: Doubles) -> None:
     """A step is told the snapshot that it begins with: the fresh workspace's, then its predecessor's."""
-    async with work_order(client, doubles, ORDER) as handle:
-        await asyncio.wait_for(handle.result(), 30)
+    async with work_order(client, doubles) as handle:
+        await result_of(handle)
     begins = [doubles.calls_of(step)[0].starts_from for step in Step]
     assert begins == ["fresh", *(f"after-{step}" for step in STEPS[:-1])]
 
@@ -91,8 +69,8 @@ async def test_an_answer_that_cannot_be_read_goes_to_the_finalizer(client: Clien
     """A parse failure never fails the step: the finalizer asks the same session, and the work order goes on."""
     doubles.steps[Step.IMPLEMENT_PLAN] = [lambda call: ended(call, Verdict.UNPARSED, "no JSON was found")]
     doubles.finalizer = [lambda asked: done(asked.call)]
-    async with work_order(client, doubles, ORDER) as handle:
-        task = await asyncio.wait_for(handle.result(), 30)
+    async with work_order(client, doubles, "histories/finalizer") as handle:
+        task = await result_of(handle)
     assert doubles.names().count("implement_plan") == 1
     asked = next(call for name, call in doubles.calls if name == "finalize_json")
     assert (asked.session_id, asked.reasons, asked.attempt) == ("session", ("no JSON was found",), 1)
@@ -107,8 +85,8 @@ async def test_the_finalizer_asks_twice_and_then_the_step_runs_once_more(client:
         lambda asked: ended(asked.call, Verdict.UNPARSED, "prose again"),
         lambda asked: ended(asked.call, Verdict.UNPARSED, "and again", rescues=(rescue,)),
     ]
-    async with work_order(client, doubles, ORDER) as handle:
-        task = await asyncio.wait_for(handle.result(), 30)
+    async with work_order(client, doubles, "histories/finalizer-exhausted") as handle:
+        task = await result_of(handle)
     first, second = doubles.calls_of(Step.IMPLEMENT_PLAN)
     assert (first.attempt, second.attempt, second.reasons) == (1, 2, ("and again",))
     assert task.rescues == (rescue,)
@@ -121,8 +99,8 @@ async def test_a_step_that_fails_twice_fails_the_work_order_with_its_words(
 ) -> None:
     """What is neither done nor unparsed is tried once more and then fails with the reason and the worktree kept."""
     doubles.steps[Step.IMPLEMENT_PLAN] = [lambda call: ended(call, verdict, "nothing changed")]
-    async with work_order(client, doubles, ORDER) as handle:
-        error = await failure_of(handle)
+    async with work_order(client, doubles, "histories/refused") as handle:
+        error = await error_of(handle)
         task = await handle.query(WorkOrder.work_order)
     assert error.type == "StepFailed"
     assert "implement_plan failed: nothing changed" in error.message
@@ -134,8 +112,8 @@ async def test_a_step_that_fails_twice_fails_the_work_order_with_its_words(
 async def test_a_missing_plan_is_planned_once_more(client: Client, doubles: Doubles) -> None:
     """`0` from the plan finder sends the work order back to the plan once."""
     doubles.steps[Step.FIND_PLAN_FILE] = [lambda call: done(call, "0"), done]
-    async with work_order(client, doubles, ORDER) as handle:
-        task = await asyncio.wait_for(handle.result(), 30)
+    async with work_order(client, doubles, "histories/second-plan") as handle:
+        task = await result_of(handle)
     assert doubles.names()[2:6] == ["build_plan", "find_plan_file", "build_plan", "find_plan_file"]
     assert task.plan_path == "specs/plan.md"
 
@@ -143,8 +121,8 @@ async def test_a_missing_plan_is_planned_once_more(client: Client, doubles: Doub
 async def test_a_plan_that_stays_missing_fails_the_work_order(client: Client, doubles: Doubles) -> None:
     """`0` twice fails the work order at its plan."""
     doubles.steps[Step.FIND_PLAN_FILE] = [lambda call: done(call, "0")]
-    async with work_order(client, doubles, ORDER) as handle:
-        error = await failure_of(handle)
+    async with work_order(client, doubles, "histories/no-plan") as handle:
+        error = await error_of(handle)
     assert "find_plan_file failed: there is no plan file" in error.message
 
 
@@ -161,13 +139,14 @@ async def test_a_cancelled_step_that_could_not_end_its_agent_has_it_ended(
         raise ApplicationError("The worker that ran it ended.", type="WorkerGone")
 
     doubles.steps[Step.BUILD_PLAN] = [gone]
-    async with work_order(client, doubles, {**ORDER, "timeouts": {"heartbeat_seconds": 1}}) as handle:
+    async with work_order(
+        client, doubles, "histories/cancelled-without-worker", timeouts={"heartbeat_seconds": 1}
+    ) as handle:
         await wait_until(lambda: doubles.calls_of(Step.BUILD_PLAN))
         await handle.cancel()
-        with pytest.raises(WorkflowFailureError) as ended_as:
-            await asyncio.wait_for(handle.result(), 30)
+        ended_as = await failure_of(handle)
         task = await handle.query(WorkOrder.work_order)
-    assert isinstance(ended_as.value.cause, CancelledError)
+    assert isinstance(ended_as, CancelledError)
     name, call = doubles.calls[-1]
     assert (name, call.earlier, call.activity_id) == ("end_work", None, "build_plan-1")
     assert (task.status, task.stage, task.steps[-1].step) == ("cancelled", "done", "build_plan")
@@ -180,11 +159,10 @@ async def test_a_cancel_between_activities_says_what_is_known_of_the_step(
     """A plan that waits for a person is known with what it used, and no activity is under way: it counts once."""
     used = Usage(input_tokens=9)
     doubles.steps[Step.FIND_PLAN_FILE] = [partial(done, usage=used)]
-    async with work_order(client, doubles, {**ORDER, "approve_plan": True}) as handle:
-        await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.status == "waiting")
+    async with work_order(client, doubles, approve_plan=True) as handle:
+        await until(handle, lambda task: task.status == "waiting")
         await handle.cancel()
-        with pytest.raises(WorkflowFailureError):
-            await asyncio.wait_for(handle.result(), 30)
+        await failure_of(handle)
         task = await handle.query(WorkOrder.work_order)
     name, call = doubles.calls[-1]
     assert (name, call.step, call.activity_id) == ("end_work", Step.FIND_PLAN_FILE, "")
@@ -204,11 +182,10 @@ async def test_a_cancel_in_front_of_a_budget_says_what_all_activities_of_the_ste
             update={"verdict": Verdict.OVER_BUDGET, "budget_wait": wait, "usage": Usage(input_tokens=12)}
         )
     ]
-    async with work_order(client, doubles, ORDER) as handle:
-        await wait_until(lambda: handle.query(WorkOrder.work_order), lambda task: task.status == "waiting")
+    async with work_order(client, doubles) as handle:
+        await until(handle, lambda task: task.status == "waiting")
         await handle.cancel()
-        with pytest.raises(WorkflowFailureError):
-            await asyncio.wait_for(handle.result(), 30)
+        await failure_of(handle)
     name, call = doubles.calls[-1]
     assert (name, call.activity_id, call.earlier.usage) == ("end_work", "", Usage(input_tokens=12))
 
@@ -217,17 +194,12 @@ async def test_a_cancel_that_comes_before_its_turn_is_heeded_while_the_board_is_
     client: Client, doubles: Doubles
 ) -> None:
     """Begun and cancelled while no worker was there, a triaged work order closes, and nothing of it is done."""
-    handle = await client.start_workflow(
-        "WorkOrder", {**ORDER, "stage": "triaged"}, id=f"wo-{uuid.uuid4().hex[:8]}", task_queue=doubles.task_queue
-    )
+    handle = await start(client, doubles.task_queue, stage="triaged")
     await handle.cancel()
-    async with Worker(
-        client, task_queue=doubles.task_queue, workflows=[WorkOrder], activities=doubles.activities()
-    ):
-        with pytest.raises(WorkflowFailureError) as ended_as:
-            await asyncio.wait_for(handle.result(), 30)
+    async with worker_of(client, doubles):
+        ended_as = await failure_of(handle)
         task = await handle.query(WorkOrder.work_order)
-    assert isinstance(ended_as.value.cause, CancelledError)
+    assert isinstance(ended_as, CancelledError)
     assert (task.status, task.stage, doubles.names()) == ("cancelled", "done", [])
 
 
@@ -242,13 +214,12 @@ async def test_a_step_that_is_done_in_spite_of_a_cancel_is_the_last_one(client: 
         return done(call)
 
     doubles.steps[Step.BUILD_PLAN] = [done_all_the_same]
-    async with work_order(client, doubles, {**ORDER, "timeouts": {"heartbeat_seconds": 1}}) as handle:
+    async with work_order(client, doubles, timeouts={"heartbeat_seconds": 1}) as handle:
         await wait_until(lambda: doubles.calls_of(Step.BUILD_PLAN))
         await handle.cancel()
-        with pytest.raises(WorkflowFailureError) as ended_as:
-            await asyncio.wait_for(handle.result(), 30)
+        ended_as = await failure_of(handle)
         task = await handle.query(WorkOrder.work_order)
-    assert isinstance(ended_as.value.cause, CancelledError)
+    assert isinstance(ended_as, CancelledError)
     assert (task.status, task.stage) == ("cancelled", "done")
     assert doubles.names()[-2:] == ["build_plan", "end_work"]
 
@@ -275,8 +246,7 @@ async def test_wrong_input_fails_at_once_and_names_the_field(
     client: Client, doubles: Doubles, inputs: tuple[Any, ...], named: str
 ) -> None:
     """Input that is missing, wrong, unknown or doubled fails the work order before anything starts."""
-    async with work_order(client, doubles, *inputs) as handle:
-        error = await failure_of(handle)
+    error = await error_of_inputs(client, doubles, *inputs)
     assert error.type == "InvalidInput"
     assert error.non_retryable
     assert named in error.message
@@ -288,8 +258,7 @@ async def test_bytes_that_are_no_json_fail_at_once(client: Client, doubles: Doub
     from temporalio.api.common.v1 import Payload
 
     raw = RawValue(Payload(metadata={"encoding": b"json/plain"}, data=b"{not json"))
-    async with work_order(client, doubles, raw) as handle:
-        error = await failure_of(handle)
+    error = await error_of_inputs(client, doubles, raw)
     assert "not valid JSON" in error.message
 
 
@@ -304,8 +273,8 @@ async def test_an_activity_that_fails_for_good_fails_the_work_order_with_its_rem
         raise failure(AgentMissingError("claude was not found.", remedy="Install it."))
 
     doubles.steps[Step.CLASSIFY_ISSUE] = [missing]
-    async with work_order(client, doubles, ORDER) as handle:
-        error = await failure_of(handle)
+    async with work_order(client, doubles, "histories/agent-missing") as handle:
+        error = await error_of(handle)
         task = await handle.query(WorkOrder.work_order)
     assert error.type == "AgentMissing"
     assert task.error is not None
@@ -314,8 +283,8 @@ async def test_an_activity_that_fails_for_good_fails_the_work_order_with_its_rem
 
 async def test_the_story_is_told_in_the_current_details(client: Client, doubles: Doubles) -> None:
     """The web UI's current details show each step with its result, and the pull request."""
-    async with work_order(client, doubles, ORDER) as handle:
-        await asyncio.wait_for(handle.result(), 30)
+    async with work_order(client, doubles, "histories/text", description="Ten items.", priority=5) as handle:
+        await result_of(handle)
         details = await handle.query("__temporal_workflow_metadata")
     text = str(details)
     assert "classify_issue" in text
@@ -330,8 +299,8 @@ async def test_the_table_of_the_current_details_is_narrow_and_its_cells_keep_apa
     changes = tuple(FileChange(path=f"src/{name}.py", operation="modify") for name in "abcd")
     usage = Usage(input_tokens=50, output_tokens=10, cache_read_tokens=1000)
     doubles.steps[Step.IMPLEMENT_PLAN] = [lambda call: done(call, files_changed=changes, usage=usage)]
-    async with work_order(client, doubles, ORDER) as handle:
-        await asyncio.wait_for(handle.result(), 30)
+    async with work_order(client, doubles) as handle:
+        await result_of(handle)
         metadata = await handle.query("__temporal_workflow_metadata")
     table = [line for line in metadata.current_details.splitlines() if line.startswith("|")]
     rows = [[cell.strip(" ") for cell in line.strip("|").split("|")] for line in table]
@@ -351,8 +320,8 @@ async def test_agents_that_run_unconfined_are_told_of(
     Of one that had a sandbox there is nothing to say.
     """
     doubles.steps[Step.BUILD_PLAN] = [lambda call: done(call, sandbox=sandbox)]
-    async with work_order(client, doubles, ORDER) as handle:
-        task = await asyncio.wait_for(handle.result(), 30)
+    async with work_order(client, doubles) as handle:
+        task = await result_of(handle)
         details = await handle.query("__temporal_workflow_metadata")
     assert ("*Unconfined*" in str(details)) is bool(told)
     assert told in str(details)
@@ -361,8 +330,8 @@ async def test_agents_that_run_unconfined_are_told_of(
 
 async def test_work_orders_are_found_by_their_search_attributes(client: Client, doubles: Doubles) -> None:
     """Status, stage, project and the rest are search attributes of the closed work order."""
-    async with work_order(client, doubles, {**ORDER, "priority": 5, "agent": "claude"}) as handle:
-        await asyncio.wait_for(handle.result(), 30)
+    async with work_order(client, doubles, priority=5, agent="claude") as handle:
+        await result_of(handle)
         found = (await handle.describe()).typed_search_attributes
     told = {pair.key.name: pair.value for pair in found if pair.key.name.startswith("Septet")}
     assert told == {

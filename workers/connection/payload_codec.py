@@ -19,7 +19,7 @@ from temporalio.converter import (
 
 from septet.contracts.seal import ACTIVITY, ENCODING, KEY_CHECK, KEY_ID, SEALED, is_sealed, refusing_metadata
 from septet.errors import DamagedSealError, SeptetError
-from septet.key_ring import KeyRing, SealedBox, keys_in_file, keys_of_command
+from septet.keys.key_ring import KeyRing, SealedBox, keys_in_file, keys_of_command
 from septet.settings import Settings
 
 _ABOUT: Final = b"septet-payload-1"

@@ -2,7 +2,7 @@
 
 They hold the session that a run continues, what it needs to log in while it runs, and settings without what is
 the user's alone. Each visit has them anew: of what an agent leaves there, nothing but its sessions is there again,
-for those who go on with one.
+for those who continue with one.
 """
 
 import re

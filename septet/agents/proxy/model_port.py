@@ -37,7 +37,7 @@ OPENS = "SEPTET_MODEL_REQUESTS"
 
 
 class RequestRefusalError(ValueError):
-    """A request that no model is asked by, and why."""
+    """A request that is no model request, and why."""
 
 
 class ModelPort:

@@ -25,7 +25,7 @@ _DESCRIPTORS: Final = Path("/proc/self/fd")
 
 
 class Attachment(asyncio.Protocol):
-    """While it is open, the supervisor knows that somebody follows its agent."""
+    """While it is open, the supervisor knows that an attempt follows its agent."""
 
     def __init__(self) -> None:
         self._end: asyncio.Future[ExitRecord | None] = asyncio.get_running_loop().create_future()
@@ -61,7 +61,7 @@ class Attachment(asyncio.Protocol):
         return self._end.result() if self._end.done() else None
 
     def ask_to_end(self, why: str) -> None:
-        """Ask the supervisor to end its agent; it notes `why`, in one word."""
+        """Request the end of the agent from its supervisor, which records `why`, in one word."""
         if self._transport is not None:
             self._transport.write(b"end %s\n" % why.encode())
 
@@ -75,7 +75,7 @@ class Attachment(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Read the one line that a supervisor says."""
+        """Read the one line that a supervisor sends."""
         self._received += data
         line, newline, _ = self._received.partition(b"\n")
         if newline and not self._end.done():

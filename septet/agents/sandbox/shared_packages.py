@@ -39,7 +39,7 @@ class _FirstStart:
 def shared_packages(root: Path, adapter: Adapter, machine: Machine, sandbox: Sandbox) -> tuple[OwnFolder, ...]:
     """Return where guests see what a CLI has unpacked and compiled; nothing of what it does not, or the user has.
 
-    The first time the CLI is asked for words of its own, in a sandbox with nothing but the folder that it fills:
+    The first time the CLI prints its version or help, in a sandbox with nothing but the folder that it fills:
     no agent has ever written there, and so none leaves code for another.
 
     Args:

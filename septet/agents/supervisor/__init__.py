@@ -3,7 +3,7 @@
 They import nothing of ours but `septet.agents.processes` and `septet.agents.proxy`.
 
 All that they need is imported when the fork server or the runner starts, and nothing after a fork: so an import
-costs one start and no agent's, and both go on while an upgrade moves these files.
+costs one start and no agent's, and both continue while an upgrade moves these files.
 """
 
 PROGRAM = __file__.rsplit("/", 1)[0] + "/start.py"

@@ -138,7 +138,7 @@ class Supervisor(AgentProcess):
         self.poller.register(client.fileno(), select.POLLIN)
 
     def read_descriptor(self, descriptor: int) -> None:
-        """Read what an attempt asks for; one that has gone is forgotten."""
+        """Read an attempt's request; an attempt that has gone is forgotten."""
         client, unread = self.clients[descriptor]
         try:
             data = client.recv(4096)
@@ -212,7 +212,7 @@ class Supervisor(AgentProcess):
             self.kill_at = time.monotonic()
 
     def end_agent(self, cause: str, why: str = "") -> None:
-        """Ask the agent to end; the first reason counts. A stopped process hears nothing before it is woken."""
+        """Request the agent's end; the first reason counts. A stopped process is woken."""
         if not self.cause and self.status is None:
             self.cause, self.why = cause, why
             self.kill_at = time.monotonic() + self.order.limits.grace_seconds

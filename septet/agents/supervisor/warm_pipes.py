@@ -23,7 +23,7 @@ class TurnStream:
         self.has_failed = False
         """That result says that it is none."""
         self._tasks: set[object] = set()
-        """Tasks of the turn for which the process may go on after a result: its end is then not for us to see."""
+        """Tasks for which the process may continue after a result: the supervisor does not see their end."""
         self._mark = ""
         self._partial_line = bytearray()
         self._is_too_long = False

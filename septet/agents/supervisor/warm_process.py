@@ -27,8 +27,8 @@ LOOK_SECONDS = 0.001
 STOP_SECONDS = 15.0
 """For a thread that waits for a busy disk and cannot stop before: to start an agent anew takes seconds too."""
 AGAIN_SECONDS = 0.5
-"""Until what does not stop goes on for a moment: a thread that starts a program stands in the kernel until that
-has begun, and waits for ever where that was stopped first."""
+"""Until a process that does not stop continues for a moment: a thread that starts a program waits in the kernel
+until that program has begun, and waits for ever if the program was stopped first."""
 MOMENT_SECONDS = 0.02
 REQUEST_SECONDS = 2.0
 """For a client that connects to send an order, or a request to end: both send it at once."""
@@ -109,7 +109,7 @@ class WarmSupervisor(Supervisor):
     def stop_agent(self) -> bool:
         """Stop the agent, kill what its tools left and take what it printed; return whether it stands still.
 
-        What is in its own group, such as servers of tools that talk with it, is stopped and goes on with it.
+        What is in its own group, such as servers of tools that talk with it, stops and continues with it.
         """
         self.signal_group(signal.SIGSTOP)
         bound, again_at = time.monotonic() + STOP_SECONDS, time.monotonic() + AGAIN_SECONDS
@@ -176,7 +176,7 @@ class WarmSupervisor(Supervisor):
         return self.attached_at + self.order.limits.orphan_seconds if self.is_idle else super().next_look()
 
     def end_agent(self, cause: str, why: str = "") -> None:
-        """Ask the agent to end; between turns it may not go on for that, and is killed as it stands."""
+        """Request the agent's end; between turns it must not continue for that, and is killed as it stands."""
         if self.is_idle:
             self.is_ending = True
         else:

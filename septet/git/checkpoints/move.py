@@ -10,8 +10,9 @@ from septet.git.checkpoints.keep import RECORDS, ChainState, read_chain_state, r
 from septet.git.engine.engine import Git
 from septet.git.engine.place import LOCK_SUFFIX, Place
 from septet.git.engine.remote import Remote
-from septet.git.snapshots.destroy import RescueOptions, return_to
+from septet.git.snapshots.destroy import return_to
 from septet.git.snapshots.restore import restore_as_it_was
+from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.vault import find, names_of_kind, next_name, points_to, prepare, publish, vault_at
 from septet.git.workspace.mirror import refresh_mirror
 from septet.git.workspace.workspace import fresh_config
@@ -67,7 +68,7 @@ def is_here(move: WorkspaceMove) -> bool:
     )
 
 
-def move_here(move: WorkspaceMove, options: RescueOptions) -> ChainState:
+def move_here(move: WorkspaceMove, options: SnapshotOptions) -> ChainState:
     """Make the workspace as it was at the checkpoint and this host the holder of the work order.
 
     What the host before it kept last is returned.

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -10,7 +11,8 @@ from septet.errors import GitError, WorkspaceError
 from septet.git.commits.rework_tree import with_copied_index
 from septet.git.engine.place import Place
 from septet.git.evidence.evidence import contains
-from septet.git.snapshots.destroy import RescueOptions, change_tree
+from septet.git.snapshots.destroy import change_tree
+from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.vault import first_and_last, vault_at
 from septet.git.worktree.changes import shown_path
 from septet.git.worktree.dot_git import Head, read_file, read_head, read_ref, refuse_links
@@ -69,7 +71,7 @@ def work_elsewhere(place: Place, head: Head, own_branch: str | None) -> tuple[st
     return (*_stash(place), *told, *branches, *_commit_on_no_branch(place, head))
 
 
-def lay_back(place: Place, head: Head, options: RescueOptions) -> bool:
+def lay_back(place: Place, head: Head, options: SnapshotOptions) -> bool:
     """Lay the files of the latest stash, or else of a branch, into the worktree, where that overwrites nothing.
 
     Only what is built on HEAD is laid. HEAD, branches, stash and the agent's index stay as they are.
@@ -93,7 +95,7 @@ def lay_back(place: Place, head: Head, options: RescueOptions) -> bool:
     hold_head(place)
     try:
         tree = _whole_tree(place, sha)
-        change_tree(place, with_copied_index(place), head.sha, tree, options, known[1])
+        change_tree(place, with_copied_index(place), head.sha, tree, replace(options, equal_to=known[1]))
     except GitError:  # something would be overwritten
         return False
     return True

@@ -13,8 +13,7 @@ from septet.git.engine.files_at import read_files_at
 from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
 from septet.git.evidence.evidence import contains, keeps
-from septet.git.snapshots.destroy import RescueOptions
-from septet.git.vault.facts import Snapshot
+from septet.git.vault.facts import SnapshotOptions
 from septet.git.workspace.mirror import refresh_mirror
 from septet.git.worktree.changes import shown_path
 from septet.git.worktree.dot_git import read_head
@@ -37,6 +36,17 @@ _REMEDY: Final = (
 
 class LostBaseError(GitError):
     """The base branch no longer holds the commit that the work began from."""
+
+
+@dataclass(frozen=True, slots=True)
+class BranchWork:
+    """The commits of a work order on its branch."""
+
+    branch: str
+    commit: str
+    """The last commit."""
+    began_at: str
+    """The commit from which the work began; it may be another work order's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,20 +73,16 @@ class UnfitWorkError(LostBaseError):
         super().__init__(message, remedy=remedy)
 
 
-def work_on_base(  # noqa: PLR0913 -- which work, and how its commit is made
-    place: Place, branch: str, commit: str, began_at: str, *, sign: bool = False, token: str | None = None
-) -> MovedWork:
+def work_on_base(place: Place, work: BranchWork, *, sign: bool = False, token: str | None = None) -> MovedWork:
     """Return a work order's commit on the origin's base branch: another one where that was written anew.
 
     Where the base still holds what the work began from, or is gone, the commit stays as it is. Else what the work
-    has changed is laid over the base as it is now, in one commit with the message of `commit`. The worktree stays
+    has changed is laid over the base as it is now, in one commit with the message of its last. The worktree stays
     as it is.
 
     Args:
         place: The work order's place.
-        branch: Its branch.
-        commit: The last commit of its work.
-        began_at: The commit that it began from, which may be another work order's.
+        work: The work.
         sign: Sign with the worker's own git settings.
         token: The worker's key for an https origin.
 
@@ -86,40 +92,41 @@ def work_on_base(  # noqa: PLR0913 -- which work, and how its commit is made
         GitUnavailableError: The origin was not reached.
         GitError: It refused.
     """
-    work, unfit = _recall(place, commit, sign=sign)
+    before, unfit = _recall(place, work.commit, sign=sign)
     name = f"refs/heads/{place.base_branch}"
     origin = Remote(place.origin, place.env, token)
-    if origin.refs(place.mirror, name).shas.get(name, work.base) == work.base:
-        return work
+    if origin.refs(place.mirror, name).shas.get(name, before.base) == before.base:
+        return before
     tip = refresh_mirror(place.mirror, origin, place.base_branch).sha
-    if contains(place, tip, work.base):
-        return work
+    if contains(place, tip, before.base):
+        return before
     if unfit:
-        raise _lost_base(place, work, f"and {unfit}")
+        raise _lost_base(place, before, f"and {unfit}")
     here = read_head(place.worktree / ".git")
-    if began_at != place.base_sha:
-        raise _lost_base(place, work, "and the work continues that of another work order")
-    if here.branch != branch or here.sha not in {commit, work.sha} or not _is_clean(place, commit):
-        raise _lost_base(place, work, "and the worktree is not at the work's last commit")
-    moved = _lay_over(place, work, tip, sign=sign)
+    if work.began_at != place.base_sha:
+        raise _lost_base(place, before, "and the work continues that of another work order")
+    is_at_work = here.branch == work.branch and here.sha in {work.commit, before.sha}
+    if not is_at_work or not _is_clean(place, work.commit):
+        raise _lost_base(place, before, "and the worktree is not at the work's last commit")
+    moved = _lay_over(place, before, tip, sign=sign)
     if moved.conflicts:
         named = ", ".join(moved.conflicts[:_SHOWN_PATHS])
         why = f"and the work does not fit on {tip[:_SHOWN]}, where it is now: {named}"
-        error = _lost_base(place, work, why)
+        error = _lost_base(place, before, why)
         may_be_asked = len(read_files_at(view_git(place), tip, moved.conflicts)) == len(moved.conflicts)
         raise UnfitWorkError(error.message, error.remedy, moved) if may_be_asked else error
     _remember(place, moved)
     return moved
 
 
-def lay_on_base(place: Place, work: MovedWork, options: RescueOptions, secured_by: Snapshot) -> None:
+def lay_on_base(place: Place, work: MovedWork, options: SnapshotOptions) -> None:
     """Lay work that does not fit on its new base into the worktree, with git's markers; HEAD stays where it is.
 
     A worktree in which it lies already stays.
     """
     if is_clean(place):
         _remember(place, work)
-        lay_merge(place, MergedTree(f"{work.sha}^{{tree}}", work.conflicts), options, secured_by)
+        lay_merge(place, MergedTree(f"{work.sha}^{{tree}}", work.conflicts), options)
 
 
 def unfit_files(place: Place) -> tuple[str, ...]:

@@ -16,9 +16,9 @@ from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
 from septet.git.evidence.evidence import contains
 from septet.git.evidence.staging import look, staging_index
-from septet.git.snapshots.destroy import RescueOptions, change_tree
+from septet.git.snapshots.destroy import change_tree
 from septet.git.snapshots.pipes import refuse_pipes
-from septet.git.vault.facts import Snapshot
+from septet.git.vault.facts import SnapshotOptions
 from septet.git.workspace.mirror import refresh_mirror
 from septet.git.worktree.changes import shown_path
 from septet.git.worktree.dot_git import clear_locks, read_head, refuse_links
@@ -73,7 +73,7 @@ def is_clean(place: Place) -> bool:
     return not dirt.entries and not dirt.unfinished
 
 
-def go_forward(place: Place, branch: str, head: str, options: RescueOptions, secured_by: Snapshot) -> str:
+def go_forward(place: Place, branch: str, head: str, options: SnapshotOptions) -> str:
     """Bring a clean worktree to where its branch is on the forge, and return what is left to be merged with it.
 
     A branch that others have written anew, over what was pushed from here, is taken as it is now: what they took
@@ -83,8 +83,7 @@ def go_forward(place: Place, branch: str, head: str, options: RescueOptions, sec
         place: The work order's place.
         branch: Its branch.
         head: Where that is on the forge.
-        options: What a rescue says.
-        secured_by: The snapshot that holds what is there.
+        options: The reason and the limits of a rescue; `equal_to` holds the present worktree.
 
     Returns:
         `head` where commits from here were not pushed, and the forge has others; else the empty string.
@@ -98,17 +97,17 @@ def go_forward(place: Place, branch: str, head: str, options: RescueOptions, sec
         return ""
     if not contains(place, head, here.sha) and not is_own_push(place, branch, here.sha):
         return head
-    go_to(place, branch, head, options, secured_by)
+    go_to(place, branch, head, options)
     return ""
 
 
-def go_to(place: Place, branch: str, sha: str, options: RescueOptions, secured_by: Snapshot) -> None:
+def go_to(place: Place, branch: str, sha: str, options: SnapshotOptions) -> None:
     """Bring a clean worktree, which is on `branch`, and that branch to commit `sha`."""
     here = read_head(place.worktree / ".git")
     refuse_links(place.worktree / ".git", branch)
     hold_head(place)
     git = with_copied_index(place)
-    change_tree(place, git, here.sha, sha, options, secured_by)
+    change_tree(place, git, here.sha, sha, options)
     git.run("update-ref", f"refs/heads/{branch}", sha, here.sha)
     take_index(place, staging_index(place), sha)
 
@@ -140,13 +139,13 @@ def merge_commits(place: Place, ours: str, theirs: str) -> MergedTree:
     return MergedTree(tree.decode("ascii"), paths if completed.exit_code else ())
 
 
-def lay_merge(place: Place, merge: MergedTree, options: RescueOptions, secured_by: Snapshot) -> None:
+def lay_merge(place: Place, merge: MergedTree, options: SnapshotOptions) -> None:
     """Lay what a merge comes to into a clean worktree; HEAD stays, and the agent's index holds what is new."""
     git_dir = place.worktree / ".git"
     refuse_links(git_dir)
     head = hold_head(place)
     git = with_copied_index(place)
-    change_tree(place, git, head.sha, merge.tree, options, secured_by)
+    change_tree(place, git, head.sha, merge.tree, options)
     staging_index(place).replace(view_folder(place) / "merged-index")
     copy = git_dir / "index.septet"
     copy.unlink(missing_ok=True)

@@ -9,7 +9,7 @@ import os
 import stat
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -18,10 +18,11 @@ from typing import Final
 from septet.errors import EvidenceError, SnapshotError, WorkspaceError
 from septet.git.engine.place import Place
 from septet.git.evidence.evidence import plan_file
-from septet.git.snapshots.destroy import RescueOptions, aside_of, put_index_back, return_to, set_aside
+from septet.git.snapshots.destroy import put_index_back, return_to
 from septet.git.snapshots.take import take
+from septet.git.snapshots.unkept import aside_of, set_aside
 from septet.git.vault.contents import LINK
-from septet.git.vault.facts import Snapshot
+from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.layout import Item, read, read_left_out
 from septet.git.vault.survey import GIT_FOLDER, MAX_DEPTH, OPEN_FOLDER, above, join, open_below, parent
 from septet.git.vault.vault import vault_at
@@ -71,127 +72,119 @@ class Leftovers:
         return tuple(dict.fromkeys(map(shown_path, names)))
 
 
-def keep_plan_alone(  # noqa: PLR0913 -- each is a fact of the return
-    place: Place,
-    current: Snapshot,
-    before: BeforeAgents,
-    path: str,
-    options_of: Callable[[Leftovers, Path | None], RescueOptions],
-    *,
-    begun_by: Snapshot | None = None,
-) -> tuple[bool, Snapshot | None]:
-    """Take everything out of a workspace that is neither its plan nor was there at first.
+@dataclass(frozen=True, slots=True)
+class PlanAlone:
+    """A workspace that keeps its plan, and nothing else of what agents have left."""
 
-    Returns whether anything was changed, and the rescue of what it was.
+    place: Place
+    """The workspace; no guest works in it."""
+    current: Snapshot
+    """The snapshot of the workspace with all that agents have left."""
+    before: BeforeAgents
+    path: str
+    """The path of the plan."""
 
-    Args:
-        place: The workspace; no guest works in it.
-        current: The snapshot of it with all that agents have left.
-        before: How it was at first.
-        path: The plan's.
-        options_of: Returns what the rescue says, by what goes and the folder with what no rescue holds, if any.
-        begun_by: The last snapshot of an earlier call that has kept all that goes, and did not come to its end.
-            What that call has half returned is kept by a checkpoint: it is in the rescue already.
+    def keep(
+        self,
+        options_of: Callable[[Leftovers, Path | None], SnapshotOptions],
+        *,
+        begun_by: Snapshot | None = None,
+    ) -> tuple[bool, Snapshot | None]:
+        """Take everything out of the workspace that is neither its plan nor was there at first.
 
-    Raises:
-        EvidenceError: The plan lies where it cannot go on alone; then nothing was changed.
-        SnapshotError: The workspace could not be secured first, or the disk failed on the way: then the call can
-            be repeated with the same snapshot.
-    """
-    vault = vault_at(place)
-    unkept_first = read_left_out(vault, before.first.commit) if before.first.left_out else {}
-    if before.setup is not None:
-        unkept_first |= read_left_out(vault, before.setup[1].commit)
-    touched = _touched_in(place, unkept_first, before)
-    if not (touched or before.setup or begun_by) and before.first.index:
-        changed = _changed_names(place, before.first, current) - _names_of(path)
-        if changed <= _INDEX_THERE:
-            if changed:
-                put_index_back(place, before.first)
-            return bool(changed), None
-    leftovers = _find_leftovers(place, current, before, path, unkept_first, touched)
-    if leftovers.unkept and not begun_by:
-        set_aside(place, leftovers.unkept)
-    options = options_of(leftovers, aside_of(place))
-    secured_by = None if leftovers.paths else current
-    if begun_by is not None:
-        limit = options.ignored_limit_bytes
-        half = take(place, "checkpoint", options.reason, ignored_limit_bytes=limit, unless_equal_to=begun_by)
-        secured_by = half or begun_by
-    rescue = return_to(place, before.first, options, adding=leftovers.adding, secured_by=secured_by)
-    plan_file(place, path)
-    return True, rescue
+        Returns whether anything was changed, and the rescue of the state before.
 
+        Args:
+            options_of: Returns the options of the rescue, by the leftovers and the folder with those that no
+                rescue holds, if any.
+            begun_by: The last snapshot of an earlier call that has kept all leftovers, but has not ended. A
+                checkpoint keeps what that call has half returned: the rescue holds it already.
 
-def _find_leftovers(  # noqa: PLR0913, PLR0917 -- what is there, what was there, and what no snapshot tells
-    place: Place,
-    current: Snapshot,
-    before: BeforeAgents,
-    path: str,
-    unkept_first: Collection[bytes],
-    touched: Collection[bytes],
-) -> Leftovers:
-    vault = vault_at(place)
-    have, first = read(vault, current.commit), read(vault, before.first.commit)
-    adding = _of_setup(place, before)
-    adding |= {
-        each: item
-        for each, item in have.items()
-        if each not in first and _is_within(each, unkept_first) and not _is_within(each, touched)
-    }
-    adding |= _plan_items(place, current, before.first, path, (first, have))
-    want = {**first, **adding}
-    unkept = [each for each in read_left_out(vault, current.commit) if each not in unkept_first]
-    unkept += [each for each in touched if each not in have]
-    differing = {each for each in {*have, *want} if have.get(each) != want.get(each) and each not in _NO_WORK}
-    paths = tuple(sorted({*differing - _folders(differing), *unkept}))
-    return Leftovers(dict(sorted(adding.items())), tuple(sorted(set(unkept))), paths)
+        Raises:
+            EvidenceError: The plan lies where it cannot be kept alone; then nothing was changed.
+            SnapshotError: The workspace could not be secured first, or the disk failed on the way: then the call
+                can be repeated with the same snapshot.
+        """
+        place, before = self.place, self.before
+        vault = vault_at(place)
+        unkept_first = read_left_out(vault, before.first.commit) if before.first.left_out else {}
+        if before.setup is not None:
+            unkept_first |= read_left_out(vault, before.setup[1].commit)
+        touched = _touched_in(place, unkept_first, before)
+        if not (touched or before.setup or begun_by) and before.first.index:
+            changed = self._changed_names() - _names_of(self.path)
+            if changed <= _INDEX_THERE:
+                if changed:
+                    put_index_back(place, before.first)
+                return bool(changed), None
+        leftovers = self._find_leftovers(unkept_first, touched)
+        if leftovers.unkept and not begun_by:
+            set_aside(place, leftovers.unkept)
+        options = options_of(leftovers, aside_of(place))
+        if begun_by is not None:
+            half = take(place, "checkpoint", replace(options, step=None, equal_to=begun_by))
+            options = replace(options, equal_to=half or begun_by)
+        elif not leftovers.paths:
+            options = replace(options, equal_to=self.current)
+        rescue = return_to(place, before.first, options, adding=leftovers.adding)
+        plan_file(place, self.path)
+        return True, rescue
 
+    def _find_leftovers(self, unkept_first: Collection[bytes], touched: Collection[bytes]) -> Leftovers:
+        """Return the leftovers, from what no first snapshot holds and what of this was touched since."""
+        vault = vault_at(self.place)
+        have, first = read(vault, self.current.commit), read(vault, self.before.first.commit)
+        adding = self._of_setup()
+        adding |= {
+            each: item
+            for each, item in have.items()
+            if each not in first and _is_within(each, unkept_first) and not _is_within(each, touched)
+        }
+        adding |= self._plan_items(first, have)
+        want = {**first, **adding}
+        unkept = [each for each in read_left_out(vault, self.current.commit) if each not in unkept_first]
+        unkept += [each for each in touched if each not in have]
+        differing = {each for each in {*have, *want} if have.get(each) != want.get(each) and each not in _NO_WORK}
+        paths = tuple(sorted({*differing - _folders(differing), *unkept}))
+        return Leftovers(dict(sorted(adding.items())), tuple(sorted(set(unkept))), paths)
 
-def _changed_names(place: Place, first: Snapshot, current: Snapshot) -> set[bytes]:
-    """Return where two snapshots differ, as their commits have it: this takes no longer than what differs."""
-    options = ("-r", "-t", "-z", "--name-only", "--no-renames")
-    listed = vault_at(place).run("diff-tree", *options, first.commit, current.commit)
-    return set(listed.split(b"\0")[:-1])
+    def _changed_names(self) -> set[bytes]:
+        """Return the paths in which the two snapshots' commits differ; this takes as long as the difference is."""
+        options = ("-r", "-t", "-z", "--name-only", "--no-renames")
+        commits = (self.before.first.commit, self.current.commit)
+        return set(vault_at(self.place).run("diff-tree", *options, *commits).split(b"\0")[:-1])
+
+    def _plan_items(self, then: Mapping[bytes, Item], now: Mapping[bytes, Item]) -> dict[bytes, Item]:
+        """Return the plan's file and its folders; a link on the way counts at the place where it was at first.
+
+        Raises:
+            EvidenceError: No snapshot holds the file, or it lies behind a new link or in the place of a file.
+        """
+        own = os.fsencode(self.path)
+        for link in (each for each in (*above(own), own) if each in now and now[each].mode == LINK):
+            if then.get(link) != now[link]:
+                raise EvidenceError(f"{shown_path(link)} is a new link: write the plan into a plain file.")
+        worktree = self.place.worktree
+        real = (worktree / self.path).resolve().relative_to(worktree.resolve())
+        try:
+            return plan_items(self.place, self.before.first, self.current.name, str(real))
+        except WorkspaceError as error:
+            message = f"{error.message} Write the plan into a plain file of an ordinary folder."
+            raise EvidenceError(message) from error
+
+    def _of_setup(self) -> dict[bytes, Item]:
+        """Return what a later set-up has left outside of `.git`."""
+        if self.before.setup is None:
+            return {}
+        then, now = (read(vault_at(self.place), snapshot.commit) for snapshot in self.before.setup)
+        changed = [path for path, item in now.items() if then.get(path) != item and path]
+        made = {each for path in changed if path.split(b"/")[0] != GIT_FOLDER for each in (path, *above(path))}
+        return {path: now[path] for path in made}
 
 
 def _names_of(path: str) -> set[bytes]:
     plan = b"tree/" + os.fsencode(path)
     return {plan, *above(plan)}
-
-
-def _plan_items(
-    place: Place,
-    current: Snapshot,
-    first: Snapshot,
-    path: str,
-    contents: tuple[Mapping[bytes, Item], Mapping[bytes, Item]],
-) -> dict[bytes, Item]:
-    """Return the plan's file, and the folders that it needs; a link on the way to it counts where it was at first.
-
-    Raises:
-        EvidenceError: No snapshot holds the file, or it lies behind a new link or in the place of a file.
-    """
-    then, now = contents
-    own = os.fsencode(path)
-    for link in (each for each in (*above(own), own) if each in now and now[each].mode == LINK):
-        if then.get(link) != now[link]:
-            raise EvidenceError(f"{shown_path(link)} is a new link: write the plan into a plain file.")
-    real = (place.worktree / path).resolve().relative_to(place.worktree.resolve())
-    try:
-        return plan_items(place, first, current.name, str(real))
-    except WorkspaceError as error:
-        raise EvidenceError(f"{error.message} Write the plan into a plain file of an ordinary folder.") from error
-
-
-def _of_setup(place: Place, before: BeforeAgents) -> dict[bytes, Item]:
-    """Return what a later set-up has left outside of `.git`."""
-    if before.setup is None:
-        return {}
-    then, now = (read(vault_at(place), snapshot.commit) for snapshot in before.setup)
-    changed = [path for path, item in now.items() if then.get(path) != item and path]
-    made = {each for path in changed if path.split(b"/")[0] != GIT_FOLDER for each in (path, *above(path))}
-    return {path: now[path] for path in made}
 
 
 def _is_within(path: bytes, tops: Collection[bytes]) -> bool:

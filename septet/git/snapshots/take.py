@@ -21,7 +21,7 @@ from septet.git.engine.place import Place
 from septet.git.snapshots.baseline import SnapshotBaseline, begin, recall, write_baseline
 from septet.git.snapshots.scan import WorktreeScan, differing, refuse_too_large
 from septet.git.vault.contents import CLOCK_STEP_NS, FILE, FOLDER, Builder, usual_bits
-from septet.git.vault.facts import LeftOut, Snapshot, SnapshotKind, shorten
+from septet.git.vault.facts import LeftOut, Snapshot, SnapshotKind, SnapshotOptions, shorten
 from septet.git.vault.layout import compose
 from septet.git.vault.ledger import LedgerEntry, Mark, Record
 from septet.git.vault.outside import Scene, Sorting, sort
@@ -50,18 +50,6 @@ _SIGNATURE: Final = "Septet <septet@localhost>"
 _NS_PER_SECOND: Final = 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """What the caller wants."""
-
-    kind: SnapshotKind
-    reason: str
-    step: str | None
-    ignored_limit_bytes: int
-    unless_equal_to: Snapshot | None = None
-    last_scan: WorktreeScan | None = None
-
-
 def seed(place: Place, *, ignored_limit_bytes: int) -> Snapshot:
     """Take the snapshot that all later ones are compared with: right after checkout, before any agent.
 
@@ -72,103 +60,111 @@ def seed(place: Place, *, ignored_limit_bytes: int) -> Snapshot:
     """
     # A file as young as one tick of the clock would have to be read again by the next snapshot.
     time.sleep(CLOCK_STEP_NS / _NS_PER_SECOND)
-    snapshot = _take_locked(place, _Request("base", "the base commit, checked out", None, ignored_limit_bytes))
+    options = SnapshotOptions("the base commit, checked out", ignored_limit_bytes)
+    snapshot = _take_locked(place, "base", options, None)
     if snapshot is None:  # only rescues and repetitions can be superfluous
         raise AssertionError
     return snapshot
 
 
-def take(  # noqa: PLR0913 -- each is a fact of the snapshot, all by name
+def take(
     place: Place,
     kind: Literal["checkpoint", "rescue"],
-    reason: str,
-    *,
-    ignored_limit_bytes: int,
-    step: str | None = None,
-    unless_equal_to: Snapshot | None = None,
+    options: SnapshotOptions,
     last_scan: WorktreeScan | None = None,
 ) -> Snapshot | None:
     """Take a snapshot of the work order's workspace and return it when it is on disk.
 
     Args:
-        place: Where the workspace and its vault are.
-        kind: A checkpoint is always recorded. A rescue is not when nothing changed since the base commit.
-        reason: Why, in a few words.
-        ignored_limit_bytes: What all ignored files together may take on disk; the largest beyond it are left out.
-        step: The step under way.
-        unless_equal_to: A snapshot that serves as well when it holds the very same; then none is recorded.
-        last_scan: What the worktree looked like, where nobody but the engine, below `.git`, has written since:
-            only `.git` is looked at again.
+        place: The workspace and its vault.
+        kind: A checkpoint is always recorded. A rescue is not if nothing changed since the base commit.
+        options: The reason and the limits.
+        last_scan: A scan of the worktree, if only the engine, below `.git`, has written since: then only `.git` is
+            scanned again.
 
     Raises:
-        SnapshotError: It could not be taken; the workspace and the earlier snapshots are as they were.
+        SnapshotError: The snapshot could not be taken; the workspace and the earlier snapshots are unchanged.
     """
-    return _take_locked(place, _Request(kind, reason, step, ignored_limit_bytes, unless_equal_to, last_scan))
+    return _take_locked(place, kind, options, last_scan)
 
 
-def _take_locked(place: Place, request: _Request) -> Snapshot | None:
-    """Take the snapshot with the work order's lock held, and name place and remedy when that fails."""
+def _take_locked(
+    place: Place, kind: SnapshotKind, options: SnapshotOptions, last_scan: WorktreeScan | None
+) -> Snapshot | None:
+    """Take the snapshot with the work order's lock held; an error names place and remedy."""
     try:
         with (
             close_after(os.open(place.worktree, OPEN_FOLDER)) as root,
             hold_lock(place.records / "snapshot.lock"),
         ):
-            return _snapshot(place, request, root)
+            return _Taking(place, kind, options, last_scan, root).snapshot()
     except (OSError, GitError) as error:
         message = f"No snapshot of {place.worktree} could be taken: {error}."
         remedy = f"Nothing was removed. Make sure that {place.vault} exists and has room, then try again."
         raise SnapshotError(message, remedy=remedy) from error
 
 
-def _snapshot(place: Place, request: _Request, root: int) -> Snapshot | None:
-    past = begin(place) if request.kind == "base" else recall(place)
-    scene, sorting = _look(place, request, past, root)
-    usual = past.usual if past.usual is not None else usual_bits(scene.fresh)
-    with Pack(place.vault, past.objects) as pack:
-        most = 0 if request.kind == "base" else place.file_limit_bytes
-        records = Builder(root, scene, sorting, pack, past.objects, usual, _clock_ns(place), most).build()
-        content = compose(pack, records, usual, os.fstat(root).st_mode).hex()
-        mark = mark_of(place, records)
-        if request.kind == "rescue" and past.base is not None and is_base(place, mark, past.base):
-            return None
-        if request.unless_equal_to is not None and request.unless_equal_to.content == content:
-            return None
-        snapshot = Snapshot(
-            name=next_name(place, request.kind, past.last),
-            content=content,
-            tree=records[b""].tree.hex(),
-            index=mark.index.hex(),
-            essence=mark.essence.hex(),
-            kind=request.kind,
-            reason=request.reason.encode(errors="replace").decode(),
-            step=request.step,
-            taken_at=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            base_sha=place.base_sha,
-            size_bytes=sum(record.size for record in records.values()),
-            left_out=_left_out(records),
-        )
-        commit = pack.add("commit", _commit(snapshot)).hex()
-        pack.publish()
-    publish(place, snapshot.name, commit)
-    base = mark if request.kind == "base" else past.base
-    write_baseline(place, SnapshotBaseline(records, usual, snapshot.name, commit, base))
-    return msgspec.structs.replace(snapshot, commit=commit)
+@dataclass(frozen=True, slots=True)
+class _Taking:
+    """One snapshot in progress."""
 
+    place: Place
+    kind: SnapshotKind
+    options: SnapshotOptions
+    last_scan: WorktreeScan | None
+    root: int
 
-def _look(place: Place, request: _Request, past: SnapshotBaseline, root: int) -> tuple[Scene, Sorting]:
-    """Look at the worktree; once more, and at large folders too, when one of them is not ignored any more."""
-    limit = request.ignored_limit_bytes
-    vault = Git(place.vault, place.worktree, place.env)
-    known = _see_git_again(request.last_scan, past, root)
-    for heavy in (past.heavy(), frozenset[bytes]()):
-        survey = known or look_at(root, heavy, limit)
-        known = None
-        refuse_too_large(place, survey, past)
-        scene = Scene(survey, past.records, differing(survey, past.records), past.tracked)
-        sorting = sort(scene, vault, limit)
-        if all(path in sorting.left_out for path, reason in survey.closed.items() if reason == OVER_LIMIT):
-            break
-    return scene, sorting
+    def snapshot(self) -> Snapshot | None:
+        """Take the snapshot; return `None` if none is needed."""
+        place, options, root = self.place, self.options, self.root
+        past = begin(place) if self.kind == "base" else recall(place)
+        scene, sorting = self._scan(past)
+        usual = past.usual if past.usual is not None else usual_bits(scene.fresh)
+        with Pack(place.vault, past.objects) as pack:
+            most = 0 if self.kind == "base" else place.file_limit_bytes
+            records = Builder(root, scene, sorting, pack, past.objects, usual, _clock_ns(place), most).build()
+            content = compose(pack, records, usual, os.fstat(root).st_mode).hex()
+            mark = mark_of(place, records)
+            if self.kind == "rescue" and past.base is not None and is_base(place, mark, past.base):
+                return None
+            if options.equal_to is not None and options.equal_to.content == content:
+                return None
+            snapshot = Snapshot(
+                name=next_name(place, self.kind, past.last),
+                content=content,
+                tree=records[b""].tree.hex(),
+                index=mark.index.hex(),
+                essence=mark.essence.hex(),
+                kind=self.kind,
+                reason=options.reason.encode(errors="replace").decode(),
+                step=options.step,
+                taken_at=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+                base_sha=place.base_sha,
+                size_bytes=sum(record.size for record in records.values()),
+                left_out=_left_out(records),
+            )
+            commit = pack.add("commit", _commit(snapshot)).hex()
+            pack.publish()
+        publish(place, snapshot.name, commit)
+        base = mark if self.kind == "base" else past.base
+        write_baseline(place, SnapshotBaseline(records, usual, snapshot.name, commit, base))
+        return msgspec.structs.replace(snapshot, commit=commit)
+
+    def _scan(self, past: SnapshotBaseline) -> tuple[Scene, Sorting]:
+        """Scan the worktree; scan again with large folders if one of them is no longer ignored."""
+        place, root = self.place, self.root
+        limit = self.options.ignored_limit_bytes
+        vault = Git(place.vault, place.worktree, place.env)
+        known = _see_git_again(self.last_scan, past, root)
+        for heavy in (past.heavy(), frozenset[bytes]()):
+            survey = known or look_at(root, heavy, limit)
+            known = None
+            refuse_too_large(place, survey, past)
+            scene = Scene(survey, past.records, differing(survey, past.records), past.tracked)
+            sorting = sort(scene, vault, limit)
+            if all(path in sorting.left_out for path, reason in survey.closed.items() if reason == OVER_LIMIT):
+                break
+        return scene, sorting
 
 
 def _see_git_again(last_scan: WorktreeScan | None, past: SnapshotBaseline, root: int) -> Survey | None:

@@ -1,6 +1,7 @@
 """A snapshot's facts, and how its commit carries them."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import msgspec
@@ -65,6 +66,20 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         where = f" at {self.step}" if self.step else ""
         subject = " ".join(f"{self.kind}{where}: {self.reason}".split())[:_SUBJECT_LENGTH]
         return subject.encode() + b"\n\n" + msgspec.json.encode(self) + b"\n"
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotOptions:
+    """The reason and the limits of a snapshot."""
+
+    reason: str
+    """The reason, in a few words."""
+    ignored_limit_bytes: int
+    """The room that all ignored files together may take on disk; the largest files beyond are left out."""
+    step: str | None = None
+    """The current step."""
+    equal_to: Snapshot | None = None
+    """A snapshot that may already hold the workspace as it is; then no other snapshot is taken."""
 
 
 def ref_of(name: str) -> str:

@@ -1,14 +1,16 @@
 """A lane: one workspace that many work orders use, one after the other. Each finds it as if it were new."""
 
+from dataclasses import replace
+
 from septet.git.engine.place import Place
-from septet.git.snapshots.destroy import RescueOptions, return_to
-from septet.git.vault.facts import Snapshot
+from septet.git.snapshots.destroy import return_to
+from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.vault import first_and_last, vault_at
 from septet.git.workspace.plan import plan_items
 
 
 def switch(
-    place: Place, start: Snapshot, options: RescueOptions, plan: tuple[str, str] | None = None
+    place: Place, start: Snapshot, options: SnapshotOptions, plan: tuple[str, str] | None = None
 ) -> Snapshot | None:
     """Make a lane as it was at `start`, with the plan in it, and return the rescue of what nobody had kept.
 
@@ -26,4 +28,5 @@ def switch(
     """
     ends = first_and_last(vault_at(place), place.order_id)
     adding = plan_items(place, start, *plan) if plan is not None else None
-    return return_to(place, start, options, secured_by=ends[1] if ends else None, adding=adding, passes_on=True)
+    options = replace(options, equal_to=ends[1] if ends else None)
+    return return_to(place, start, options, adding=adding, passes_on=True)

@@ -52,8 +52,8 @@ class Base:
 
     branch: str
     sha: str
-    default_branch: str
-    """The origin's default branch; empty where its HEAD names none."""
+    default_branch: str = ""
+    """The origin's default branch; empty if its HEAD names none."""
 
 
 def refresh_mirror(mirror: Path, remote: Remote, base: str | None = None) -> Base:

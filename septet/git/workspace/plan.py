@@ -4,9 +4,9 @@ import hashlib
 
 from septet.errors import WorkspaceError
 from septet.git.engine.place import Place
-from septet.git.snapshots.destroy import RescueOptions, return_to
+from septet.git.snapshots.destroy import return_to
 from septet.git.vault.contents import FILE, FOLDER, PROGRAM
-from septet.git.vault.facts import Snapshot
+from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.layout import Item, read
 from septet.git.vault.objects import read_blobs
 from septet.git.vault.survey import above
@@ -54,7 +54,7 @@ def holds_plan(place: Place, snapshot: Snapshot, path: str, sha256: str) -> bool
     )
 
 
-def put_plan_back(place: Place, current: Snapshot, source: Snapshot, path: str, options: RescueOptions) -> None:
+def put_plan_back(place: Place, current: Snapshot, source: Snapshot, path: str, options: SnapshotOptions) -> None:
     """Let a plan's file be what it was in a snapshot; all else stays as it is.
 
     Args:

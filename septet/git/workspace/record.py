@@ -1,7 +1,7 @@
 """What is written down about a work order's workspace, in the engine's records on its host."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
@@ -38,16 +38,38 @@ class WorkspaceRecord(Wire):
 
     def place(self, state: StateDir, env: Mapping[str, str]) -> Place:
         """Return where its bytes lie."""
-        place = _place(state, self.order_id, self.origin, self.key, self.base_branch, self.base_sha, env)
-        return replace(place, fork=self.fork)
+        return Place(
+            order_id=self.order_id,
+            worktree=state.workspaces / self.order_id,
+            mirror=state.mirrors / f"{self.key}.git",
+            vault=state.vaults / f"{self.key}.git",
+            origin=self.origin,
+            base_branch=self.base_branch,
+            base_sha=self.base_sha,
+            env=env,
+            fork=self.fork,
+        )
 
 
-def record_for(order_id: str, first_run_id: str, address: Address, base: Base, fork: str = "") -> WorkspaceRecord:
+@dataclass(frozen=True, slots=True)
+class OrderStart:
+    """A work order whose workspace is to be opened."""
+
+    order_id: str
+    first_run_id: str
+    """The first Temporal run of this work order."""
+    base: str | None = None
+    """The branch to start from; `None`: the default branch."""
+    fork: str = ""
+    """The URL of the fork that work is pushed to; empty: the origin itself."""
+
+
+def record_for(start: OrderStart, address: Address, base: Base) -> WorkspaceRecord:
     """Return the record of a workspace that is about to be opened."""
     return WorkspaceRecord(
-        fork=fork,
-        order_id=order_id,
-        first_run_id=first_run_id,
+        fork=start.fork,
+        order_id=start.order_id,
+        first_run_id=start.first_run_id,
         origin=address.url,
         kind=address.kind,
         host=address.host,
@@ -77,16 +99,14 @@ def copy_record(state: StateDir, source: str, order_id: str, first_run_id: str) 
     write_record(copy.place(state, {}), copy)
 
 
-def place_for(  # noqa: PLR0913 -- each is a fact of the place, all by name
-    state: StateDir, order_id: str, address: Address, *, base_branch: str, base_sha: str, env: Mapping[str, str]
-) -> Place:
-    """Return where the bytes of a work order lie, opened or not.
+def place_for(state: StateDir, order_id: str, address: Address, base: Base, env: Mapping[str, str]) -> Place:
+    """Return the place of a work order on this host, opened or not.
 
     Raises:
         InvalidInputError: The id cannot be a folder's name.
     """
     check_order_id(order_id)
-    return _place(state, order_id, address.url, address.key, base_branch, base_sha, env)
+    return record_for(OrderStart(order_id, ""), address, base).place(state, env)
 
 
 def find_place(state: StateDir, order_id: str, env: Mapping[str, str]) -> Place:
@@ -139,21 +159,6 @@ def check_order_id(order_id: str) -> None:
     """
     if not ORDER_ID.fullmatch(order_id):
         raise InvalidInputError(f"{order_id!r} is not a work order id.", remedy="Use 1 to 64 of A-Z a-z 0-9 . _ -")
-
-
-def _place(  # noqa: PLR0913, PLR0917 -- as above
-    state: StateDir, order_id: str, origin: str, key: str, base_branch: str, base_sha: str, env: Mapping[str, str]
-) -> Place:
-    return Place(
-        order_id=order_id,
-        worktree=state.workspaces / order_id,
-        mirror=state.mirrors / f"{key}.git",
-        vault=state.vaults / f"{key}.git",
-        origin=origin,
-        base_branch=base_branch,
-        base_sha=base_sha,
-        env=env,
-    )
 
 
 def _read(path: Path) -> WorkspaceRecord:

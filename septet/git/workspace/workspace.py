@@ -1,4 +1,4 @@
-"""Opening a workspace: a clone of its own for one work order, with objects borrowed from the mirror."""
+"""Open a workspace: a clone for one work order that borrows its objects from the mirror."""
 
 import shutil
 from collections.abc import Mapping
@@ -14,7 +14,14 @@ from septet.git.engine.identity import identity
 from septet.git.engine.place import LOCK_SUFFIX, Place, borrowed_from
 from septet.git.engine.remote import Remote
 from septet.git.workspace.mirror import mend_mirror, refresh_mirror
-from septet.git.workspace.record import WorkspaceRecord, check_order_id, find_record, record_for, write_record
+from septet.git.workspace.record import (
+    OrderStart,
+    WorkspaceRecord,
+    check_order_id,
+    find_record,
+    record_for,
+    write_record,
+)
 from septet.git.worktree.view import give_index, make_view, view_folder
 from septet.state import StateDir
 from septet.system.locks import hold_lock
@@ -23,31 +30,20 @@ _CHECKOUT_SECONDS: Final = 3600.0
 _REFS: Final = ("refs/remotes/origin/", "refs/tags/")
 
 
-def open_workspace(  # noqa: PLR0913 -- what a work order is asked with, all by name
-    state: StateDir,
-    address: Address,
-    order_id: str,
-    *,
-    first_run_id: str,
-    env: Mapping[str, str],
-    base: str | None = None,
-    token: str | None = None,
-    fork: str = "",
+def open_workspace(
+    state: StateDir, address: Address, start: OrderStart, *, env: Mapping[str, str], token: str | None = None
 ) -> Place:
     """Open the workspace of a work order and return its place.
 
-    Idempotent: the base commit is chosen and written down once, and an attempt that comes after a dead one goes on
-    from there. Until the clone is whole it lies beside its place, so that a workspace is never half there.
+    Idempotent: the base commit is chosen and recorded once, and an attempt after a dead attempt continues from the
+    record. Until the clone is whole it lies beside its place, so that a workspace is never half there.
 
     Args:
         state: This host's state directory.
         address: The origin.
-        order_id: The work order's id.
-        first_run_id: The first Temporal run of this work order.
+        start: The work order, and where it starts.
         env: The environment of engine git.
-        base: The branch to start from; the default branch when absent.
         token: The worker's key for an https origin.
-        fork: The URL of the fork that work is pushed to; empty: the origin itself.
 
     Raises:
         AlreadyRunningError: The id was used before.
@@ -56,12 +52,13 @@ def open_workspace(  # noqa: PLR0913 -- what a work order is asked with, all by 
         GitUnavailableError: The origin was not reached.
         GitError: The origin refused, or git failed.
     """
+    order_id, remote = start.order_id, Remote(address.url, env, token)
     check_order_id(order_id)
     with hold_lock(state.workspaces / f"{order_id}{LOCK_SUFFIX}"):
         record = find_record(state, order_id)
         if record is None:
-            record = _begin(state, address, order_id, first_run_id, env, base, token, fork)
-        elif record.first_run_id != first_run_id:
+            record = _begin(state, address, start, remote)
+        elif record.first_run_id != start.first_run_id:
             raise AlreadyRunningError(f"The id {order_id} was used before.", remedy="Choose another id.")
         place = record.place(state, env)
         if not place.worktree.exists():
@@ -71,29 +68,19 @@ def open_workspace(  # noqa: PLR0913 -- what a work order is asked with, all by 
             except GitError as error:
                 if not looks_damaged(error.message):
                     raise
-                mend_mirror(place.mirror, Remote(address.url, env, token), record.base_sha)
+                mend_mirror(place.mirror, remote, record.base_sha)
                 clone()
         return place
 
 
-def _begin(  # noqa: PLR0913, PLR0917 -- as above
-    state: StateDir,
-    address: Address,
-    order_id: str,
-    first_run_id: str,
-    env: Mapping[str, str],
-    base: str | None,
-    token: str | None,
-    fork: str,
-) -> WorkspaceRecord:
-    """Choose the base commit and write it down."""
-    if (worktree := state.workspaces / order_id).exists():
+def _begin(state: StateDir, address: Address, start: OrderStart, remote: Remote) -> WorkspaceRecord:
+    """Choose the base commit and record it."""
+    if (worktree := state.workspaces / start.order_id).exists():
         remedy = "Choose another id, or move the folder away."
         raise WorkspaceError(f"{worktree} exists already, and no record says who opened it.", remedy=remedy)
-    mirror = state.mirrors / f"{address.key}.git"
-    start = refresh_mirror(mirror, Remote(address.url, env, token), base)
-    record = record_for(order_id, first_run_id, address, start, fork)
-    write_record(record.place(state, env), record)
+    base = refresh_mirror(state.mirrors / f"{address.key}.git", remote, start.base)
+    record = record_for(start, address, base)
+    write_record(record.place(state, remote.env), record)
     return record
 
 

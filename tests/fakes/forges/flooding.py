@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 from typing import Final, Literal
+
+from fakes.listening import QuietHandler, listening
 
 Flood = Literal["bomb", "endless", "packed", "drip", "head", "log"]
 MIB: Final = 1024 * 1024
@@ -45,10 +46,8 @@ def flooding_forge(flood: Flood) -> Iterator[FloodingForge]:
     """Let it answer every question on 127.0.0.1 for as long as the block lasts."""
     forge = FloodingForge(flood)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def answer(self) -> None:
+    class Handler(QuietHandler):
+        def handle_any(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
             forge.ranges.append(self.headers.get("Range"))
             self.close_connection = True
@@ -59,23 +58,11 @@ def flooding_forge(flood: Flood) -> Iterator[FloodingForge]:
                     self.wfile.flush()
                     forge.sent_bytes += len(piece)
 
-        do_GET = do_POST = do_PATCH = answer  # noqa: N815 -- http.server calls them
-
-        def log_message(self, *args: object) -> None:
-            del args
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    forge.url = f"http://127.0.0.1:{server.server_port}"
-    try:
-        yield forge
-    finally:
-        forge.over.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with listening(Handler) as forge.url:
+        try:
+            yield forge
+        finally:
+            forge.over.set()
 
 
 def _pieces(forge: FloodingForge) -> Iterator[bytes]:

@@ -10,7 +10,6 @@ from base64 import b64decode
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -18,6 +17,7 @@ from urllib.parse import urlsplit
 from fakes.forges.description import description_of, is_described
 from fakes.forges.state import Answer, Asked, Fault, ForgeFake, query_of
 from fakes.git_http import body_of, run_backend
+from fakes.listening import QuietHandler, listening
 
 _HOOK = """#!/bin/sh
 case " %s " in *" ${1#refs/heads/} "*) echo "GH006: Protected branch update failed for $1." >&2; exit 1;; esac
@@ -34,9 +34,7 @@ def serving_forge(served: Fake) -> Iterator[Fake]:  # noqa: C901 -- the handler 
     protect(served)
     ended = threading.Event()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(QuietHandler):
         def handle_any(self) -> None:
             content = body_of(self)
             parts = urlsplit(self.path)
@@ -54,9 +52,7 @@ def serving_forge(served: Fake) -> Iterator[Fake]:  # noqa: C901 -- the handler 
             if fault is not None and fault.lie == "slow":
                 ended.wait(fault.seconds)
             if answer is not None:
-                self._send(*answer)
-
-        do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = handle_any  # noqa: N815 -- http.server calls them
+                self.answer(*answer)
 
         def _answer(
             self, forge: ForgeFake, asked: Asked, fault: Fault | None
@@ -91,12 +87,12 @@ def serving_forge(served: Fake) -> Iterator[Fake]:  # noqa: C901 -- the handler 
         def _answer_git(self, forge: ForgeFake, content: bytes) -> None:
             given = self.headers.get("Authorization", "").removeprefix("Basic ")
             if b64decode(given).decode().rpartition(":")[2] != forge.token:
-                self._send(401, {"WWW-Authenticate": 'Basic realm="git"'}, b"")
+                self.answer(401, {"WWW-Authenticate": 'Basic realm="git"'}, b"")
                 return
             assert forge.repositories is not None
             is_push = "git-receive-pack" in self.path
             if is_push and any(self.path.startswith(f"/{project}.git/") for project in forge.read_only):
-                self._send(403, {}, b"")
+                self.answer(403, {}, b"")
                 return
             asked = Asked(self.command, self.path, {}, {}, content.decode(errors="replace"))
             with forge.lock:
@@ -104,39 +100,17 @@ def serving_forge(served: Fake) -> Iterator[Fake]:  # noqa: C901 -- the handler 
             if fault is None or fault.after:
                 answer = run_backend(forge.repositories, self.command, self.path, self.headers, content)
             if fault is None:
-                self._send(*answer)
+                self.answer(*answer)
             elif fault.lie == "drop":
                 self.close_connection = True
             else:
-                self._send(fault.status, fault.headers, b"")
+                self.answer(fault.status, fault.headers, b"")
 
-        def _send(self, status: int, headers: dict[str, str], body: bytes) -> None:
-            self.send_response(status)
-            for name, value in {**headers, "Content-Length": str(len(body))}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_args: object) -> None:
-            """Say nothing."""
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = False
-
-        def handle_error(self, *_args: object) -> None:
-            """Say nothing of clients that have hung up."""
-
-    server = Server(("127.0.0.1", 0), Handler)
-    served.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield served
-    finally:
-        ended.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with listening(Handler) as served.url:
+        try:
+            yield served
+        finally:
+            ended.set()
 
 
 def _unless_known(forge: ForgeFake, asked: Asked, status: int, whole: bytes) -> tuple[int, dict[str, str], bytes]:

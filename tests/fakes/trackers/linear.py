@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from uuid import UUID, uuid4
 
 import httpx
 from fakes.git_http import body_of
+from fakes.listening import QuietHandler, listening
 from fakes.septet_command import WITHIN_SECONDS
 from fakes.trackers.schema import deviations, resolve, schema
 from graphql import GraphQLError, graphql_sync
@@ -364,10 +364,8 @@ def _found(kind: str, node: dict[str, Any] | None) -> dict[str, Any]:
 def serving_linear(fake: LinearFake) -> Iterator[LinearFake]:
     """Let it answer on 127.0.0.1 for as long as the block lasts; its API is at `url`."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
+    class Handler(QuietHandler):
+        def handle_any(self) -> None:
             asked = json.loads(body_of(self))
             if self.headers.get("Authorization") != fake.token:
                 self._send(401, {}, {"errors": [_told("AUTHENTICATION_ERROR", "Authentication required")]})
@@ -388,27 +386,11 @@ def serving_linear(fake: LinearFake) -> Iterator[LinearFake]:
 
         def _send(self, status: int, headers: dict[str, str], answer: Any) -> None:
             content = b"upstream connect error" if answer is None else json.dumps(answer).encode()
-            self.send_response(status)
-            known = {"Content-Type": "application/json; charset=utf-8", "Content-Length": str(len(content))}
-            for name, value in {**known, **headers}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(content)
+            self.answer(status, {"Content-Type": "application/json; charset=utf-8", **headers}, content)
 
-        def log_message(self, *_args: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = False
-    fake.url = f"http://127.0.0.1:{server.server_address[1]}/graphql"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with listening(Handler) as address:
+        fake.url = f"{address}/graphql"
         yield fake
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def _told(code: str, message: str) -> dict[str, Any]:

@@ -489,6 +489,7 @@ async def test_the_scripted_agent_serves_many_turns(lab: Lab, tmp_path: Path) ->
     """The real scripted agent does two steps in one process; each turn's tokens and cost are its own."""
     scenario = tmp_path / "scenario.json"
     scenario.write_text('{"cost_usd": 0.5, "tokens": {"input_tokens": 9}}', encoding="utf-8")
+    lab.scripted_agent()
     env = {**lab.runtime.host.env, "SEPTET_SCRIPTED_SCENARIO": str(scenario)}
     lab.runtime = replace(lab.runtime, host=replace(lab.runtime.host, env=env))
     first = await lab.run_turn(lab.warm_turn(1))

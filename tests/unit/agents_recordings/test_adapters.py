@@ -2,7 +2,7 @@
 
 import json
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +15,7 @@ from septet.agents.clis.registry import ADAPTERS, adapter_for
 from septet.errors import AgentError, AgentMissingError
 
 CLIS: Final = ("codex", "copilot", "gemini", "opencode")
+Host = Callable[..., Machine]
 SCHEMA: Final = {"type": "object", "properties": {"issue_class": {"type": "string"}}}
 SESSION: Final = "0b2d3d0e-3a52-4c8e-9a74-6b0a39d1c111"
 KEYS: Final = {
@@ -43,12 +44,13 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def host(programs: Mapping[str, str], home: Path, *, sandboxed: bool = False, **env: str) -> Machine:
-    """Return a machine whose worker has keys of every kind in its environment."""
+@pytest.fixture
+def host(programs: dict[str, str], home: Path) -> Host:
+    """Give what makes a machine whose worker has keys of every kind in its environment."""
     secrets = {"GH_TOKEN": "forge", "GITHUB_TOKEN": "forge", "SEPTET_GITHUB_TOKEN": "forge", "DATABASE_URL": "x"}
     keys = dict.fromkeys(KEYS.values(), "key")
-    folder = str(Path(next(iter(programs.values()))).parent)
-    return Machine({"PATH": folder, "HOME": str(home), **secrets, **keys, **env}, programs, sandboxed=sandboxed)
+    own = {"PATH": str(Path(next(iter(programs.values()))).parent), "HOME": str(home), **secrets, **keys}
+    return lambda *, sandboxed=False, **env: Machine(own | env, programs, sandboxed=sandboxed)
 
 
 def start(name: str, machine: Machine, **asked: Any) -> Invocation:
@@ -72,29 +74,27 @@ def test_registry_names_five_clis_a_program_and_the_scripted_agent() -> None:
 
 
 @pytest.mark.parametrize("name", CLIS)
-def test_prompt_and_keys_are_not_in_the_argv(name: str, programs: dict[str, str], home: Path) -> None:
+def test_prompt_and_keys_are_not_in_the_argv(name: str, programs: dict[str, str], host: Host) -> None:
     """The prompt goes to stdin, and the argv holds neither it nor a key."""
-    invocation = start(name, host(programs, home))
+    invocation = start(name, host())
     assert invocation.stdin == b"Do it."
     assert invocation.argv[0] == programs[name]
     assert not {"Do it.", "key", "forge"} & set(invocation.argv)
 
 
 @pytest.mark.parametrize("name", CLIS)
-def test_agent_gets_its_own_key_and_nobody_elses(name: str, programs: dict[str, str], home: Path) -> None:
+def test_agent_gets_its_own_key_and_nobody_elses(name: str, home: Path, host: Host) -> None:
     """The environment is an allow-list: no forge's key, no other secret of the worker's."""
-    env = start(name, host(programs, home)).env
+    env = start(name, host()).env
     assert env[KEYS[name]] == "key"
     assert "forge" not in env.values()
     assert "DATABASE_URL" not in env
     assert home == Path(env["HOME"])
 
 
-def test_the_password_of_a_proxy_stays_with_the_worker(programs: dict[str, str], home: Path) -> None:
+def test_the_password_of_a_proxy_stays_with_the_worker(host: Host) -> None:
     """An agent is told where a proxy is, and not who the worker is there."""
     machine = host(
-        programs,
-        home,
         HTTPS_PROXY="http://ada:a-password@proxy.example:3128",
         http_proxy="ada:a-password@10.0.0.1:1",
     )
@@ -103,10 +103,10 @@ def test_the_password_of_a_proxy_stays_with_the_worker(programs: dict[str, str],
 
 
 @pytest.mark.parametrize("name", CLIS)
-def test_prompt_that_begins_with_a_slash_is_no_command(name: str, programs: dict[str, str], home: Path) -> None:
+def test_prompt_that_begins_with_a_slash_is_no_command(name: str, host: Host) -> None:
     """`/init` at the head of a prompt is text for the model."""
     turn = Turn(prompt="/init\ud800", worktree=Path("/nowhere"))
-    assert adapter_for(name).invocation(turn, host(programs, home)).stdin == b"Your task:\n\n/init?"
+    assert adapter_for(name).invocation(turn, host()).stdin == b"Your task:\n\n/init?"
 
 
 @pytest.mark.parametrize("name", CLIS)
@@ -118,28 +118,26 @@ def test_missing_program_is_named_with_the_way_out(name: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("sandboxed", [True, False])
-def test_copilot_uses_all_that_it_sees_in_a_sandbox_alone(
-    sandboxed: bool, programs: dict[str, str], home: Path
-) -> None:
+def test_copilot_uses_all_that_it_sees_in_a_sandbox_alone(sandboxed: bool, host: Host) -> None:
     """Outside of one its own guard of paths stands."""
-    argv = start("copilot", replace(host(programs, home), sandboxed=sandboxed)).argv
+    argv = start("copilot", replace(host(), sandboxed=sandboxed)).argv
     assert ("--allow-all-paths" in argv) is sandboxed
 
 
 @pytest.mark.parametrize("name", ["copilot", "gemini"])
-def test_new_session_takes_the_id_that_it_is_given(name: str, programs: dict[str, str], home: Path) -> None:
+def test_new_session_takes_the_id_that_it_is_given(name: str, host: Host) -> None:
     """A CLI that takes an id gets it for a new session alone."""
     assert adapter_for(name).capabilities.own_session_id
-    machine = host(programs, home)
+    machine = host()
     assert option(start(name, machine, session_id=SESSION), "--session-id") == SESSION
     assert "--session-id" not in start(name, machine, session_id=SESSION, resume_id=SESSION).argv
 
 
 @pytest.mark.parametrize("name", ["codex", "opencode"])
-def test_cli_that_takes_no_id_is_given_none(name: str, programs: dict[str, str], home: Path) -> None:
+def test_cli_that_takes_no_id_is_given_none(name: str, host: Host) -> None:
     """An id for a new session is left out where the CLI makes its own."""
     assert not adapter_for(name).capabilities.own_session_id
-    assert SESSION not in start(name, host(programs, home), session_id=SESSION).argv
+    assert SESSION not in start(name, host(), session_id=SESSION).argv
 
 
 @pytest.mark.parametrize(
@@ -151,9 +149,9 @@ def test_cli_that_takes_no_id_is_given_none(name: str, programs: dict[str, str],
         ("opencode", ("--session", SESSION)),
     ],
 )
-def test_session_is_resumed(name: str, part: tuple[str, ...], programs: dict[str, str], home: Path) -> None:
+def test_session_is_resumed(name: str, part: tuple[str, ...], host: Host) -> None:
     """Each CLI is told in its own way which session to go on with."""
-    argv = start(name, host(programs, home), resume_id=SESSION).argv
+    argv = start(name, host(), resume_id=SESSION).argv
     first = argv.index(part[0])
     assert argv[first : first + len(part)] == part
     assert any(SESSION in word for word in argv)
@@ -179,11 +177,9 @@ TURNS: Final[dict[str, dict[str, Any]]] = {
         ("opencode", ("--model", "best-1")),
     ],
 )
-def test_model_is_asked_for(
-    name: str, words: tuple[str, ...], turn: str, programs: dict[str, str], home: Path
-) -> None:
+def test_model_is_asked_for(name: str, words: tuple[str, ...], turn: str, host: Host) -> None:
     """The model is named at each start and each resume when the turn names one, and else left to the CLI."""
-    machine = host(programs, home, sandboxed=True)
+    machine = host(sandboxed=True)
     argv = start(name, machine, **TURNS[turn], model="best-1").argv
     assert words in set(pairwise(argv))
     assert not any(
@@ -191,40 +187,38 @@ def test_model_is_asked_for(
     )
 
 
-def test_codex_reads_the_prompt_from_stdin_after_all_options(programs: dict[str, str], home: Path) -> None:
+def test_codex_reads_the_prompt_from_stdin_after_all_options(host: Host) -> None:
     """`-` is the last argument, and the session id stands before it."""
-    assert start("codex", host(programs, home), resume_id=SESSION).argv[-2:] == (SESSION, "-")
+    assert start("codex", host(), resume_id=SESSION).argv[-2:] == (SESSION, "-")
 
 
 @pytest.mark.parametrize(
     ("tools", "sandbox"), [("all", "workspace-write"), ("read", "read-only"), ("none", "read-only")]
 )
-def test_codex_sandbox_is_a_setting(tools: str, sandbox: str, programs: dict[str, str], home: Path) -> None:
+def test_codex_sandbox_is_a_setting(tools: str, sandbox: str, host: Host) -> None:
     """`exec resume` has no flag for the sandbox, but it heeds the setting; nobody is asked."""
-    given = settings(start("codex", host(programs, home), tools=tools, resume_id=SESSION, model='a"b'))
+    given = settings(start("codex", host(), tools=tools, resume_id=SESSION, model='a"b'))
     assert f'sandbox_mode="{sandbox}"' in given
     assert 'approval_policy="never"' in given
     assert r'model="a\"b"' in given
 
 
-def test_codex_leaves_its_own_sandbox_only_inside_another(programs: dict[str, str], home: Path) -> None:
+def test_codex_leaves_its_own_sandbox_only_inside_another(host: Host) -> None:
     """The bypass is for a container, and for a turn that works."""
     bypass = "--dangerously-bypass-approvals-and-sandbox"
-    assert bypass in start("codex", host(programs, home, sandboxed=True)).argv
-    assert bypass not in start("codex", host(programs, home)).argv
-    assert bypass not in start("codex", host(programs, home, sandboxed=True), tools="none").argv
+    assert bypass in start("codex", host(sandboxed=True)).argv
+    assert bypass not in start("codex", host()).argv
+    assert bypass not in start("codex", host(sandboxed=True), tools="none").argv
 
 
-def test_codex_hides_its_keys_from_its_tools(programs: dict[str, str], home: Path) -> None:
+def test_codex_hides_its_keys_from_its_tools(host: Host) -> None:
     """The shells of its tools inherit no variable that looks like a key."""
-    assert 'shell_environment_policy.exclude=["*KEY*","*TOKEN*","*SECRET*"]' in settings(
-        start("codex", host(programs, home))
-    )
+    assert 'shell_environment_policy.exclude=["*KEY*","*TOKEN*","*SECRET*"]' in settings(start("codex", host()))
 
 
-def test_codex_schema_lies_in_its_home_once(programs: dict[str, str], home: Path) -> None:
+def test_codex_schema_lies_in_its_home_once(home: Path, host: Host) -> None:
     """The schema is a file that its content names: the same one for the same schema, however it is ordered."""
-    machine = host(programs, home)
+    machine = host()
     first = Path(option(start("codex", machine, schema=SCHEMA), "--output-schema"))
     again = option(start("codex", machine, schema=dict(reversed(SCHEMA.items()))), "--output-schema")
     assert json.loads(first.read_text()) == SCHEMA
@@ -233,44 +227,42 @@ def test_codex_schema_lies_in_its_home_once(programs: dict[str, str], home: Path
     assert str(first) == again
 
 
-def test_codex_home_is_heeded(programs: dict[str, str], home: Path, tmp_path: Path) -> None:
+def test_codex_home_is_heeded(tmp_path: Path, host: Host) -> None:
     """`CODEX_HOME` is where the schema goes, and the CLI is told of it."""
-    invocation = start("codex", host(programs, home, CODEX_HOME=str(tmp_path / "elsewhere")), schema=SCHEMA)
+    invocation = start("codex", host(CODEX_HOME=str(tmp_path / "elsewhere")), schema=SCHEMA)
     assert option(invocation, "--output-schema").startswith(str(tmp_path / "elsewhere"))
     assert invocation.env["CODEX_HOME"] == str(tmp_path / "elsewhere")
 
 
 @pytest.mark.parametrize(("tools", "mode"), [("all", "yolo"), ("read", "default"), ("none", "default")])
-def test_gemini_mode_follows_the_tools(tools: str, mode: str, programs: dict[str, str], home: Path) -> None:
+def test_gemini_mode_follows_the_tools(tools: str, mode: str, host: Host) -> None:
     """In its default mode gemini offers the model no tool that changes anything."""
-    invocation = start("gemini", host(programs, home), tools=tools)
+    invocation = start("gemini", host(), tools=tools)
     assert option(invocation, "--approval-mode") == mode
     assert invocation.env["GEMINI_CLI_NO_RELAUNCH"] == "true"
 
 
-def test_gemini_retries_are_bounded_by_a_file_that_the_user_can_replace(
-    programs: dict[str, str], home: Path
-) -> None:
+def test_gemini_retries_are_bounded_by_a_file_that_the_user_can_replace(host: Host) -> None:
     """The settings that come with the project are valid JSON; a user's own path wins."""
     name = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
-    ours = json.loads(Path(start("gemini", host(programs, home)).env[name]).read_text())
+    ours = json.loads(Path(start("gemini", host()).env[name]).read_text())
     assert ours["general"]["maxAttempts"] == 3
-    theirs = host(programs, home, GEMINI_CLI_SYSTEM_DEFAULTS_PATH="/theirs.json")
+    theirs = host(GEMINI_CLI_SYSTEM_DEFAULTS_PATH="/theirs.json")
     assert start("gemini", theirs).env[name] == "/theirs.json"
 
 
 @pytest.mark.parametrize("tools", ["read", "none"])
-def test_copilot_denies_what_changes(tools: str, programs: dict[str, str], home: Path) -> None:
+def test_copilot_denies_what_changes(tools: str, host: Host) -> None:
     """A denial goes before the permission that all tools have."""
-    argv = start("copilot", host(programs, home), tools=tools).argv
+    argv = start("copilot", host(), tools=tools).argv
     assert {"--deny-tool=write", "--deny-tool=shell"} <= set(argv)
-    assert not any(word.startswith("--deny-tool") for word in start("copilot", host(programs, home)).argv)
+    assert not any(word.startswith("--deny-tool") for word in start("copilot", host()).argv)
 
 
-def test_opencode_permissions_are_added_to_the_users_configuration(programs: dict[str, str], home: Path) -> None:
+def test_opencode_permissions_are_added_to_the_users_configuration(host: Host) -> None:
     """What the environment configures stays, but for what the engine needs; without tools all are denied."""
     given = json.dumps({"model": "m/m", "share": "auto", "permission": {"bash": "allow"}})
-    machine = host(programs, home, OPENCODE_CONFIG_CONTENT=given)
+    machine = host(OPENCODE_CONFIG_CONTENT=given)
     none = json.loads(start("opencode", machine, tools="none").env["OPENCODE_CONFIG_CONTENT"])
     assert none == {"model": "m/m", "share": "disabled", "autoupdate": False, "permission": {"*": "deny"}}
     read = json.loads(start("opencode", machine, tools="read").env["OPENCODE_CONFIG_CONTENT"])
@@ -282,19 +274,15 @@ def test_opencode_permissions_are_added_to_the_users_configuration(programs: dic
 
 
 @pytest.mark.parametrize("given", ["{", "[]", "7"])
-def test_opencode_configuration_that_is_no_object_is_refused(
-    given: str, programs: dict[str, str], home: Path
-) -> None:
+def test_opencode_configuration_that_is_no_object_is_refused(given: str, host: Host) -> None:
     """The error names the variable, and not what it holds."""
     with pytest.raises(AgentError, match="OPENCODE_CONFIG_CONTENT is not a JSON object"):
-        start("opencode", host(programs, home, OPENCODE_CONFIG_CONTENT=given))
+        start("opencode", host(OPENCODE_CONFIG_CONTENT=given))
 
 
-def test_command_is_started_without_a_shell(programs: dict[str, str], home: Path) -> None:
+def test_command_is_started_without_a_shell(host: Host) -> None:
     """Its command line is split as a shell would, and it gets the variables that are named, and the prompt."""
     machine = host(
-        programs,
-        home,
         SEPTET_COMMAND="my-agent --say 'two words' '$HOME;'",
         SEPTET_COMMAND_ENV="MY_KEY, OTHER_*",
         MY_KEY="1",
@@ -312,10 +300,8 @@ def test_command_is_started_without_a_shell(programs: dict[str, str], home: Path
     ("line", "message"),
     [("", "No program is configured"), ("a 'b", "cannot be split"), ("no-such-program", "PATH")],
 )
-def test_command_that_cannot_be_started_is_refused(
-    line: str, message: str, programs: dict[str, str], home: Path
-) -> None:
+def test_command_that_cannot_be_started_is_refused(line: str, message: str, host: Host) -> None:
     """Nothing configured, half a quotation and a missing program are errors with a remedy."""
     with pytest.raises(AgentError, match=message) as caught:
-        start("command", host(programs, home, SEPTET_COMMAND=line))
+        start("command", host(SEPTET_COMMAND=line))
     assert caught.value.remedy

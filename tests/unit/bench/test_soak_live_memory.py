@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from threading import Thread
 
 import pytest
+from fakes.listening import QuietHandler, listening
 
 from bench.soak.live_memory import LiveMemory
 
@@ -15,24 +14,13 @@ def metrics_of(*lines: str) -> Iterator[str]:
     """Serve the metrics of a server that tells first this, and then that, beside what does not matter."""
     left = list(lines)
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:  # the name that the server looks for
+    class Handler(QuietHandler):
+        def handle_any(self) -> None:
             content = f"memory_heapidle 7\n{left.pop(0)}\nmemory_heap_objects 9\n".encode()
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(content)
+            self.answer(200, {}, content)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as listening:
-        thread = Thread(target=listening.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listening.server_address[1]}/metrics"
-        finally:
-            listening.shutdown()
-            thread.join()
+    with listening(Handler) as address:
+        yield f"{address}/metrics"
 
 
 async def test_the_least_since_the_last_question_counts() -> None:

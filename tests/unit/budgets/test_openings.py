@@ -13,7 +13,8 @@ from septet.contracts.names import Step
 from septet.contracts.rework import Rework
 from septet.contracts.steps import StepCall
 from septet.contracts.workspace import Workspace
-from septet.repository_settings import RepositorySettings, load_repository_settings
+from septet.repository_file import load_repository_settings
+from septet.repository_settings import RepositorySettings
 from septet.settings import Settings
 
 NOON = datetime(2026, 3, 9, 12, tzinfo=UTC)

@@ -9,7 +9,8 @@ import pytest
 
 from clients.disk.first_settings import FirstSettings, first_settings
 from septet.contracts.names import SETTINGS_PATH
-from septet.repository_settings import RepositorySettings, load_repository_settings
+from septet.repository_file import load_repository_settings
+from septet.repository_settings import RepositorySettings
 
 _PACKAGE_LOCK = {"packages": {"node_modules/a": {"resolved": "https://npm.example:8443/a/-/a-1.0.0.tgz"}}}
 _UV_LOCK = """

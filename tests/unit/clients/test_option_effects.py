@@ -60,10 +60,12 @@ SEEN: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "--ui-port": {"up": "acceptance/test_up.py::test_one_state_directory_has_one_up"},
     "--api-port": {"up": "acceptance/test_http.py::test_a_taken_api_port_is_refused_by_up"},
-    "--sandbox": dict.fromkeys(
-        ("up", "demo", "worker"),
-        "acceptance/test_options.py::test_a_sandbox_that_is_demanded_is_had_or_nothing_starts",
-    ),
+    "--sandbox": {
+        **dict.fromkeys(
+            ("up", "demo"), "acceptance/test_options.py::test_a_sandbox_that_is_demanded_is_had_or_nothing_starts"
+        ),
+        "worker": "acceptance/test_worker.py::test_a_worker_does_not_start_without_the_sandbox_that_is_demanded",
+    },
     "--scenario": {"demo": "acceptance/test_demo.py::test_a_malformed_answer_is_asked_for_again_by_the_finalizer"},
     "--failed": {"retry": _MANY["retry"]},
     "--yes": {

@@ -10,6 +10,7 @@ from clients.disk.workspace_view import WorkspaceView
 from septet.agents.runs.folders import Runs
 from septet.agents.runs.run import Run, RunKey, RunRecord
 from septet.git.engine.address import parse_address
+from septet.git.workspace.record import OrderStart
 from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
@@ -40,7 +41,7 @@ def worktree(state: StateDir, view: WorkspaceView, tmp_path: Path) -> Path:
     origin = make_origin(tmp_path / "origins")
     origin.push({"app.py": "print('hello')\n"})
     address = parse_address(str(origin.bare))
-    return open_workspace(state, address, "wo-1", first_run_id="r", env=view.git_env).worktree
+    return open_workspace(state, address, OrderStart("wo-1", "r"), env=view.git_env).worktree
 
 
 def start(state: StateDir, serial: int, step: str = "implement_plan") -> Run:

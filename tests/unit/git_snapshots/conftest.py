@@ -10,8 +10,9 @@ from fakes.repositories import Origin, git_env, make_origin
 from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
 from septet.git.snapshots.take import seed, take
-from septet.git.vault.facts import Snapshot
+from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.vault import prepare
+from septet.git.workspace.record import OrderStart
 from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
@@ -62,7 +63,7 @@ def open_place(state: StateDir, env: dict[str, str], origin: Origin) -> Open:
 
     def open_it(order_id: str = "wo-1", *, of: Origin | None = None) -> Place:
         address = parse_address(str((of or origin).bare))
-        place = open_workspace(state, address, order_id, first_run_id=f"run of {order_id}", env=env)
+        place = open_workspace(state, address, OrderStart(order_id, f"run of {order_id}"), env=env)
         prepare(place)
         seed(place, ignored_limit_bytes=LIMIT_BYTES)
         return place
@@ -81,7 +82,7 @@ def take_of() -> Take:
     """Return a function that takes a rescue of a workspace, which must not be superfluous."""
 
     def take_it(place: Place, limit_bytes: int = LIMIT_BYTES) -> Snapshot:
-        snapshot = take(place, "rescue", "a test", ignored_limit_bytes=limit_bytes)
+        snapshot = take(place, "rescue", SnapshotOptions("a test", limit_bytes))
         assert snapshot is not None
         return snapshot
 

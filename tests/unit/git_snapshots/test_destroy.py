@@ -10,16 +10,16 @@ from fakes.repositories import git
 
 from septet.errors import SnapshotError
 from septet.git.engine.place import Place
-from septet.git.snapshots.destroy import RescueOptions, remove_workspace, return_to
+from septet.git.snapshots.destroy import remove_workspace, return_to
 from septet.git.snapshots.restore import restore
 from septet.git.snapshots.take import take
-from septet.git.vault.facts import Snapshot
+from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.vault import list_snapshots, vault_at
 
 pytestmark = pytest.mark.law
 
 LIMIT_BYTES = 1 << 20
-OPTIONS = RescueOptions("a test", LIMIT_BYTES, "implement_plan")
+OPTIONS = SnapshotOptions("a test", LIMIT_BYTES, "implement_plan")
 
 
 def _work(tree: Path) -> None:
@@ -85,7 +85,7 @@ def _base(place: Place) -> Snapshot:
 
 
 def _checkpoint(place: Place) -> Snapshot:
-    snapshot = take(place, "checkpoint", "a test", ignored_limit_bytes=LIMIT_BYTES)
+    snapshot = take(place, "checkpoint", SnapshotOptions("a test", LIMIT_BYTES))
     assert snapshot is not None
     return snapshot
 
@@ -165,17 +165,6 @@ def test_what_is_in_the_way_and_in_no_snapshot_stops_a_return(place: Place) -> N
     assert "Move that elsewhere" in refused.value.remedy
     assert (place.worktree / "README.md").is_fifo()
     assert (place.worktree / "src/app.py").read_text() == "changed\n"
-
-
-def test_a_person_may_accept_the_loss(place: Place) -> None:
-    """When a person says so, what is in the way goes, and everything else is secured all the same."""
-    before = picture(place.worktree)
-    (place.worktree / "README.md").unlink()
-    os.mkfifo(place.worktree / "README.md")
-    (place.worktree / "src/app.py").write_text("changed\n")
-    assert return_to(place, _base(place), OPTIONS, accept_loss=True) is not None
-    assert picture(place.worktree) == before
-    assert sorted(path.name for path in place.worktree.parent.glob("*~removed")) == []
 
 
 def test_a_snapshot_that_is_not_whole_is_not_returned_to(place: Place) -> None:

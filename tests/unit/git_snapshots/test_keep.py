@@ -21,10 +21,10 @@ from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
 from septet.git.evidence.evidence import gather
-from septet.git.snapshots.destroy import RescueOptions
 from septet.git.snapshots.take import take
-from septet.git.vault.facts import Snapshot
+from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.vault import list_snapshots, vault_at
+from septet.git.workspace.mirror import Base
 from septet.git.workspace.record import place_for, record_of
 from septet.state import StateDir
 
@@ -37,7 +37,7 @@ from pathlib import Path
 from septet.git.checkpoints.move import move_here
 move_here(*pickle.loads(Path(sys.argv[1]).read_bytes()))
 """
-OPTIONS = RescueOptions("the work order comes back", 1 << 20)
+OPTIONS = SnapshotOptions("the work order comes back", 1 << 20)
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def other(tmp_path: Path, env: dict[str, str]) -> StateDir:
 
 
 def checkpoint(place: Place) -> Snapshot:
-    snapshot = take(place, "checkpoint", "a step is done", ignored_limit_bytes=1 << 20)
+    snapshot = take(place, "checkpoint", SnapshotOptions("a step is done", 1 << 20))
     assert snapshot is not None
     return snapshot
 
@@ -63,9 +63,12 @@ def checkpoint(place: Place) -> Snapshot:
 def move_of(place: Place, other: StateDir, ref: CheckpointRef, name: str, host: str = "B") -> WorkspaceMove:
     """Return the move of a work order to another host."""
     there = place_for(
-        other, place.order_id, parse_address(place.origin), base_branch=place.base_branch,
-        base_sha=place.base_sha, env=place.env,
-    )  # fmt: skip
+        other,
+        place.order_id,
+        parse_address(place.origin),
+        Base(place.base_branch, place.base_sha),
+        place.env,
+    )
     return WorkspaceMove(there, ref, Remote(place.origin, place.env), name, host)
 
 
@@ -113,7 +116,7 @@ def test_the_workspace_opens_elsewhere_as_it_was(place: Place, ref: CheckpointRe
     assert gather(there) == evidence
     assert git(there.worktree, "fsck", "--connectivity-only") == ""
     assert git(there.worktree, "log", "-1", "--format=%s") == "by the agent"
-    same = take(there, "checkpoint", "the same", ignored_limit_bytes=1 << 20, unless_equal_to=kept)
+    same = take(there, "checkpoint", SnapshotOptions("the same", 1 << 20, equal_to=kept))
     assert same is None
 
 
@@ -121,7 +124,7 @@ def test_an_earlier_checkpoint_can_be_gone_on_from_too(place: Place, ref: Checkp
     """The remote has all snapshots of a work order, rescues too, under their names."""
     first = list_snapshots(vault_at(place), place.order_id)[0]
     change(place)
-    take(place, "rescue", "a rescue", ignored_limit_bytes=1 << 20)
+    take(place, "rescue", SnapshotOptions("a rescue", 1 << 20))
     keep(place, ref, "A")
     there = arrive(move_of(place, other, ref, first.name))
     assert (there.worktree / "README.md").read_text() == "# Sample\n"
@@ -153,7 +156,7 @@ def test_a_work_order_that_comes_back_loses_nothing_of_what_lies_there(
     """Its old worktree is rescued before it is as at the checkpoint; snapshots of both hosts have names."""
     keep(place, ref, "A")
     (place.worktree / "late.txt").write_text("after the host was given up\n")
-    late = take(place, "rescue", "too late", ignored_limit_bytes=1 << 20)
+    late = take(place, "rescue", SnapshotOptions("too late", 1 << 20))
     assert late is not None
     first = list_snapshots(vault_at(place), place.order_id)[0]
     there = arrive(move_of(place, other, ref, first.name))
@@ -161,7 +164,7 @@ def test_a_work_order_that_comes_back_loses_nothing_of_what_lies_there(
     kept = checkpoint(there)
     assert kept.name.partition("-")[0] == late.name.partition("-")[0]
     (there.worktree / "half.txt").write_text("what another try began with\n")
-    rescue = take(there, "rescue", "another try", ignored_limit_bytes=1 << 20)
+    rescue = take(there, "rescue", SnapshotOptions("another try", 1 << 20))
     assert rescue is not None
     keep(there, ref, "B")
     (place.worktree / "later.txt").write_text("still later\n")
@@ -183,11 +186,11 @@ def test_a_move_that_is_killed_as_it_takes_names_loses_no_snapshot(
     """What lies here under a name that the other host has given too has another one before it loses that."""
     keep(place, ref, "A")
     (place.worktree / "late.txt").write_text("after the host was given up\n")
-    late = take(place, "rescue", "too late", ignored_limit_bytes=1 << 20)
+    late = take(place, "rescue", SnapshotOptions("too late", 1 << 20))
     assert late is not None
     there = arrive(move_of(place, other, ref, list_snapshots(vault_at(place), place.order_id)[0].name))
     (there.worktree / "README.md").write_text("# Changed there\n")
-    rescue = take(there, "rescue", "there", ignored_limit_bytes=1 << 20)
+    rescue = take(there, "rescue", SnapshotOptions("there", 1 << 20))
     assert rescue is not None
     assert (rescue.name, rescue.commit != late.commit) == (late.name, True)
     keep(there, ref, "B")

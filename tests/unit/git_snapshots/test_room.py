@@ -16,28 +16,22 @@ from fakes.repositories import git
 
 from septet.git.engine.engine import Git
 from septet.git.engine.place import Place
-from septet.git.snapshots.destroy import (
-    RescueOptions,
-    drop_forgotten,
-    forget_chain,
-    forget_snapshots,
-    has_forgotten,
-    remove_workspace,
-)
+from septet.git.snapshots.destroy import remove_workspace
+from septet.git.snapshots.forget import drop_forgotten, forget_chain, forget_snapshots, has_forgotten
 from septet.git.snapshots.restore import restore
-from septet.git.vault.facts import Snapshot
+from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.pack import Pack
 from septet.git.vault.vault import find, list_snapshots, vault_at, verify
 
 pytestmark = pytest.mark.law
 
 DAYS = timedelta(days=2)
-OPTIONS = RescueOptions("a test", 1 << 20)
+OPTIONS = SnapshotOptions("a test", 1 << 20)
 DROP = """
 import sys
 from datetime import timedelta
 from pathlib import Path
-from septet.git.snapshots.destroy import drop_forgotten
+from septet.git.snapshots.forget import drop_forgotten
 from septet.git.engine.engine import Git
 print("ready", flush=True)
 drop_forgotten(Git(Path(sys.argv[1]), env={"PATH": sys.argv[2]}), timedelta(0))

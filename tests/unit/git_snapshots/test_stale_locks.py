@@ -15,6 +15,7 @@ from septet.errors import GitBusyError
 from septet.git.engine.place import Place
 from septet.git.engine.stale_locks import clear_unguarded_locks, guard_of, share_guard
 from septet.git.snapshots.take import take
+from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.vault import list_snapshots, prepare, publish, vault_at
 
 pytestmark = pytest.mark.law
@@ -57,7 +58,7 @@ def test_a_sweep_takes_nothing_from_those_who_write(open_place: Callable[[str], 
     def write(place: Place) -> None:
         for number in range(ROUNDS):
             (place.worktree / "work.txt").write_text(f"{number}\n")
-            snapshot = take(place, "checkpoint", "a test", ignored_limit_bytes=1 << 20)
+            snapshot = take(place, "checkpoint", SnapshotOptions("a test", 1 << 20))
             assert snapshot is not None
             kept = f"refs/kept/{place.order_id}/{number}"
             vault.run("update-ref", kept, snapshot.commit)

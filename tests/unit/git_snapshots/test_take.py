@@ -20,7 +20,7 @@ from septet.git.evidence.difference import difference
 from septet.git.snapshots.scan import scan
 from septet.git.snapshots.take import take
 from septet.git.vault.contents import usual_bits
-from septet.git.vault.facts import Snapshot
+from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.survey import Figures
 from septet.git.vault.vault import list_snapshots, prepare, vault_at, verify
 from septet.system.durable import write_atomically
@@ -31,7 +31,7 @@ LIMIT_BYTES = 1 << 20
 
 
 def _rescue(place: Place, unless_equal_to: Snapshot | None = None) -> Snapshot | None:
-    return take(place, "rescue", "a test", ignored_limit_bytes=LIMIT_BYTES, unless_equal_to=unless_equal_to)
+    return take(place, "rescue", SnapshotOptions("a test", LIMIT_BYTES, equal_to=unless_equal_to))
 
 
 def test_the_order_in_which_files_are_listed_changes_no_snapshot() -> None:
@@ -41,7 +41,7 @@ def test_the_order_in_which_files_are_listed_changes_no_snapshot() -> None:
 
 
 def _checkpoint(place: Place) -> Snapshot:
-    snapshot = take(place, "checkpoint", "a test", step="build_plan", ignored_limit_bytes=LIMIT_BYTES)
+    snapshot = take(place, "checkpoint", SnapshotOptions("a test", LIMIT_BYTES, step="build_plan"))
     assert snapshot is not None
     return snapshot
 
@@ -117,7 +117,7 @@ def test_a_checkpoint_by_what_was_seen_is_the_same(place: Place) -> None:
     last_scan = scan(place, ignored_limit_bytes=LIMIT_BYTES)
     create_branch(place, "feat-issue-1-wo-1-x")
 
-    by_sight = take(place, "checkpoint", "a test", ignored_limit_bytes=LIMIT_BYTES, last_scan=last_scan)
+    by_sight = take(place, "checkpoint", SnapshotOptions("a test", LIMIT_BYTES), last_scan)
 
     assert by_sight is not None
     assert by_sight.content == _checkpoint(place).content
@@ -129,10 +129,7 @@ def test_what_was_seen_before_another_snapshot_is_looked_at_again(place: Place) 
     (place.worktree / "new").write_text("work")
     last = _checkpoint(place)
 
-    assert (
-        take(place, "checkpoint", "", ignored_limit_bytes=LIMIT_BYTES, unless_equal_to=last, last_scan=last_scan)
-        is None
-    )
+    assert take(place, "checkpoint", SnapshotOptions("", LIMIT_BYTES, equal_to=last), last_scan) is None
 
 
 def test_a_change_that_keeps_size_and_time_is_seen(place: Place) -> None:
@@ -259,11 +256,12 @@ def test_a_full_disk_loses_nothing(place: Place) -> None:
         "import pickle, resource, signal, sys\n"
         "from septet.errors import SnapshotError\n"
         "from septet.git.snapshots.take import take\n"
+        "from septet.git.vault.facts import SnapshotOptions\n"
         "place = pickle.load(sys.stdin.buffer)\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\n"
         "try:\n"
-        "    take(place, 'rescue', 'a test', ignored_limit_bytes=0)\n"
+        "    take(place, 'rescue', SnapshotOptions('a test', 0))\n"
         "except SnapshotError as error:\n"
         "    print(error)\n"
     )
@@ -295,13 +293,13 @@ def test_a_file_that_is_too_large_is_listed_unread(place: Place) -> None:
     with (place.worktree / "hole").open("wb") as file:
         file.truncate(3 << 30)
     began = time.process_time()
-    snapshot = take(place, "checkpoint", "a test", ignored_limit_bytes=1 << 20)
+    snapshot = take(place, "checkpoint", SnapshotOptions("a test", 1 << 20))
     assert snapshot is not None
     assert [(each.path, each.size_bytes) for each in snapshot.left_out] == [("hole", 3 << 30)]
     shown = difference(place, limit_bytes=1000)
     assert ([file.path for file in shown.files], shown.whole) == ([], False)
     assert time.process_time() - began < 5
     os.truncate(place.worktree / "hole", 1 << 20)
-    snapshot = take(place, "checkpoint", "a test", ignored_limit_bytes=1 << 20)
+    snapshot = take(place, "checkpoint", SnapshotOptions("a test", 1 << 20))
     assert snapshot is not None
     assert snapshot.left_out == ()

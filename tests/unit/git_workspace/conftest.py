@@ -8,6 +8,7 @@ from fakes.repositories import Origin, copy_origin, git_env, make_origin
 
 from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
+from septet.git.workspace.record import OrderStart
 from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
@@ -48,7 +49,7 @@ def open_place(state: StateDir, env: dict[str, str], origin: Origin) -> Open:
 
     def open_it(order_id: str = "wo-1", *, of: Origin | None = None, base: str | None = None) -> Place:
         address = parse_address(str((of or origin).bare))
-        return open_workspace(state, address, order_id, first_run_id=f"run of {order_id}", env=env, base=base)
+        return open_workspace(state, address, OrderStart(order_id, f"run of {order_id}", base), env=env)
 
     return open_it
 

@@ -12,6 +12,7 @@ from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
 from septet.git.evidence.edits_inside import edits_inside
 from septet.git.evidence.staging import look
+from septet.git.workspace.record import OrderStart
 from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
@@ -38,7 +39,7 @@ def place(tmp_path: Path) -> Place:
     state = StateDir(tmp_path / "state")
     state.prepare()
     env = git_env(tmp_path / "home")
-    place = open_workspace(state, parse_address(str(origin.bare)), "wo-1", first_run_id="r", env=env)
+    place = open_workspace(state, parse_address(str(origin.bare)), OrderStart("wo-1", "r"), env=env)
     place.records.mkdir(parents=True, exist_ok=True)
     git(place.worktree, "submodule", "update", "-q", "--init", "--recursive", env=ALLOW)
     return place

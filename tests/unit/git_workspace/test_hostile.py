@@ -19,6 +19,7 @@ from septet.git.evidence.difference import difference
 from septet.git.evidence.evidence import gather, keeps, plan_file, read_base_file
 from septet.git.snapshots.scan import scan
 from septet.git.snapshots.take import seed, take
+from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.survey import Survey
 from septet.git.vault.vault import prepare
 
@@ -311,7 +312,7 @@ def test_git_waits_for_no_pipe(place: Place, name: str) -> None:
     for look in looks:
         with pytest.raises(WorkspaceError, match="is a pipe"):
             look()
-    assert take(place, "rescue", "all that is there", ignored_limit_bytes=LIMIT) is not None
+    assert take(place, "rescue", SnapshotOptions("all that is there", LIMIT)) is not None
     assert time.monotonic() - began < SECONDS
 
 
@@ -323,7 +324,7 @@ def test_a_pipe_ignores_nothing(place: Place) -> None:
         (place.worktree / folder / "debug.out").write_text("kept")
     (place.worktree / "src" / ".gitignore").write_text("*.out\n")
     _make_pipe(place.worktree, Path("other/.gitignore"))
-    snapshot = take(place, "rescue", "all that is there", ignored_limit_bytes=0)
+    snapshot = take(place, "rescue", SnapshotOptions("all that is there", 0))
     assert snapshot is not None
     assert [left.path for left in snapshot.left_out] == ["other/.gitignore", "src/debug.out"]
 

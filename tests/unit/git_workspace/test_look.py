@@ -19,6 +19,7 @@ from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
 from septet.git.evidence.evidence import gather
 from septet.git.evidence.staging import look, stage
+from septet.git.workspace.record import OrderStart
 from septet.git.workspace.workspace import open_workspace
 from septet.git.worktree.changes import file_changes, read_name_status
 from septet.state import StateDir
@@ -190,7 +191,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Place]:
 
     def open_it() -> Place:
         name = f"wo-{next(numbers)}"
-        place = open_workspace(state, address, name, first_run_id=name, env=git_env(root / "home"))
+        place = open_workspace(state, address, OrderStart(name, name), env=git_env(root / "home"))
         git(place.worktree, "checkout", "-q", "-b", "feat-1")
         return place
 

@@ -9,6 +9,7 @@ from fakes.repositories import Origin, git, git_env, make_origin
 from septet.git.commits.branches import create_branch
 from septet.git.commits.commit import commit_all
 from septet.git.commits.new_base import (
+    BranchWork,
     LostBaseError,
     UnfitWorkError,
     is_behind,
@@ -21,9 +22,10 @@ from septet.git.commits.rework_tree import go_to
 from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
 from septet.git.evidence.evidence import gather
-from septet.git.snapshots.destroy import RescueOptions
 from septet.git.snapshots.take import seed, take
+from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.vault import prepare
+from septet.git.workspace.record import OrderStart
 from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
@@ -46,7 +48,7 @@ def place(tmp_path: Path, origin: Origin) -> Place:
     state = StateDir(tmp_path / "state")
     state.prepare()
     env = git_env(tmp_path / "home")
-    place = open_workspace(state, parse_address(str(origin.bare)), "wo-1", first_run_id="r", env=env)
+    place = open_workspace(state, parse_address(str(origin.bare)), OrderStart("wo-1", "r"), env=env)
     prepare(place)
     seed(place, ignored_limit_bytes=LIMIT)
     create_branch(place, BRANCH)
@@ -78,7 +80,7 @@ def _files(place: Place, sha: str) -> list[str]:
 def test_the_work_is_laid_over_a_base_that_was_written_anew(place: Place, origin: Origin) -> None:
     """One commit on the new base has what the work changed, its message, and nothing that was taken out."""
     commit, tip = _head(place), _erase(origin, b="others\n")
-    work = work_on_base(place, BRANCH, commit, place.base_sha)
+    work = work_on_base(place, BranchWork(BRANCH, commit, place.base_sha))
     assert git(place.worktree, "log", "-1", "--format=%P%n%B", work.sha).splitlines() == [
         tip,
         *("feat: x", "", "With words."),
@@ -87,21 +89,21 @@ def test_the_work_is_laid_over_a_base_that_was_written_anew(place: Place, origin
     assert [git(place.worktree, "show", f"{work.sha}:{name}.txt") for name in "ab"] == ["work", "others"]
     assert place.base_sha not in git(place.worktree, "rev-list", work.sha).split()
     assert (_head(place), is_behind(place, work)) == (commit, True)
-    assert work_on_base(place, BRANCH, commit, place.base_sha) == work
+    assert work_on_base(place, BranchWork(BRANCH, commit, place.base_sha)) == work
 
-    secured_by = take(place, "checkpoint", "before", ignored_limit_bytes=LIMIT)
+    secured_by = take(place, "checkpoint", SnapshotOptions("before", LIMIT))
     assert secured_by is not None
-    go_to(place, BRANCH, work.sha, RescueOptions("moved", LIMIT), secured_by)
+    go_to(place, BRANCH, work.sha, SnapshotOptions("moved", LIMIT, equal_to=secured_by))
     assert gather(place).clean
     assert (_head(place), (place.worktree / "key.txt").exists(), is_behind(place, work)) == (
         work.sha,
         False,
         False,
     )
-    assert work_on_base(place, BRANCH, commit, place.base_sha) == work
+    assert work_on_base(place, BranchWork(BRANCH, commit, place.base_sha)) == work
 
     again = _erase(origin, c="once more\n")
-    assert work_on_base(place, BRANCH, commit, place.base_sha).base == again
+    assert work_on_base(place, BranchWork(BRANCH, commit, place.base_sha)).base == again
 
 
 def _goes_on(origin: Origin) -> None:
@@ -118,18 +120,18 @@ def test_work_on_a_base_that_still_holds_its_beginning_stays(
 ) -> None:
     """A commit stays as it is where nothing was taken out of the base, and where there is none to begin from."""
     act(origin)
-    work = work_on_base(place, BRANCH, _head(place), place.base_sha)
+    work = work_on_base(place, BranchWork(BRANCH, _head(place), place.base_sha))
     assert (work.sha, work.base) == (_head(place), place.base_sha)
 
 
 def _lay(place: Place, commit: str) -> None:
     """Find that the work does not fit on the base as it is now, and lay it into the worktree."""
     with pytest.raises(UnfitWorkError, match=r"does not fit .* a\.txt") as raised:
-        work_on_base(place, BRANCH, commit, place.base_sha)
+        work_on_base(place, BranchWork(BRANCH, commit, place.base_sha))
     assert "push it to main and run `septet retry ID`" in raised.value.remedy
-    secured_by = take(place, "checkpoint", "before", ignored_limit_bytes=LIMIT)
+    secured_by = take(place, "checkpoint", SnapshotOptions("before", LIMIT))
     assert secured_by is not None
-    lay_on_base(place, raised.value.work, RescueOptions("moved", LIMIT), secured_by)
+    lay_on_base(place, raised.value.work, SnapshotOptions("moved", LIMIT, equal_to=secured_by))
 
 
 def test_work_that_does_not_fit_on_the_new_base_is_brought_together_with_it(place: Place, origin: Origin) -> None:
@@ -142,14 +144,14 @@ def test_work_that_does_not_fit_on_the_new_base_is_brought_together_with_it(plac
     assert not unfit_files(place)
     together = commit_all(place, "together")
 
-    work = work_on_base(place, BRANCH, together, place.base_sha)
+    work = work_on_base(place, BranchWork(BRANCH, together, place.base_sha))
     assert git(place.worktree, "log", "-1", "--format=%P %s", work.sha) == f"{tip} feat: x"
     texts = [git(place.worktree, "show", f"{work.sha}:{name}.txt") for name in ("a", "b", "new")]
     assert texts == ["others and work", "others", "new"]
     assert "key.txt" not in _files(place, work.sha)
     assert work.was_checked
     assert is_behind(place, work)
-    assert work_on_base(place, BRANCH, together, place.base_sha) == work
+    assert work_on_base(place, BranchWork(BRANCH, together, place.base_sha)) == work
 
 
 def _keep_markers(worktree: Path) -> None:
@@ -189,10 +191,12 @@ def test_what_was_not_brought_together_is_not_pushed(
     act(place.worktree)
     together = commit_all(place, "together")
     with pytest.raises(LostBaseError, match=why):
-        work_on_base(place, BRANCH, together, place.base_sha)
+        work_on_base(place, BranchWork(BRANCH, together, place.base_sha))
     git(origin.checkout, "push", "-q", "--force", "origin", f"{place.base_sha}:main")
     assert erased
-    assert work_on_base(place, BRANCH, together, place.base_sha).sha == together, "the base has it again"
+    assert work_on_base(place, BranchWork(BRANCH, together, place.base_sha)).sha == together, (
+        "the base has it again"
+    )
 
 
 def test_work_that_is_done_anew_is_not_taken_for_what_was_brought_together(place: Place, origin: Origin) -> None:
@@ -204,7 +208,7 @@ def test_work_that_is_done_anew_is_not_taken_for_what_was_brought_together(place
     (place.worktree / "new.txt").write_text("another\n")
     anew = commit_all(place, "feat: x")
     assert not unfit_files(place)
-    work = work_on_base(place, BRANCH, anew, place.base_sha)
+    work = work_on_base(place, BranchWork(BRANCH, anew, place.base_sha))
     assert (work.was_checked, git(place.worktree, "show", f"{work.sha}:a.txt")) == (False, "others")
 
 
@@ -229,4 +233,4 @@ def test_work_that_uses_what_was_taken_out_does_not_bring_it_back(place: Place, 
     commit = commit_all(place, "more")
     _erase(origin)
     with pytest.raises(LostBaseError, match=r"key\.txt"):
-        work_on_base(place, BRANCH, commit, place.base_sha)
+        work_on_base(place, BranchWork(BRANCH, commit, place.base_sha))

@@ -12,17 +12,18 @@ from fakes.repositories import Origin, git
 from septet.errors import SnapshotError
 from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
-from septet.git.snapshots.destroy import RescueOptions, disarm_repository, own_repository, return_to
+from septet.git.snapshots.destroy import disarm_repository, own_repository, return_to
 from septet.git.snapshots.repository_stamp import gitlinks, is_own, note_baseline
 from septet.git.snapshots.restore import restore
 from septet.git.snapshots.take import seed, take
-from septet.git.vault.facts import Snapshot
+from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.vault import find, list_snapshots, prepare, vault_at
+from septet.git.workspace.record import OrderStart
 from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
 LIMIT = 10_000_000
-OPTIONS = RescueOptions("a guest left something", LIMIT)
+OPTIONS = SnapshotOptions("a guest left something", LIMIT)
 LOOKS = (("status",), ("diff",), ("diff", "HEAD"), ("reset", "-q"), ("reset", "-q", "--hard"))
 
 
@@ -42,7 +43,7 @@ def _begin(place: Place) -> Snapshot:
 
 def _set_up(place: Place) -> None:
     """Note what is there now as what set-up has left."""
-    taken = take(place, "checkpoint", "set-up has run", ignored_limit_bytes=LIMIT)
+    taken = take(place, "checkpoint", SnapshotOptions("set-up has run", LIMIT))
     assert taken is not None
     note_baseline(place, taken)
 
@@ -229,7 +230,7 @@ def test_a_restored_snapshot_is_as_harmless(
 ) -> None:
     """In a folder of a person's, and in a workspace that goes back to it."""
     _poison(began, poison)
-    rescue = take(began, "rescue", "x", ignored_limit_bytes=LIMIT)
+    rescue = take(began, "rescue", SnapshotOptions("x", LIMIT))
     assert rescue is not None
     restore(vault_at(began), rescue, tmp_path / "back")
     _look(tmp_path / "back", env)
@@ -432,7 +433,7 @@ def test_gitlinks_are_found_in_an_index_of_each_version(
 ) -> None:
     """Beside many files, and in folders whose names are alike."""
     origin.push({f"a/{number}.txt": "x" for number in range(300)})
-    place = open_workspace(state, parse_address(str(origin.bare)), "wo-9", first_run_id="r", env=env)
+    place = open_workspace(state, parse_address(str(origin.bare)), OrderStart("wo-9", "r"), env=env)
     for path in ("a/150.d", "b/sub", "z"):
         git(place.worktree, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},{path}")
     for version in ("2", "4", "3"):

@@ -17,6 +17,7 @@ from septet.git.commits.commit import commit_all
 from septet.git.commits.push import push, remote_branch
 from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
+from septet.git.workspace.record import OrderStart
 from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
@@ -61,7 +62,7 @@ def test_a_push_whose_answer_is_lost_is_looked_up(
     origin.push({"app.py": "x = 1\n"})
     with serving_forge(GitHubFake(repositories=tmp_path / "hosted")) as forge:
         address = parse_address(f"{forge.url}/o/foo.js.git")
-        place = open_workspace(state, address, "wo-1", first_run_id="r", env=env, token=forge.token)
+        place = open_workspace(state, address, OrderStart("wo-1", "r"), env=env, token=forge.token)
         create_branch(place, BRANCH)
         (place.worktree / "new.py").write_text("y = 2\n")
         sha = commit_all(place, "work")
@@ -173,7 +174,7 @@ def test_a_remote_without_room_is_waited_for(place: Place, origin: Origin, commi
 def test_a_checkout_takes_a_new_branch(origin: Origin, state: StateDir, env: dict[str, str]) -> None:
     """A person's checkout is an origin too: it gets the branch, and its files stay."""
     address = parse_address(str(origin.checkout))
-    place = open_workspace(state, address, "wo-5", first_run_id="r", env=env)
+    place = open_workspace(state, address, OrderStart("wo-5", "r"), env=env)
     create_branch(place, "feat-5")
     (place.worktree / "new.py").write_text("1")
     sha = commit_all(place, "work")
@@ -189,7 +190,7 @@ def test_a_branch_that_is_checked_out_there_is_refused(
 ) -> None:
     """Git does not push under a person's feet, and the error says so."""
     address = parse_address(str(origin.checkout))
-    place = open_workspace(state, address, "wo-5", first_run_id="r", env=env)
+    place = open_workspace(state, address, OrderStart("wo-5", "r"), env=env)
     create_branch(place, "feat-5")
     (place.worktree / "new.py").write_text("1")
     first = push(place, "feat-5", commit_all(place, "work"))

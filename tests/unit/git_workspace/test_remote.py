@@ -16,6 +16,7 @@ from septet.git.commits.push import push, remote_branch
 from septet.git.engine.address import parse_address
 from septet.git.engine.remote import Remote
 from septet.git.engine.remote_failures import failure_of, printable
+from septet.git.workspace.record import OrderStart
 from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
@@ -43,7 +44,7 @@ def test_an_https_origin_is_fetched_and_pushed_with_the_token(
 ) -> None:
     """From the mirror to the pushed branch, with large chunked bodies, the token opens the way."""
     address = parse_address(f"{server.url}/o/foo.js.git")
-    place = open_workspace(state, address, "wo-1", first_run_id="r", env=env, token=TOKEN)
+    place = open_workspace(state, address, OrderStart("wo-1", "r"), env=env, token=TOKEN)
     assert branch_refusal(place, "feat-1", token=TOKEN) is None
     create_branch(place, "feat-1")
     (place.worktree / "big.bin").write_bytes(bytes(range(256)) * 20_000)
@@ -66,7 +67,7 @@ def test_the_token_is_in_no_file_no_environment_and_no_argument(
     spying = {**env, "PATH": f"{folder}:{env['PATH']}"}
     address = parse_address(f"{server.url}/o/foo.js.git")
 
-    place = open_workspace(state, address, "wo-1", first_run_id="r", env=spying, token=TOKEN)
+    place = open_workspace(state, address, OrderStart("wo-1", "r"), env=spying, token=TOKEN)
     create_branch(place, "feat-1")
     (place.worktree / "a").write_text("1")
     push(place, "feat-1", commit_all(place, "work"), token=TOKEN)
@@ -103,10 +104,10 @@ def test_the_users_credential_helper_serves_without_a_token(
     (Path(env["HOME"]) / ".gitconfig").write_text(f"[credential]\n\thelper = {helper}\n")
     address = parse_address(f"{server.url}/o/foo.js.git")
 
-    open_workspace(state, address, "wo-1", first_run_id="r", env=env, token=TOKEN)
+    open_workspace(state, address, OrderStart("wo-1", "r"), env=env, token=TOKEN)
     assert not asked.exists()
 
-    open_workspace(state, address, "wo-2", first_run_id="r", env=env)
+    open_workspace(state, address, OrderStart("wo-2", "r"), env=env)
     assert "get" in asked.read_text()
 
 
@@ -119,7 +120,7 @@ def test_refused_credentials_are_told_at_once(
     asking = {**env, "GIT_ASKPASS": "/bin/false", "SSH_ASKPASS": "/bin/false", "DISPLAY": ":0"}
 
     with pytest.raises(GitError, match="credentials") as refused:
-        open_workspace(state, address, "wo-1", first_run_id="r", env=asking, token=token)
+        open_workspace(state, address, OrderStart("wo-1", "r"), env=asking, token=token)
 
     assert "SEPTET_GITHUB_TOKEN" in refused.value.remedy
     assert not refused.value.retryable
@@ -129,7 +130,7 @@ def test_an_account_that_may_not_push_is_told(server: GitHttp, state: StateDir, 
     """A token that may read and not write opens the workspace, and the push names the missing right."""
     server.readers = frozenset({"reader"})
     address = parse_address(f"{server.url}/o/foo.js.git")
-    place = open_workspace(state, address, "wo-1", first_run_id="r", env=env, token="reader")
+    place = open_workspace(state, address, OrderStart("wo-1", "r"), env=env, token="reader")
     create_branch(place, "feat-1")
     (place.worktree / "a").write_text("1")
 
@@ -146,7 +147,7 @@ def test_a_repository_that_is_not_there_is_not_found(
     address = parse_address(f"{server.url}/o/none.git")
 
     with pytest.raises(NotFoundError, match="none"):
-        open_workspace(state, address, "wo-1", first_run_id="r", env=env, token=TOKEN)
+        open_workspace(state, address, OrderStart("wo-1", "r"), env=env, token=TOKEN)
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
@@ -158,11 +159,11 @@ def test_a_busy_host_is_worth_another_try(
     address = parse_address(f"{server.url}/o/foo.js.git")
 
     with pytest.raises(GitUnavailableError) as refused:
-        open_workspace(state, address, "wo-1", first_run_id="r", env=env, token=TOKEN)
+        open_workspace(state, address, OrderStart("wo-1", "r"), env=env, token=TOKEN)
     assert refused.value.retryable
 
     server.status = 0
-    assert open_workspace(state, address, "wo-1", first_run_id="r", env=env, token=TOKEN).worktree.is_dir()
+    assert open_workspace(state, address, OrderStart("wo-1", "r"), env=env, token=TOKEN).worktree.is_dir()
 
 
 def test_a_host_that_is_not_there_is_worth_another_try(tmp_path: Path, env: dict[str, str]) -> None:
@@ -227,7 +228,7 @@ def test_an_ssh_origin_is_reached_in_batch_mode(
     address = parse_address(form.format(path=origin.bare))
     with_ssh = {**env, "PATH": f"{folder}:{env['PATH']}"}
 
-    place = open_workspace(state, address, "wo-1", first_run_id="r", env=with_ssh, token=TOKEN)
+    place = open_workspace(state, address, OrderStart("wo-1", "r"), env=with_ssh, token=TOKEN)
     create_branch(place, "feat-1")
     (place.worktree / "a").write_text("1")
     sha = push(place, "feat-1", commit_all(place, "work"))

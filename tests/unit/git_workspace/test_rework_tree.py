@@ -1,5 +1,7 @@
 """The worktree of a rework: what others pushed stays, whatever was done here meanwhile."""
 
+from dataclasses import replace
+
 import pytest
 from fakes.repositories import Origin, git
 
@@ -9,16 +11,15 @@ from septet.git.commits.commit import commit_all
 from septet.git.commits.push import push
 from septet.git.commits.rework_tree import fetch_tips, go_forward, is_clean, lay_merge, merge_trees, unresolved
 from septet.git.engine.place import Place
-from septet.git.snapshots.destroy import RescueOptions
 from septet.git.snapshots.take import seed, take
-from septet.git.vault.facts import Snapshot
+from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.vault import list_snapshots, prepare, vault_at
 from septet.git.worktree.dot_git import read_head
 
 pytestmark = pytest.mark.law
 
 BRANCH = "feat/wo-1"
-OPTIONS = RescueOptions("a round begins", 1_000_000, "rework")
+OPTIONS = SnapshotOptions("a round begins", 1_000_000, "rework")
 
 
 def write(place: Place, path: str, content: str) -> None:
@@ -55,7 +56,7 @@ def push_of_another(origin: Origin, files: dict[str, str], branch: str = "main")
 
 def kept(place: Place) -> Snapshot:
     """Return a snapshot of the worktree as it is."""
-    taken = take(place, "checkpoint", "test", ignored_limit_bytes=1_000_000)
+    taken = take(place, "checkpoint", SnapshotOptions("test", 1_000_000))
     return taken or list_snapshots(vault_at(place), place.order_id)[-1]
 
 
@@ -63,7 +64,7 @@ def forward(place: Place) -> str:
     """Bring the worktree to where the branch is, and return what is left to be merged."""
     tips = fetch_tips(place, BRANCH, None)
     assert tips is not None
-    return go_forward(place, BRANCH, tips.head, OPTIONS, kept(place))
+    return go_forward(place, BRANCH, tips.head, replace(OPTIONS, equal_to=kept(place)))
 
 
 def test_the_push_of_another_is_gone_forward_to(place: Place, origin: Origin, pushed: str) -> None:
@@ -88,7 +89,7 @@ def test_commits_that_were_not_pushed_are_merged_with_those_of_others(
     assert forward(place) == theirs
     merge = merge_trees(place, theirs)
     assert merge.conflicts == ()
-    lay_merge(place, merge, OPTIONS, kept(place))
+    lay_merge(place, merge, replace(OPTIONS, equal_to=kept(place)))
     sha = commit_all(place, "both", merges=theirs)
     assert git(place.worktree, "rev-list", "--parents", "-n1", sha).split() == [sha, mine, theirs]
     assert push(place, BRANCH, sha, expected_tip=theirs) == origin.sha(BRANCH) == sha
@@ -115,7 +116,7 @@ def test_a_conflict_is_laid_with_its_markers_and_committed_with_both_parents(
     assert tips.base == base
     merge = merge_trees(place, base)
     assert merge.conflicts == ("new.py",)
-    lay_merge(place, merge, OPTIONS, kept(place))
+    lay_merge(place, merge, replace(OPTIONS, equal_to=kept(place)))
     assert unresolved(place, ("new.py",)) == ("new.py",)
     assert read_head(place.worktree / ".git").sha == pushed
     write(place, "new.py", "x = 'both'\n")
@@ -129,7 +130,7 @@ def test_a_merge_is_committed_also_where_it_changes_nothing(place: Place, origin
     """Whoever keeps their own side says so by a commit: else the forge would call it a conflict for ever."""
     base = push_of_another(origin, {"new.py": "x = 'theirs'\n"})
     fetch_tips(place, BRANCH, None)
-    lay_merge(place, merge_trees(place, base), OPTIONS, kept(place))
+    lay_merge(place, merge_trees(place, base), replace(OPTIONS, equal_to=kept(place)))
     write(place, "new.py", "x = 1\n")
     sha = commit_all(place, "ours", merges=base)
     assert git(place.worktree, "rev-list", "--parents", "-n1", sha).split() == [sha, pushed, base]
@@ -139,7 +140,7 @@ def test_a_file_that_git_ignores_is_merged_all_the_same(place: Place, origin: Or
     """The base holds a file that is ignored: the merge's commit holds it as well."""
     base = push_of_another(origin, {"new.py": "x = 'theirs'\n", ".gitignore": "*.log\n", "kept.log": "kept\n"})
     fetch_tips(place, BRANCH, None)
-    lay_merge(place, merge_trees(place, base), OPTIONS, kept(place))
+    lay_merge(place, merge_trees(place, base), replace(OPTIONS, equal_to=kept(place)))
     write(place, "new.py", "x = 'both'\n")
     sha = commit_all(place, "resolved", merges=base)
     assert git(place.worktree, "show", f"{sha}:kept.log") == "kept"
@@ -163,7 +164,7 @@ def test_nothing_that_is_there_is_overwritten(place: Place, origin: Origin, push
     write(place, "theirs.py", "mine\n")
     fetch_tips(place, BRANCH, None)
     with pytest.raises(GitError):
-        go_forward(place, BRANCH, theirs, OPTIONS, kept(place))
+        go_forward(place, BRANCH, theirs, replace(OPTIONS, equal_to=kept(place)))
     assert read(place, "theirs.py") == "mine\n"
     assert read_head(place.worktree / ".git").sha == pushed
 
@@ -174,4 +175,4 @@ def test_another_branch_is_not_moved(place: Place, origin: Origin, pushed: str) 
     fetch_tips(place, BRANCH, None)
     git(place.worktree, "checkout", "-q", "-b", "elsewhere")
     with pytest.raises(EvidenceError, match="the work belongs on feat/wo-1"):
-        go_forward(place, BRANCH, theirs, OPTIONS, kept(place))
+        go_forward(place, BRANCH, theirs, replace(OPTIONS, equal_to=kept(place)))

@@ -13,6 +13,7 @@ from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
 from septet.git.evidence.staging import look, stage
 from septet.git.evidence.submodules import MovedSubmodule, has_commit, moved_submodules, origin_of
+from septet.git.workspace.record import OrderStart
 from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
@@ -44,7 +45,7 @@ def place(tmp_path: Path, library: Origin) -> Place:
     state = StateDir(tmp_path / "state")
     state.prepare()
     place = open_workspace(
-        state, parse_address(str(origin.bare)), "wo-1", first_run_id="r", env=git_env(tmp_path / "home")
+        state, parse_address(str(origin.bare)), OrderStart("wo-1", "r"), env=git_env(tmp_path / "home")
     )
     place.records.mkdir(parents=True, exist_ok=True)
     git(place.worktree, "submodule", "update", "-q", "--init", env=ALLOW)

@@ -14,7 +14,8 @@ from septet.errors import AlreadyRunningError, InvalidInputError, NotFoundError,
 from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
 from septet.git.evidence.evidence import current_head, gather
-from septet.git.workspace.record import find_place, find_record, place_for, record_of
+from septet.git.workspace.mirror import Base
+from septet.git.workspace.record import OrderStart, find_place, find_record, place_for, record_of
 from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
@@ -61,7 +62,7 @@ def test_names_are_taken_as_they_are(
     origin = make_origin(tmp_path / "odd", name=name, default_branch=branch)
     origin.push({"a": "1"})
 
-    place = open_workspace(state, parse_address(str(origin.bare)), "wo-1", first_run_id="r", env=env)
+    place = open_workspace(state, parse_address(str(origin.bare)), OrderStart("wo-1", "r"), env=env)
 
     assert branch == git(place.worktree, "branch", "--show-current")
     assert str(origin.bare) == git(place.worktree, "remote", "get-url", "origin")
@@ -157,7 +158,7 @@ def test_a_used_id_is_refused(state: StateDir, env: dict[str, str], origin: Orig
 
     for repository in (origin.bare, origin.checkout):
         with pytest.raises(AlreadyRunningError, match=r"wo-42 was used before") as refused:
-            open_workspace(state, parse_address(str(repository)), "wo-42", first_run_id="another", env=env)
+            open_workspace(state, parse_address(str(repository)), OrderStart("wo-42", "another"), env=env)
         assert refused.value.remedy
 
 
@@ -167,7 +168,7 @@ def test_an_id_that_is_no_folder_name_is_refused(
 ) -> None:
     """An id can lead nowhere but into its own folder."""
     with pytest.raises(InvalidInputError, match="id"):
-        open_workspace(state, parse_address(str(origin.bare)), order_id, first_run_id="r", env=env)
+        open_workspace(state, parse_address(str(origin.bare)), OrderStart(order_id, "r"), env=env)
 
 
 def test_a_half_made_clone_is_made_anew(open_place: Open, state: StateDir) -> None:
@@ -211,7 +212,7 @@ def test_a_repository_that_is_not_there_leaves_the_id_free(
 ) -> None:
     """An id is used only once a base was chosen."""
     with pytest.raises(NotFoundError):
-        open_workspace(state, parse_address(str(tmp_path / "none")), "wo-3", first_run_id="r", env=env)
+        open_workspace(state, parse_address(str(tmp_path / "none")), OrderStart("wo-3", "r"), env=env)
 
     assert find_record(state, "wo-3") is None
     assert open_place("wo-3").worktree.is_dir()
@@ -228,9 +229,7 @@ def test_the_place_follows_from_id_and_address(place: Place, state: StateDir, or
     """Where a workspace lies can be said before it is opened."""
     address = parse_address(str(origin.bare))
 
-    assert place == place_for(
-        state, "wo-1", address, base_branch="main", base_sha=origin.sha("main"), env=place.env
-    )
+    assert place == place_for(state, "wo-1", address, Base("main", origin.sha("main")), place.env)
 
 
 def test_a_broken_record_is_an_error_with_a_remedy(place: Place, state: StateDir, env: dict[str, str]) -> None:

@@ -33,7 +33,9 @@ from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
 from septet.git.snapshots.restore import restore
 from septet.git.snapshots.take import seed, take
+from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.vault import find, list_snapshots, prepare, publish, vault_at, verify
+from septet.git.workspace.record import OrderStart
 from septet.git.workspace.workspace import open_workspace
 from septet.janitor.sweep import Sweep
 from septet.janitor.terms import Owner, SweepReport, Terms
@@ -62,7 +64,7 @@ class Home:
     def open(self, order_id: str) -> Place:
         """Open a workspace in which an agent has worked, and leave files of a run."""
         address = parse_address(str(self.origin.bare))
-        place = open_workspace(self.state, address, order_id, first_run_id="run", env=self.env)
+        place = open_workspace(self.state, address, OrderStart(order_id, "run"), env=self.env)
         prepare(place)
         seed(place, ignored_limit_bytes=LIMIT_BYTES)
         (place.worktree / "work.txt").write_text(f"work of {order_id}\n")
@@ -273,7 +275,7 @@ def test_what_no_snapshot_holds_stays_until_a_person_says_so(home: Home) -> None
 def test_a_snapshot_that_is_not_whole_keeps_its_workspace(home: Home) -> None:
     """Where the vault lost what a snapshot needs, nothing is removed."""
     place = home.open("wo-1")
-    assert take(place, "rescue", "a test", ignored_limit_bytes=LIMIT_BYTES) is not None
+    assert take(place, "rescue", SnapshotOptions("a test", LIMIT_BYTES)) is not None
     for pack in (place.vault / "objects/pack").glob("*.pack"):
         pack.unlink()
     swept = home.sweep(15)

@@ -8,7 +8,8 @@ import pytest
 from septet.contracts.limits import StepSettings, Timeouts
 from septet.contracts.names import Step
 from septet.errors import RepositorySettingsError
-from septet.repository_settings import SIZE_LIMIT_BYTES, RepositorySettings, load_repository_settings
+from septet.repository_file import SIZE_LIMIT_BYTES, load_repository_settings
+from septet.repository_settings import RepositorySettings
 
 NAMERS: Final = ("order-step", "repository-step", "order", "repository", "worker")
 

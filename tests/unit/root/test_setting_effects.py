@@ -145,7 +145,7 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
     "forks": ({"github.com/o/r": "me/r"}, lambda settings: fork_for(GITHUB, settings)),
     "ignored_limit_mib": (
         1,
-        lambda settings: host(settings).snapshots.rescue_options("a test").ignored_limit_bytes,
+        lambda settings: host(settings).snapshots.options("a test").ignored_limit_bytes,
     ),
     "orphan_limit_seconds": (9.0, lambda settings: host(settings).runtime.orphan_limit_seconds),
     "checkpoint_remote": ("origin", lambda settings: host(settings).whereabouts["kept"]),

@@ -10,7 +10,7 @@ from temporalio.converter import DataConverter, DefaultFailureConverterWithEncod
 from temporalio.exceptions import ApplicationError
 
 from septet.errors import ForgeUnavailableError
-from septet.key_ring import keys_in_file
+from septet.keys.key_ring import keys_in_file
 from workers.connection.data_converter import FailureConverter, pydantic_values
 from workers.connection.payload_codec import SealingCodec
 from workers.connection.plugin import SeptetPlugin

@@ -36,7 +36,7 @@ _TOOLS: Final[Mapping[Tools, tuple[str, ...]]] = {
     "read": ("--tools", "Read,Glob,Grep"),
     "none": ("--tools", ""),
 }
-"""The tools that are not allowed let the CLI go on after its result, whatever the variable of above says."""
+"""The tools that are not allowed let the CLI continue after its result, despite the variable above."""
 _MANY_TURNS: Final = ("--input-format", "stream-json", "--replay-user-messages")
 """Turns are read from stdin, and each is said again on stdout where the CLI takes it up."""
 _CAPABILITIES: Final = Capabilities(

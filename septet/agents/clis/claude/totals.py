@@ -102,7 +102,7 @@ class StreamTotals:
 
     @property
     def session(self) -> str | None:
-        """The session to go on with: a CLI that has changed it may name it in its result alone."""
+        """The session to continue: a CLI that has changed it may name it in its result alone."""
         return (text_of(self.final.session_id) if self.final is not None else None) or self.session_id
 
     @property

@@ -10,8 +10,8 @@ from fakes.compiled_scanner import shared_scanner
 from fakes.processes import processes_with
 from fakes.waiting import until
 
-from septet.key_scan.patches import MESSAGE, AddedLine, read_added_lines
-from septet.key_scan.scanner import KeyScanner
+from septet.keys.patches import MESSAGE, AddedLine, read_added_lines
+from septet.keys.scanner import KeyScanner
 from septet.system.locks import hold_lock, lock_is_held
 
 TOKEN = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5"
@@ -23,7 +23,7 @@ PEM = (
 )
 
 _SCAN = (
-    "import sys, pathlib; from septet.key_scan.scanner import AddedLine, KeyScanner; "
+    "import sys, pathlib; from septet.keys.scanner import AddedLine, KeyScanner; "
     "KeyScanner(pathlib.Path(sys.argv[1])).scan([AddedLine('a', 1, sys.argv[2].encode())])"
 )
 

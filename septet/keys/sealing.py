@@ -1,7 +1,11 @@
-"""Seal bytes under a passphrase: whoever does not have it can neither read nor change them."""
+"""Seal bytes under a passphrase: without the passphrase nobody can read or change them."""
 
 import secrets
 from typing import Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
 
 from septet.errors import SeptetError
 
@@ -24,8 +28,6 @@ def seal(passphrase: str, content: bytes, about: str) -> bytes:
 
     It can be opened only as what it is `about`.
     """
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
     salt, nonce = secrets.token_bytes(_SALT_BYTES), secrets.token_bytes(_NONCE_BYTES)
     return salt + nonce + AESGCM(_key(passphrase, salt)).encrypt(nonce, content, about.encode())
 
@@ -36,9 +38,6 @@ def unseal(passphrase: str, content_sealed: bytes, about: str) -> bytes:
     Raises:
         SealError: It was sealed under another passphrase or about something else, or it was changed.
     """
-    from cryptography.exceptions import InvalidTag
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
     salt, rest = content_sealed[:_SALT_BYTES], content_sealed[_SALT_BYTES:]
     try:
         return AESGCM(_key(passphrase, salt)).decrypt(rest[:_NONCE_BYTES], rest[_NONCE_BYTES:], about.encode())
@@ -47,7 +46,5 @@ def unseal(passphrase: str, content_sealed: bytes, about: str) -> bytes:
 
 
 def _key(passphrase: str, salt: bytes) -> bytes:
-    from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
-
     stretched = Argon2id(salt=salt, length=_KEY_BYTES, iterations=_PASSES, lanes=1, memory_cost=_MEMORY_KIB)
     return stretched.derive(passphrase.encode())

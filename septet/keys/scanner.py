@@ -18,7 +18,7 @@ from typing import Final
 from kingfisher import get_binary_path  # type: ignore[import-untyped]
 
 from septet.errors import EvidenceError
-from septet.key_scan.patches import AddedLine
+from septet.keys.patches import AddedLine
 from septet.system import processes
 from septet.system.locks import hold_lock
 

@@ -10,7 +10,7 @@ from fakes.sealed import write_keys
 from structlog.testing import capture_logs
 
 from septet.errors import DamagedSealError, InvalidInputError, UnknownKeyError
-from septet.key_ring import (
+from septet.keys.key_ring import (
     KeyRing,
     SealedBox,
     keys_in_file,

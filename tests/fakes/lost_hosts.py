@@ -1,40 +1,15 @@
-"""A work order whose history is recorded: what it is given, how its steps end, and what happens to it meanwhile."""
+"""Workspaces on hosts that are gone, and the word that a host is gone."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Final
 
-from fakes.activities import Behaviour, Doubles
-from temporalio.client import Client, WorkflowHandle
+from fakes.activities import Doubles
+from temporalio.client import Client
 
 from clients.temporal.hosts import give_up
-from septet.contracts.names import Step
-from septet.contracts.steps import FinalizeCall, StepResult
 from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
 from septet.errors import NotFoundError, ServerNotReachedError
 
-QUEUE: Final = "histories"
-ORDER: Final = {"repository": "/app", "issue": 1}
-
-Handle = WorkflowHandle[Any, Any]
-Event = Callable[[Client, Handle], Awaitable[None]]
-
-
-async def _nothing(client: Client, handle: Handle) -> None:
-    """Let it run to its end."""
-
-
-@dataclass(frozen=True)
-class Told:
-    """One work order: what it is given, how its steps end, and what happens to it meanwhile."""
-
-    steps: dict[Step, Sequence[Behaviour]] = field(default_factory=dict)
-    finalizer: Sequence[Callable[[FinalizeCall], StepResult]] = ()
-    order: Any = field(default_factory=lambda: ORDER)
-    event: Event = _nothing
-    open_workspace: Callable[[OpenWorkspace], Workspace] | None = None
-    move_workspace: Callable[[MoveWorkspace], Workspace] = lambda asked: asked.workspace
+QUEUE = "lost-hosts"
 
 
 def on_a_dead_host(asked: OpenWorkspace, *, kept: bool = True) -> Workspace:

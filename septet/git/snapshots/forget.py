@@ -1,0 +1,105 @@
+"""Remove what nothing needs any more: snapshots of closed work orders, and their folders.
+
+The caller decides that the time of a snapshot or a folder is over.
+"""
+
+import math
+import secrets
+from collections.abc import Iterable
+from datetime import timedelta
+from pathlib import Path
+
+from septet.errors import SnapshotError
+from septet.git.engine.engine import Git
+from septet.git.engine.packs import PACKING_SECONDS, clear_unfinished_packs, is_older
+from septet.git.engine.place import Place, vault_lock
+from septet.git.snapshots.removal import remove_folder
+from septet.git.vault.facts import Snapshot
+from septet.git.vault.vault import vault_at
+from septet.system.locks import hold_lock
+
+
+def remove_closed(folder: Path, trash: Path) -> None:
+    """Remove a folder of a closed work order or repository that is no worktree: runs, records, a vault, a mirror.
+
+    It leaves its place at once, and what is in it then; a link is not followed. The caller holds its locks.
+
+    Args:
+        folder: What nothing needs any more.
+        trash: The folder of the same disk in which things lie that are on their way out.
+
+    Raises:
+        SnapshotError: It is a link.
+        OSError: Something cannot be removed; `clear_trash` goes on with it.
+    """
+    if folder.is_symlink():
+        raise SnapshotError(f"{folder} is a link.", remedy="Find out who put it there; Septet leaves it as it is.")
+    trash.mkdir(mode=0o700, exist_ok=True)
+    aside = trash / secrets.token_hex(8)
+    folder.rename(aside)
+    remove_folder(aside)
+
+
+def clear_trash(trash: Path) -> None:
+    """Remove what a janitor that was killed left on its way out.
+
+    Raises:
+        OSError: Something cannot be removed.
+    """
+    for path in sorted(trash.iterdir()) if trash.is_dir() else ():
+        if path.is_dir() and not path.is_symlink():
+            remove_folder(path)
+
+
+def forget_snapshots(place: Place, snapshots: Iterable[Snapshot]) -> None:
+    """Forget snapshots of a work order whose workspace is gone. The caller says that their time is over.
+
+    Raises:
+        GitError: One has changed meanwhile.
+    """
+    with hold_lock(place.records / "snapshot.lock"):
+        forget_brought(vault_at(place), snapshots)
+
+
+def forget_brought(vault: Git, snapshots: Iterable[Snapshot]) -> None:
+    """Forget snapshots of a workspace that never was on this host. The caller says that their time is over.
+
+    Raises:
+        GitError: One has changed meanwhile.
+    """
+    for snapshot in snapshots:
+        vault.run("update-ref", "-d", snapshot.ref, snapshot.commit)
+
+
+def forget_chain(vault: Git, order_id: str) -> None:
+    """Forget what this host knew of a work order on the checkpoint remote, when its last snapshot is forgotten.
+
+    Raises:
+        GitError: git failed.
+    """
+    chain = (f"refs/kept/{order_id}/", f"refs/seen/{order_id}/")
+    for ref in vault.run("for-each-ref", "--format=%(refname)", *chain).decode().splitlines():
+        vault.run("update-ref", "-d", ref)
+
+
+def has_forgotten(vault: Git, kept_for: timedelta) -> bool:
+    """Say whether there is room to be given back: the pack of what no snapshot needs is as old as that."""
+    return any(is_older(path, kept_for) for path in (vault.git_dir / "objects" / "pack").glob("*.mtimes"))
+
+
+def drop_forgotten(vault: Git, kept_for: timedelta) -> None:
+    """Give back the room of what no snapshot has needed for so long: what is younger may be of one under way.
+
+    Until then it lies in one pack of its own, which git calls cruft and which notes the age of each object.
+
+    Raises:
+        GitError: git failed; then nothing but room is lost.
+    """
+    expiry = f"{math.ceil(kept_for.total_seconds())}.seconds.ago"
+    with hold_lock(vault_lock(vault.git_dir)):
+        clear_unfinished_packs(vault.git_dir, kept_for)
+        vault.run(
+            *("repack", "--cruft", f"--cruft-expiration={expiry}", "-d", "-l", "-q"),
+            timeout_seconds=PACKING_SECONDS,
+        )
+        vault.run("prune", f"--expire={expiry}", timeout_seconds=PACKING_SECONDS)

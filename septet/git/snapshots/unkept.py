@@ -1,0 +1,86 @@
+"""Files of a workspace that no snapshot holds: they stay, move beside the workspace, or are refused."""
+
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from posixpath import basename
+from typing import Final
+
+from septet.errors import SnapshotError
+from septet.git.engine.place import Place
+from septet.git.vault.contents import FOLDER
+from septet.git.vault.layout import Item
+from septet.git.vault.survey import OPEN_FOLDER, OVER_LIMIT, above, open_below, parent
+from septet.git.worktree.changes import shown_path
+from septet.system.durable import close_after
+from septet.system.text import name_some
+
+_SHOWN_PATHS: Final = 5
+
+
+def moved_out(place: Place) -> Path:
+    """Return the place of the folder beside a workspace for files that were moved out of it."""
+    return place.worktree.with_name(f"{place.worktree.name}~left")
+
+
+def aside_of(place: Place) -> Path | None:
+    """Return the folder with the files that were moved out of a workspace; `None` if there are none."""
+    folder = moved_out(place)
+    return folder if folder.exists() else None
+
+
+def set_aside(place: Place, paths: Iterable[bytes]) -> None:
+    """Move files out of a workspace.
+
+    Raises:
+        SnapshotError: The disk failed on the way; the other files stay at their place.
+    """
+    folder = moved_out(place)
+    try:
+        number = len(list(folder.iterdir())) if folder.exists() else 0
+        for path in paths:
+            target = folder / f"{number:04d}" / os.fsdecode(path)
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with (
+                suppress(FileNotFoundError, NotADirectoryError),
+                close_after(os.open(place.worktree, OPEN_FOLDER)) as root,
+                close_after(open_below(root, parent(path))) as holder,
+            ):
+                name = basename(path)
+                facts = os.stat(name, dir_fd=holder, follow_symlinks=False)
+                if stat.S_ISDIR(facts.st_mode) and facts.st_mode & stat.S_IRWXU != stat.S_IRWXU:
+                    os.chmod(name, stat.S_IRWXU, dir_fd=holder)  # else it could not be moved
+                os.rename(name, target, src_dir_fd=holder)
+    except OSError as error:
+        message = f"{place.worktree} could not be changed completely: {error}."
+        raise SnapshotError(message, remedy=f"Make room in {folder.parent}, then run `septet retry`.") from error
+
+
+def without_heavy(want: Mapping[bytes, Item], left_out: Mapping[bytes, str]) -> dict[bytes, Item]:
+    """Return the wanted content without ignored folders that are over the limit now: they stay as they are."""
+    heavy = {path for path, reason in left_out.items() if reason == OVER_LIMIT}
+    return {
+        path: item
+        for path, item in want.items()
+        if item.in_tree or not any(top in heavy for top in (path, *above(path)))
+    }
+
+
+def is_in_the_way(path: bytes, want: Mapping[bytes, Item]) -> bool:
+    """Return whether a file that was left out lies where other content is wanted."""
+    return path in want or any(folder in want and want[folder].mode != FOLDER for folder in above(path))
+
+
+def refuse_unkept(place: Place, left_out: Iterable[bytes], remedy: str) -> None:
+    """Refuse to remove what no snapshot holds.
+
+    Raises:
+        SnapshotError: There is something.
+    """
+    paths = [shown_path(path) for path in left_out]
+    if not paths:
+        return
+    message = f"{place.worktree} holds what no snapshot does: {name_some(paths, _SHOWN_PATHS)}."
+    raise SnapshotError(message, remedy=remedy)

@@ -1,0 +1,278 @@
+"""A target repository's own settings: `.septet/septet.toml` as of the base commit.
+
+```toml
+protected = [".github/workflows", "CLAUDE.md"]   # in place of what is protected by default; in all folders
+on_protected = "wait"       # a change of these waits for a person before its push; or `draft`, or `refuse`
+read_outgoing = true        # a second agent, without tools, reads diff and texts before each push
+setup = ["npm ci"]          # once in each workspace, before its first agent; as checks, in order, without a shell
+checks = ["make lint", ["python", "-m", "unittest"]]   # before the commit, in order, without a shell
+on_failing_base = "refuse"  # where a check fails on the base commit already; else `tell`
+branch_prefix = "septet/"   # what branches begin with; "": the agent chooses the whole name
+
+[agents]
+default = "claude"          # for work orders that name no agent
+model = "opus"              # for work orders that name no model, in steps for which nobody names one
+fallback = "codex"          # takes over at the usage limit of the first agent, or if its model refuses
+sessions = "shared"         # the planner's steps share one session, the implementor's another one; else `separate`
+
+[limits]                    # they can only lower what the work order allows
+wall_seconds = 1800
+idle_seconds = 300
+turns = 200
+check_seconds = 600         # for each of the checks
+setup_seconds = 1200        # for all of set-up together
+budget = "5usd"             # what the agents of one work order may use, as `2Mtok` and `90min`
+
+[steps.implement_plan]      # any of the seven, or `read_outgoing`: model and limits of that step alone
+model = "sonnet"
+turns = 400
+
+[steps.create_commit]
+tools = "read"              # `all`, `read` or `none`: less than the step has, never more
+
+[issue]
+progress_comment = true     # one comment on the issue, edited after each step: steps, times, cost, links
+stage_labels = true         # one label on the issue: `septet:executing`, `septet:review` or `septet:blocked`
+
+[commit]
+assisted_by = true          # the engine's commits name the agent: `Assisted-by: claude:opus`
+sign_off = true             # all commits end with the committer's `Signed-off-by`
+
+[pull_request]
+draft = true
+labels = ["septet"]         # beside those that the work order names
+reviewers = ["ada"]         # accounts that are asked for a review
+assignees = ["eve"]
+closes_issue = true         # `Closes #N` (of Linear: `Fixes ENG-12`) stands in the text, where there is an issue
+plan = "commit"             # the plan's file is committed; or `body`: it stands in the text alone; or `none`
+follow = true               # the agent answers failed checks, reviews and conflicts, as with --follow-pr
+follow_label = "follow-pr"  # an issue with this label has its pull request followed; no label does when absent
+follow_rounds = 3           # at most so many times
+follow_hours = 4            # of work, all rounds together
+follow_budget = "2usd"      # what the agents of all rounds together may use
+follow_quiet_hours = 168    # without news, until it ends
+
+[[allow_findings]]          # what looks like a key in new lines, and is none
+path = "docs/*"             # `*` stands for any characters, `/` among them
+rule = "github-pat"         # the scanner's name for it; any when absent
+```
+"""
+
+import shlex
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Annotated, Final
+
+from pydantic import Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from septet.agents.clis.registry import ADAPTERS
+from septet.contracts.amounts import BudgetText
+from septet.contracts.branch_name import BranchPrefix
+from septet.contracts.limits import Seconds, SetupSeconds, SomeLimits, StepSettings, Word
+from septet.contracts.names import SETTINGS_PATH, Sessions
+from septet.contracts.wire import StrictWire
+from septet.contracts.wording import reason_of
+from septet.errors import RepositorySettingsError
+from septet.protected_paths import OnProtected, PathPattern
+from septet.repository_settings import (
+    CHECK_SECONDS,
+    SETUP_SECONDS,
+    STEP_TABLE,
+    AllowedFinding,
+    OnFailingBase,
+    PullRequestSettings,
+    RepositorySettings,
+)
+from septet.system.toml_lines import line_of
+
+SIZE_LIMIT_BYTES: Final = 64 * 1024
+_SANDBOX: Final = "The sandbox is the worker's, and a repository cannot loosen it"
+_KEYS: Final = "Keys, programs and the environment are the worker's, and a repository cannot change them"
+_BUDGET: Final = "A budget belongs to those who pay, and a repository cannot loosen it"
+_NOT_A_REPOSITORYS: Final[Mapping[str, str]] = MappingProxyType(
+    dict.fromkeys(("sandbox", "sandboxed", "confinement", "confined", "unconfined"), _SANDBOX)
+    | dict.fromkeys(("network", "allow_host", "allow_hosts", "permissions", "permission_mode"), _SANDBOX)
+    | dict.fromkeys(("env", "environment", "key", "keys", "api_key", "token", "tokens", "secrets"), _KEYS)
+    | dict.fromkeys(
+        ("github_token", "gitlab_token", "gitea_token", "credentials", "login", "path", "agent_path"), _KEYS
+    )
+    | dict.fromkeys(("budgets", "max_budget_usd", "cost_usd", "max_cost_usd", "max_tokens"), _BUDGET)
+)
+"""Keys that would loosen what a repository must not loosen, and why they are refused."""
+_MEANING: Final[Mapping[str, str]] = MappingProxyType(
+    {"model_type": "must be a table", "string_pattern_mismatch": "must be a name"}
+)
+"""What is meant here by errors for which other faces have words of their own."""
+_BUDGETS_PLACE: Final = "Move it to `[limits]` or `[steps.STEP]`, where it can only lower the budget."
+_SEE: Final = "`septet docs commands` lists the settings."
+_SHELL_WORDS: Final = frozenset({"&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1"})
+
+
+class _Agents(StrictWire):
+    default: Word | None = None
+    fallback: Word | None = None
+    model: Word | None = None
+    sessions: Sessions | None = None
+
+
+class _Limits(SomeLimits):
+    check_seconds: Seconds = CHECK_SECONDS
+    setup_seconds: SetupSeconds = SETUP_SECONDS
+    budget: BudgetText | None = None
+
+
+class _Steps(StrictWire):
+    classify_issue: StepSettings = StepSettings()
+    build_plan: StepSettings = StepSettings()
+    find_plan_file: StepSettings = StepSettings()
+    generate_branch: StepSettings = StepSettings()
+    implement_plan: StepSettings = StepSettings()
+    create_commit: StepSettings = StepSettings()
+    create_pull_request: StepSettings = StepSettings()
+    read_outgoing: StepSettings = StepSettings()
+
+
+class _Issue(StrictWire):
+    progress_comment: bool = False
+    stage_labels: bool = False
+
+
+class _Commit(StrictWire):
+    assisted_by: bool = True
+    sign_off: bool = False
+
+
+_Commands = Annotated[list[str | list[str]], Field(max_length=50)]
+
+
+class _File(StrictWire):
+    protected: list[PathPattern] | None = Field(default=None, max_length=200)
+    on_protected: OnProtected | None = None
+    read_outgoing: bool = False
+    setup: _Commands = Field(default_factory=list)
+    checks: _Commands = Field(default_factory=list)
+    on_failing_base: OnFailingBase = "tell"
+    branch_prefix: BranchPrefix | None = None
+    agents: _Agents = _Agents()
+    limits: _Limits = _Limits()
+    steps: _Steps = _Steps()
+    allow_findings: list[AllowedFinding] = Field(default_factory=list, max_length=200)
+    commit: _Commit = _Commit()
+    issue: _Issue = _Issue()
+    pull_request: PullRequestSettings = PullRequestSettings()
+
+
+def load_repository_settings(read: Callable[[str], bytes | None]) -> RepositorySettings:
+    """Return the settings of a repository; without a file, those of a repository that asks for nothing.
+
+    Args:
+        read: Reads a file of the repository as of the base commit, by its path; `None` where there is none.
+
+    Raises:
+        RepositorySettingsError: The file is no TOML, or a key is unknown, wrong or not a repository's to set; the
+            message names the file and the line.
+    """
+    content = read(SETTINGS_PATH)
+    if content is None:
+        return RepositorySettings()
+    text, tables = _parse(content)
+    try:
+        file = _File.model_validate(tables, extra="forbid")
+    except ValidationError as error:
+        raise _refusal(text, error.errors()[0]) from error
+    for key, agent in (("default", file.agents.default), ("fallback", file.agents.fallback)):
+        if agent not in {None, *ADAPTERS}:
+            where = f"{SETTINGS_PATH} line {line_of(text, ['agents', key])}"
+            message = f"{where}: agents.{key}: `{agent}` is not an agent."
+            raise RepositorySettingsError(message, remedy=f"Choose one of: {', '.join(ADAPTERS)}.")
+    return RepositorySettings(
+        agent=file.agents.default,
+        fallback_agent=file.agents.fallback,
+        model=file.agents.model,
+        sessions=file.agents.sessions,
+        limits=file.limits,
+        steps={name: getattr(file.steps, name) for name in STEP_TABLE},
+        setup=_argvs(file.setup, text, "setup", "set-up command"),
+        setup_seconds=file.limits.setup_seconds,
+        checks=_argvs(file.checks, text, "checks", "check"),
+        check_seconds=file.limits.check_seconds,
+        on_failing_base=file.on_failing_base,
+        branch_prefix=file.branch_prefix,
+        allow_findings=tuple(file.allow_findings),
+        protected=tuple(file.protected) if file.protected is not None else None,
+        on_protected=file.on_protected,
+        read_outgoing=file.read_outgoing,
+        assisted_by=file.commit.assisted_by,
+        sign_off=file.commit.sign_off,
+        progress_comment=file.issue.progress_comment,
+        stage_labels=file.issue.stage_labels,
+        pull_request=file.pull_request,
+        budget=file.limits.budget,
+    )
+
+
+def _parse(content: bytes) -> tuple[str, dict[str, object]]:
+    if len(content) > SIZE_LIMIT_BYTES:
+        message = f"{SETTINGS_PATH} holds {len(content)} bytes, {SIZE_LIMIT_BYTES} are allowed."
+        raise RepositorySettingsError(message, remedy="Keep only settings in it.")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        message = f"{SETTINGS_PATH} line {line} is not valid UTF-8."
+        raise RepositorySettingsError(message, remedy="Save the file as UTF-8.") from error
+    try:
+        return text, tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        last_line = f"at line {len(text.splitlines())}, the last one"
+        message = f"{SETTINGS_PATH} is not valid TOML: {str(error).replace('at end of document', last_line)}."
+        raise RepositorySettingsError(message, remedy="Correct that line; see https://toml.io.") from error
+
+
+def _refusal(text: str, error: ErrorDetails) -> RepositorySettingsError:
+    path = error["loc"][:2] if error["loc"][0] in {"setup", "checks"} else error["loc"]
+    where = f"{SETTINGS_PATH} line {line_of(text, path)}"
+    key = ".".join(str(part) for part in path)
+    if error["type"] != "extra_forbidden":
+        wrong = _MEANING.get(error["type"]) or reason_of(error)
+        return RepositorySettingsError(f"{where}: {key} {wrong}.", remedy=_SEE)
+    if path[-1] == "budget":
+        return RepositorySettingsError(f"{where}: {key} is not a setting.", remedy=_BUDGETS_PLACE)
+    if reason := _NOT_A_REPOSITORYS.get(str(path[-1])):
+        return RepositorySettingsError(f"{where}: {key} cannot be set here. {reason}.", remedy="Delete it.")
+    return RepositorySettingsError(f"{where}: {key} is not a setting.", remedy=_suggestion(path))
+
+
+def _suggestion(path: Sequence[int | str]) -> str:
+    table = _File().model_dump()
+    for part in path[:-1]:
+        table = table[str(part)]
+    close = get_close_matches(str(path[-1]), table, n=1)
+    return f"Did you mean {close[0]}?" if close else f"There are: {', '.join(table)}."
+
+
+def _argvs(commands: Sequence[str | list[str]], text: str, key: str, what: str) -> tuple[tuple[str, ...], ...]:
+    """Return the words of each of the commands that stand under a key."""
+    return tuple(
+        _argv(command, f"{SETTINGS_PATH} line {line_of(text, [key, number])}", what)
+        for number, command in enumerate(commands)
+    )
+
+
+def _argv(command: str | list[str], where: str, what: str) -> tuple[str, ...]:
+    try:
+        argv = shlex.split(command) if isinstance(command, str) else command
+    except ValueError as error:
+        message = f"{where}: the {what} {command!r} cannot be split into words: {error}."
+        raise RepositorySettingsError(message, remedy="Close the quotation, or write it as a list.") from error
+    if not argv or not argv[0] or any("\x00" in word for word in argv):
+        raise RepositorySettingsError(f"{where}: a {what} names no program.", remedy="Delete it, or name one.")
+    if isinstance(command, str) and _SHELL_WORDS.intersection(argv):
+        message = f"{where}: the {what} {command!r} is written for a shell, and {what}s run without one."
+        raise RepositorySettingsError(
+            message, remedy=f"Split it into several {what}s, or put it into a script in the repository."
+        )
+    return tuple(argv)

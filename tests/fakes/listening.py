@@ -1,0 +1,60 @@
+"""HTTP servers of doubles: each answers on loopback for as long as a block lasts."""
+
+import ssl
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+
+class QuietHandler(BaseHTTPRequestHandler):
+    """Answers requests, and logs none of them."""
+
+    protocol_version = "HTTP/1.1"
+
+    def handle_any(self) -> None:
+        """Handle a request, whatever its method."""
+        raise NotImplementedError
+
+    def do_GET(self) -> None:
+        """Handle it: `http.server` calls this."""
+        self.handle_any()
+
+    do_POST = do_PATCH = do_PUT = do_DELETE = do_GET  # noqa: N815 -- http.server calls them
+
+    def answer(self, status: int, headers: Mapping[str, str], body: bytes = b"") -> None:
+        """Send a whole answer."""
+        self.send_response(status)
+        for name, value in {**headers, "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_args: object) -> None:
+        """Say nothing."""
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = False
+
+    def handle_error(self, *_args: object) -> None:
+        """Say nothing of clients that have hung up."""
+
+
+@contextmanager
+def listening(handler: type[BaseHTTPRequestHandler], pair: tuple[Path, Path] | None = None) -> Iterator[str]:
+    """Have requests handled on a free port, with TLS where a certificate and its key are given; give the address."""
+    server = _Server(("127.0.0.1", 0), handler)
+    if pair is not None:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(*pair)
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http{'s' * (pair is not None)}://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
