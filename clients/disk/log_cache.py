@@ -31,7 +31,7 @@ class LogCache:
         """
         from clients.disk.agent_logs import AgentLogs
 
-        with self._lock:  # taken out, it is nobody else's; another one who asks meanwhile reads for itself
+        with self._lock:  # no other caller has what is taken out: a second caller reads for itself
             logs = self._logs.pop(order_id, None) or AgentLogs(state, order_id)
         entries = logs.entries()
         with self._lock:

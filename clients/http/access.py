@@ -1,4 +1,4 @@
-"""Who is let in: those who know the token, name this machine as host, and send no more than a little."""
+"""Let requests in that have the token, name this machine as host, and are small; mask keys in all answers."""
 
 import secrets
 from dataclasses import dataclass
@@ -20,20 +20,20 @@ BODY_LIMIT_BYTES: Final = 256 * 1024
 """Four times the longest text of an issue: escaped, it may take more bytes than it holds."""
 _DROPPED_BYTES: Final = 16 * BODY_LIMIT_BYTES
 OPEN_PATHS: Final = frozenset({"/health", "/openapi.json"}) | reference.PATHS
-"""What tells nothing of any work order."""
+"""The paths that show no work order."""
 _CHANGES_NOTHING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _OWN_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """The door of the API. No page of another site gets through: it knows no token, and CORS is not allowed."""
+    """The check of each request to the API. A page of another site has no token, and CORS is not allowed."""
 
     app: ASGIApp
     token: str | None
-    """`None`: everybody on this machine is let in."""
+    """`None` lets in everybody on this machine."""
     deciding_key: str | None = None
-    """What the page's own script knows: with it, and from the page's own origin, it may decide as people do."""
+    """The key of the page's own script: with it, and from the page's own origin, it decides as people do."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -55,9 +55,10 @@ class Guard:
             await self.app(scope, _receive_body(body, receive), send)
 
     def _refusal(self, method: str, path: str, headers: Headers) -> Response | None:
-        """Refuse a name that is not this machine's (a page of another site may have bound its own to it).
+        """Refuse a request that names another host, comes from a page of another site, or lacks the token.
 
-        A page of another site may send what it cannot read the answer of, without a token where none is wanted.
+        A page of another site may bind its own name to this machine, and may send requests whose answers it cannot
+        read.
         """
         if is_webhook(path):  # its signature is checked, which no page of another site can make
             return None
@@ -122,7 +123,7 @@ def names_this_machine(headers: Headers) -> bool:
 
 
 def comes_from_another_site(headers: Headers) -> bool:
-    """Return whether a browser says so: a sandboxed page has the origin `null`, programs have none.
+    """Return whether a browser reports another site: a sandboxed page has the origin `null`, programs have none.
 
     Only the page itself is its own site: what another program serves on another port of this machine is not.
     """
@@ -138,12 +139,12 @@ def _name(host: str) -> str:
 
 
 async def _body(headers: Headers, receive: Receive, limit_bytes: int) -> bytes | None:
-    """Read the body, and return `None` for one that is too large, whatever its length was said to be.
+    """Return the body; `None` for a body that is too large, whatever length its header has.
 
-    Somewhat more is read and dropped: who is still writing would not read the refusal.
+    Somewhat more is read and dropped: a client that still writes would not read the refusal.
 
     Raises:
-        ClientDisconnect: The caller is gone before the whole body has come.
+        ClientDisconnect: The caller is gone before the whole body arrived.
     """
     if "content-length" not in headers and "transfer-encoding" not in headers:
         return b""
@@ -160,7 +161,7 @@ async def _body(headers: Headers, receive: Receive, limit_bytes: int) -> bytes |
 
 
 def _receive_body(body: bytes, receive: Receive) -> Receive:
-    """Return what gives the body once, and then what comes after it: that the caller is gone."""
+    """Return a channel that gives the body once, and then that the caller is gone."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_next() -> Message:
@@ -180,7 +181,7 @@ _JSON: Final = b"json"
 
 
 class MaskedAnswers:
-    """Masks bodies: whole ones, and each part of a stream, of which events are never torn apart."""
+    """Masks whole bodies, and each part of a stream, in which no event is split."""
 
     def __init__(self, app: ASGIApp) -> None:
         """Stand before `app`."""
@@ -194,7 +195,7 @@ class MaskedAnswers:
 
 
 class _Masking:
-    """One answer: its head waits for the first part of its body, whose length it may tell."""
+    """One answer: its head waits for the first part of its body, whose length the head may have."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -219,7 +220,7 @@ class _Masking:
         head, self._head = self._head, None
         if head is None:
             return
-        told = [(name, value) for name, value in head["headers"] if name.lower() != b"content-length"]
-        if len(told) < len(head["headers"]) and length is not None:
-            told.append((b"content-length", str(length).encode()))
-        await self._send({**head, "headers": told})
+        kept = [(name, value) for name, value in head["headers"] if name.lower() != b"content-length"]
+        if len(kept) < len(head["headers"]) and length is not None:
+            kept.append((b"content-length", str(length).encode()))
+        await self._send({**head, "headers": kept})

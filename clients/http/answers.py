@@ -1,4 +1,4 @@
-"""What the API answers where scripts know other names: the work order object with those beside its own."""
+"""The answers of the API with names that older scripts know, beside Septet's own."""
 
 from typing import Any, Literal
 
@@ -27,7 +27,7 @@ class GitProgress(Wire):
 
 
 class AgentWorkOrder(Task):
-    """The work order object, and the names that scripts of the seven steps' first home know."""
+    """The work order object, with the names that scripts of the seven steps' first home know."""
 
     agent_work_order_id: str
     """`id`."""
@@ -54,7 +54,7 @@ class StepHistory(StepsReply):
 
 
 class LogPage(LogsReply):
-    """What the agents said and did, from `offset` on."""
+    """The log entries of the agents, from `offset` on."""
 
     agent_work_order_id: str
     limit: int
@@ -62,7 +62,7 @@ class LogPage(LogsReply):
 
 
 class NetworkPage(NetworkReply):
-    """What the agents and checks asked of the network, from `offset` on."""
+    """The network requests of the agents and checks, from `offset` on."""
 
     agent_work_order_id: str
     limit: int
@@ -70,7 +70,7 @@ class NetworkPage(NetworkReply):
 
 
 class Health(Wire):
-    """That the API answers, and whether its Temporal server does."""
+    """The state of the API and of its Temporal server."""
 
     status: Literal["healthy", "degraded"]
     service: Literal["septet"] = "septet"
@@ -97,7 +97,7 @@ def agent_work_order(task: Task, commits: CommitCount | None = None) -> AgentWor
 
 
 def git_progress(task: Task, commits: CommitCount | None = None) -> GitProgress:
-    """Return how far a work order has come in git; `commits` is what its workspace tells."""
+    """Return how far a work order has come in git; `commits` is from its workspace."""
     counts = [len(step.files_changed) for step in task.steps if step.files_changed]
     message = next((step.output for step in task.steps if step.step == Step.CREATE_COMMIT and step.success), None)
     return GitProgress(

@@ -1,6 +1,6 @@
 """The codec endpoint: Temporal's command line and web UI seal and open payloads by it, for those who may read.
 
-It asks for the API's token. A page of another site may use it only where its origin is named, exactly; its browser
+It needs the API's token. A page of another site may use it only where its origin is named, exactly; its browser
 has no token to send, so the address that it is given holds a key, which is made of the token.
 """
 

@@ -101,7 +101,7 @@ async def _follow(operations: Operations, order_id: str, after: str) -> AsyncIte
     try:
         first, over = True, False
         while not over:
-            over = end.done()  # before the look: what is written until the end is told
+            over = end.done()  # before the read: it then includes all that was written before the end
             entries = await asyncio.to_thread(list, logs.new_entries())
             first_new = (
                 next((number for number, entry in enumerate(entries, 1) if entry.id == after), 0) if first else 0

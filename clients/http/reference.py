@@ -39,7 +39,7 @@ _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
 }
 PATHS: Final = frozenset({PATH, f"{PATH}/start.js", *(f"{PATH}/{name}" for name in _VENDORED)})
-"""They tell nothing of any work order; what is tried from them takes the token as ever."""
+"""These paths show no work order; a request that is tried from them needs the token."""
 
 router: Final = APIRouter(prefix=PATH, include_in_schema=False)
 

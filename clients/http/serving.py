@@ -56,15 +56,15 @@ class ServedApi:
     page: str
     """The link that opens the page in a browser: it holds a key, which is new with each start."""
     visitors: Visitors
-    """Who has opened it."""
+    """The browsers that have opened the page."""
     codec: SealingCodec | None = None
-    """What the codec endpoint seals and opens with, where payloads are sealed."""
+    """The codec of the codec endpoint, if payloads are sealed."""
     codec_address: str = ""
-    """Where a web UI of another site finds it, with its key; an empty text where none is named."""
+    """The codec endpoint's address for a web UI of another site, with its key; empty if no site is named."""
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves signals to the command in whose process it is, and says when it is ready."""
+    """A server that leaves signals to the command of its process, and reports when it is ready."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -83,7 +83,7 @@ class _Server(uvicorn.Server):
 
 @asynccontextmanager
 async def serve_api(operations: Operations, settings: Settings, door: Door) -> AsyncIterator[ServedApi]:
-    """Serve the API on a port, and tell where; streams that are open at the end are cut off.
+    """Serve the API on a port, and yield its address; streams that are open at the end are cut off.
 
     Raises:
         UsageError: The port is taken; the remedy names the option. Or others would be let in without a token.
@@ -153,7 +153,7 @@ async def _serve_app(app: ASGIApp, door: Door) -> AsyncIterator[None]:
 
 
 def _is_no_cut(record: logging.LogRecord) -> bool:
-    """Say whether a record tells of anything but a page that is open and is cut at the end, as is meant."""
+    """Return whether a record reports more than the intended cut of an open page at the end."""
     is_cut = record.exc_info is not None and isinstance(record.exc_info[1], asyncio.CancelledError)
     return not is_cut and not str(record.msg).startswith("Cancel %s running task")
 
@@ -175,7 +175,7 @@ def _listen(door: Door) -> Iterator[list[socket.socket]]:
 
 
 def _has_ipv6() -> bool:
-    """Say whether this machine has the loopback of IPv6."""
+    """Return whether this machine has the loopback of IPv6."""
     try:
         with socket.socket(socket.AF_INET6) as probe:
             probe.bind((_LOOPBACK_6, 0))

@@ -1,8 +1,8 @@
 """Temporal's web UI, for browsers that have opened the page.
 
 The UI of the embedded server lets everybody in, under any host name: a page of another site that has bound its own
-name to this machine could read and end work orders. So the UI listens where nobody is told, and this relay stands
-before it: it wants the exact name of this machine, the page's cookie, and, for what changes something, its own
+name to this machine could read and end work orders. So the UI listens at an address that nobody gets, and this
+relay stands before it: it needs the exact name of this machine, the page's cookie, and, for changes, its own
 origin.
 """
 
@@ -28,7 +28,7 @@ from workers.connection.payload_codec import SealingCodec
 _HOP_BY_HOP: Final = frozenset(
     {"connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
 )
-"""What is said to the next program alone, by RFC 9110."""
+"""Headers for the next program alone, by RFC 9110."""
 _NOT_PASSED: Final = _HOP_BY_HOP | {"host", "cookie", "content-length"}
 _NOT_RETURNED: Final = frozenset(name.encode() for name in _HOP_BY_HOP)
 _CHANGES_NOTHING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -36,11 +36,11 @@ _TIMEOUT_SECONDS: Final = 60.0
 _POLICIES: Final = {
     "X-Frame-Options": "SAMEORIGIN",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "same-origin",  # no link in a work order's text tells its server the name of this one
+    "Referrer-Policy": "same-origin",  # no link in a work order's text sends this name to its server
 }
 _OWN_FRAMES: Final = "frame-ancestors 'self'"
-"""No page of another origin shows it in a frame, where a click could be led astray. The UI's own pages do: what a
-work order tells in Markdown is such a frame."""
+"""No page of another origin shows the UI in a frame, where a click could be led astray. The UI's own pages do:
+Markdown of a work order is in such a frame."""
 _SIGN_IN: Final = (
     "Sign-in link required. Open the link that septet up printed at its last start, then reload this page.\n"
 )
@@ -55,7 +55,7 @@ class Visitors:
     """The page's key; `None`: everybody on this machine is let in."""
 
     def include(self, cookies: dict[str, str]) -> bool:
-        """Return whether these are the cookies of one who has opened the page."""
+        """Return whether a browser with these cookies has opened the page."""
         if self.key is None:
             return True
         cookie = cookies.get(cookie_name(self.page_port), "")
@@ -64,13 +64,13 @@ class Visitors:
 
 @dataclass(frozen=True, slots=True)
 class UiRelay:
-    """An ASGI application that hands on what visitors ask, and what the UI answers."""
+    """An ASGI application that passes on the requests of visitors, and the answers of the UI."""
 
     client: httpx.AsyncClient
     """Knows the UI's address, follows no redirect and keeps no cookie."""
     visitors: Visitors
     codec: SealingCodec | None = None
-    """Opens payloads for the UI, which asks for it at its own address."""
+    """Opens payloads for the UI, which calls the codec at its own address."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -96,14 +96,14 @@ class UiRelay:
     async def _answer(self, request: Request) -> Response:
         own = cookie_name(self.visitors.page_port)
         cookies = "; ".join(f"{name}={value}" for name, value in request.cookies.items() if name != own)
-        asked = self.client.build_request(
+        relayed = self.client.build_request(
             request.method,
             httpx.URL(path=request.url.path, query=request.url.query.encode()),
             headers=[*_headers_to_pass(request.headers), *([("cookie", cookies)] if cookies else [])],
             content=await request.body(),
         )
         try:
-            answer = await self.client.send(asked, stream=True)
+            answer = await self.client.send(relayed, stream=True)
         except httpx.HTTPError:
             words = "Temporal's web UI does not answer now. Reload this page in a few seconds.\n"
             return PlainTextResponse(words, HTTPStatus.BAD_GATEWAY)

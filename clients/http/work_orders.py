@@ -62,7 +62,7 @@ _DECIDES: Final[dict[str, Any]] = {
 
 
 class ListFilter(BaseModel):
-    """Which work orders a list is to have."""
+    """Which work orders a list has."""
 
     status: Status | None = None
     agent: Annotated[str, Field(max_length=200, description="Only those of this agent.")] = ""
@@ -100,7 +100,7 @@ async def create_work_order(
 async def list_work_orders(
     operations: Connected, which: Annotated[ListFilter, Query()], request: Request, response: Response
 ) -> list[AgentWorkOrder]:
-    """List work orders, open ones first, newest first, as far as search attributes tell."""
+    """List work orders, open ones first, newest first, from search attributes alone."""
     wanted = OrderFilter(
         status=which.status,
         agent=which.agent,
@@ -154,7 +154,7 @@ async def get_network(
     limit: Limit = REQUESTS_AT_ONCE,
     offset: Annotated[int, Query(ge=0)] = 0,
 ) -> NetworkPage:
-    """Show what its agents and checks asked of the network on this host, and what was refused."""
+    """Show the network requests of its agents and checks on this host, and the refused ones."""
     reply = await operations.reading.network(order_id, offset=offset, limit=limit)
     return NetworkPage(**dict(reply), agent_work_order_id=order_id, limit=limit, offset=offset)
 

@@ -1,4 +1,4 @@
-"""What a work order asks a person, as forms that a client shows, and what is done with the answers."""
+"""The questions of work orders to people, as forms that a client shows, and the effect of the answers."""
 
 import hashlib
 import json
@@ -36,17 +36,17 @@ class Answers(Wire):
 
 
 class InputResponse(Wire):
-    """What a person did with a form: only `accept` decides anything."""
+    """The answer to a form: only `accept` decides anything."""
 
     action: Literal["accept", "decline", "cancel"]
     content: Answers | None = None
 
 
 async def input_requests(operations: Operations, detail: DetailReply) -> dict[str, JsonValue]:
-    """Return what a work order asks, by a key that occurs once in its life; nothing where it asks nothing.
+    """Return the question of a work order, by a key that occurs once in its life; nothing if it has none.
 
     Raises:
-        ServerNotReachedError: It asks something, and no worker has told what.
+        ServerNotReachedError: It has a question, and no worker has reported it.
     """
     task = detail.task
     if task.findings:
@@ -61,7 +61,7 @@ async def input_requests(operations: Operations, detail: DetailReply) -> dict[st
 
 
 async def decide(operations: Operations, task: Task, response: Mapping[str, Any], who: str) -> None:
-    """Approve or reject what `task` waits with, or raise its budget, as it was when it asked.
+    """Approve or reject what `task` waits with, or raise its budget, as it was when the form was made.
 
     Raises:
         InvalidInputError: The form was accepted without a decision, or with one that it does not offer.
@@ -85,7 +85,7 @@ async def decide(operations: Operations, task: Task, response: Mapping[str, Any]
 
 
 async def _raise_budget(operations: Operations, wait: BudgetWait, amount: str, who: str) -> None:
-    """Raise the budget that is waited for; one that has another limit by now was raised by somebody else."""
+    """Raise the budget that a task waits for, unless somebody else has changed its limit meanwhile."""
     try:
         call = parse_decision(RaiseCall, limit=amount.strip(), step=wait.step, who=who, expected=wait.limit)
         await operations.budgets.raise_limit(wait.scope, call)
@@ -111,17 +111,17 @@ def _can_all_pass(task: Task) -> bool:
 
 
 def _key(detail: DetailReply, subject: str) -> str:
-    """Return a name for this question: of its subject, and of the moment at which the work order came to it.
+    """Return a name for this question, made of its subject and its moment.
 
     Raises:
-        ServerNotReachedError: No worker has told of one of them.
+        ServerNotReachedError: No worker has reported the question or the moment.
     """
     task, last = detail.task, detail.history[-1] if detail.history else None
-    is_told = bool(task.steps) or task.budget is not None  # of these, the row tells the budget alone
-    if last is None or last.to != task.stage or not is_told:
+    is_known = bool(task.steps) or task.budget is not None  # the row has the budget alone
+    if last is None or last.to != task.stage or not is_known:
         raise unanswered(task)
-    asked = f"{subject} {len(detail.history)} {last.when}"
-    return f"decision-{hashlib.sha256(asked.encode()).hexdigest()[:_KEY_LENGTH]}"
+    question = f"{subject} {len(detail.history)} {last.when}"
+    return f"decision-{hashlib.sha256(question.encode()).hexdigest()[:_KEY_LENGTH]}"
 
 
 def _form(message: str, *, can_approve: bool) -> JsonValue:

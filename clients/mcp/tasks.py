@@ -44,22 +44,22 @@ Json = dict[str, JsonValue]
 
 
 def created_task(reply: TaskReply) -> Json:
-    """Return the handle of the work that a call started."""
+    """Return the handle of the started work."""
     return _mask_values({"resultType": "task", **_envelope(DetailReply(task=reply.task), "working")})
 
 
 def detailed_task(detail: DetailReply, asks: Json) -> Json:
-    """Return a work order as it is now, with what it asks the client, its result or its error.
+    """Return a work order as it is now, with its question to the client, its result or its error.
 
-    A failed one is `failed`: what the call was for did not come about, and the error says why and what to do.
+    A failed work order is `failed`: the error has the cause and the remedy.
     """
     return _mask_values(_detailed(detail, asks))
 
 
 def json_rpc_error(error: TaskError, code: int) -> dict[str, Any]:
     """Return an error of ours as one of the protocol; its data has type, message and remedy."""
-    told: dict[str, Any] = json.loads(mask_json(error.model_dump_json().encode()))
-    return {"code": code, "message": f"{told['message']} {told['remedy']}".strip(), "data": told}
+    data: dict[str, Any] = json.loads(mask_json(error.model_dump_json().encode()))
+    return {"code": code, "message": f"{data['message']} {data['remedy']}".strip(), "data": data}
 
 
 def _detailed(detail: DetailReply, asks: Json) -> Json:
@@ -124,7 +124,7 @@ class TaskParams(RequestParams):
 
 
 class UpdateParams(TaskParams):
-    """Answer what a task asks for."""
+    """Answer the question of a task."""
 
     input_responses: Annotated[dict[str, dict[str, Any]], Field(max_length=_RESPONSES_AT_ONCE)]
 
@@ -147,7 +147,7 @@ class TaskMethods:
         self.server.add_request_handler("tasks/cancel", RequestParams, self.cancel)
 
     async def discover(self, context: Context, params: RequestParams) -> DiscoverResult:
-        """Tell versions, capabilities and instructions."""
+        """Return versions, capabilities and instructions."""
         del params
         version = context.protocol_version
         return DiscoverResult(
@@ -157,7 +157,7 @@ class TaskMethods:
         )
 
     async def get(self, context: Context, _: RequestParams) -> Json:
-        """Return a task as it is now; one that asks what no worker tells now has its form at a later look."""
+        """Return a task as it is now; a question that no worker reports now is in a later answer."""
         params = _read(TaskParams, context)
         asks: Json = {}
         async with self._operations() as operations:
@@ -168,10 +168,10 @@ class TaskMethods:
             return detailed_task(detail, asks)
 
     async def update(self, context: Context, _: RequestParams) -> Json:
-        """Carry out what a person answered; answers to what is not asked any more change nothing.
+        """Carry out the answers of a person; answers to old questions change nothing.
 
         Raises:
-            MCPError: What is asked cannot be known now, so that the answers are to be sent again.
+            MCPError: No worker reports the question now: the client sends the answers again.
         """
         params = _read(UpdateParams, context)
         async with self._operations() as operations:
@@ -192,10 +192,10 @@ class TaskMethods:
 
     @asynccontextmanager
     async def _operations(self) -> AsyncIterator[Operations]:
-        """Give what can be done with work orders.
+        """Yield the operations on work orders.
 
         Raises:
-            MCPError: What is asked for cannot be done.
+            MCPError: The request cannot be carried out.
         """
         try:
             async with self.connect() as operations:
@@ -206,11 +206,11 @@ class TaskMethods:
 
 
 def _read(kind: type[Params], context: Context) -> Params:
-    """Return what a client that declared the extension asks.
+    """Return the parameters of a request by a client that declared the extension.
 
     Raises:
         MCPError: It did not, or its protocol has no such method.
-        ValidationError: What it asks is not valid.
+        ValidationError: The parameters are not valid.
     """
     if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
         raise MCPError(METHOD_NOT_FOUND, "Method not found", context.method)

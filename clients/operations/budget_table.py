@@ -110,7 +110,7 @@ async def get_pipeline(operations: Operations, pipeline_id: PipelineId) -> Pipel
     """Show one pipeline: the state of each issue, with its solution, commit, pull request and reason.
 
     `pipeline.status` is running, paused, stopping, completed, stopped, failed or cancelled. A completed one may
-    have issues that failed or were skipped. `order_id` is its task: `task_detail` and `logs` tell more. While
+    have issues that failed or were skipped. `order_id` is its task: see `task_detail` and `logs`. While
     it is open, `estimate` is what the issues that have no result yet will cost.
     """
     return await operations.for_pipelines.show(pipeline_id)
