@@ -11,8 +11,7 @@ from septet.contracts.answers import BuildPlanAnswer
 from septet.contracts.solution import SolutionAnswer
 from septet.errors import EvidenceError
 from septet.git.evidence.evidence import plan_file
-from septet.pipelines.outline import outline_of
-from septet.pipelines.solution import IssueScope, findings, findings_text
+from septet.pipelines.solution import IssueScope, findings, findings_text, outline_of
 
 
 def prove_build_plan(host: Host, claim: Claim[BuildPlanAnswer | SolutionAnswer]) -> Proof:

@@ -5,7 +5,7 @@ from typing import Final
 from pydantic import Field
 
 from septet.forges.answers import Foreign
-from septet.forges.forge import Comment
+from septet.forges.values import Comment
 from septet.trackers.tracker import (
     IssueMark,
     LabelledIssue,

@@ -5,23 +5,22 @@ from pathlib import Path
 import pytest
 
 from septet.errors import ForgeError, InvalidInputError
+from septet.forges.bounds import ISSUE_LIMIT_BYTES, bounded_issue
 from septet.forges.choose import forge_for, forge_name, token_for
-from septet.forges.forge import (
-    BODY_LIMIT,
-    ISSUE_LIMIT_BYTES,
-    TITLE_LIMIT,
-    Comment,
-    Issue,
-    NewPullRequest,
-    bounded_issue,
-    label_names,
-    pull_request_number,
-)
 from septet.forges.gitea.forge import GiteaForge
 from septet.forges.github.forge import GitHubForge, github_api
 from septet.forges.gitlab.forge import GitLabForge
 from septet.forges.issue_for_agents import issue_for_agents
 from septet.forges.local.forge import LocalForge
+from septet.forges.values import (
+    BODY_LIMIT,
+    TITLE_LIMIT,
+    Comment,
+    Issue,
+    NewPullRequest,
+    label_names,
+    pull_request_number,
+)
 from septet.git.engine.address import parse_address
 from septet.settings import Settings
 from septet.system.masking import MASK, hide, reveal
