@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fakes.repositories import Origin, git, make_origin
+from fakes.repositories import ALLOW, Origin, git, make_origin
 
 from septet.errors import EvidenceError, SeptetError, WorkspaceError
 from septet.git.commits.branches import branch_refusal, create_branch
@@ -181,11 +181,10 @@ def test_a_poisoned_submodule_runs_nothing(open_place: Open, tmp_path: Path, pro
     library.push({"lib.py": "1"})
     main = make_origin(tmp_path / "main")
     main.push({"a": "1"})
-    allow = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "protocol.file.allow", "GIT_CONFIG_VALUE_0": "always"}
-    git(main.checkout, "submodule", "add", "-q", str(library.bare), "lib", env=allow)
+    git(main.checkout, "submodule", "add", "-q", str(library.bare), "lib", env=ALLOW)
     main.push({})
     place = open_place(of=main)
-    git(place.worktree, "submodule", "update", "-q", "--init", env=allow)
+    git(place.worktree, "submodule", "update", "-q", "--init", env=ALLOW)
     module = place.worktree / ".git" / "modules" / "lib"
     with (module / "config").open("a") as config:
         config.write(f'[core]\n\tfsmonitor = {program}\n[filter "evil"]\n\tclean = {program}\n')
