@@ -155,6 +155,7 @@ def test_a_poisoned_config_runs_nothing(
     assert {"new.py": "create", "src/moved.py": "rename"}.items() <= {
         change.path: change.operation for change in gather(place).files_changed
     }.items()
+    assert difference(place, limit_bytes=LIMIT).files
     assert plan_file(place, "new.py") == "new.py"
     assert read_base_file(place, "README.md") == b"# Sample\n"
     assert branch_refusal(place, "feat/x") is None
@@ -219,6 +220,7 @@ def test_a_poisoned_nested_repository_runs_nothing(place: Place, program: Path, 
     git(nested.parent, "init", "-q")  # and a folder with tracked files becomes one
 
     evidence = gather(place)
+    assert difference(place, limit_bytes=LIMIT).files == ()
     create_branch(place, "feat/x")
     commit_all(place, "work")
 
