@@ -13,8 +13,8 @@ from septet.contracts.names import Status
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pull_request_names import watch_id
 from septet.forges.choose import forge_for
-from septet.forges.forge import pull_request_number
 from septet.forges.local.forge import LocalForge
+from septet.forges.values import pull_request_number
 from septet.git.engine.address import parse_address
 
 _TOLD_WITHIN_SECONDS: Final = 60.0

@@ -9,10 +9,10 @@ from activities.host.cancellation import cancellable_thread
 from activities.host.host import Host
 from septet.contracts.pull_request import PullRequestEnd, PullRequestLook
 from septet.errors import SeptetError
-from septet.forges.events.conversation import FollowedForge
 from septet.forges.events.feedback import read_feedback
 from septet.forges.events.polls import PolledForge, PullRequestPolls
-from septet.forges.forge import Forge, PullRequestState, pull_request_number
+from septet.forges.forge import FollowedForge, Forge
+from septet.forges.values import PullRequestState, pull_request_number
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,9 @@ from septet.answers.ladder import Answer
 from septet.contracts.answers import CreateCommitAnswer, ImplementPlanAnswer, PullRequestUrl
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall, StepResult
-from septet.forges.forge import Forge, PullRequest, ended_one
+from septet.forges.forge import Forge
 from septet.forges.opening import own_pull_request
+from septet.forges.values import PullRequest, ended_one
 from septet.git.commits.branches import create_branch
 from septet.git.commits.own_pushes import is_own_push, note_push, pushed_branches
 from septet.git.commits.rework_tree import fetch_tips, go_to, is_clean
@@ -134,7 +135,8 @@ def _find(forge: Forge, call: StepCall, branch: str, tip: str) -> PullRequest | 
         ForgeError: It has ended otherwise: no second one is opened, so nothing is paid for one.
     """
     order_id, fork = call.workspace.work_order_id, call.workspace.fork
-    found = own_pull_request(forge, branch, fork, order_id, tip, states=("open", "merged"))
+    there = forge.pull_requests_of(branch, fork)
+    found = own_pull_request(forge, there, order_id, tip, states=("open", "merged"))
     if found is None:
         ours = _pull_requests_of(forge, call, branch)
         if ours and all(each.state != "open" for each in ours):

@@ -19,7 +19,7 @@ from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
 from septet.git.vault.vault import vault_at
 from septet.git.workspace.record import record_of
-from septet.keys.sealing import seal, unseal
+from septet.keys.key_ring import seal, unseal
 
 _SHOWN: Final = 150
 _SESSION: Final = "session"

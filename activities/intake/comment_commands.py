@@ -24,8 +24,7 @@ from septet.contracts.intake import (
 from septet.contracts.task import Task
 from septet.errors import SeptetError
 from septet.forges.events.comment_commands import USAGE
-from septet.forges.events.conversation import FollowedForge
-from septet.forges.forge import Forge
+from septet.forges.forge import FollowedForge, Forge
 from septet.forges.issue_history import Writers
 from septet.git.engine.address import parse_address
 from septet.system.masking import mask

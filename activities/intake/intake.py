@@ -31,8 +31,8 @@ from septet.contracts.issue_request import IssueRequest
 from septet.contracts.tracker import TakeTrackedIssue, TrackedIssue
 from septet.errors import InvalidInputError, NotFoundError
 from septet.forges.choose import forge_name, fork_for
-from septet.forges.forge import Issue
-from septet.forges.issue_history import TellingForge, read_request
+from septet.forges.issue_history import RequestReader, TellingForge
+from septet.forges.values import Issue
 from septet.git.commits.issue_claims import IssueClaims
 from septet.git.engine.address import Address, parse_address
 from septet.git.engine.remote import Remote
@@ -126,15 +126,9 @@ class IntakeActivities:
         _, forge = self.host.forges.of(request.repository)
         if not isinstance(forge, TellingForge):
             return None
-        return read_request(
-            forge,
-            request.issue,
-            request.label,
-            delivered=request.delivered,
-            commanded=request.commanded,
-            trusted_accounts=self.host.settings.trusted_accounts,
-            on_unknown_edits=self.host.settings.on_unknown_edits,
-        )
+        settings = self.host.settings
+        reader = RequestReader(forge, settings.trusted_accounts, settings.on_unknown_edits)
+        return reader.read(request.issue, request.label, delivered=request.delivered, commanded=request.commanded)
 
     @staticmethod
     def _refuse(request: ClaimIssue, forge: str, why_not: str) -> IssueClaim:

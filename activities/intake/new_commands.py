@@ -12,9 +12,9 @@ from septet.contracts.forge_events import CommentWritten
 from septet.contracts.intake import OBEYED_AT_ONCE, SEEN_LIMIT, FindIssues, IssuesFound
 from septet.errors import ForgeError, NotFoundError
 from septet.forges.events.comment_commands import parse_command
-from septet.forges.events.new_comments import CommentedForge, NewComment
 from septet.forges.events.webhooks import bounded_text
-from septet.forges.forge import Forge
+from septet.forges.forge import CommentedForge, Forge
+from septet.forges.values import NewComment
 from septet.system.timestamps import timestamp
 
 _OLDEST: Final = timedelta(days=3)

@@ -23,9 +23,8 @@ from septet.contracts.tracker import (
 from septet.errors import SeptetError, TrackerUnavailableError
 from septet.system.text import cut
 from septet.trackers.choose import tracker_for
-from septet.trackers.replies import parse_reply, what_is_missing
 from septet.trackers.tracker import IssueMark
-from septet.trackers.words import cancelled_message
+from septet.trackers.words import cancelled_message, parse_reply, what_is_missing
 
 _WHY_LIMIT: Final = 2000
 _LOOKS: Final = 6

@@ -31,8 +31,9 @@ from septet.errors import (
     NotFoundError,
     SeptetError,
 )
-from septet.forges.forge import Forge, NewPullRequest, PullRequest, ended_one
+from septet.forges.forge import Forge
 from septet.forges.opening import without_links_to
+from septet.forges.values import NewPullRequest, PullRequest, ended_one
 from septet.git.commits.new_base import BranchWork, MovedWork, UnfitWorkError, is_behind, lay_on_base, work_on_base
 from septet.git.commits.push import push, remote_branch
 from septet.git.commits.rework_tree import go_to

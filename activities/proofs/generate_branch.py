@@ -13,8 +13,8 @@ from septet.contracts.answers import GenerateBranchAnswer
 from septet.contracts.branch_name import FirstPart, form_refusal
 from septet.contracts.steps import StepCall
 from septet.errors import EvidenceError, GitError
-from septet.forges.forge import ended_one
 from septet.forges.opening import own_pull_request
+from septet.forges.values import ended_one
 from septet.git.commits.branches import branches_of, create_branch, free_name, remote_branches, usable_name
 from septet.git.commits.own_pushes import is_own_push
 from septet.git.engine.remote import RemoteRefs
@@ -118,7 +118,8 @@ def _was_pushed_before(host: Host, claim: Claim[GenerateBranchAnswer], name: str
         return False
     _, forge = host.forges.of(call.workspace.repository)
     workspace = call.workspace
-    return own_pull_request(forge, name, workspace.fork, workspace.work_order_id, sha) is not None
+    there = forge.pull_requests_of(name, workspace.fork)
+    return own_pull_request(forge, there, workspace.work_order_id, sha) is not None
 
 
 def _unusual(call: StepCall, name: str) -> tuple[str, ...]:

@@ -13,8 +13,7 @@ from septet.contracts.answers import BuildPlanAnswer, FindPlanFileAnswer
 from septet.contracts.solution import SolutionAnswer
 from septet.errors import EvidenceError
 from septet.git.evidence.evidence import is_ignored, plan_file
-from septet.pipelines.outline import outline_of
-from septet.pipelines.solution import IssueScope, findings, findings_text
+from septet.pipelines.solution import IssueScope, findings, findings_text, outline_of
 
 NONE: Final = "0"
 """The answer of an agent that found no plan."""

@@ -15,9 +15,9 @@ from activities.proofs.create_commit import assistance, run_checks, see_fit_to_l
 from septet.contracts.answers import ReworkAnswer
 from septet.contracts.rework import Rework
 from septet.errors import EvidenceError, ForgeError, ForgeUnavailableError, GitError, NotFoundError
-from septet.forges.events.conversation import Conversation, FollowedForge
 from septet.forges.events.feedback import mark_answer
-from septet.forges.forge import NewPullRequest, pull_request_number
+from septet.forges.forge import Conversation, FollowedForge
+from septet.forges.values import NewPullRequest, pull_request_number
 from septet.git.commits.commit import commit_all, with_trailer
 from septet.git.commits.new_base import refuse_erased_base
 from septet.git.commits.push import push, remote_branch

@@ -14,9 +14,9 @@ from activities.turns.prepared_steps import opened_place
 from septet.contracts.rework import PreparedRework, Rework
 from septet.contracts.steps import StepCall
 from septet.errors import ForgeError, WorkspaceError
-from septet.forges.events.conversation import FollowedForge
 from septet.forges.events.feedback import Feedback, read_feedback
-from septet.forges.forge import pull_request_number
+from septet.forges.forge import FollowedForge
+from septet.forges.values import pull_request_number
 from septet.git.commits.new_base import refuse_erased_base
 from septet.git.commits.rework_tree import RemoteTips, fetch_tips, go_forward, is_clean, lay_merge, merge_trees
 from septet.git.engine.place import Place

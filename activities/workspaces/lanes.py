@@ -22,7 +22,7 @@ from septet.git.checkpoints.move import bring_snapshot
 from septet.git.engine.place import Place
 from septet.git.evidence.evidence import current_head
 from septet.git.vault.vault import find, first_and_last, vault_at
-from septet.git.workspace.lane import switch
+from septet.git.workspace.plan import switch
 from septet.system.threads import LOOKS, shielded_thread, stoppable_thread
 
 

@@ -24,8 +24,8 @@ from workers.connection.plugin import SeptetPlugin
 with workflow.unsafe.imports_passed_through():
     from bench.chaos.plan import HEARTBEAT_SECONDS
     from septet.contracts.names import Step
-    from septet.forges.forge import NewPullRequest
     from septet.forges.local.forge import LocalForge
+    from septet.forges.values import NewPullRequest
     from septet.system import processes
 
 _IDENTITY = ("-c", "user.name=Naive", "-c", "user.email=naive@septet.invalid")

@@ -20,7 +20,7 @@ from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Status, Step
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task
-from septet.forges.forge import marker_of
+from septet.forges.values import marker_of
 
 FAKES: Final[tuple[type[ForgeFake], ...]] = (GitHubFake, GitLabFake, GiteaFake)
 _PROJECT: Final = "o/foo.js"

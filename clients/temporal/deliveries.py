@@ -25,7 +25,7 @@ from septet.contracts.tracker import SessionPrompted, SessionStarted
 from septet.contracts.wire import Wire
 from septet.errors import SealedError
 from septet.forges.events.comment_commands import is_own_text, parse_command
-from septet.forges.forge import pull_request_number
+from septet.forges.values import pull_request_number
 from septet.git.engine.address import parse_address
 from septet.system.timestamps import timestamp
 

@@ -5,8 +5,8 @@ from typing import ClassVar, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from septet.forges.forge import CheckState, Comment, CommitCheck, Issue, PullRequest, Review, ReviewState
 from septet.forges.opening import MarkedComment
+from septet.forges.values import CheckState, Comment, CommitCheck, Issue, PullRequest, Review, ReviewState
 
 
 class Foreign(BaseModel):

@@ -5,8 +5,8 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from septet.forges.forge import Comment, Issue
 from septet.forges.issue_history import Writers
+from septet.forges.values import Comment, Issue
 from septet.outgoing.visible import visible_line, visible_text
 
 _MOST_AUTHORS: Final = 30

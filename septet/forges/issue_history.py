@@ -7,7 +7,8 @@ from typing import Final, Literal, Protocol, runtime_checkable
 
 from septet.contracts.issue_request import IssueRequest
 from septet.errors import ForgeError, ForgeUnavailableError
-from septet.forges.forge import Forge, Issue
+from septet.forges.forge import Forge
+from septet.forges.values import Issue
 from septet.system.text import cut, one_line
 from septet.system.timestamps import timestamp
 
@@ -168,39 +169,46 @@ class RequestCheck:
         return [each for each in self.history.edits if each.at >= moment.replace(microsecond=0)]
 
 
-def read_request(  # noqa: PLR0913 -- the sources that it compares
-    forge: TellingForge,
-    number: int,
-    label: str,
-    *,
-    delivered: IssueRequest | None = None,
-    commanded: IssueRequest | None = None,
-    trusted_accounts: Iterable[str] = (),
-    on_unknown_edits: UnknownEdits = "wait",
-) -> IssueRequest | str:
-    """Return the request of an account that may push, or why there is none.
+@dataclass(frozen=True, slots=True)
+class RequestReader:
+    """Reads requests for work from the issues of a forge."""
 
-    Args:
-        forge: The forge that has the issue.
-        number: The number of the issue.
-        label: The label that requests the work.
-        delivered: The request that a webhook delivered for the label; its time is the webhook's arrival.
-        commanded: The request in a comment of an account that may push; it replaces the label.
-        trusted_accounts: Accounts that count without a check of the forge.
-        on_unknown_edits: Whether to wait or to take the issue if the forge does not report all edits.
+    forge: TellingForge
+    trusted_accounts: Iterable[str] = ()
+    """Accounts that count without a check of the forge."""
+    on_unknown_edits: UnknownEdits = "wait"
+    """Whether to wait or to take the issue if the forge does not report all edits."""
 
-    Raises:
-        ForgeUnavailableError: The forge did not answer.
-        ForgeError: The forge refused.
-    """
-    issues = forge.find_issues((number,))
-    if not issues:
-        return f"there is no issue {number}"
-    history = forge.issue_history(number, label)  # read after the text: an edit in between is then in the history
-    check = RequestCheck(history, Writers(forge, trusted_accounts), on_unknown_edits)
-    if commanded is not None:
-        return check.by_comment(issues[0], commanded)
-    return check.label_refusal(label) or check.by_label(issues[0], delivered)
+    def read(
+        self,
+        number: int,
+        label: str,
+        *,
+        delivered: IssueRequest | None = None,
+        commanded: IssueRequest | None = None,
+    ) -> IssueRequest | str:
+        """Return the request of an account that may push, or why there is none.
+
+        Args:
+            number: The number of the issue.
+            label: The label that requests the work.
+            delivered: The request that a webhook delivered for the label; its time is the webhook's arrival.
+            commanded: The request in a comment of an account that may push; it replaces the label.
+
+        Raises:
+            ForgeUnavailableError: The forge did not answer.
+            ForgeError: The forge refused.
+        """
+        issues = self.forge.find_issues((number,))
+        if not issues:
+            return f"there is no issue {number}"
+        # Read after the text: an edit in between is then in the history.
+        history = self.forge.issue_history(number, label)
+        writers = Writers(self.forge, self.trusted_accounts)
+        check = RequestCheck(history, writers, self.on_unknown_edits)
+        if commanded is not None:
+            return check.by_comment(issues[0], commanded)
+        return check.label_refusal(label) or check.by_label(issues[0], delivered)
 
 
 def parse_time(text: str) -> datetime | None:

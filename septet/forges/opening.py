@@ -1,13 +1,14 @@
 """Create exactly one pull request, comment or label, even if the forge answers a done write with an error."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from septet.errors import ForgeError, ForgeLagsError, ForgeUnavailableError, NotFoundError, SeptetError
-from septet.forges.forge import Forge, NewPullRequest, PullRequest, marker_of
+from septet.forges.forge import Forge
+from septet.forges.values import NewPullRequest, PullRequest, marker_of
 
 if TYPE_CHECKING:
     from septet.forges.http.client import ApiClient
@@ -65,19 +66,23 @@ def open_once(find: Find, create: Create, new: NewPullRequest) -> PullRequest:
         raise
 
 
-def own_pull_request(  # noqa: PLR0913 -- the owner and the state to match
-    forge: Forge, head: str, fork: str, work_order_id: str, sha: str, *, states: Collection[str] = ("open",)
+def own_pull_request(
+    forge: Forge,
+    there: Iterable[PullRequest],
+    work_order_id: str,
+    sha: str,
+    *,
+    states: Collection[str] = ("open",),
 ) -> PullRequest | None:
-    """Return the worker's pull request of a work order for a branch at commit `sha`; `None` if there is none.
+    """Return the worker's pull request of a work order at commit `sha`; `None` if there is none.
 
     Anybody who may push can copy a branch's name, a commit and a mark, but not the worker's account.
 
     Raises:
         ForgeUnavailableError: The forge did not answer.
-        ForgeError: The forge refused.
     """
-    there = [each for each in forge.pull_requests_of(head, fork) if each.is_of(work_order_id)]
-    stands = [each for each in there if each.state in states and each.head_sha == sha]
+    of_order = [each for each in there if each.is_of(work_order_id)]
+    stands = [each for each in of_order if each.state in states and each.head_sha == sha]
     return next((each for each in stands if forge.is_own(each.author)), None)
 
 

@@ -1,6 +1,6 @@
 """Check that an answer is about the requested thing, and not about a moved issue or a renamed repository.
 
-A forge answers a request for either with a redirect (`http/redirects.py`); some forges just answer with the thing.
+A forge answers a request for either with a redirect (`http/client.py`); some forges just answer with the thing.
 """
 
 import re

@@ -4,10 +4,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import partial
 
-from septet.forges.events.conversation import ReviewThread
-from septet.forges.forge import Comment, CommitCheck
 from septet.forges.opening import CommentPlace, MarkedComment, put_once
 from septet.forges.rest import RestForge
+from septet.forges.values import Comment, CommitCheck, ReviewThread
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from septet.agents.turns.warm import end_warm
 from septet.errors import SeptetError
 from septet.git.engine.engine import Git
 from septet.git.engine.packs import clear_unfinished_packs
-from septet.git.engine.place import LOCK_SUFFIX, RECORDS, Place, mirror_lock, vault_lock
+from septet.git.engine.place import RECORDS, Place, mirror_lock, vault_lock
 from septet.git.snapshots.destroy import remove_workspace
 from septet.git.snapshots.forget import (
     clear_trash,
@@ -34,10 +34,10 @@ from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.vault import list_snapshots, owners, vault_at, vaults_in
 from septet.git.workspace.mirror import tidy_mirror
 from septet.git.workspace.record import find_record
+from septet.janitor.leftovers import changed_at, folder_names, sweep_leftovers
 from septet.janitor.terms import FindOwner, Owner, SweepReport, SweptItem, SweptKind, Terms, is_over
 from septet.state import StateDir
-from septet.system.durable import DRAFTS
-from septet.system.locks import hold_lock, lock_is_held, remove_lock
+from septet.system.locks import hold_lock
 
 _SHOWN: Final = 100
 _REASON: Final = "its time is over"
@@ -69,7 +69,7 @@ class Sweep:
         with self._refusing("runs", self.state.trash.name):
             clear_trash(self.state.trash)
         for vault in vaults_in(self.state.vaults, self.env):
-            for order_id in _names(vault.git_dir / RECORDS):
+            for order_id in folder_names(vault.git_dir / RECORDS):
                 if not self.go_on():
                     note = "The pass was interrupted; the next one continues."
                     break
@@ -80,9 +80,7 @@ class Sweep:
             self._room(vault)
         if not note:
             self._runs_alone()
-            self._locks_alone()
-            self._base_checks()
-            self._remove_drafts()
+            sweep_leftovers(self.state, self.terms, self.now, self._refusing)
         return SweepReport(
             removed=tuple(self._removals[:_SHOWN]),
             refused=tuple(self._refusals[:_SHOWN]),
@@ -121,7 +119,7 @@ class Sweep:
             place.records / "snapshot.lock",
             self.state.runs / place.order_id,
         )
-        return datetime.fromtimestamp(max(map(_changed_at, paths)), UTC)
+        return datetime.fromtimestamp(max(map(changed_at, paths)), UTC)
 
     def _workspace(self, place: Place, since: datetime) -> None:
         options = SnapshotOptions(_REASON, self.terms.ignored_limit_bytes)
@@ -159,47 +157,15 @@ class Sweep:
 
     def _runs_alone(self) -> None:
         """Remove what is due of the runs of work orders of which nothing else is kept any more."""
-        for order_id in _names(self.state.runs):
+        for order_id in folder_names(self.state.runs):
             with self._refusing("runs", order_id):
-                since = datetime.fromtimestamp(_changed_at(self.state.runs / order_id), UTC)
+                since = datetime.fromtimestamp(changed_at(self.state.runs / order_id), UTC)
                 is_due = is_over(since, self.terms.runs_days, self.now)
                 if find_record(self.state, order_id) is not None or not is_due or not self.go_on():
                     continue
                 owner = self.find_owner(order_id)
                 if owner != _RUNNING:
                     self._runs(order_id, max(since, owner.closed_at or since))
-
-    def _locks_alone(self) -> None:
-        """Remove the locks of work orders of which nothing else is kept any more: each was made at the opening."""
-        for lock in sorted(self.state.workspaces.glob(f"*{LOCK_SUFFIX}")):
-            order_id = lock.name.removesuffix(LOCK_SUFFIX)
-            made_at = datetime.fromtimestamp(_changed_at(lock), UTC)
-            is_due = is_over(made_at, self.terms.workspaces_days, self.now)
-            if (
-                is_due
-                and find_record(self.state, order_id) is None
-                and not os.path.lexists(lock.with_name(order_id))
-            ):
-                with self._refusing("workspace", lock.name):
-                    remove_lock(lock)
-
-    def _base_checks(self) -> None:
-        """Remove old results of checks on base commits; who opens a workspace there finds them anew."""
-        for name in _names(self.state.base_checks):
-            folder = self.state.base_checks / name
-            with self._refusing("runs", name):
-                found_at = datetime.fromtimestamp(_changed_at(folder), UTC)
-                if is_over(found_at, self.terms.runs_days, self.now) and not lock_is_held(folder / "lock"):
-                    remove_closed(folder, self.state.trash)
-
-    def _remove_drafts(self) -> None:
-        """Remove the drafts that processes left which were killed as they wrote what is no work order's."""
-        state = self.state
-        own = (state.root, state.held_turns, state.cost_notes, state.forge_pauses)
-        folders = (*own, *state.logins.glob("*/"), *state.pipelines.glob("*/"))
-        for draft in sorted(path for folder in folders for path in folder.glob(DRAFTS)):
-            if is_over(datetime.fromtimestamp(_changed_at(draft), UTC), self.terms.forgotten_days, self.now):
-                draft.unlink(missing_ok=True)
 
     def _snapshots(self, place: Place, since: datetime) -> None:
         """Forget old snapshots of a work order whose workspace is gone, and with the last one its records."""
@@ -220,7 +186,7 @@ class Sweep:
 
     def _moved_here(self, vault: Git) -> None:
         """Forget old snapshots that came from another host, for a work order here that began with them."""
-        for order_id in sorted(set(owners(vault)) - set(_names(vault.git_dir / RECORDS))):
+        for order_id in sorted(set(owners(vault)) - set(folder_names(vault.git_dir / RECORDS))):
             with self._refusing("snapshot", order_id):
                 every, owner = list_snapshots(vault, order_id), self.find_owner(order_id)
                 old = self._old(every, owner.closed_at) if owner != _RUNNING else []
@@ -245,12 +211,12 @@ class Sweep:
         """Remove the mirror and the vault of a repository of which nothing is kept any more."""
         mirror = self._mirror_of(vault)
         lock = mirror_lock(mirror)
-        if any(_names(vault.git_dir / RECORDS)):
+        if any(folder_names(vault.git_dir / RECORDS)):
             self._kept_count += 1
             return
         with self._refusing("mirror", mirror.name), hold_lock(lock), hold_lock(vault_lock(vault.git_dir)):
-            used_at = datetime.fromtimestamp(max(map(_changed_at, (mirror, mirror / "packed-refs", lock))), UTC)
-            is_needed = bool(list_snapshots(vault)) or any(_names(vault.git_dir / RECORDS))
+            used_at = datetime.fromtimestamp(max(map(changed_at, (mirror, mirror / "packed-refs", lock))), UTC)
+            is_needed = bool(list_snapshots(vault)) or any(folder_names(vault.git_dir / RECORDS))
             if is_needed or not is_over(used_at, self.terms.mirrors_days, self.now):
                 self._kept_count += 1
                 return
@@ -312,20 +278,6 @@ def until(seconds: float) -> Callable[[], bool]:
     """Return what says yes for so many seconds, by a clock that does not jump."""
     end = time.monotonic() + seconds
     return lambda: time.monotonic() < end
-
-
-def _names(folder: Path) -> Iterator[str]:
-    if not folder.is_dir():
-        return
-    with os.scandir(folder) as entries:
-        yield from sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
-
-
-def _changed_at(path: Path) -> float:
-    try:
-        return path.lstat().st_mtime
-    except FileNotFoundError:
-        return 0.0
 
 
 def _moment(taken_at: str) -> datetime:

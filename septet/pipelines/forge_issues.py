@@ -5,7 +5,8 @@ from typing import Final
 
 from septet.contracts.pipeline import MOST_BEFORE, PipelineIssue, ReadIssues
 from septet.errors import InvalidInputError, NotFoundError
-from septet.forges.forge import Forge, Issue
+from septet.forges.forge import Forge
+from septet.forges.values import Issue
 from septet.pipelines.issues import SHOWN_TITLE, depends_on_in
 from septet.system.text import name_some
 

@@ -1,9 +1,12 @@
 """Septet's messages in a session: the same message has the same key, from every sender."""
 
+import re
 from typing import Final
 
+from septet.contracts.comment_commands import CommentCommand
 from septet.contracts.task import Task
 from septet.contracts.tracker import SessionMessage, TrackedIssue
+from septet.forges.events.comment_commands import parse_command
 from septet.system.text import cut
 
 TAKEN: Final = "Work order `{}` has this issue already. Reply `retry` or `cancel` to decide about it."
@@ -35,3 +38,32 @@ def pull_request_message(issue: TrackedIssue, order_id: str, url: str) -> Sessio
     what = f"The pull request is open: {url}" if url else "It is completed."
     text = f"Work order `{order_id}`: {what}"
     return SessionMessage(issue=issue, key=f"{order_id}/completed/{url}"[:300], kind="response", text=text)
+
+
+_WORD: Final = re.compile(r"\s*(?:/septet\s+)?(approve|reject|cancel|retry)\b[:,.]?", re.IGNORECASE)
+USAGE: Final = (
+    "Reply with one of these: `approve PLAN_SHA256`, `reject` and what should be different, `retry`, or `cancel`. "
+    "Septet passes nothing else on to the agent."
+)
+
+
+def what_is_missing(command: CommentCommand) -> str:
+    """Return what a reply lacks, for people; empty if the reply is complete."""
+    match command.verb:
+        case "unknown" | "run":
+            return USAGE
+        case "approve" if command.plan_sha256 is None:
+            return "Name the plan that you have read: `approve PLAN_SHA256`, or choose *Approve this plan*."
+        case "reject" if not command.words:
+            return "Say what is wrong with the plan: `reject` and what should be different."
+        case _:
+            return ""
+
+
+def parse_reply(body: str) -> CommentCommand:
+    """Return the command of a reply, as of a comment with the same words; `unknown` if it has no command."""
+    match = _WORD.match(body)
+    if match is None:
+        return CommentCommand(verb="unknown")
+    command = parse_command(f"/septet {match[1].lower()} {body[match.end() :].strip()}")
+    return command or CommentCommand(verb="unknown")

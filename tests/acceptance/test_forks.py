@@ -15,7 +15,7 @@ from fakes.repositories import Origin, git, make_origin
 from fakes.septet_command import Septet
 from fakes.shared_server import Host
 
-from septet.forges.forge import marker_of
+from septet.forges.values import marker_of
 
 pytestmark = [pytest.mark.faces, pytest.mark.law]
 UPSTREAM, FORK, OTHER = "o/foo.js", "me/foo.js", "you/foo.js"

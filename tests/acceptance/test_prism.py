@@ -21,12 +21,11 @@ from fakes.forges.whole_answers import WholeAnswers
 
 from septet.errors import NotFoundError
 from septet.forges.choose import forge_for, token_for
-from septet.forges.events.conversation import FollowedForge
-from septet.forges.events.new_comments import CommentedForge
 from septet.forges.events.polls import PolledForge
-from septet.forges.forge import Forge, NewPullRequest
+from septet.forges.forge import CommentedForge, FollowedForge, Forge
 from septet.forges.github.answers import CheckOutputAnswer
 from septet.forges.github.forge import github_api
+from septet.forges.values import NewPullRequest
 from septet.git.engine.address import parse_address
 from septet.settings import Settings
 

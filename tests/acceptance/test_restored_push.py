@@ -12,7 +12,7 @@ from fakes.septet_command import Septet
 from fakes.waiting import until
 
 from septet.contracts.names import Step
-from septet.forges.forge import marker_of
+from septet.forges.values import marker_of
 
 pytestmark = [pytest.mark.recovery, pytest.mark.timeout(300), pytest.mark.law]
 

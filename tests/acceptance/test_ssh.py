@@ -9,7 +9,7 @@ from fakes.repositories import Origin, make_origin
 from fakes.septet_command import Septet
 from fakes.ssh_server import SshServer, serving_ssh
 
-from septet.forges.forge import pull_request_number
+from septet.forges.values import pull_request_number
 
 pytestmark = pytest.mark.faces
 

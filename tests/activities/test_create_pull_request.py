@@ -10,7 +10,8 @@ from pydantic import SecretStr
 
 from septet.contracts.names import Step, Verdict
 from septet.forges.http.pauses import PAUSES
-from septet.forges.local.forge import REF, LocalForge
+from septet.forges.local.forge import LocalForge
+from septet.forges.local.records import REF
 
 pytestmark = pytest.mark.law
 

@@ -8,8 +8,8 @@ from temporalio.exceptions import ApplicationError
 
 from septet.contracts.names import SETTINGS_PATH, Step, Verdict
 from septet.contracts.steps import StepResult
-from septet.forges.forge import NewPullRequest
 from septet.forges.local.forge import LocalForge
+from septet.forges.values import NewPullRequest
 from septet.git.commits.own_pushes import note_push
 from septet.git.commits.push import push
 

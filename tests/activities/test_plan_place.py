@@ -5,7 +5,7 @@ from fakes.repositories import git
 from fakes.step_lab import BRANCH, FIXED, PLAN, StepLab
 
 from septet.contracts.names import Step, Verdict
-from septet.forges.local.forge import REF
+from septet.forges.local.records import REF
 
 WORDS = {"title": "bug: sum the prices", "body": f"Totals were always 0, see [the plan]({PLAN})."}
 

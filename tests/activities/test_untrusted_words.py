@@ -9,8 +9,8 @@ from fakes.repositories import git
 from fakes.step_lab import BRANCH, PLAN, StepLab
 
 from septet.contracts.names import Step, Verdict
-from septet.forges.forge import marker_of
 from septet.forges.local.forge import LocalForge
+from septet.forges.values import marker_of
 from septet.outgoing.visible import visible_text
 
 pytestmark = pytest.mark.law

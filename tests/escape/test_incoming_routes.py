@@ -12,7 +12,7 @@ from fakes.forges.state import ForgeFake
 
 from septet.contracts.issue_request import IssueRequest
 from septet.forges.issue_for_agents import issue_for_agents
-from septet.forges.issue_history import TellingForge, Writers, read_request
+from septet.forges.issue_history import RequestReader, TellingForge, Writers
 from septet.outgoing.visible import visible_text
 
 LABELLED, EDITED = "2026-03-01T12:00:00Z", "2026-03-01T12:10:00Z"
@@ -80,7 +80,7 @@ def test_a_strangers_label_starts_work_only_where_nobody_asks_who_set_it(
     """The issue is open and has the label: that was enough. Whoever set it may not push."""
     number = fake.add_issue("Help", ORDER, ("septet",), author="eve")
     assert [each.number for each in forge.open_issues("septet")] == [number]
-    assert isinstance(read_request(forge, number, "septet"), str)
+    assert isinstance(RequestReader(forge).read(number, "septet"), str)
 
 
 def test_a_label_that_an_app_set_starts_work_only_where_any_app_counts(
@@ -90,7 +90,7 @@ def test_a_label_that_an_app_set_starts_work_only_where_any_app_counts(
     number = fake.add_issue("Help", ORDER, author="eve")
     fake.label_issue(number, "septet", "triage[bot]")
     assert [each.number for each in forge.open_issues("septet")] == [number]
-    assert isinstance(read_request(forge, number, "septet"), str)
+    assert isinstance(RequestReader(forge).read(number, "septet"), str)
 
 
 def test_an_edit_after_the_label_is_worked_on_only_where_nobody_looks(
@@ -101,7 +101,7 @@ def test_an_edit_after_the_label_is_worked_on_only_where_nobody_looks(
     fake.label_issue(number, "septet", "ada", LABELLED)
     fake.edit_issue(number, "eve", body=ORDER, at=EDITED)
     assert forge.issue(number).body == ORDER
-    request = read_request(forge, number, "septet")
+    request = RequestReader(forge).read(number, "septet")
     assert isinstance(request, IssueRequest)
     assert request.waits_because
 

@@ -32,7 +32,7 @@ from septet.keys.scanner import may_hold_a_key
 from septet.pipelines.issues import depends_on_in
 from septet.system import masking, preview, text
 from septet.system.invisible import find_invisible
-from septet.trackers.replies import parse_reply
+from septet.trackers.words import parse_reply
 
 Reader = Callable[[str], object]
 RECORDINGS: Final = Path(__file__).parents[1] / "data" / "recordings"

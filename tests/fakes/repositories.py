@@ -6,12 +6,21 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 _PERSON = {
     f"GIT_{role}_{fact}": value
     for role in ("AUTHOR", "COMMITTER")
     for fact, value in {"NAME": "Ada", "EMAIL": "ada@example.org"}.items()
 }
+
+
+ALLOW: Final = {
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "protocol.file.allow",
+    "GIT_CONFIG_VALUE_0": "always",
+}
+"""What lets git fetch a submodule that lies on this machine."""
 
 
 def git_env(home: Path) -> dict[str, str]:

@@ -12,6 +12,8 @@ from fakes.activities import Doubles, ended
 from fakes.recorded import keep
 from fakes.waiting import wait_until
 from temporalio import activity
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
@@ -108,6 +110,19 @@ async def until(handle: Handle, holds: Callable[[Task], object]) -> Task:
 async def until_step(handle: Handle, step: Step = Step.CLASSIFY_ISSUE) -> None:
     """Wait until a work order is at a step."""
     await wait_until(lambda: handle.query(WorkOrder.running_step), lambda running: running == step)
+
+
+async def reset(client: Client, workflow_id: str, event_id: int) -> None:
+    """Reset a workflow as a person with Temporal's own command line does."""
+    await client.workflow_service.reset_workflow_execution(
+        ResetWorkflowExecutionRequest(
+            namespace=client.namespace,
+            workflow_execution=WorkflowExecution(workflow_id=workflow_id),
+            reason="by hand",
+            workflow_task_finish_event_id=event_id,
+            request_id=uuid.uuid4().hex,
+        )
+    )
 
 
 async def refusal(update: Awaitable[Any]) -> str:

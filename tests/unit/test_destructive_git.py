@@ -59,9 +59,9 @@ MAY_DESTROY = {
     "septet/git/checkpoints/move.py": ("shutil.rmtree(fresh, ignore_errors=True)", "shutil.rmtree(fresh)"),
     "septet/git/checkpoints/checkpoint_remote.py": ("shutil.rmtree(unfinished)",),
     # The engine's own: an unfinished mirror, one that was fetched to mend another, and a view that is made again.
-    "septet/git/workspace/mirror.py": ("shutil.rmtree(unfinished, ignore_errors=True)",),
-    "septet/git/workspace/damage.py": (
+    "septet/git/workspace/mirror.py": (
         "shutil.rmtree(fresh, ignore_errors=True)",
+        "shutil.rmtree(unfinished, ignore_errors=True)",
         "shutil.rmtree(fresh, ignore_errors=True)",
     ),
     "septet/git/worktree/view.py": ("shutil.rmtree(folder, ignore_errors=True)",),

@@ -13,6 +13,7 @@ import pytest
 from fakes.activities import Doubles
 from fakes.mcp_lines import VERSION, WITH_TASKS
 from fakes.repositories import make_origin
+from fakes.running import worker_of
 from fakes.waiting import wait_until
 from temporalio.client import (
     Client,
@@ -36,8 +37,6 @@ from septet.contracts.replies import RaiseReply
 from septet.contracts.tracker import TrackedIssue
 from septet.state import StateDir
 from workflows.budgets.account import Account
-from workflows.pull_request.pull_request import PullRequestWorkflow
-from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -86,18 +85,13 @@ async def api(client: Client, queue: str, state: Path) -> AsyncIterator[Api]:
         yield Api(http)
 
 
-def worker(client: Client, doubles: Doubles) -> Worker:
-    workflows = [WorkOrder, PullRequestWorkflow]
-    return Worker(client, task_queue=doubles.task_queue, workflows=workflows, activities=doubles.activities())
-
-
 async def test_a_decision_is_neither_lost_nor_refused_where_no_worker_answers(
     client: Client, doubles: Doubles, tmp_path: Path
 ) -> None:
     """Each face says that nobody answers, and a task asks nothing meanwhile; sent again, the same answer decides."""
     order = WorkOrderInput(repository="/app", title="Totals are wrong", approve_plan=True)
     async with api(client, doubles.task_queue, tmp_path) as faces:
-        async with worker(client, doubles):
+        async with worker_of(client, doubles):
             order_id = (await WorkOrders(client, doubles.task_queue).put(order)).id
             (key,) = await wait_until(lambda: faces.questions(order_id))
         answer = {key: {"action": "accept", "content": {"decision": "approve"}}}
@@ -110,7 +104,7 @@ async def test_a_decision_is_neither_lost_nor_refused_where_no_worker_answers(
         assert [each.json()["type"] for each in refused] == ["urn:septet:error:ServerNotReached"] * 2
         assert asked == []
         assert updated["error"]["data"]["type"] == "ServerNotReached"
-        async with worker(client, doubles):
+        async with worker_of(client, doubles):
             assert await wait_until(lambda: faces.questions(order_id)) == [key]
             await wait_until(
                 lambda: faces.task("tasks/update", order_id, inputResponses=answer),
@@ -194,7 +188,7 @@ async def test_two_requests_with_one_key_at_once_are_one_work_order(
         assert answer.status_code == 201, answer.text
         ids.append(answer.json()["id"])
 
-    async with worker(client, doubles), api(client, doubles.task_queue, tmp_path) as first:
+    async with worker_of(client, doubles), api(client, doubles.task_queue, tmp_path) as first:
 
         async def start_first() -> None:
             if not ids:
@@ -228,7 +222,7 @@ async def test_a_repeat_is_answered_whatever_has_changed_since(
         },
     }
     async with (
-        worker(client, doubles),
+        worker_of(client, doubles),
         api(client, doubles.task_queue, tmp_path) as served,
         api(client, "nobody-works-here", tmp_path) as unserved,
     ):
@@ -255,7 +249,7 @@ async def test_a_repeat_asks_no_tracker(client: Client, doubles: Doubles, tmp_pa
     issue = TrackedIssue(tracker="linear", id=uuid.uuid4().hex, key=f"ENG-{number}")
     order = WorkOrderInput(repository="https://github.com/o/r", tracker=issue, stage="collected")
     page = f"https://linear.app/acme/issue/ENG-{number}/totals"
-    async with worker(client, doubles), api(client, doubles.task_queue, tmp_path) as faces:
+    async with worker_of(client, doubles), api(client, doubles.task_queue, tmp_path) as faces:
         order_id = (await WorkOrders(client, doubles.task_queue).run(order, f"wo-linear-eng-{number}")).task.id
 
         async def start(**more: Any) -> dict[str, Any]:

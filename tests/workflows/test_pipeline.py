@@ -5,11 +5,9 @@ from typing import Any
 
 import pytest
 from fakes.pipeline_line import line_of, state_of, statuses, until_issue
-from fakes.running import failure_of, replayed
+from fakes.running import failure_of, replayed, reset
 from fakes.short_pipeline import ShortPipeline
 from fakes.waiting import wait_until
-from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowFailureError, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError, CancelledError
 
@@ -451,19 +449,6 @@ async def before_first(client: Client, order_id: str, activity_name: str) -> int
         if scheduled.activity_type.name == activity_name:
             return scheduled.workflow_task_completed_event_id
     raise AssertionError(activity_name)
-
-
-async def reset(client: Client, order_id: str, event_id: int) -> None:
-    """Take a work order up again, as `septet retry` does, without its word on why."""
-    await client.workflow_service.reset_workflow_execution(
-        ResetWorkflowExecutionRequest(
-            namespace=client.namespace,
-            workflow_execution=WorkflowExecution(workflow_id=order_id),
-            workflow_task_finish_event_id=event_id,
-            request_id=uuid.uuid4().hex,
-            reason="a test",
-        )
-    )
 
 
 async def test_an_issue_builds_on_what_it_depends_on(client: Client) -> None:

@@ -1,7 +1,6 @@
 """What comes after a completed work order: its pull request is watched, and has the task's row on the board."""
 
 import contextlib
-import uuid
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -9,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 from fakes.activities import Doubles
-from fakes.running import failure_of, result_of, until, watched
+from fakes.running import failure_of, reset, result_of, until, watched
 from fakes.waiting import wait_until
 from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest, ResetWorkflowExecutionRequest
+from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
 from temporalio.client import (
     Client,
     WorkflowExecutionStatus,
@@ -194,7 +193,7 @@ async def test_a_watch_that_is_there_takes_the_work_order_that_completes_again(
             for event in await events(order)
             if event.HasField("workflow_task_completed_event_attributes")
         )
-        await reset(client, order.id, (await order.describe()).run_id or "", point)
+        await reset(client, order.id, point)
         assert (await result_of(order)).stage == "review"
         doubles.pull_requests[URL] = "merged"
         last = client.get_workflow_handle(watch.id, result_type=Task)
@@ -232,19 +231,6 @@ async def test_a_watch_that_is_cancelled_gives_its_row_back(client: Client, doub
     assert isinstance(ended, CancelledError)
     assert description.status is WorkflowExecutionStatus.CANCELED
     assert "SeptetStage" not in {pair.key.name for pair in description.typed_search_attributes}
-
-
-async def reset(client: Client, workflow_id: str, run_id: str, event_id: int) -> None:
-    """Reset a workflow as a person with Temporal's own command line does."""
-    await client.workflow_service.reset_workflow_execution(
-        ResetWorkflowExecutionRequest(
-            namespace=client.namespace,
-            workflow_execution=WorkflowExecution(workflow_id=workflow_id, run_id=run_id),
-            reason="by hand",
-            workflow_task_finish_event_id=event_id,
-            request_id=uuid.uuid4().hex,
-        )
-    )
 
 
 async def events(handle: WorkflowHandle[Any, Any]) -> list[Any]:

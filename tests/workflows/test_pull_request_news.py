@@ -31,7 +31,7 @@ from septet.contracts.pull_request_names import TROUBLE, WATCHER, watch_id, watc
 from septet.contracts.task import Task
 from septet.contracts.workspace import PULL_REQUESTS, OpenWorkspace, Workspace
 from septet.errors import ForgeUnavailableError
-from septet.forges.forge import PullRequestState
+from septet.forges.values import PullRequestState
 from workers.beside import beside
 from workers.watching.pull_requests import LookPace, PullRequestWatcher
 from workflows.pull_request.pull_request import PullRequestWorkflow

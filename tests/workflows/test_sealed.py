@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 from fakes.activities import Doubles, done
 from fakes.recorded import PATHS
+from fakes.running import worker_of
 from fakes.sealed import payloads_in, sealing, write_keys
 from fakes.waiting import wait_until
 from temporalio import workflow
@@ -98,10 +99,6 @@ def reading(client: Client, keys: Path) -> Client:
         namespace=client.namespace,
         plugins=[SeptetPlugin(codec=Reading(keys_in_file(keys)))],
     )
-
-
-def worker_of(client: Client, doubles: Doubles) -> Worker:
-    return Worker(client, task_queue=doubles.task_queue, workflows=WORKFLOWS, activities=doubles.activities())
 
 
 async def ended(client: Client, order_id: str) -> ApplicationError:

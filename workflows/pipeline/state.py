@@ -18,7 +18,7 @@ from septet.contracts.pipeline_view import (
     PipelineView,
 )
 from septet.contracts.task import Task, TaskError
-from septet.pipelines.closed_issues import MANY, TITLE_BYTES, shorten_issue
+from septet.pipelines.issues import MANY, TITLE_BYTES, shorten_issue
 from septet.pipelines.schedule import CLOSED, below_of, held_by, same_files
 from septet.system.text import cut_line
 from septet.system.timestamps import timestamp

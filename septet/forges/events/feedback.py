@@ -12,9 +12,9 @@ from typing import Final
 from pydantic import JsonValue
 
 from septet.contracts.rework import MOST_EVENTS, TITLE_LIMIT, ReworkEvent
-from septet.forges.events.conversation import LOG_LIMIT, Conversation, FollowedForge, ReviewThread
-from septet.forges.forge import Comment, CommitCheck, PullRequest, Review
+from septet.forges.forge import Conversation, FollowedForge
 from septet.forges.issue_history import Writers
+from septet.forges.values import LOG_LIMIT, Comment, CommitCheck, PullRequest, Review, ReviewThread
 from septet.outgoing.text import readable
 from septet.outgoing.visible import visible_line, visible_text
 from septet.system.text import cut, without_controls

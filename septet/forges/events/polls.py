@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, runtime_checkable
 
 from septet.errors import SeptetError
-from septet.forges.forge import Forge, PullRequest, PullRequestState
+from septet.forges.forge import Forge
+from septet.forges.values import PullRequest, PullRequestState
 
 LONGEST_SECONDS: Final = 60.0
 """The longest interval between polls of a repository in which nothing changes."""

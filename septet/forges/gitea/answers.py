@@ -13,8 +13,7 @@ from septet.forges.answers import (
     UserAnswer,
     status_check,
 )
-from septet.forges.events.new_comments import NewComment
-from septet.forges.forge import Branch, CheckState, CommitCheck, ReviewState
+from septet.forges.values import Branch, CheckState, CommitCheck, NewComment, ReviewState
 
 CHECKS: Final[dict[str, CheckState]] = {
     "success": "success",

@@ -16,20 +16,7 @@ from septet.forges.answers import (
     ReviewAnswer,
     UserAnswer,
 )
-from septet.forges.events.conversation import LOG_LIMIT, MOST_THREADS, ReviewThread, ThreadComment
-from septet.forges.events.new_comments import MOST_PAGES, NewComment
-from septet.forges.forge import (
-    MOST_BRANCHES,
-    SHORT_TITLE_LIMIT,
-    Branch,
-    Comment,
-    CommitCheck,
-    Issue,
-    NewPullRequest,
-    PullRequest,
-    bounded_issue,
-    label_names,
-)
+from septet.forges.bounds import bounded_issue
 from septet.forges.gitea.answers import (
     GiteaBranchAnswer,
     GiteaCommentAnswer,
@@ -48,6 +35,23 @@ from septet.forges.opening import Addition, MarkedComment, send_addition
 from septet.forges.renames import asked_for
 from septet.forges.rest import RestForge
 from septet.forges.rest_conversation import RestConversation
+from septet.forges.values import (
+    LOG_LIMIT,
+    MOST_BRANCHES,
+    MOST_COMMENT_PAGES,
+    MOST_THREADS,
+    SHORT_TITLE_LIMIT,
+    Branch,
+    Comment,
+    CommitCheck,
+    Issue,
+    NewComment,
+    NewPullRequest,
+    PullRequest,
+    ReviewThread,
+    ThreadComment,
+    label_names,
+)
 from septet.system.timestamps import timestamp
 
 if TYPE_CHECKING:
@@ -166,7 +170,7 @@ class GiteaForge(RestForge):
         """Return the comments since `since`; as `CommentedForge.comments_since`."""
         query = {"since": timestamp(since)}
         with self.asking(f"the comments in {self.project}") as client:
-            answers = client.read_list(GiteaRepositoryCommentAnswer, "issues/comments", query, MOST_PAGES)
+            answers = client.read_list(GiteaRepositoryCommentAnswer, "issues/comments", query, MOST_COMMENT_PAGES)
             return tuple(each.new_comment() for each in answers)
 
     def may_write(self, account: str) -> bool:

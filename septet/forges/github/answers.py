@@ -3,8 +3,7 @@
 from typing import ClassVar, Final
 
 from septet.forges.answers import CommentAnswer, Foreign, ReviewAnswer, status_check
-from septet.forges.events.new_comments import NewComment
-from septet.forges.forge import Branch, CheckState, CommitCheck, ReviewState
+from septet.forges.values import Branch, CheckState, CommitCheck, NewComment, ReviewState
 
 REVIEWS: Final[dict[str, ReviewState]] = {
     "APPROVED": "approved",

@@ -9,20 +9,7 @@ from urllib.parse import quote
 
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
 from septet.forges.answers import CommentAnswer, IssueAnswer, PermissionAnswer, PullRequestAnswer, ReviewAnswer
-from septet.forges.events.conversation import LOG_LIMIT, LOG_TAIL_BYTES, MOST_THREADS, ReviewThread, ThreadComment
-from septet.forges.events.new_comments import MOST_PAGES, NewComment
-from septet.forges.forge import (
-    ISSUE_LIMIT_BYTES,
-    MOST_BRANCHES,
-    Branch,
-    Comment,
-    CommitCheck,
-    Issue,
-    NewPullRequest,
-    PullRequest,
-    bounded_issue,
-    label_names,
-)
+from septet.forges.bounds import ISSUE_LIMIT_BYTES, bounded_issue
 from septet.forges.github.answers import (
     CheckOutputAnswer,
     CheckRunsAnswer,
@@ -40,6 +27,23 @@ from septet.forges.opening import Addition, MarkedComment, send_addition
 from septet.forges.renames import asked_for
 from septet.forges.rest import RestForge
 from septet.forges.rest_conversation import RestConversation
+from septet.forges.values import (
+    LOG_LIMIT,
+    LOG_TAIL_BYTES,
+    MOST_BRANCHES,
+    MOST_COMMENT_PAGES,
+    MOST_THREADS,
+    Branch,
+    Comment,
+    CommitCheck,
+    Issue,
+    NewComment,
+    NewPullRequest,
+    PullRequest,
+    ReviewThread,
+    ThreadComment,
+    label_names,
+)
 from septet.system.timestamps import timestamp
 
 if TYPE_CHECKING:
@@ -151,7 +155,7 @@ class GitHubForge(RestForge):
         """Return the comments since `since`; as `CommentedForge.comments_since`."""
         query = {"sort": "created", "direction": "asc", "since": timestamp(since)}
         with self.asking(f"the comments in {self.project}") as client:
-            answers = client.read_list(RepositoryCommentAnswer, "issues/comments", query, MOST_PAGES)
+            answers = client.read_list(RepositoryCommentAnswer, "issues/comments", query, MOST_COMMENT_PAGES)
             return tuple(each.new_comment() for each in answers)
 
     def may_write(self, account: str) -> bool:

@@ -50,17 +50,17 @@ class _Actor(Foreign):
 
 
 class _Edit(Foreign):
-    editedAt: datetime  # noqa: N815 -- GitHub's names
+    editedAt: datetime
     editor: _Actor | None = None
 
 
 class _EditPage(Foreign):
-    hasNextPage: bool  # noqa: N815
+    hasNextPage: bool
 
 
 class _Edits(Foreign):
     nodes: tuple[_Edit | None, ...] = ()
-    pageInfo: _EditPage  # noqa: N815
+    pageInfo: _EditPage
 
 
 class _Label(Foreign):
@@ -68,28 +68,28 @@ class _Label(Foreign):
 
 
 class _Event(Foreign):
-    createdAt: datetime  # noqa: N815
+    createdAt: datetime
     actor: _Actor | None = None
     label: _Label | None = None
     """Of a label that was set; absent where the title was changed."""
 
 
 class _EventPage(Foreign):
-    hasPreviousPage: bool  # noqa: N815
+    hasPreviousPage: bool
 
 
 class _Events(Foreign):
     nodes: tuple[_Event | None, ...] = ()
-    pageInfo: _EventPage  # noqa: N815
+    pageInfo: _EventPage
 
 
 class IssueHistoryAnswer(Foreign):
     """The issue of what `HISTORY` is answered."""
 
-    lastEditedAt: datetime | None = None  # noqa: N815
+    lastEditedAt: datetime | None = None
     editor: _Actor | None = None
-    userContentEdits: _Edits | None = None  # noqa: N815
-    timelineItems: _Events  # noqa: N815
+    userContentEdits: _Edits | None = None
+    timelineItems: _Events
 
     def history(self, label: str) -> IssueHistory:
         """Return an issue's edits and the label's setter; further pages mean that edits may be missing."""

@@ -14,9 +14,17 @@ from septet.forges.answers import (
     RepositoryAnswer,
     UserAnswer,
 )
-from septet.forges.events.new_comments import NewComment
-from septet.forges.forge import Branch, CheckState, Comment, CommitCheck, PullRequest, Review, ReviewState
 from septet.forges.issue_history import IssueEdit
+from septet.forges.values import (
+    Branch,
+    CheckState,
+    Comment,
+    CommitCheck,
+    NewComment,
+    PullRequest,
+    Review,
+    ReviewState,
+)
 
 _LEVELS: Final = ((50, "owner"), (40, "maintainer"), (30, "developer"), (20, "reporter"), (10, "guest"))
 _CHECKS: Final[dict[str, CheckState]] = {

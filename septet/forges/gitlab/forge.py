@@ -11,20 +11,7 @@ from urllib.parse import quote
 
 from septet.errors import NotFoundError
 from septet.forges.answers import CommentAnswer, IssueAnswer, PullRequestForm, RepositoryAnswer, UserAnswer
-from septet.forges.events.new_comments import NewComment
-from septet.forges.forge import (
-    ISSUE_LIMIT_BYTES,
-    MOST_BRANCHES,
-    SHORT_TITLE_LIMIT,
-    Branch,
-    CommitCheck,
-    Issue,
-    NewPullRequest,
-    PullRequest,
-    Review,
-    bounded_issue,
-    label_names,
-)
+from septet.forges.bounds import ISSUE_LIMIT_BYTES, bounded_issue
 from septet.forges.gitlab.answers import (
     GitLabApprovalsAnswer,
     GitLabBranchAnswer,
@@ -45,6 +32,18 @@ from septet.forges.issue_history import IssueHistory
 from septet.forges.opening import Addition
 from septet.forges.renames import asked_for, moved_error
 from septet.forges.rest import RestForge
+from septet.forges.values import (
+    MOST_BRANCHES,
+    SHORT_TITLE_LIMIT,
+    Branch,
+    CommitCheck,
+    Issue,
+    NewComment,
+    NewPullRequest,
+    PullRequest,
+    Review,
+    label_names,
+)
 
 if TYPE_CHECKING:
     from septet.forges.http.client import ApiClient

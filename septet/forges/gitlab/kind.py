@@ -7,6 +7,8 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
+from pydantic import Field
+
 from septet.contracts.forge_events import CommentWritten, ForgeEvent, IssueChanged, Look, PullRequestTouched
 from septet.contracts.issue_request import text_sha256
 from septet.forges.events.webhook_events import MOST_LABELS
@@ -71,7 +73,7 @@ class _Event(ForeignEvent):
     project: _Project
     object_attributes: _Facts
     labels: tuple[_Label, ...] = ()
-    changes: dict[str, object] = {}  # noqa: RUF012 -- pydantic copies it
+    changes: dict[str, object] = Field(default_factory=dict)
     issue: _Numbered | None = None
     merge_request: _Numbered | None = None
 

@@ -1,24 +1,96 @@
 """The HTTP client for forges and trackers: bounds of time and size, and Septet's errors."""
 
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import httpx
 from pydantic import TypeAdapter
 from pydantic_core import from_json
 
-from septet.errors import ForgeUnavailableError, SeptetError
-from septet.forges.http.answer_bounds import AnswerBounds, TooMuchError
+from septet.errors import ForgeError, ForgeUnavailableError, SeptetError
+from septet.forges.http.answer_bounds import TIMEOUT_SECONDS, AnswerBounds, TooMuchError
 from septet.forges.http.api import HttpApi
 from septet.forges.http.pauses import PAUSES, ForgePatience
-from septet.forges.http.redirects import check_redirect
 from septet.forges.http.refusals import ApiRefusal, describe_answer, explain_unreached
+from septet.forges.renames import NAMES, moved_error
 from septet.telemetry.metrics import FORGE_REQUESTS, FORGE_SECONDS
 from septet.telemetry.recorder import RECORDER
+
+_SOON_SECONDS: Final = 0.2
+_INSTALLATION: Final = "/installation"
+"""The path by which an App reads its installation; the App's key may request nothing else of the repository."""
+_REPOSITORY: Final = re.compile(
+    r"^/(?:repos/(?P<name>[^/]+/[^/]+)|projects/(?P<path>[^/]+)|repositories/\d+)(?=/|$)"
+)
+"""The repository in the path of a request to GitHub, Gitea or GitLab."""
+_THING: Final = re.compile(r"^.*?/(?:issues|pulls|merge_requests)/(?P<number>\d{1,18})(?=[/?]|$)")
+
+
+def check_redirect(api: HttpApi, what: str, response: httpx.Response) -> None:
+    """Check that a redirect leads to the same thing, before the client follows the redirect.
+
+    Args:
+        api: The API that answered with the redirect.
+        what: The request in words, for errors.
+        response: The answer that redirects.
+
+    Raises:
+        InvalidInputError: The requested thing is in another repository now.
+        ForgeUnavailableError: The repository was renamed; the next request uses the new name.
+        ForgeError: The API answers at another address.
+    """
+    request, there = response.request, response.request.url.join(response.headers["location"])
+    asked, led = _repository_in(api.url, str(request.url)), _repository_in(api.url, str(there))
+    if asked and led:
+        if not str(request.url).endswith(_INSTALLATION):
+            raise _explain_redirect(api, asked, str(there), request)
+    elif request.method != "GET" or there.raw_path == request.url.raw_path:
+        raise ForgeError(
+            f"{api.url} answered {response.status_code} ({what}): it leads to {there.copy_with(query=None)}.",
+            remedy=f"Start the worker (`septet up`) again with SEPTET_{api.service.upper()}_API_URL set to the "
+            "address that answers without leading elsewhere, then run `septet retry ID`.",
+        )
+
+
+def _explain_redirect(api: HttpApi, repository: str, there: str, request: httpx.Request) -> SeptetError:
+    """Return the error for a redirect from a repository's path: a renamed repository, or a moved thing."""
+    match = _REPOSITORY.match(repository)
+    project = unquote(match["name"] or match["path"] or "") if match is not None else ""
+    name = _ask(api.url + repository, request, ("full_name", "path_with_namespace"))
+    if not name:
+        return ForgeUnavailableError(f"{api.url} does not tell what has become of {project}.")
+    if name.lower() != project.lower():
+        NAMES.note(api.url, project, name)
+        message = f"{project} is named {name} on {api.service} now; it is asked by that name from now on."
+        return ForgeUnavailableError(message, retry_after_seconds=_SOON_SECONDS)
+    asked, led = _THING.match(str(request.url)), _THING.match(there)
+    url = _ask(led[0], request, ("html_url", "web_url")) if led is not None else ""
+    return moved_error(project, int(asked["number"]) if asked is not None else None, url)
+
+
+def _repository_in(api_url: str, url: str) -> str:
+    """Return the part of a request's address that names a repository of this API; empty if no part does."""
+    match = _REPOSITORY.match(url.removeprefix(api_url)) if url.startswith(api_url) else None
+    return match[0] if match is not None else ""
+
+
+def _ask(url: str, like: httpx.Request, names: tuple[str, ...]) -> str:
+    """Read one field of a forge's answer and follow its redirects; empty if the answer has no such field."""
+    headers = {name: like.headers[name] for name in ("authorization", "user-agent") if name in like.headers}
+    bounds = AnswerBounds(TIMEOUT_SECONDS)
+    try:
+        with bounds, bounds.client(headers) as client:
+            answer = client.get(url).json()
+    except (httpx.HTTPError, ValueError):
+        return ""
+    found = (answer.get(name) for name in names) if isinstance(answer, Mapping) else ()
+    return next((each for each in found if isinstance(each, str) and each), "")
+
 
 MOST_PAGES: Final = 50
 """The most pages of one list."""
@@ -83,10 +155,11 @@ class ApiClient:
 
     def ask_graphql(self, path: str, document: str, variables: Mapping[str, Any]) -> httpx.Response:
         """Send one operation of GraphQL, and return the answer; a query is a read."""
-        is_read = document.lstrip().startswith("query")
-        return self.send("POST", path, body={"query": document, "variables": dict(variables)}, is_read=is_read)
+        body = {"query": document, "variables": dict(variables)}
+        request = self.http.build_request("POST", self._address(path), json=body)
+        return self._exchange(request, is_read=document.lstrip().startswith("query"))
 
-    def send(  # noqa: PLR0913 -- the parts of a request
+    def send(
         self,
         method: str,
         path: str,
@@ -94,7 +167,6 @@ class ApiClient:
         query: Query | None = None,
         body: Mapping[str, object] | None = None,
         headers: Mapping[str, str] | None = None,
-        is_read: bool = False,
     ) -> httpx.Response:
         """Send a request, and return the answer; repeat a read that the API refuses for a moment.
 
@@ -104,19 +176,22 @@ class ApiClient:
             query: The query parameters.
             body: The value that is sent as JSON.
             headers: Additional headers of this request.
-            is_read: Whether the request changes nothing although its method is not GET or HEAD.
 
         Raises:
             SeptetError: The API refused; as for `HttpApi.asking`.
         """
         request = self.http.build_request(method, self._address(path), params=query, json=body, headers=headers)
+        return self._exchange(request, is_read=method in _READS)
+
+    def _exchange(self, request: httpx.Request, *, is_read: bool) -> httpx.Response:
+        """Send a request until it is answered, or refused for more than a moment; only a read is repeated."""
         while True:
             self.last = response = self.http.send(request)
             refusal = self.api.read_refusal(self.api, response)
             if refusal is None:
                 self.patience.refusals = 0
                 return response
-            if not self._is_sent_again(refusal, is_read=is_read or method in _READS):
+            if not self._is_sent_again(refusal, is_read=is_read):
                 raise self._error(response, refusal)
 
     def _address(self, path: str) -> str:

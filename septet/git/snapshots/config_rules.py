@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from posixpath import basename, dirname, join, normpath
 from typing import Final
 
@@ -147,7 +148,7 @@ def _is_inside(setting: Setting, git_dir: bytes) -> bool:
 
 def _as_file(content: bytes, settings: list[Setting], own: list[Setting]) -> bytes:
     """Return our settings as a file: the one that is there, where it says the same and something."""
-    by_name = lambda setting: setting[0]  # noqa: E731 -- git keeps the order of the values of one name
+    by_name = itemgetter(0)  # git keeps the order of the values of one name
     if settings and sorted(own, key=by_name) == sorted(settings, key=by_name):
         return content
     return b"".join(as_config_line(*name.rpartition(".")[::2], value) for name, value in own)

@@ -8,9 +8,9 @@ import errno
 import os
 import stat
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Final, Protocol
+from typing import Final
 
 from septet.git.vault.contents import FOLDER, LINK
 from septet.git.vault.layout import Item
@@ -22,11 +22,8 @@ _OLD: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OWNER_CHANGES: Final = 0o300
 _OWNER_ALL: Final = 0o700
 
-
-class Contents(Protocol):
-    """Gives the id and the content of each blob whose id and size it is given."""
-
-    def __call__(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, bytes]]: ...  # noqa: D102 -- see the class
+Contents = Callable[[Mapping[str, int]], Iterator[tuple[str, bytes]]]
+"""Yields the id and the content of each blob, by the ids and sizes."""
 
 
 def lay(root: int, have: Mapping[bytes, Item], want: Mapping[bytes, Item], contents: Contents) -> None:

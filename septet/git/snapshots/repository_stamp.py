@@ -143,13 +143,13 @@ class _Look:
         except OSError:
             mode = 0
         if stat.S_ISDIR(mode):
-            for name in sorted(os.listdir(path)) if self.budget else ():  # noqa: PTH208 -- see the class
+            for name in sorted(os.listdir(path)) if self.budget else ():
                 if not name.endswith(".sample"):
                     self.tree(f"{path}/{name}")
         elif stat.S_ISREG(mode):
             self._add(path, str(mode & stat.S_IXUSR), read_file(Path(path), _LIMIT_BYTES))
         else:
-            self._add(path, str(mode), os.readlink(path) if stat.S_ISLNK(mode) else "")  # noqa: PTH115 -- as above
+            self._add(path, str(mode), os.readlink(path) if stat.S_ISLNK(mode) else "")
 
     def _submodule(self, tree: str) -> None:
         inner = f"{tree}/.git"
@@ -158,13 +158,13 @@ class _Look:
         elif kind:
             self.tree(inner)
             content = os.fsdecode(read_file(Path(inner), _LIMIT_BYTES) or b"")
-            target = os.path.normpath(os.path.join(tree, content.removeprefix("gitdir:").strip()))  # noqa: PTH118
+            target = os.path.normpath(os.path.join(tree, content.removeprefix("gitdir:").strip()))
             if target.startswith(f"{self.root}/.git/modules/"):
                 self.repository(tree, target)
 
     def _modules(self, folder: str) -> None:
         """Look at the repositories of submodules, whose names may have slashes."""
-        for name in sorted(os.listdir(folder)) if self.budget else ():  # noqa: PTH208 -- as above
+        for name in sorted(os.listdir(folder)) if self.budget else ():
             path = f"{folder}/{name}"
             if _kind(path) != stat.S_IFDIR:
                 self._add(path)
@@ -190,7 +190,7 @@ def gitlinks(git_dir: str) -> tuple[bytes, ...]:
     """Return the paths at which an index has another repository: git looks into what lies there."""
     gitlinks: list[bytes] = []
     with suppress(OSError):
-        for name in os.listdir(git_dir):  # noqa: PTH208 -- as above
+        for name in os.listdir(git_dir):
             if name == "index" or name.startswith("sharedindex."):
                 facts = os.lstat(f"{git_dir}/{name}")
                 gitlinks += _gitlinks_in(f"{git_dir}/{name}", (facts.st_ino, facts.st_ctime_ns, facts.st_size))

@@ -1,11 +1,11 @@
 """The host's bare mirror of a repository: fetched once, shared by all its workspaces, never collected."""
 
 import os
+import secrets
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -21,12 +21,89 @@ from septet.git.engine.place import mirror_lock
 from septet.git.engine.remote import Remote, RemoteRefs
 from septet.git.engine.remote_failures import shallow
 from septet.git.engine.stale_locks import clear_stale_locks
-from septet.git.workspace.damage import mend, see_whole
 from septet.system.locks import hold_lock
 from septet.system.text import count_noun
 
+_PACK_FILES: Final = (".pack", ".rev", ".idx")
+"""In this order: git looks for the index and then expects the rest."""
+_REFS: Final = ("refs", "packed-refs")
+_UNPACK_LIMIT: Final = "fetch.unpackLimit"
+"""All that is fetched becomes one pack, in which git looks before it looks among loose objects."""
+
+
+def _mend(mirror: Path, remote: Remote) -> None:
+    """Fetch a mirror anew and complete the damaged mirror with it. The caller holds the mirror's lock.
+
+    Workspaces and vaults borrow the mirror's objects by its path, so it is mended at its place: new files are
+    laid beside the present files, and files that must make room move to the mirror's folder `damaged`. git reads
+    the good copy of an object if another copy is bad.
+
+    Args:
+        mirror: The mirror; its files stay.
+        remote: The origin.
+
+    Raises:
+        SeptetError: The origin was not reached or refused, as for any fetch; then nothing was changed.
+        OSError: The disk refused.
+    """
+    fresh = mirror.with_suffix(".mend")
+    shutil.rmtree(fresh, ignore_errors=True)
+    try:
+        _make(fresh, remote.env)
+        git = Git(fresh, env=remote.env)
+        git.run("config", _UNPACK_LIMIT, "1")
+        remote.fetch(fresh, *_REFSPECS)
+        git.run("config", "--unset-all", _UNPACK_LIMIT)
+        aside = mirror / "damaged" / secrets.token_hex(4)
+        aside.mkdir(mode=0o700, parents=True)
+        _lay_packs(fresh, mirror, aside)
+        for name in ("HEAD", "config", "info/attributes"):
+            _exchange(fresh / name, mirror / name, aside)
+        for name in _REFS:
+            _exchange(fresh / name, mirror / name, aside)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _see_whole(mirror: Git, commit: str) -> None:
+    """Check that a commit and all its objects are there.
+
+    Raises:
+        GitError: Objects are missing, and the origin no longer has them.
+    """
+    try:
+        mirror.run("rev-list", "--objects", "--quiet", commit, timeout_seconds=600.0)
+    except GitError as error:
+        message = f"{mirror.git_dir} is damaged, and its origin no longer has {commit[:12]}: {error.message}"
+        remedy = "The worktree and its snapshots are kept: see `septet rescue list`, and start a new work order."
+        raise GitError(message, remedy=remedy) from error
+
+
+def _lay_packs(fresh: Path, mirror: Path, aside: Path) -> None:
+    folder = mirror / "objects" / "pack"
+    folder.mkdir(parents=True, exist_ok=True)
+    packs = sorted((fresh / "objects" / "pack").glob("pack-*.pack"))
+    for suffix in _PACK_FILES:
+        for pack in packs:
+            source = pack.with_suffix(suffix)
+            if source.exists():
+                _exchange(source, folder / source.name, aside)
+
+
+def _exchange(source: Path, target: Path, aside: Path) -> None:
+    """Put a file or folder in its place, a file at once for those who read it; what was there is kept aside."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.is_file():
+        os.link(target, aside / target.name)
+    elif target.exists():
+        target.rename(aside / target.name)
+    if source.exists():
+        source.replace(target)
+
+
 _HEADS: Final = "refs/heads/"
 _REMOTE_HEADS: Final = "refs/remotes/origin/"
+_REFSPECS: Final = (f"+{_HEADS}*:{_REMOTE_HEADS}*", "+refs/tags/*:refs/tags/*")
 _SHA1_LENGTH: Final = 40
 _USUAL_BRANCHES: Final = ("main", "master", "develop", "trunk")
 
@@ -82,7 +159,7 @@ def refresh_mirror(mirror: Path, remote: Remote, base: str | None = None) -> Bas
         except GitError as error:
             if error.retryable or not looks_damaged(error.message):
                 raise
-            mend(mirror, remote, partial(_make, env=remote.env))
+            _mend(mirror, remote)
             return _fetch_base(mirror, remote, base)
 
 
@@ -119,8 +196,8 @@ def mend_mirror(mirror: Path, remote: Remote, commit: str) -> None:
         SeptetError: The origin was not reached or refused, or it does not have the commit any more.
     """
     with hold_lock(mirror_lock(mirror)):
-        mend(mirror, remote, partial(_make, env=remote.env))
-        see_whole(Git(mirror, env=remote.env), commit)
+        _mend(mirror, remote)
+        _see_whole(Git(mirror, env=remote.env), commit)
 
 
 def tidy_mirror(mirror: Path, scratch: Path, env: Mapping[str, str]) -> None:
@@ -168,14 +245,13 @@ def _make(folder: Path, env: Mapping[str, str]) -> None:
 
 
 def _fetch(mirror: Path, remote: Remote) -> None:
-    refspecs = (f"+{_HEADS}*:{_REMOTE_HEADS}*", "+refs/tags/*:refs/tags/*")
     try:
-        remote.fetch(mirror, *refspecs)
+        remote.fetch(mirror, *_REFSPECS)
     except GitError as error:
         if "some local refs could not be updated" not in error.message:
             raise
         # A branch `a` is gone and `a/b` is there: the old name must make room. Its objects stay.
-        remote.fetch(mirror, *refspecs, prune=True)
+        remote.fetch(mirror, *_REFSPECS, prune=True)
 
 
 def _branch(url: str, refs: RemoteRefs, base: str | None) -> str:

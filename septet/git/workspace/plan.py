@@ -1,6 +1,7 @@
-"""A plan's file, taken from a snapshot and put into a worktree as it was there."""
+"""Return a workspace to a snapshot together with a plan's file, for a lane or after the plan was changed."""
 
 import hashlib
+from dataclasses import replace
 
 from septet.errors import WorkspaceError
 from septet.git.engine.place import Place
@@ -10,7 +11,7 @@ from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.layout import Item, read
 from septet.git.vault.objects import read_blobs
 from septet.git.vault.survey import above
-from septet.git.vault.vault import find, vault_at
+from septet.git.vault.vault import find, first_and_last, vault_at
 
 
 def plan_items(place: Place, there: Snapshot, name: str, path: str) -> dict[bytes, Item]:
@@ -69,3 +70,26 @@ def put_plan_back(place: Place, current: Snapshot, source: Snapshot, path: str, 
         SnapshotError: It cannot be written.
     """
     return_to(place, current, options, adding=plan_items(place, current, source.name, path))
+
+
+def switch(
+    place: Place, start: Snapshot, options: SnapshotOptions, plan: tuple[str, str] | None = None
+) -> Snapshot | None:
+    """Make a lane as it was at `start`, with the plan in it, and return the rescue of what nobody had kept.
+
+    What the work order before has left is in its last snapshot: only what differs from that is rescued.
+
+    Args:
+        place: The lane.
+        start: One of its snapshots.
+        options: What the rescue says.
+        plan: The name of a snapshot of the same repository, and the path of the file to take from it.
+
+    Raises:
+        NotFoundError, WorkspaceError: There is no such snapshot, or no such file in it.
+        SnapshotError: What is there could not be secured first; then nothing was changed.
+    """
+    ends = first_and_last(vault_at(place), place.order_id)
+    adding = plan_items(place, start, *plan) if plan is not None else None
+    options = replace(options, equal_to=ends[1] if ends else None)
+    return return_to(place, start, options, adding=adding, passes_on=True)

@@ -5,7 +5,7 @@ from typing import Final
 from pydantic import Field
 
 from septet.forges.answers import Foreign
-from septet.forges.forge import Comment
+from septet.forges.values import Comment
 from septet.trackers.tracker import (
     IssueMark,
     LabelledIssue,
@@ -26,7 +26,7 @@ class _Named(Foreign):
 
 class _User(Foreign):
     id: str
-    displayName: str = ""  # noqa: N815 -- Linear's names
+    displayName: str = ""
     guest: bool = False
 
 
@@ -36,10 +36,10 @@ class _Bot(Foreign):
 
 class _Comment(Foreign):
     body: str
-    createdAt: str  # noqa: N815
+    createdAt: str
     user: _User | None = None
-    botActor: _Bot | None = None  # noqa: N815
-    externalUser: _Bot | None = None  # noqa: N815
+    botActor: _Bot | None = None
+    externalUser: _Bot | None = None
 
     def comment(self) -> Comment:
         """Return the comment with its author, and the author's standing in the workspace."""
@@ -65,7 +65,7 @@ class _Team(Foreign):
 
 class _Project(Foreign):
     id: str
-    slugId: str  # noqa: N815
+    slugId: str
     name: str
 
 
@@ -112,7 +112,7 @@ class _Creator(Foreign):
 
 class _Attachment(Foreign):
     url: str
-    createdAt: str  # noqa: N815
+    createdAt: str
     metadata: dict[str, object] = Field(default_factory=dict)
     creator: _Creator | None = None
 
@@ -148,13 +148,13 @@ class _Labelled(_Marked):
 
 
 class _Page(Foreign):
-    hasNextPage: bool  # noqa: N815
-    endCursor: str | None = None  # noqa: N815
+    hasNextPage: bool
+    endCursor: str | None = None
 
 
 class _Issues(Foreign):
     nodes: tuple[_Labelled, ...] = ()
-    pageInfo: _Page  # noqa: N815
+    pageInfo: _Page
 
 
 class IssuesAnswer(Foreign):
@@ -187,10 +187,10 @@ class _Setter(_User):
 
 
 class _Change(Foreign):
-    createdAt: str  # noqa: N815
+    createdAt: str
     actor: _Setter | None = None
-    botActor: _Bot | None = None  # noqa: N815
-    addedLabels: tuple[_Named, ...] | None = None  # noqa: N815
+    botActor: _Bot | None = None
+    addedLabels: tuple[_Named, ...] | None = None
 
     def setter(self, viewer: _Creator) -> LabelSetter:
         """Return the account that made the change; an automation of the workspace has no account."""
@@ -201,7 +201,7 @@ class _Change(Foreign):
 
 class _History(Foreign):
     nodes: tuple[_Change, ...] = ()
-    pageInfo: _Page  # noqa: N815
+    pageInfo: _Page
 
 
 class _WithHistory(Foreign):
@@ -288,7 +288,7 @@ class _Activity(Foreign):
 class ActivityAnswer(Foreign):
     """What `ACTIVITY` is answered."""
 
-    agentActivity: _Activity  # noqa: N815
+    agentActivity: _Activity
 
 
 class DoneAnswer(Foreign):

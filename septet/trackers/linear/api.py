@@ -36,7 +36,7 @@ A = TypeVar("A", bound=Foreign)
 
 class _Extensions(Foreign):
     code: str = ""
-    userPresentableMessage: str = ""  # noqa: N815 -- Linear's name
+    userPresentableMessage: str = ""
 
 
 class _Error(Foreign):

@@ -9,7 +9,6 @@ from septet.contracts.tracker import SessionMessage
 from septet.errors import NotFoundError, SeptetError, TrackerError
 from septet.system.masking import mask
 from septet.system.text import without_controls
-from septet.trackers.linear import operations
 from septet.trackers.linear.answers import (
     CLOSED,
     ActivityAnswer,
@@ -36,7 +35,7 @@ class LinearTracker:
     def read_issue(self, issue_id: str) -> TrackerIssue:
         """Return an issue with its newest comments."""
         what = f"issue {issue_id}"
-        return self.api.ask(what, operations.ISSUE, {"id": issue_id}, TrackedIssueAnswer).issue.issue()
+        return self.api.ask(what, ISSUE, {"id": issue_id}, TrackedIssueAnswer).issue.issue()
 
     def open_issues(self, team: str, label: str) -> tuple[LabelledIssue, ...]:
         """Return the open issues of a team with a label; beyond `_MOST_PAGES` pages the oldest may be missing."""
@@ -49,7 +48,7 @@ class LinearTracker:
         found: list[LabelledIssue] = []
         after: str | None = None
         for _ in range(_MOST_PAGES):
-            answer = self.api.ask(what, operations.ISSUES, {"filter": wanted, "after": after}, IssuesAnswer)
+            answer = self.api.ask(what, ISSUES, {"filter": wanted, "after": after}, IssuesAnswer)
             found += answer.available_issues()
             if (after := answer.next_page()) is None:
                 break
@@ -64,7 +63,7 @@ class LinearTracker:
         setters: list[tuple[str, LabelSetter]] = []
         after: str | None = None
         for _ in range(_MOST_PAGES):
-            answer = self.api.ask(what, operations.LABELLED, {"id": issue_id, "after": after}, LabelledAnswer)
+            answer = self.api.ask(what, LABELLED, {"id": issue_id, "after": after}, LabelledAnswer)
             setters += answer.setters(label)
             if (after := answer.next_page()) is None:
                 return max(setters, key=lambda each: each[0], default=("", answer.creator()))[1]
@@ -73,7 +72,7 @@ class LinearTracker:
     def find_mark(self, issue_id: str) -> IssueMark | None:
         """Return the oldest mark: attachments are unique by issue and address, and name their creator."""
         what = f"attachments of issue {issue_id}"
-        return self.api.ask(what, operations.MARKS, {"id": issue_id}, MarksAnswer).oldest()
+        return self.api.ask(what, MARKS, {"id": issue_id}, MarksAnswer).oldest()
 
     def put_mark(self, issue: TrackerIssue, mark: IssueMark) -> None:
         """Attach the mark's address: the issue's own with the work order's id."""
@@ -96,7 +95,7 @@ class LinearTracker:
             fields |= {"signal": "select", "signalMetadata": {"options": _choices(message.plan_sha256)}}
         what = f"activity of session {message.issue.session}"
         try:
-            self.api.ask(what, operations.SAY, {"input": fields}, DoneAnswer)
+            self.api.ask(what, SAY, {"input": fields}, DoneAnswer)
         except TrackerError as error:
             if error.retryable or not self._is_said(activity_id):
                 raise
@@ -107,22 +106,22 @@ class LinearTracker:
         if session:
             links = {"addedExternalUrls": [{"label": title, "url": url}]}
             what = f"links of session {session}"
-            self.api.ask(what, operations.LINK, {"id": session, "input": links}, DoneAnswer)
+            self.api.ask(what, LINK, {"id": session, "input": links}, DoneAnswer)
 
     def mark_started(self, issue_id: str) -> None:
         """Move the issue to its team's first started state, and become its delegate; as `Tracker.mark_started`."""
         what = f"state of issue {issue_id}"
-        answer = self.api.ask(what, operations.START, {"id": issue_id}, StartAnswer)
+        answer = self.api.ask(what, START, {"id": issue_id}, StartAnswer)
         if changes := answer.changes():
-            self.api.ask(what, operations.MOVE, {"id": answer.issue.id, "input": changes}, DoneAnswer)
+            self.api.ask(what, MOVE, {"id": answer.issue.id, "input": changes}, DoneAnswer)
 
     def _attach(self, **fields: object) -> None:
         what = f"attachment of issue {fields['issueId']}"
-        self.api.ask(what, operations.ATTACH, {"input": fields}, DoneAnswer)
+        self.api.ask(what, ATTACH, {"input": fields}, DoneAnswer)
 
     def _is_said(self, activity_id: str) -> bool:
         try:
-            self.api.ask(f"activity {activity_id}", operations.ACTIVITY, {"id": activity_id}, ActivityAnswer)
+            self.api.ask(f"activity {activity_id}", ACTIVITY, {"id": activity_id}, ActivityAnswer)
         except NotFoundError:
             return False
         except SeptetError as error:
@@ -147,3 +146,78 @@ def _choices(plan_sha256: str) -> list[dict[str, str]]:
 def _uuid4_of(session: str, key: str) -> UUID:
     """Return an id in Linear's form; the same message has the same id."""
     return UUID(bytes=hashlib.sha256(f"{session} {key}".encode()).digest()[:16], version=4)
+
+
+ISSUE: Final = """
+query Issue($id: String!) {
+  issue(id: $id) {
+    id identifier title description url
+    team { key }
+    project { id slugId name }
+    labels(first: 50) { nodes { name } }
+    comments(first: 100) {
+      nodes { body createdAt user { id displayName guest } botActor { name } externalUser { name } }
+    }
+  }
+}
+"""
+MARKS: Final = """
+query Marks($id: String!) {
+  viewer { id }
+  issue(id: $id) { attachments(first: 250) { nodes { url createdAt metadata creator { id } } } }
+}
+"""
+ISSUES: Final = """
+query Issues($filter: IssueFilter!, $after: String) {
+  viewer { id }
+  issues(first: 50, after: $after, filter: $filter) {
+    nodes {
+      number
+      delegate { id }
+      attachments(first: 50) { nodes { url createdAt metadata creator { id } } }
+    }
+    pageInfo { hasNextPage endCursor }
+  }
+}
+"""
+LABELLED: Final = """
+query Labelled($id: String!, $after: String) {
+  viewer { id }
+  issue(id: $id) {
+    creator { id displayName guest app }
+    history(first: 100, after: $after) {
+      nodes { createdAt actor { id displayName guest app } botActor { name } addedLabels { name } }
+      pageInfo { hasNextPage endCursor }
+    }
+  }
+}
+"""
+START: Final = """
+query Start($id: String!) {
+  viewer { id app }
+  issue(id: $id) {
+    id
+    state { type }
+    delegate { id }
+    team { states(first: 100, filter: { type: { eq: "started" } }) { nodes { id position } } }
+  }
+}
+"""
+ACTIVITY: Final = """
+query Activity($id: String!) { agentActivity(id: $id) { id agentSession { id } } }
+"""
+ATTACH: Final = """
+mutation Attach($input: AttachmentCreateInput!) { attachmentCreate(input: $input) { success } }
+"""
+SAY: Final = """
+mutation Say($input: AgentActivityCreateInput!) { agentActivityCreate(input: $input) { success } }
+"""
+MOVE: Final = """
+mutation Move($id: String!, $input: IssueUpdateInput!) { issueUpdate(id: $id, input: $input) { success } }
+"""
+LINK: Final = """
+mutation Link($id: String!, $input: AgentSessionUpdateInput!) {
+  agentSessionUpdate(id: $id, input: $input) { success }
+}
+"""
+DOCUMENTS: Final = (ISSUE, MARKS, ISSUES, LABELLED, START, ACTIVITY, ATTACH, SAY, MOVE, LINK)

@@ -91,6 +91,6 @@ class _Activity(ForeignEvent):
 
 class _SessionEvent(ForeignEvent):
     action: str
-    appUserId: str  # noqa: N815 -- Linear's names
-    agentSession: _Session  # noqa: N815
-    agentActivity: _Activity | None = None  # noqa: N815
+    appUserId: str
+    agentSession: _Session
+    agentActivity: _Activity | None = None

@@ -50,7 +50,7 @@ WALL_CLOCKS = {
     "clients/temporal/budgets.py": "what was used today of a budget, for people",
     "clients/temporal/board.py": "which work orders closed in the last days, for people",
     "septet/forges/github/app.py": "GitHub holds what an App proves itself with against its own clock",
-    "septet/forges/local/forge.py": "when a comment was made, for people",
+    "septet/forges/local/issues.py": "when a comment was made, for people",
     "septet/forges/http/pauses.py": "a forge names the moment at which its limit ends",
     "septet/forges/gitlab/kind.py": "how old a signed delivery is: an old one is refused, and its forge sends it again",
     "septet/trackers/linear/api.py": "Linear names the moment at which its limit ends",

@@ -11,7 +11,7 @@ from septet.agents.clis.adapter import Machine
 from septet.agents.clis.registry import adapter_for
 from septet.agents.homes.home import AgentHome, Homes
 from septet.agents.homes.logins import Logins
-from septet.forges.forge import NewPullRequest
+from septet.forges.values import NewPullRequest
 from septet.system.masking import MASK
 
 

@@ -7,8 +7,8 @@ import pytest
 from fakes.repositories import Origin, make_origin
 
 from bench.chaos.evidence import blobs_in, blobs_in_tree, delivered
-from septet.forges.forge import NewPullRequest
 from septet.forges.local.forge import LocalForge
+from septet.forges.values import NewPullRequest
 from septet.system import processes
 
 HEAD = "chore-wo-001-chaos"

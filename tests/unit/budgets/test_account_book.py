@@ -2,7 +2,9 @@
 
 from datetime import UTC, datetime, timedelta
 from random import Random
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -68,15 +70,6 @@ def test_the_same_word_again_counts_nothing_twice() -> None:
     account.settle(settle("a", 2.5), NOON)
     assert account.view.total.usd == 2.5
     assert account.view.running == 0
-
-
-def test_an_account_goes_on_from_its_state() -> None:
-    """What the next run of the workflow is given holds all that counts."""
-    account = book("5usd")
-    account.reserve(reserve("a"), NOON)
-    again = AccountBook(AccountState.model_validate_json(account.state.model_dump_json()))
-    again.settle(settle("a", 2.0), NOON)
-    assert (again.view.total.usd, again.view.limit, again.view.running) == (2.0, "5usd", 0)
 
 
 def test_a_daily_limit_begins_anew_at_midnight() -> None:
@@ -163,22 +156,6 @@ def test_agents_that_share_the_limit_of_a_step_hold_parts_of_it() -> None:
     assert account.take_callers(NOON) == [f"wo-{number}" for number in range(len(granted), 12)][:10]
 
 
-def test_who_waits_for_what_others_hold_of_a_step_is_called_as_that_is_used_up() -> None:
-    """It asks again and is told that the limit is used up, so that people are told."""
-    account = AccountBook(AccountState(scope="project/o/r", step_limits={STEP: parse_limit("2usd")}))
-    account.reserve(reserve("a", "wo-a"), NOON)
-    while account.reserve(reserve("b", "wo-b"), NOON).granted:
-        account.settle(settle("b", 0.6), NOON)
-    account.take_callers(NOON)  # there may be room for less
-    assert not account.reserve(reserve("b", "wo-b"), NOON).granted
-    account.settle(settle("a", 2.0), NOON)
-    assert account.take_callers(NOON) == ["wo-b"]
-    wait = account.reserve(reserve("b", "wo-b"), NOON).wait
-    assert wait is not None
-    assert wait.is_spent
-    assert account.take_callers(NOON) == []
-
-
 def test_who_is_refused_is_not_called_before_there_may_be_room() -> None:
     """A step that has used its limit up is called when that is raised, whatever room the whole budget has."""
     account = book("50usd")
@@ -211,9 +188,10 @@ def test_who_waits_for_what_others_hold_is_called_as_they_end() -> None:
     assert account.take_callers(NOON) == ["d"]
 
 
-def test_who_waits_for_what_others_hold_is_called_once_as_that_is_used_up() -> None:
+@pytest.mark.parametrize("limits", [{"limit": parse_limit("5usd")}, {"step_limits": {STEP: parse_limit("5usd")}}])
+def test_who_waits_for_what_others_hold_is_called_once_as_that_is_used_up(limits: dict[str, Any]) -> None:
     """What was to need nobody needs somebody now: it asks again, so that people are told, and is not called again."""
-    account = book("5usd", "pipeline/pl-1")
+    account = AccountBook(AccountState(scope="pipeline/pl-1", **limits))
     account.reserve(reserve("a", "wo-a"), NOON)
     while (grant := account.reserve(reserve("b", "wo-b"), NOON)).granted:
         account.settle(settle("b", 1.0), NOON)
@@ -245,19 +223,6 @@ def test_a_new_run_of_an_account_that_is_used_up_calls_once_who_was_not_called_b
     assert AccountBook(following.state).take_callers(NOON) == []
     earlier_release = following.state.model_copy(update={"to_call": None})
     assert AccountBook(earlier_release).take_callers(NOON) == ["wo-b"]
-
-
-def test_who_is_refused_after_a_raise_is_called_no_more() -> None:
-    """A raise that is too small calls all that wait once; they would ask again and again."""
-    account = book("5usd", "pipeline/pl-1")
-    account.reserve(reserve("a", "wo-a"), NOON)
-    account.settle(settle("a", 7.0), NOON)
-    assert not account.reserve(reserve("b", "wo-b"), NOON).granted
-    account.take_callers(NOON)
-    account.set_limit(LimitCall(limit="1usd"), raises=True)
-    assert account.take_callers(NOON) == ["wo-b"]
-    assert not account.reserve(reserve("b", "wo-b"), NOON).granted
-    assert account.take_callers(NOON) == []
 
 
 def test_a_limit_that_somebody_has_removed_is_not_brought_again() -> None:
@@ -320,6 +285,7 @@ def test_a_budget_that_has_just_been_raised_or_removed_asks_for_no_other_raise()
         assert account.take_callers(NOON) == ["wo-1"]
         is_granted = account.reserve(reserve("b"), NOON).granted
         assert (bool(account.view.remedy), is_granted) == ((True, False) if limit == "1usd" else (False, True))
+        assert account.take_callers(NOON) == [], "one that is refused again is called no more"
 
 
 def test_the_command_is_for_the_first_who_is_not_called_yet() -> None:

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,10 +79,48 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
     return run_project
 
 
-def test_a_run_in_which_nothing_failed_is_as_ever(run: Run) -> None:
-    """The option alone changes nothing."""
-    ended = run()
-    assert (ended.code, ended.counts) == (0, "1 passed")
+_PROPERTY = """
+@given(integers())
+def test_small(number): assert number < 10_000
+"""
+_GIVEN = _BEGIN + "from hypothesis import given\nfrom hypothesis.strategies import integers\n"
+_SLY = """
+def test_sly():
+    if not begins('sly'): pytest.skip('not now')
+    assert False
+"""
+_RACES = tuple(_FLAKY.replace("race", f"race_{number}") for number in range(4))
+
+
+@pytest.mark.parametrize(
+    ("tests", "how", "counts", "words"),
+    [
+        pytest.param((), {}, "1 passed", "", id="nothing failed"),
+        pytest.param(
+            (_PROPERTY,), {"begin": _GIVEN}, "1 failed, 1 passed", "", id="an example that failed is remembered"
+        ),
+        pytest.param((_FLAKY, _FAULT), {}, "1 failed, 1 passed, 1 flaky", "", id="a fault beside a race"),
+        pytest.param((_SLY,), {}, "1 failed, 1 passed", "", id="what is skipped alone has not passed"),
+        pytest.param(
+            _RACES, {}, "4 failed, 1 passed", "no second run: more than 3 tests failed", id="four are no race"
+        ),
+        pytest.param(
+            ("\n@pytest.mark.law" + _FLAKY,),
+            {},
+            "1 failed, 1 passed",
+            "It holds a law, and is not run again.",
+            id="a law",
+        ),
+        pytest.param((_FLAKY,), {"args": ()}, "1 failed, 1 passed", "", id="without the option"),
+    ],
+)
+def test_a_second_run_takes_nothing_for_a_race_that_may_be_none(
+    run: Run, tests: tuple[str, ...], how: dict[str, Any], counts: str, words: str
+) -> None:
+    """Each failure has a verdict of its own; only a test that ran alone and passed can show that it was a race."""
+    ended = run(*tests, **how)
+    assert (ended.code, ended.counts) == (int("failed" in counts), counts)
+    assert words in ended.text
 
 
 @_both_ways
@@ -101,46 +140,12 @@ def test_the_second_run_has_the_seed_of_the_first(run: Run) -> None:
     assert (len(drawn), len(set(drawn))) == (2, 1)
 
 
-def test_what_a_property_has_found_is_found_again(run: Run) -> None:
-    """The example that failed is remembered: no second run is green by luck."""
-    test = "\n@given(integers())\ndef test_small(number): assert number < 10_000\n"
-    ended = run(test, begin=_BEGIN + "from hypothesis import given\nfrom hypothesis.strategies import integers\n")
-    assert (ended.code, ended.counts) == (1, "1 failed, 1 passed")
-
-
 def test_what_fails_again_is_a_fault(run: Run) -> None:
     """Both failures are shown, under the one closing line."""
     ended = run(_FAULT)
     assert (ended.code, ended.counts, ended.closings()) == (1, "1 failed, 1 passed", 1)
     assert "second run of test_it.py::test_fault: not passed" in ended.text
     assert ended.text.count("E       AssertionError: it is broken") == 2
-
-
-def test_a_fault_beside_a_race_fails_the_run(run: Run) -> None:
-    """Each failure has a verdict of its own."""
-    ended = run(_FLAKY, _FAULT)
-    assert (ended.code, ended.counts) == (1, "1 failed, 1 passed, 1 flaky")
-
-
-def test_what_is_skipped_alone_has_not_passed(run: Run) -> None:
-    """Only a test that ran can show that its failure was a race."""
-    ended = run("\ndef test_sly():\n    if not begins('sly'): pytest.skip('not now')\n    assert False\n")
-    assert (ended.code, ended.counts) == (1, "1 failed, 1 passed")
-
-
-def test_more_than_three_failures_have_no_second_run(run: Run) -> None:
-    """So many are no race."""
-    races = [_FLAKY.replace("race", f"race_{number}") for number in range(4)]
-    ended = run(*races)
-    assert (ended.code, ended.counts) == (1, "4 failed, 1 passed")
-    assert "no second run: more than 3 tests failed" in ended.text
-
-
-def test_a_law_has_no_second_run(run: Run) -> None:
-    """One failure of what may never happen is enough."""
-    ended = run("\n@pytest.mark.law" + _FLAKY)
-    assert (ended.code, ended.counts) == (1, "1 failed, 1 passed")
-    assert "It holds a law, and is not run again." in ended.text
 
 
 @_both_ways
@@ -159,12 +164,6 @@ def test_what_cannot_be_collected_is_never_run_again(run: Run) -> None:
     ended = run(_FLAKY, begin=_BEGIN + "if begins('import'): raise ImportError\n")
     assert ended.code != 0
     assert "flaky" not in ended.text
-
-
-def test_without_the_option_a_failure_is_a_failure(run: Run) -> None:
-    """A developer's plain run tells at once."""
-    ended = run(_FLAKY, args=())
-    assert (ended.code, ended.counts) == (1, "1 failed, 1 passed")
 
 
 def test_missing_coverage_fails_a_run_whose_tests_are_flaky(run: Run, tmp_path: Path) -> None:

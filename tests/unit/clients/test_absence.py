@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from fakes.unreached import away
@@ -22,17 +23,26 @@ def test_the_same_words_are_said_until_the_server_is_back() -> None:
     assert not absence.lasts
 
 
-def test_an_absence_that_lasts_too_long_ends_with_the_command_that_goes_on() -> None:
-    """The error says that the work goes on, and how it is looked at again."""
-    absence = Absence("wo-1", patience=timedelta(microseconds=1))
+@pytest.mark.parametrize(
+    ("what", "watch", "command"),
+    [
+        ("wo-1", {}, "septet watch wo-1"),
+        ("the board", {"watch": "septet board --follow"}, "septet board --follow"),
+    ],
+)
+def test_an_absence_that_lasts_too_long_ends_with_the_command_that_goes_on(
+    what: str, watch: dict[str, Any], command: str
+) -> None:
+    """The error says that the work goes on, and how it is looked at again: the board is not watched as a work order."""
+    absence = Absence(what, patience=timedelta(microseconds=1), **watch)
 
     def bear() -> None:
         while True:
             absence.bear(away())
 
-    with pytest.raises(ServerNotReachedError, match="continues with the next `septet up`") as ended:
+    with pytest.raises(ServerNotReachedError, match=f"{what} continues with the next `septet up`") as ended:
         bear()
-    assert ended.value.remedy == "Watch it again: septet watch wo-1"
+    assert ended.value.remedy == f"Watch it again: {command}"
 
 
 @pytest.mark.parametrize("patience", [timedelta(0), timedelta(hours=1)])
@@ -43,19 +53,6 @@ def test_a_refusal_is_no_absence(patience: timedelta) -> None:
         Absence("wo-1", patience=patience).bear(denied)
     with pytest.raises(ServerNotReachedError, match="does not answer: away"):
         Absence("wo-1", patience=timedelta(0)).bear(away())
-
-
-def test_the_command_that_looks_again_is_that_of_what_was_looked_at() -> None:
-    """The board is not a work order that `septet watch` could name."""
-    absence = Absence("the board", watch="septet board --follow", patience=timedelta(microseconds=1))
-
-    def bear() -> None:
-        while True:
-            absence.bear(away())
-
-    with pytest.raises(ServerNotReachedError, match="the board continues with the next `septet up`") as ended:
-        bear()
-    assert ended.value.remedy == "Watch it again: septet board --follow"
 
 
 async def test_looks_begin_again_after_an_absence() -> None:

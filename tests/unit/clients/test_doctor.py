@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,29 +23,40 @@ from septet.settings import Settings
 
 _SEPTET = "from clients.cli.main import main; main()"
 _WHO = ("name", "email")
+ROOT = Path(__file__).parents[3]
+GIT = os.path.dirname(shutil.which("git") or "")
+UNREACHED = ("doctor", "--address", "127.0.0.1:1")
 
 
 def _doctor(home: Path, **environ: str) -> tuple[int, dict[str, Any]]:
     """Return exit code and answer of the real command on a machine with nothing but this environment."""
-    return _septet(home, ("doctor", "--address", "127.0.0.1:1"), **environ)
+    return _septet(home, UNREACHED, **environ)
 
 
 def _septet(home: Path, words: tuple[str, ...], **environ: str) -> tuple[int, dict[str, Any]]:
     """Return the same of these words of a command line."""
-    done = subprocess.run(
-        [sys.executable, "-c", _SEPTET, *words, "--json"],
+    done = _run(home, *words, "--json", environ=environ)
+    return done.returncode, json.loads(done.stdout)
+
+
+def _run(
+    home: Path, *words: str, environ: Mapping[str, str], cwd: Path = ROOT
+) -> subprocess.CompletedProcess[str]:
+    """Run the real command on a machine with nothing but this environment."""
+    return subprocess.run(
+        [sys.executable, "-c", _SEPTET, *words],
         env={"HOME": str(home), "SEPTET_STATE_DIR": str(home / "state"), **environ},
-        cwd=Path(__file__).parents[3],
+        cwd=cwd,
         capture_output=True,
+        text=True,
         check=False,
     )
-    return done.returncode, json.loads(done.stdout)
 
 
 @pytest.fixture(scope="module")
 def fit(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, dict[str, Any]]:
     """Return what is said of a machine with git and the scripted agent."""
-    return _doctor(tmp_path_factory.mktemp("fit"), PATH=os.path.dirname(shutil.which("git") or ""))
+    return _doctor(tmp_path_factory.mktemp("fit"), PATH=GIT)
 
 
 def _named(answer: dict[str, Any]) -> dict[str, dict[str, str]]:
@@ -61,7 +73,7 @@ def test_a_machine_that_has_what_is_needed_is_fit(fit: tuple[int, dict[str, Any]
 
 def test_a_scenario_that_there_is_not_is_told_before_anything_starts(tmp_path: Path) -> None:
     """A slip in SEPTET_SCRIPTED_SCENARIO fails `doctor`, and `up` starts nothing."""
-    slip = {"PATH": os.path.dirname(shutil.which("git") or ""), "SEPTET_SCRIPTED_SCENARIO": "slwo"}
+    slip = {"PATH": GIT, "SEPTET_SCRIPTED_SCENARIO": "slwo"}
     code, answer = _doctor(tmp_path, **slip)
     assert (code, _named(answer)["scenario"]["status"]) == (1, "failed")
     code, answer = _septet(tmp_path, ("up",), **slip)
@@ -79,8 +91,7 @@ def test_a_server_that_can_be_started_is_a_warning(fit: tuple[int, dict[str, Any
 
 def test_a_worker_whose_runner_is_missing_is_unfit(tmp_path: Path) -> None:
     """Where runners start the agents and none is there, no agent can start: the command fails by its name."""
-    git = os.path.dirname(shutil.which("git") or "")
-    code, answer = _doctor(tmp_path, PATH=git, SEPTET_RUNNER="true")
+    code, answer = _doctor(tmp_path, PATH=GIT, SEPTET_RUNNER="true")
     assert (code, answer["error"]["message"]) == (1, "These checks failed: runner.")
 
 
@@ -100,14 +111,13 @@ def test_without_git_the_machine_is_unfit(tmp_path: Path) -> None:
 
 def test_a_process_that_waits_for_its_next_turn_is_named(tmp_path: Path) -> None:
     """Where agents' processes are left running between turns, doctor says for which work orders; that is no fault."""
-    git = os.path.dirname(shutil.which("git") or "")
     folder = tmp_path / "state" / "runs" / "wo-kept"
     folder.mkdir(parents=True)
     with (folder / "warm.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        check = _named(_doctor(tmp_path, PATH=git)[1])["warm agents"]
+        check = _named(_doctor(tmp_path, PATH=GIT)[1])["warm agents"]
     assert (check["status"], "wo-kept" in check["message"]) == ("ok", True)
-    assert "warm agents" not in _named(_doctor(tmp_path, PATH=git)[1])
+    assert "warm agents" not in _named(_doctor(tmp_path, PATH=GIT)[1])
 
 
 def test_further_logins_are_listed_each_with_whether_it_can_log_in(tmp_path: Path) -> None:
@@ -124,7 +134,7 @@ def test_further_logins_are_listed_each_with_whether_it_can_log_in(tmp_path: Pat
     named = ",".join(f"{name}={tmp_path / path}" for name, path in paths.items())
     code, answer = _doctor(
         tmp_path,
-        PATH=os.path.dirname(shutil.which("git") or ""),
+        PATH=GIT,
         SEPTET_CLAUDE_LOGINS=named,
         SEPTET_CLOD_LOGINS="a=/b",
     )
@@ -148,14 +158,7 @@ def test_further_logins_are_listed_each_with_whether_it_can_log_in(tmp_path: Pat
 
 def test_what_a_pipe_reads_is_not_wrapped(tmp_path: Path) -> None:
     """Each finding and each remedy is one line, however long, so that it can be searched for and copied."""
-    done = subprocess.run(
-        [sys.executable, "-c", _SEPTET, "doctor", "--address", "127.0.0.1:1"],
-        env={"HOME": str(tmp_path), "SEPTET_STATE_DIR": str(tmp_path / "state"), "PATH": str(tmp_path)},
-        cwd=Path(__file__).parents[3],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = _run(tmp_path, *UNREACHED, environ={"PATH": str(tmp_path)})
     starts = ("ok ", "warning ", "failed ", " " * 8)
     *findings, summary = done.stdout.splitlines()
     assert [line for line in findings if not line.startswith(starts)] == []
@@ -191,13 +194,7 @@ def test_the_identity_of_this_folder_is_not_the_workers(tmp_path: Path) -> None:
     repository = tmp_path / "repository"
     for words in (("init", "-q", repository), *(("-C", repository, "config", f"user.{at}", "own") for at in _WHO)):
         subprocess.run(["git", *words], check=True)
-    done = subprocess.run(
-        [sys.executable, "-c", _SEPTET, "doctor", "--address", "127.0.0.1:1", "--json"],
-        env={"HOME": str(tmp_path), "PATH": os.environ["PATH"], "SEPTET_STATE_DIR": str(tmp_path / "state")},
-        cwd=repository,
-        capture_output=True,
-        check=False,
-    )
+    done = _run(tmp_path, *UNREACHED, "--json", environ={"PATH": os.environ["PATH"]}, cwd=repository)
     assert _named(json.loads(done.stdout))["git identity"]["status"] == "warning"
 
 
@@ -228,15 +225,7 @@ def test_any_source_of_a_forges_key_is_seen(tmp_path: Path, source: dict[str, st
 
 def test_the_findings_are_summed_up(tmp_path: Path) -> None:
     """The last line says whether work can begin, and what to install where no agent CLI is ready."""
-    git = os.path.dirname(shutil.which("git") or "")
-    done = subprocess.run(
-        [sys.executable, "-c", _SEPTET, "doctor", "--address", "127.0.0.1:1"],
-        env={"HOME": str(tmp_path), "SEPTET_STATE_DIR": str(tmp_path / "state"), "PATH": git},
-        cwd=Path(__file__).parents[3],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = _run(tmp_path, *UNREACHED, environ={"PATH": GIT})
     assert done.stdout.splitlines()[-1].startswith(("No agent CLI is ready yet: install", "Ready with "))
 
 

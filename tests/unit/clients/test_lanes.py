@@ -1,18 +1,13 @@
 import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from fakes.run_records import RECORD
 
 from clients.disk.runs import lanes_of, owner_of, place_of, runs_everywhere
 from septet.agents.runs.folders import Runs
-from septet.agents.runs.run import RunKey, RunRecord
+from septet.agents.runs.run import RunKey
 from septet.state import StateDir
-
-RECORD = RunRecord(
-    key=RunKey("pl-1-a", "run-1", "5"), serial=1, step="classify_issue", agent="claude", because="first", mark="m",
-    argv=("claude",), env_names=(), worktree="/w", limits={}, started_at="", session_id="s",
-)  # fmt: skip
 
 
 def ran(state: StateDir, place: str, order: str, serial: int, seconds: int, step: str = "classify_issue") -> None:
@@ -24,10 +19,8 @@ def ran(state: StateDir, place: str, order: str, serial: int, seconds: int, step
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> StateDir:
+def state(state: StateDir) -> StateDir:
     """Return a host where `pl-1` has planned `a` and `b` and carried out `a`, beside a work order of its own."""
-    state = StateDir(tmp_path / "state")
-    state.prepare()
     ran(state, "pl-1-planner", "pl-1-a", 1, 10)
     ran(state, "pl-1-executor-1", "pl-1-a", 1, 20, "implement_plan")
     ran(state, "pl-1-planner", "pl-1-b", 2, 30)

@@ -4,32 +4,20 @@ import json
 import os
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from fakes.run_records import RECORD
 
 from clients.disk.log_cache import LogCache
 from septet.agents.runs.folders import Runs
-from septet.agents.runs.run import Run, RunKey, RunRecord
+from septet.agents.runs.run import Run
 from septet.state import StateDir
-
-RECORD = RunRecord(
-    key=RunKey("wo-1", "run-1", "5"), serial=1, step="implement_plan", agent="claude", because="first", mark="m",
-    argv=("claude",), env_names=(), worktree="/w", limits={}, started_at="2025-01-01T00:00:00.000Z", session_id="s",
-)  # fmt: skip
 
 
 def said(text: str) -> bytes:
     """Return a line of claude's stream."""
     content = [{"type": "text", "text": text}]
     return json.dumps({"type": "assistant", "message": {"content": content}}).encode() + b"\n"
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> StateDir:
-    state = StateDir(tmp_path / "state")
-    state.prepare()
-    return state
 
 
 @pytest.fixture

@@ -1,26 +1,18 @@
 import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from fakes.run_records import RECORD
 
 from clients.disk.runs import runs_of
 from septet.agents.runs.folders import Runs
-from septet.agents.runs.run import RunKey, RunRecord
 from septet.errors import InvalidInputError
 from septet.state import StateDir
 
-RECORD = RunRecord(
-    key=RunKey("wo-1", "run-1", "5"), serial=1, step="implement_plan", agent="claude", because="first", mark="m",
-    argv=("claude",), env_names=(), worktree="/w", limits={}, started_at="2025-01-01T00:00:00.000Z", session_id="s",
-)  # fmt: skip
-
 
 @pytest.fixture
-def state(tmp_path: Path) -> StateDir:
+def state(state: StateDir) -> StateDir:
     """Return a state directory with two runs of `wo-1`, of which the first has ended."""
-    state = StateDir(tmp_path / "state")
-    state.prepare()
     for serial in (1, 2):
         run, lock = Runs(state.runs).create("wo-1", 5, replace(RECORD, serial=serial), b"Work.\n")
         os.close(lock)

@@ -5,28 +5,17 @@ from pathlib import Path
 
 import pytest
 from fakes.repositories import git_env, make_origin
+from fakes.run_records import RECORD
 
 from clients.disk.workspace_view import WorkspaceView
 from septet.agents.runs.folders import Runs
-from septet.agents.runs.run import Run, RunKey, RunRecord
+from septet.agents.runs.run import Run
 from septet.git.engine.address import parse_address
 from septet.git.workspace.record import OrderStart
 from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
-RECORD = RunRecord(
-    key=RunKey("wo-1", "run-1", "5"), serial=1, step="implement_plan", agent="claude", because="first", mark="m",
-    argv=("claude",), env_names=(), worktree="/w", limits={}, started_at="2025-01-01T00:00:00.000Z", session_id="s",
-)  # fmt: skip
 KEY = "sk-ant-0123456789abcdef"
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> StateDir:
-    """Return a state directory."""
-    state = StateDir(tmp_path / "state")
-    state.prepare()
-    return state
 
 
 @pytest.fixture

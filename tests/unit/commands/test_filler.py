@@ -68,12 +68,6 @@ def test_a_placeholder_without_a_value_is_refused(template: str, arguments: list
     assert caught.value.message == f"{file} uses placeholders that generate_branch has no value for: {where}."
 
 
-def test_named_values_are_replaced_and_not_read_again() -> None:
-    """A named value that looks like placeholders stays as it is."""
-    named = {"ISSUE_TITLE": "$1 ${WORK_ORDER_ID} $$", "WORK_ORDER_ID": "wo-1"}
-    assert fill(command("${ISSUE_TITLE} for ${WORK_ORDER_ID}"), ["x"], named) == "$1 ${WORK_ORDER_ID} $$ for wo-1"
-
-
 def test_placeholders_are_listed_with_their_lines() -> None:
     """Lines count from 1, and an escaped dollar is no placeholder."""
     found = list(placeholders(command("$1\n$$2 ${ISSUE_URL}\n\n$ARGUMENTS $1")))
@@ -142,12 +136,6 @@ def test_each_placeholder_becomes_its_value_and_nothing_else_changes(
 def test_a_text_with_its_dollars_doubled_comes_back(text: str) -> None:
     """Doubling every dollar and filling is the identity: any text can be written in a command."""
     assert fill(command(text.replace("$", "$$")), ["V"], {"A": "W"}) == text
-
-
-@given(value=st.text())
-def test_a_value_comes_out_as_it_went_in(value: str) -> None:
-    """Whatever a value holds, it stands in the prompt unchanged, alone and joined."""
-    assert fill(command("<$1><${ISSUE_BODY}><$ARGUMENTS>"), [value], {"ISSUE_BODY": value}) == f"<{value}>" * 3
 
 
 def test_arguments_of_ten_megabytes_are_filled_at_once() -> None:

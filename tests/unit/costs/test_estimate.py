@@ -93,10 +93,8 @@ def test_an_estimate_holds_eight_of_ten() -> None:
     rng, hits = Random(3), 0  # noqa: S311 -- repeated by its seed
     for _ in range(WHOLE_TRIALS):
         seen = [order(n, lognormal(rng, n)) for n in range(15)]
-        estimate = estimate_costs(QUESTION, history(seen))
-        assert estimate.remaining is not None
-        assert estimate.remaining.usd is not None
-        hits += estimate.remaining.usd.low <= lognormal(rng, 15) <= estimate.remaining.usd.high
+        estimated = usd_of(estimate_costs(QUESTION, history(seen)))
+        hits += estimated.low <= lognormal(rng, 15) <= estimated.high
     assert 0.7 <= hits / WHOLE_TRIALS <= 0.9
 
 
@@ -110,15 +108,9 @@ def test_a_longer_plan_costs_more() -> None:
         by_plan = estimate_costs(rest_of(WorkAhead(REST_STEPS, sizes[-1])), known)
         without = estimate_costs(rest_of(WorkAhead(REST_STEPS)), known)
         assert by_plan.by_plan
-        assert by_plan.remaining is not None
-        assert by_plan.remaining.usd is not None
-        assert without.remaining is not None
-        assert without.remaining.usd is not None
-        hits += by_plan.remaining.usd.low <= costs[-1] * 0.85 <= by_plan.remaining.usd.high
-        widths.append(
-            math.log(by_plan.remaining.usd.high / by_plan.remaining.usd.low)
-            / math.log(without.remaining.usd.high / without.remaining.usd.low)
-        )
+        narrow, wide = usd_of(by_plan), usd_of(without)
+        hits += narrow.low <= costs[-1] * 0.85 <= narrow.high
+        widths.append(math.log(narrow.high / narrow.low) / math.log(wide.high / wide.low))
     assert 0.7 <= hits / WHOLE_TRIALS <= 0.9
     assert fmean(widths) < 0.5
     assert by_plan.text.startswith("Estimate to finish: ")
@@ -158,9 +150,7 @@ def test_only_what_is_alike_counts() -> None:
     ]
     mixed += [order(50 + n, 100.0, agent="codex") for n in range(40)]
     opus = estimate_costs(Question(project="o/r", agent="claude", model="opus"), history(mixed))
-    assert opus.remaining is not None
-    assert opus.remaining.usd is not None
-    assert (opus.orders, round(opus.remaining.usd.low, 3), round(opus.remaining.usd.high, 3)) == (9, 9.0, 9.0)
+    assert (opus.orders, round(usd_of(opus).low, 3), round(usd_of(opus).high, 3)) == (9, 9.0, 9.0)
     haiku = estimate_costs(Question(project="o/r", agent="claude", model="haiku"), history(mixed))
     assert haiku.orders == 20
 

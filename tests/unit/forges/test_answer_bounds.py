@@ -8,12 +8,11 @@ from fakes.forges.flooding import LOG_END, MIB, Flood, FloodingForge, flooding_f
 
 from septet.errors import ForgeUnavailableError, TrackerUnavailableError
 from septet.forges.answers import Foreign
-from septet.forges.events.conversation import LOG_LIMIT, LOG_TAIL_BYTES
-from septet.forges.forge import CommitCheck
 from septet.forges.gitea.forge import GiteaForge, gitea_api
 from septet.forges.github.forge import GitHubForge, github_api
 from septet.forges.gitlab.forge import GitLabForge, gitlab_api
 from septet.forges.http.api import HttpApi
+from septet.forges.values import LOG_LIMIT, LOG_TAIL_BYTES, CommitCheck
 from septet.trackers.linear.api import LinearApi
 
 Ask = Callable[[str], object]

@@ -21,10 +21,9 @@ from septet.errors import (
     InvalidInputError,
     NotFoundError,
 )
-from septet.forges.events.conversation import FollowedForge
-from septet.forges.events.new_comments import CommentedForge
-from septet.forges.forge import Forge, NewPullRequest, marker_of, pull_request_number
+from septet.forges.forge import CommentedForge, FollowedForge, Forge
 from septet.forges.http.pauses import PAUSES
+from septet.forges.values import NewPullRequest, marker_of, pull_request_number
 
 SHA = "b" * 40
 NEW = NewPullRequest("feat-1", "main", "A thing", "Body.\n\nCloses #1", "wo-1")

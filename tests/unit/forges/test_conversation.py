@@ -10,9 +10,9 @@ from fakes.forges.serving import serving_forge
 from fakes.forges.state import Fault, ForgeFake
 
 from septet.errors import ForgeUnavailableError
-from septet.forges.events.conversation import LOG_LIMIT, FollowedForge
 from septet.forges.events.feedback import Feedback, mark_answer, read_feedback
-from septet.forges.forge import NewPullRequest
+from septet.forges.forge import FollowedForge
+from septet.forges.values import LOG_LIMIT, NewPullRequest
 from septet.settings import Settings
 
 SHA = "b" * 40

@@ -1,9 +1,9 @@
 """What of an issue reaches an agent: who may push is heard, and nothing that people do not see is told."""
 
-from septet.forges.forge import Comment, Issue
 from septet.forges.issue_for_agents import issue_for_agents
 from septet.forges.issue_history import Writers
 from septet.forges.local.forge import LocalForge
+from septet.forges.values import Comment, Issue
 
 WHEN = "2026-01-01T00:00:00Z"
 URL = "https://github.com/o/r/issues/1"

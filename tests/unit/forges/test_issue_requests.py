@@ -15,7 +15,7 @@ from graphql import parse, validate
 from septet.contracts.issue_request import IssueRequest, text_sha256
 from septet.errors import NotFoundError
 from septet.forges.github.graphql import HISTORY, VIEWER
-from septet.forges.issue_history import RequestCheck, TellingForge, Writers, read_request
+from septet.forges.issue_history import RequestCheck, RequestReader, TellingForge, Writers
 from septet.system.timestamps import timestamp
 
 SET_AT: Final = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -55,7 +55,7 @@ def asked(
     commanded: IssueRequest | None = None,
 ) -> IssueRequest:
     """Return what was asked for."""
-    request = read_request(forge, number, "septet", delivered=delivered, commanded=commanded)
+    request = RequestReader(forge).read(number, "septet", delivered=delivered, commanded=commanded)
     assert isinstance(request, IssueRequest), request
     return request
 
@@ -86,20 +86,20 @@ def test_a_label_of_a_writer_counts_for_the_text_that_stands_there(
 def test_a_label_of_somebody_who_may_not_push_starts_nothing(fake: ForgeFake, forge: TellingForge) -> None:
     """Nor does one that a template set for a stranger; a writer who sets it again is heard."""
     number = fake.add_issue("Do this", labels=("septet",), author="eve")
-    why = read_request(forge, number, "septet")
+    why = RequestReader(forge).read(number, "septet")
     assert isinstance(why, str)
     assert "eve, who set the label septet, may not push" in why
     assert "/septet run" in why
     fake.label_issue(number, "septet", "ada", timestamp(SET_AT))
     assert asked(forge, number).by == "ada"
     fake.label_issue(number, "septet", "eve", AFTER)
-    assert isinstance(read_request(forge, number, "septet"), str), "who set it last counts"
+    assert isinstance(RequestReader(forge).read(number, "septet"), str), "who set it last counts"
 
 
 def test_a_label_that_nobody_set_starts_nothing(fake: ForgeFake, forge: TellingForge) -> None:
     """Another label's setter does not count for it."""
     number = fake.add_issue("Do this", labels=("bug",))
-    why = read_request(forge, number, "septet")
+    why = RequestReader(forge).read(number, "septet")
     assert isinstance(why, str)
     assert "does not tell who set the label septet" in why
 
@@ -128,7 +128,7 @@ def test_an_edit_in_the_second_of_the_label_waits_for_a_person(
 def test_a_writers_edit_counts(fake: ForgeFake, forge: TellingForge, number: int) -> None:
     """Who may set the label may change the text; what Gitea does not tell, a setting decides."""
     fake.edit_issue(number, "ada", title="Sums are wrong", body="By three.", at=AFTER)
-    request = read_request(forge, number, "septet", on_unknown_edits="take")
+    request = RequestReader(forge, on_unknown_edits="take").read(number, "septet")
     assert isinstance(request, IssueRequest)
     assert (request.waits_because, request.text_sha256) == ("", text_sha256("Sums are wrong", "By three."))
     assert bool(asked(forge, number).waits_because) == (fake.name == "gitea")
@@ -184,8 +184,8 @@ def test_very_many_edits_hide_none(fake: ForgeFake, forge: TellingForge, number:
 def test_an_app_counts_where_it_is_named(fake: ForgeFake, forge: TellingForge) -> None:
     """Any name may end as an App's does: none is a writer for that."""
     number = fake.add_issue("Bump it", labels=("septet",), author=BOT)
-    assert isinstance(read_request(forge, number, "septet"), str)
-    request = read_request(forge, number, "septet", trusted_accounts=(BOT,))
+    assert isinstance(RequestReader(forge).read(number, "septet"), str)
+    request = RequestReader(forge, trusted_accounts=(BOT,)).read(number, "septet")
     assert isinstance(request, IssueRequest)
     assert request.by == BOT
 
@@ -195,13 +195,13 @@ def test_where_a_key_may_not_ask_only_named_accounts_count(
 ) -> None:
     """Of who may push GitHub tells only keys that may; Gitea tells writers who can be assigned, who may push, too."""
     fake.is_own_right_lacking = True
-    request = read_request(forge, number, "septet")
+    request = RequestReader(forge).read(number, "septet")
     if fake.name != "github":
         assert isinstance(request, IssueRequest)
         return
     assert isinstance(request, str)
     assert "Must have push access" in request
-    assert isinstance(read_request(forge, number, "septet", trusted_accounts=("ada",)), IssueRequest)
+    assert isinstance(RequestReader(forge, trusted_accounts=("ada",)).read(number, "septet"), IssueRequest)
 
 
 def test_an_issue_that_is_not_there_has_no_history(forge: TellingForge) -> None:

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import pytest
-from fakes.repositories import Origin, git_env, make_origin
+from fakes.repositories import Origin, make_origin
 
 from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
@@ -20,20 +19,6 @@ Open = Callable[..., Place]
 Take = Callable[..., Snapshot]
 
 LIMIT_BYTES = 1 << 20
-
-
-@pytest.fixture
-def env(tmp_path: Path) -> dict[str, str]:
-    """Return the environment of engine git."""
-    return git_env(tmp_path / "home")
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> StateDir:
-    """Return a state directory."""
-    state = StateDir(tmp_path / "state")
-    state.prepare()
-    return state
 
 
 @pytest.fixture(scope="session")

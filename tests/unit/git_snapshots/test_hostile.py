@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from fakes.deep_folders import deep_folder
 from fakes.permissions import bound_by_permissions
 from fakes.pictures import picture, restored_picture
 from fakes.repositories import git
@@ -146,42 +147,25 @@ def test_what_cannot_be_read_is_listed(place: Place, snap: Snap) -> None:
 def test_paths_beyond_what_the_system_opens(place: Place, snap: Snap, tmp_path: Path) -> None:
     """A path longer than the system's limit comes back."""
     name = "n" * 200
-    folder = os.open(place.worktree, os.O_RDONLY)
-    for _ in range(25):
-        os.mkdir(name, dir_fd=folder)
-        below = os.open(name, os.O_RDONLY, dir_fd=folder)
-        os.close(folder)
-        folder = below
-    descriptor = os.open("file", os.O_WRONLY | os.O_CREAT, dir_fd=folder)
-    os.write(descriptor, b"deep\n")
-    os.close(descriptor)
-    os.close(folder)
+    with deep_folder(place.worktree, name, 25) as folder:
+        descriptor = os.open("file", os.O_WRONLY | os.O_CREAT, dir_fd=folder)
+        os.write(descriptor, b"deep\n")
+        os.close(descriptor)
     snapshot = snap()
     assert snapshot.left_out == ()
     restore(vault_at(place), snapshot, tmp_path / "restored")
     path = b"/".join([name.encode()] * 25) + b"/file"
     assert read(vault_at(place), snapshot.commit)[path].size == 5
-    folder = os.open(tmp_path / "restored", os.O_RDONLY)
-    for _ in range(25):
-        below = os.open(name, os.O_RDONLY, dir_fd=folder)
-        os.close(folder)
-        folder = below
-    descriptor = os.open("file", os.O_RDONLY, dir_fd=folder)
-    assert os.read(descriptor, 100) == b"deep\n"
-    os.close(descriptor)
-    os.close(folder)
+    with deep_folder(tmp_path / "restored", name, 25) as folder:
+        descriptor = os.open("file", os.O_RDONLY, dir_fd=folder)
+        assert os.read(descriptor, 100) == b"deep\n"
+        os.close(descriptor)
 
 
 def test_a_bottomless_folder_is_listed(place: Place, snap: Snap) -> None:
     """Folders deeper than any project has are left out and named, and the rest is taken."""
-    folder = os.open(place.worktree, os.O_RDONLY)
-    for _ in range(MAX_DEPTH + 200):
-        os.mkdir("d", dir_fd=folder)
-        below = os.open("d", os.O_RDONLY, dir_fd=folder)
-        os.close(folder)
-        folder = below
-    os.close(folder)
-    (place.worktree / "README.md").write_text("changed\n")
+    with deep_folder(place.worktree, "d", MAX_DEPTH + 200):
+        (place.worktree / "README.md").write_text("changed\n")
     snapshot = snap()
     assert [item.reason for item in snapshot.left_out] == [f"more than {MAX_DEPTH} folders deep"]
     assert git(place.vault, "cat-file", "blob", f"{snapshot.commit}:tree/README.md") == "changed"

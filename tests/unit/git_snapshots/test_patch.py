@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from fakes.deep_folders import deep_folder
 from fakes.repositories import Origin, git, make_origin
 
 from septet.errors import SnapshotError
@@ -165,14 +166,8 @@ def test_a_path_too_long_for_git_is_in_the_snapshot_alone(
     place: Place, origin: Origin, snap: Snap, tmp_path: Path
 ) -> None:
     """The rest of the patch applies."""
-    folder = os.open(place.worktree, os.O_RDONLY)
-    for _ in range(25):
-        os.mkdir("n" * 200, dir_fd=folder)
-        below = os.open("n" * 200, os.O_RDONLY, dir_fd=folder)
-        os.close(folder)
-        folder = below
-    os.close(os.open("file", os.O_WRONLY | os.O_CREAT, dir_fd=folder))
-    os.close(folder)
+    with deep_folder(place.worktree, "n" * 200, 25) as folder:
+        os.close(os.open("file", os.O_WRONLY | os.O_CREAT, dir_fd=folder))
     (place.worktree / "README.md").write_text("changed\n")
     clone = _applied(place, origin, snap(), tmp_path)
     assert git(clone, "diff", "--cached", "--name-only") == "README.md"

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fakes.repositories import Origin, copy_origin, git_env, make_origin
+from fakes.repositories import Origin, copy_origin, make_origin
 
 from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
@@ -13,20 +13,6 @@ from septet.git.workspace.workspace import open_workspace
 from septet.state import StateDir
 
 Open = Callable[..., Place]
-
-
-@pytest.fixture
-def env(tmp_path: Path) -> dict[str, str]:
-    """Return the environment of engine git."""
-    return git_env(tmp_path / "home")
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> StateDir:
-    """Return a state directory."""
-    state = StateDir(tmp_path / "state")
-    state.prepare()
-    return state
 
 
 @pytest.fixture

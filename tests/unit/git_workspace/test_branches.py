@@ -106,11 +106,26 @@ def test_branches_are_those_of_the_fork(place: Place, origin: Origin, tmp_path: 
     assert list(branches_of(forked, "taken")) == ["taken"]
 
 
-def test_a_branch_of_somebody_else_is_refused(place: Place, origin: Origin) -> None:
-    """A name that the remote has with other commits is taken."""
-    origin.push({"a": "1"}, branch=NAME)
-
-    assert "already has" in (branch_refusal(place, NAME) or "")
+@pytest.mark.parametrize(
+    ("there", "name", "words"),
+    [
+        (NAME, NAME, "already has"),
+        ("feat", "feat/x/y", "feat"),
+        ("a/b", "a", "a/b"),
+        ("feat", "feature", None),
+        ("Release", "release", "Release, which differs in case alone"),
+        ("Release", "release/1", "Release"),
+        ("Feat/x", "feat", "Feat/x"),
+        ("Feat/x", "feat/y", None),
+    ],
+)
+def test_a_branch_of_somebody_else_is_named(
+    place: Place, origin: Origin, there: str, name: str, words: str | None
+) -> None:
+    """`feat` leaves no room for `feat/x`; where file names have no case, `Release` and `release` are one branch."""
+    origin.push({"a": "1"}, branch=there)
+    refusal = branch_refusal(place, name)
+    assert refusal is None if words is None else words in (refusal or "")
 
 
 def test_a_branch_that_the_agent_pushed_is_its_own(place: Place) -> None:
@@ -120,27 +135,6 @@ def test_a_branch_that_the_agent_pushed_is_its_own(place: Place) -> None:
     git(place.worktree, "push", "-q", "origin", NAME)
 
     assert branch_refusal(place, NAME) is None
-
-
-def test_a_branch_that_stands_in_the_way_is_named(place: Place, origin: Origin) -> None:
-    """`feat` on the remote leaves no room for `feat/x`, nor `a/b` for `a`."""
-    origin.push({"a": "1"}, branch="feat")
-    origin.push({"a": "2"}, branch="a/b")
-
-    assert "feat" in (branch_refusal(place, "feat/x/y") or "")
-    assert "a/b" in (branch_refusal(place, "a") or "")
-    assert branch_refusal(place, "feature") is None
-
-
-def test_a_branch_that_differs_in_case_alone_is_in_the_way(place: Place, origin: Origin) -> None:
-    """Where file names have no case, `Release` and `release` are one branch, and so are their folders."""
-    origin.push({"a": "1"}, branch="Release")
-    origin.push({"a": "2"}, branch="Feat/x")
-
-    assert "Release, which differs in case alone" in (branch_refusal(place, "release") or "")
-    assert "Feat/x" in (branch_refusal(place, "feat") or "")
-    assert "Release" in (branch_refusal(place, "release/1") or "")
-    assert branch_refusal(place, "feat/y") is None
 
 
 def test_the_first_name_that_is_free_is_taken(place: Place, origin: Origin) -> None:

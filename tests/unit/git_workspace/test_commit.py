@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fakes.repositories import git, make_origin
+from fakes.repositories import git
 
 from septet.errors import EvidenceError, GitError
 from septet.git.commits.branches import create_branch
@@ -226,72 +226,6 @@ def test_a_branch_that_moved_meanwhile_is_not_overwritten(branched: Place) -> No
         commit_all(racing, "one")
 
     assert elsewhere == current_head(branched).sha
-
-
-def test_what_was_staged_by_force_is_committed(branched: Place) -> None:
-    """An ignored file that the agent added by force is in the commit, and one it took out is not."""
-    (branched.worktree / "dist").mkdir()
-    (branched.worktree / "dist" / "app.js").write_text("1")
-    (branched.worktree / "dist" / "other.js").write_text("1")
-    git(branched.worktree, "add", "-f", "dist/app.js")
-    (branched.worktree / ".gitignore").write_text("*.log\ndist/\nREADME.md\n")
-    git(branched.worktree, "rm", "-q", "--cached", "README.md")
-
-    sha = commit_all(branched, "one")
-
-    assert git(branched.worktree, "ls-tree", "-r", "--name-only", sha).splitlines() == [
-        ".gitignore",
-        "dist/app.js",
-        "new.py",
-    ]
-    assert (branched.worktree / "README.md").exists()
-
-
-def test_names_of_any_bytes_are_committed(branched: Place) -> None:
-    """Names with newlines and bytes that are not UTF-8 are committed as they are."""
-    for name in (b"new\nline", b"\xff\xfe", b"-rf", b":(top)x"):
-        with open(bytes(branched.worktree) + b"/" + name, "wb") as file:
-            file.write(b"1")
-
-    commit_all(branched, "one")
-
-    assert git(branched.worktree, "status", "--porcelain") == ""
-
-
-def test_line_endings_are_converted_as_the_repository_wants(open_place: Open, tmp_path: Path) -> None:
-    """CRLF becomes LF where attributes say so, stays where they forbid it, and alone makes no commit."""
-    origin = make_origin(tmp_path / "crlf")
-    origin.push({".gitattributes": "*.txt text=auto\n*.raw -text\n", "a.txt": "1\n", "b.txt": "1\n"})
-    place = open_place(of=origin)
-    create_branch(place, "feat-1")
-    (place.worktree / "a.txt").write_bytes(b"1\r\n")
-    assert place.base_sha == commit_all(place, "nothing but line endings")
-    assert git(place.worktree, "status", "--porcelain") == ""
-
-    (place.worktree / "b.txt").write_bytes(b"2\r\n")
-    (place.worktree / "c.raw").write_bytes(b"3\r\n")
-    sha = commit_all(place, "one")
-
-    assert git(place.worktree, "cat-file", "blob", f"{sha}:b.txt").encode().hex() + "0a" == "320a"
-    assert int(git(place.worktree, "cat-file", "-s", f"{sha}:c.raw")) == 3
-    assert (place.worktree / "b.txt").read_bytes() == b"2\r\n"
-    assert git(place.worktree, "status", "--porcelain") == ""
-
-
-def test_nested_repositories_are_left_out(branched: Place) -> None:
-    """A repository inside the worktree is no part of the commit, and its files stay."""
-    nested = branched.worktree / "vendor"
-    nested.mkdir()
-    git(nested, "init", "-q")
-    (nested / "a").write_text("1")
-    git(nested, "add", "a")
-    git(nested, "commit", "-q", "-m", "x")
-
-    sha = commit_all(branched, "one")
-
-    assert "vendor" not in git(branched.worktree, "ls-tree", "-r", "--name-only", sha)
-    assert (nested / "a").read_text() == "1"
-    assert gather(branched).clean
 
 
 @pytest.mark.parametrize(

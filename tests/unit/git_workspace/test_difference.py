@@ -97,29 +97,6 @@ def test_a_symlink_is_shown_as_one(place: Place, tmp_path: Path) -> None:
     assert "very secret" not in found.patch
 
 
-def test_no_program_of_an_agent_is_started(place: Place, tmp_path: Path) -> None:
-    """Filters, drivers and hooks that an agent configured do not run, and a repository inside is not entered."""
-    canary, program = tmp_path / "canary", tmp_path / "program"
-    program.write_text(f"#!/bin/sh\necho \"$0 $*\" >> '{canary}'\nexec cat\n")
-    program.chmod(0o755)
-    with (place.worktree / ".git" / "config").open("a") as config:
-        config.write(
-            f'[core]\n\tfsmonitor = {program}\n[diff]\n\texternal = {program}\n[filter "evil"]\n\tclean = {program}\n'
-            f'[diff "evil"]\n\ttextconv = {program}\n\tcommand = {program}\n'
-        )
-    (place.worktree / ".gitattributes").write_text("* filter=evil diff=evil\n")
-    (place.worktree / "README.md").write_text("changed\n")
-    nested = place.worktree / "nested"
-    git(place.worktree, "init", "-q", str(nested))
-    (nested / "file").write_text("inside\n")
-    git(nested, "add", "-A")
-    git(nested, "commit", "-q", "-m", "inside")
-    (nested / ".git" / "config").write_text(f"[core]\n\tfsmonitor = {program}\n")
-    found = difference(place, limit_bytes=LIMIT)
-    assert [file.path for file in found.files] == [".gitattributes", "README.md"]
-    assert not canary.exists()
-
-
 def test_a_git_folder_that_leads_elsewhere_is_refused(place: Place, tmp_path: Path) -> None:
     """A `.git` that an agent made a symlink is not looked into."""
     (place.worktree / ".git").rename(tmp_path / "moved")

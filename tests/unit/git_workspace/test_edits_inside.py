@@ -6,27 +6,18 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from fakes.repositories import git, git_env, make_origin
+from fakes.repositories import ALLOW, git, make_origin
 
-from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
 from septet.git.evidence.edits_inside import edits_inside
 from septet.git.evidence.staging import look
-from septet.git.workspace.record import OrderStart
-from septet.git.workspace.workspace import open_workspace
-from septet.state import StateDir
 
-ALLOW: Final = {
-    "GIT_CONFIG_COUNT": "1",
-    "GIT_CONFIG_KEY_0": "protocol.file.allow",
-    "GIT_CONFIG_VALUE_0": "always",
-}
 LIB, INNER = "vendor/lib", "vendor/lib/inner"
 LONG_AGO: Final = "2000-01-01T00:00:00Z"
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path: Path, open_place: Callable[..., Place]) -> Place:
     """Give a workspace in which a submodule is checked out, and one inside it."""
     inner = make_origin(tmp_path / "origins", "inner.git")
     inner.push({"inner.py": "1\n"})
@@ -36,10 +27,7 @@ def place(tmp_path: Path) -> Place:
     origin = make_origin(tmp_path / "origins", "main.git")
     git(origin.checkout, "submodule", "add", "-q", "../lib.git", LIB, env=ALLOW)
     origin.push({"a.txt": "a\n"})
-    state = StateDir(tmp_path / "state")
-    state.prepare()
-    env = git_env(tmp_path / "home")
-    place = open_workspace(state, parse_address(str(origin.bare)), OrderStart("wo-1", "r"), env=env)
+    place = open_place(of=origin)
     place.records.mkdir(parents=True, exist_ok=True)
     git(place.worktree, "submodule", "update", "-q", "--init", "--recursive", env=ALLOW)
     return place

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fakes.repositories import Origin, git, make_origin
+from fakes.repositories import ALLOW, Origin, git, make_origin
 
 from septet.errors import EvidenceError, SeptetError, WorkspaceError
 from septet.git.commits.branches import branch_refusal, create_branch
@@ -155,6 +155,7 @@ def test_a_poisoned_config_runs_nothing(
     assert {"new.py": "create", "src/moved.py": "rename"}.items() <= {
         change.path: change.operation for change in gather(place).files_changed
     }.items()
+    assert difference(place, limit_bytes=LIMIT).files
     assert plan_file(place, "new.py") == "new.py"
     assert read_base_file(place, "README.md") == b"# Sample\n"
     assert branch_refusal(place, "feat/x") is None
@@ -181,11 +182,10 @@ def test_a_poisoned_submodule_runs_nothing(open_place: Open, tmp_path: Path, pro
     library.push({"lib.py": "1"})
     main = make_origin(tmp_path / "main")
     main.push({"a": "1"})
-    allow = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "protocol.file.allow", "GIT_CONFIG_VALUE_0": "always"}
-    git(main.checkout, "submodule", "add", "-q", str(library.bare), "lib", env=allow)
+    git(main.checkout, "submodule", "add", "-q", str(library.bare), "lib", env=ALLOW)
     main.push({})
     place = open_place(of=main)
-    git(place.worktree, "submodule", "update", "-q", "--init", env=allow)
+    git(place.worktree, "submodule", "update", "-q", "--init", env=ALLOW)
     module = place.worktree / ".git" / "modules" / "lib"
     with (module / "config").open("a") as config:
         config.write(f'[core]\n\tfsmonitor = {program}\n[filter "evil"]\n\tclean = {program}\n')
@@ -220,6 +220,7 @@ def test_a_poisoned_nested_repository_runs_nothing(place: Place, program: Path, 
     git(nested.parent, "init", "-q")  # and a folder with tracked files becomes one
 
     evidence = gather(place)
+    assert difference(place, limit_bytes=LIMIT).files == ()
     create_branch(place, "feat/x")
     commit_all(place, "work")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from fakes.repositories import git, git_env, make_origin
+from fakes.repositories import ALLOW, git, git_env, make_origin
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -26,12 +26,6 @@ from septet.state import StateDir
 
 Edit = Callable[[Path], object]
 
-ALLOW: Final = {
-    "GIT_CONFIG_COUNT": "1",
-    "GIT_CONFIG_KEY_0": "protocol.file.allow",
-    "GIT_CONFIG_VALUE_0": "always",
-}
-"""A submodule of the test lies on this machine."""
 LIB: Final = "vendor/lib"
 
 
@@ -71,6 +65,16 @@ def _move(old: str, new: str) -> Edit:
     return move
 
 
+def _link(name: str, target: str) -> Edit:
+    """Put a symlink in the place of a file."""
+
+    def link(tree: Path) -> None:
+        (tree / name).unlink()
+        (tree / name).symlink_to(target)
+
+    return link
+
+
 def _mode(name: str, bits: int) -> Edit:
     def change(tree: Path) -> None:
         if (tree / name).exists():
@@ -104,6 +108,7 @@ def _nested(name: str) -> Edit:
 NAMES: Final = ("README.md", "src/app.py", "src/b", "src", "new", "new/a b*", "dist/x", "x.log", ":(top)odd", "é")
 RULES: Final = (".gitignore", ".gitattributes", "src/.gitignore")
 BUMP: Final = _git("submodule", "update", "-q", "--init", "--remote")
+ADD: Final = _git("add", "-A")
 COMMIT_INSIDE: Final = _git("commit", "-q", "--allow-empty", "-m", "inside", inside=LIB)
 
 EDITS: Final = st.one_of(
@@ -125,7 +130,7 @@ EDITS: Final = st.one_of(
             _git("rm", "-q", "-f", LIB),
             _git("mv", LIB, "lib2"),
             _git("status"),
-            _git("add", "-A"),
+            ADD,
             _git("add", "-f", "x.log"),
             _git("reset", "-q"),
             _git("rm", "-q", "--cached", "README.md"),
@@ -198,12 +203,48 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Place]:
     return open_it
 
 
+CASES: Final[dict[str, list[list[Edit]]]] = {
+    "files are written, and another one is in the place of a folder": [
+        [_write("specs/plan.md", "# Plan"), _write("README.md", "# Other\n"), _write("debug.log", "ignored")],
+        [_remove("src/app.py"), _write("src/app.py/now/a/folder", "x"), _remove("README.md")],
+    ],
+    "a file moves": [[_move("src/app.py", "src/main.py")], [ADD], [_remove("src/main.py")]],
+    "a mode and a type": [[_mode("README.md", 0o755), _link("src/app.py", "/etc/passwd")]],
+    "what is staged is not what is there": [
+        [_write("new.py", "1"), _write("gone.py", "1"), _write("README.md", "staged"), ADD],
+        [_remove("gone.py"), _write("README.md", "# Sample\n")],
+    ],
+    "an ignored file is added by force, and one that is tracked is taken out": [
+        [_write("dist/app.js", "1"), _write("dist/other.js", "1"), _git("add", "-f", "dist/app.js")],
+        [_write(".gitignore", "*.log\ndist/\nsrc/\n"), _git("rm", "-q", "--cached", "-r", "src")],
+    ],
+    "names of any bytes": [
+        [_write(name, "1") for name in ("new\nline", os.fsdecode(b"\xff\xfe"), "-rf", ":(top)x")]
+    ],
+    "line endings": [
+        [_write(".gitattributes", "*.txt text=auto\n*.crlf text eol=crlf\n*.raw -text\n"), _write("a.txt", "1\n")],
+        [_write("b.crlf", "1\r\n2\r\n"), ADD, _git("commit", "-q", "-m", "work")],
+        [_write("a.txt", "1\r\n"), _write("c.raw", "3\r\n"), _write("d.txt", "2\r\n")],
+    ],
+    "what a CLI hides": [[_write(".git/info/exclude", ".npmrc\n"), _write(".npmrc", ""), _write("new.py", "1")]],
+}
+"""What agents do, step after step."""
+
+
+def _cases(test: Callable[..., None]) -> Callable[..., None]:
+    """Have a property tried with each case."""
+    for steps in CASES.values():
+        test = example(steps=steps)(test)
+    return test
+
+
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.lists(EDITS, max_size=4), min_size=1, max_size=3))
+@_cases
 @example(steps=[[BUMP]])
 @example(steps=[[BUMP, _write("README.md", "two\n")]])
 @example(steps=[[], [BUMP, _write("new", "two\n")]])
-@example(steps=[[BUMP, _write("README.md", "two\n"), _git("add", "-A")]])
+@example(steps=[[BUMP, _write("README.md", "two\n"), ADD]])
 @example(steps=[[_write("README.md", "two\n"), BUMP, _git("commit", "-qam", "done")]])
 @example(
     steps=[[BUMP, _write(".gitmodules", '[submodule "x"]\n\tpath = vendor/lib\n\turl = x\n\tignore = all\n')]]
@@ -223,6 +264,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Place]:
 def test_a_look_tells_what_plain_git_would_commit(opened: Callable[[], Place], steps: list[list[Edit]]) -> None:
     """Whatever agents do in step after step: the evidence is git's own, and so is the tree that is committed."""
     place = opened()
+    truth = _truth(place)
     for edits in steps:
         for edit in edits:
             edit(place.worktree)
@@ -230,6 +272,8 @@ def test_a_look_tells_what_plain_git_would_commit(opened: Callable[[], Place], s
         assert evidence.files_changed == truth.files_changed
         assert evidence.left_out == truth.nested
         assert stage(place, look(place)).text("write-tree") == truth.tree
+    sha = commit_all(place, "feat: all of it")
+    assert git(place.worktree, "rev-parse", f"{sha}^{{tree}}") == truth.tree
 
 
 def test_after_the_commit_of_the_engine_the_worktree_is_clean(opened: Callable[[], Place]) -> None:

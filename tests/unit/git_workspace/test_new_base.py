@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fakes.repositories import Origin, git, git_env, make_origin
+from fakes.repositories import Origin, git, make_origin
 
 from septet.git.commits.branches import create_branch
 from septet.git.commits.commit import commit_all
@@ -19,15 +19,11 @@ from septet.git.commits.new_base import (
     work_on_base,
 )
 from septet.git.commits.rework_tree import go_to
-from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
 from septet.git.evidence.evidence import gather
 from septet.git.snapshots.take import seed, take
 from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.vault import prepare
-from septet.git.workspace.record import OrderStart
-from septet.git.workspace.workspace import open_workspace
-from septet.state import StateDir
 
 BRANCH = "feat/x"
 LIMIT = 1 << 20
@@ -43,12 +39,9 @@ def origin(tmp_path: Path) -> Origin:
 
 
 @pytest.fixture
-def place(tmp_path: Path, origin: Origin) -> Place:
+def place(open_place: Callable[..., Place]) -> Place:
     """Give a workspace whose branch has the work: a changed file, a new one."""
-    state = StateDir(tmp_path / "state")
-    state.prepare()
-    env = git_env(tmp_path / "home")
-    place = open_workspace(state, parse_address(str(origin.bare)), OrderStart("wo-1", "r"), env=env)
+    place = open_place()
     prepare(place)
     seed(place, ignored_limit_bytes=LIMIT)
     create_branch(place, BRANCH)

@@ -72,15 +72,6 @@ def test_a_push_whose_answer_is_lost_is_looked_up(
         assert len(forge.seen_faults) == 1
 
 
-def test_more_commits_follow(place: Place, origin: Origin, commit: Callable[[], str]) -> None:
-    """The branch goes on from where it is expected to be."""
-    first = push(place, BRANCH, commit())
-    second = commit()
-
-    assert second == push(place, BRANCH, second, expected_tip=first)
-    assert second == origin.sha(BRANCH)
-
-
 def test_somebody_elses_branch_is_never_overwritten(
     place: Place, origin: Origin, commit: Callable[[], str]
 ) -> None:

@@ -4,6 +4,7 @@ import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakes.git_http import GitHttp, serving_git
@@ -14,6 +15,7 @@ from septet.git.commits.branches import branch_refusal, create_branch
 from septet.git.commits.commit import commit_all
 from septet.git.commits.push import push, remote_branch
 from septet.git.engine.address import parse_address
+from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
 from septet.git.engine.remote_failures import failure_of, printable
 from septet.git.workspace.record import OrderStart
@@ -39,12 +41,24 @@ def server(tmp_path: Path, origin: Origin) -> Iterator[GitHttp]:
         yield server
 
 
-def test_an_https_origin_is_fetched_and_pushed_with_the_token(
-    server: GitHttp, state: StateDir, env: dict[str, str], origin: Origin
-) -> None:
+Opened = Callable[..., Place]
+
+
+@pytest.fixture
+def opened(server: GitHttp, state: StateDir, env: dict[str, str]) -> Opened:
+    """Return a function that opens a workspace of the origin over HTTP."""
+
+    def open_it(order_id: str = "wo-1", name: str = "foo.js", **other: Any) -> Place:
+        given = {"env": env, "token": TOKEN} | other
+        address = parse_address(f"{server.url}/o/{name}.git")
+        return open_workspace(state, address, OrderStart(order_id, "r"), **given)
+
+    return open_it
+
+
+def test_an_https_origin_is_fetched_and_pushed_with_the_token(opened: Opened, origin: Origin) -> None:
     """From the mirror to the pushed branch, with large chunked bodies, the token opens the way."""
-    address = parse_address(f"{server.url}/o/foo.js.git")
-    place = open_workspace(state, address, OrderStart("wo-1", "r"), env=env, token=TOKEN)
+    place = opened()
     assert branch_refusal(place, "feat-1", token=TOKEN) is None
     create_branch(place, "feat-1")
     (place.worktree / "big.bin").write_bytes(bytes(range(256)) * 20_000)
@@ -56,7 +70,7 @@ def test_an_https_origin_is_fetched_and_pushed_with_the_token(
 
 
 def test_the_token_is_in_no_file_no_environment_and_no_argument(
-    server: GitHttp, state: StateDir, env: dict[str, str], tmp_path: Path
+    opened: Opened, server: GitHttp, state: StateDir, env: dict[str, str], tmp_path: Path
 ) -> None:
     """Nothing under the state directory holds the token, nor does a command line, an environment or an error."""
     real = subprocess.check_output(["sh", "-c", "command -v git"], text=True).strip()
@@ -65,9 +79,7 @@ def test_the_token_is_in_no_file_no_environment_and_no_argument(
     (folder / "git").write_text(f'#!/bin/sh\necho "$@" >> {seen}\nenv >> {seen}\nexec {real} "$@"\n')
     (folder / "git").chmod(0o755)
     spying = {**env, "PATH": f"{folder}:{env['PATH']}"}
-    address = parse_address(f"{server.url}/o/foo.js.git")
-
-    place = open_workspace(state, address, OrderStart("wo-1", "r"), env=spying, token=TOKEN)
+    place = opened(env=spying)
     create_branch(place, "feat-1")
     (place.worktree / "a").write_text("1")
     push(place, "feat-1", commit_all(place, "work"), token=TOKEN)
@@ -95,42 +107,36 @@ def test_the_token_goes_to_its_host_alone(server: GitHttp, tmp_path: Path, env: 
 
 
 def test_the_users_credential_helper_serves_without_a_token(
-    server: GitHttp, state: StateDir, env: dict[str, str], tmp_path: Path
+    opened: Opened, env: dict[str, str], tmp_path: Path
 ) -> None:
     """Where the worker has no token, git's own helpers are asked; with a token they learn nothing."""
     helper, asked = tmp_path / "helper", tmp_path / "asked"
     helper.write_text(f"#!/bin/sh\necho $1 >> {asked}\necho username=x-access-token\necho password={TOKEN}\n")
     helper.chmod(0o755)
     (Path(env["HOME"]) / ".gitconfig").write_text(f"[credential]\n\thelper = {helper}\n")
-    address = parse_address(f"{server.url}/o/foo.js.git")
-
-    open_workspace(state, address, OrderStart("wo-1", "r"), env=env, token=TOKEN)
+    opened()
     assert not asked.exists()
 
-    open_workspace(state, address, OrderStart("wo-2", "r"), env=env)
+    opened("wo-2", token=None)
     assert "get" in asked.read_text()
 
 
 @pytest.mark.parametrize("token", [None, "wrong"])
-def test_refused_credentials_are_told_at_once(
-    server: GitHttp, state: StateDir, env: dict[str, str], token: str | None
-) -> None:
+def test_refused_credentials_are_told_at_once(opened: Opened, env: dict[str, str], token: str | None) -> None:
     """Nobody is asked at a prompt or by a program; the error names what to set."""
-    address = parse_address(f"{server.url}/o/foo.js.git")
     asking = {**env, "GIT_ASKPASS": "/bin/false", "SSH_ASKPASS": "/bin/false", "DISPLAY": ":0"}
 
     with pytest.raises(GitError, match="credentials") as refused:
-        open_workspace(state, address, OrderStart("wo-1", "r"), env=asking, token=token)
+        opened(env=asking, token=token)
 
     assert "SEPTET_GITHUB_TOKEN" in refused.value.remedy
     assert not refused.value.retryable
 
 
-def test_an_account_that_may_not_push_is_told(server: GitHttp, state: StateDir, env: dict[str, str]) -> None:
+def test_an_account_that_may_not_push_is_told(opened: Opened, server: GitHttp) -> None:
     """A token that may read and not write opens the workspace, and the push names the missing right."""
     server.readers = frozenset({"reader"})
-    address = parse_address(f"{server.url}/o/foo.js.git")
-    place = open_workspace(state, address, OrderStart("wo-1", "r"), env=env, token="reader")
+    place = opened(token="reader")
     create_branch(place, "feat-1")
     (place.worktree / "a").write_text("1")
 
@@ -140,38 +146,22 @@ def test_an_account_that_may_not_push_is_told(server: GitHttp, state: StateDir, 
     assert "write" in refused.value.remedy
 
 
-def test_a_repository_that_is_not_there_is_not_found(
-    server: GitHttp, state: StateDir, env: dict[str, str]
-) -> None:
+def test_a_repository_that_is_not_there_is_not_found(opened: Opened) -> None:
     """404 means that the address is wrong, or that the account may not see it."""
-    address = parse_address(f"{server.url}/o/none.git")
-
     with pytest.raises(NotFoundError, match="none"):
-        open_workspace(state, address, OrderStart("wo-1", "r"), env=env, token=TOKEN)
+        opened(name="none")
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_busy_host_is_worth_another_try(
-    server: GitHttp, state: StateDir, env: dict[str, str], status: int
-) -> None:
+def test_a_busy_host_is_worth_another_try(opened: Opened, server: GitHttp, status: int) -> None:
     """A server error is no fault of the work order: a retry can help."""
     server.status = status
-    address = parse_address(f"{server.url}/o/foo.js.git")
-
     with pytest.raises(GitUnavailableError) as refused:
-        open_workspace(state, address, OrderStart("wo-1", "r"), env=env, token=TOKEN)
+        opened()
     assert refused.value.retryable
 
     server.status = 0
-    assert open_workspace(state, address, OrderStart("wo-1", "r"), env=env, token=TOKEN).worktree.is_dir()
-
-
-def test_a_host_that_is_not_there_is_worth_another_try(tmp_path: Path, env: dict[str, str]) -> None:
-    """A port where nobody listens is network trouble."""
-    git(tmp_path, "init", "-q", "--bare", "m")
-
-    with pytest.raises(GitUnavailableError):
-        Remote("http://127.0.0.1:1/o/r.git", env).refs(tmp_path / "m")
+    assert opened().worktree.is_dir()
 
 
 def test_a_host_that_stays_silent_is_given_up(tmp_path: Path, env: dict[str, str]) -> None:

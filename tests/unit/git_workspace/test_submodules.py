@@ -6,22 +6,13 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from fakes.repositories import Origin, git, git_env, make_origin
+from fakes.repositories import ALLOW, Origin, git, make_origin
 
-from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
 from septet.git.evidence.staging import look, stage
 from septet.git.evidence.submodules import MovedSubmodule, has_commit, moved_submodules, origin_of
-from septet.git.workspace.record import OrderStart
-from septet.git.workspace.workspace import open_workspace
-from septet.state import StateDir
 
-ALLOW: Final = {
-    "GIT_CONFIG_COUNT": "1",
-    "GIT_CONFIG_KEY_0": "protocol.file.allow",
-    "GIT_CONFIG_VALUE_0": "always",
-}
 LIB: Final = "vendor/lib"
 SHA: Final = "1" * 40
 
@@ -36,17 +27,14 @@ def library(tmp_path: Path) -> Origin:
 
 
 @pytest.fixture
-def place(tmp_path: Path, library: Origin) -> Place:
+def place(tmp_path: Path, library: Origin, open_place: Callable[..., Place]) -> Place:
     """Give a workspace in which the submodule is checked out."""
+    del library
     origin = make_origin(tmp_path / "origins", "main.git")
     origin.push({"a.txt": "a\n"})
     git(origin.checkout, "submodule", "add", "-q", "../lib.git", LIB, env=ALLOW)
     origin.push({})
-    state = StateDir(tmp_path / "state")
-    state.prepare()
-    place = open_workspace(
-        state, parse_address(str(origin.bare)), OrderStart("wo-1", "r"), env=git_env(tmp_path / "home")
-    )
+    place = open_place(of=origin)
     place.records.mkdir(parents=True, exist_ok=True)
     git(place.worktree, "submodule", "update", "-q", "--init", env=ALLOW)
     return place

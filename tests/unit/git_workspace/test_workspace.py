@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from fakes.repositories import Origin, git, make_origin
+from fakes.repositories import ALLOW, Origin, git, make_origin
 
 from septet.errors import AlreadyRunningError, InvalidInputError, NotFoundError, WorkspaceError
 from septet.git.engine.address import parse_address
@@ -94,8 +94,7 @@ def test_submodules_are_left_alone(tmp_path: Path, open_place: Open) -> None:
     library, main = make_origin(tmp_path / "library"), make_origin(tmp_path / "main")
     library.push({"lib.py": "1"})
     main.push({"a": "1"})
-    allow = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "protocol.file.allow", "GIT_CONFIG_VALUE_0": "always"}
-    git(main.checkout, "submodule", "add", "-q", str(library.bare), "vendor/lib", env=allow)
+    git(main.checkout, "submodule", "add", "-q", str(library.bare), "vendor/lib", env=ALLOW)
     main.push({})
 
     place = open_place(of=main)

@@ -1,6 +1,6 @@
 import pytest
 
-from septet.keys.sealing import SealError, seal, unseal
+from septet.keys.key_ring import SealError, seal, unseal
 
 
 def test_what_is_sealed_comes_back_under_the_same_key_and_name() -> None:

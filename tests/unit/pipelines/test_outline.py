@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from septet.contracts.solution import Outline
-from septet.pipelines.outline import OUTLINE_LIMIT_BYTES, outline_of
+from septet.pipelines.solution import OUTLINE_LIMIT_BYTES, outline_of
 
 
 def test_a_small_solution_is_remembered_whole() -> None:

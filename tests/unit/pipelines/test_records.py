@@ -25,8 +25,8 @@ from septet.contracts.pipeline_view import (
 )
 from septet.contracts.solution import ExecutionRecord
 from septet.contracts.task import TaskError
-from septet.pipelines.outline import outline_of
 from septet.pipelines.records import execution_results, note, planning_results, report
+from septet.pipelines.solution import outline_of
 from septet.pipelines.store import PipelineStore
 
 AT = "2026-01-01T00:00:00.000Z"

@@ -19,10 +19,8 @@ pytestmark = pytest.mark.law
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> StateDir:
+def state(state: StateDir) -> StateDir:
     """Return the state directory of a host."""
-    state = StateDir(tmp_path / "state")
-    state.prepare()
     state.host_id()
     return state
 

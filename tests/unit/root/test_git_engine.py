@@ -37,26 +37,6 @@ def test_a_worktree_without_its_repository_is_not_the_enclosing_one(tree: Git, t
         tree.run("status")
 
 
-def test_hooks_and_monitors_of_the_repository_never_run(tree: Git, tmp_path: Path) -> None:
-    """No program that an agent has set up in the repository's own config or hooks is started."""
-    assert tree.work_tree is not None
-    hook = tmp_path / "hook"
-    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
-    hook.chmod(0o755)
-    (tree.git_dir / "hooks").mkdir(exist_ok=True)
-    (tree.git_dir / "hooks/reference-transaction").symlink_to(hook)
-    (tree.git_dir / "hooks/post-index-change").symlink_to(hook)
-    for key in ("core.fsmonitor", "diff.external", "core.pager"):
-        git(tree.work_tree, "config", key, str(hook))
-    (tmp_path / "ran").unlink(missing_ok=True)
-    (tree.work_tree / "a.txt").write_text("b\n")
-    tree.run("status")
-    tree.run("diff", "--no-ext-diff")
-    tree.run("add", "-A")
-    tree.run("update-ref", "refs/heads/other", "HEAD")
-    assert not (tmp_path / "ran").exists()
-
-
 def test_nobody_is_asked_at_a_prompt(tree: Git) -> None:
     """Neither git nor ssh waits for a person; a worker's own ssh command is kept."""
     env = tree.run("-c", "alias.e=!env", "e").decode()

@@ -38,7 +38,8 @@ def recorder() -> Recorder:
     return Recorder()
 
 
-def values(recorder: Recorder) -> dict[str, float]:
+@pytest.fixture
+def taken(recorder: Recorder) -> dict[str, float]:
     """Return what is recorded from now on, by metric and labels."""
     taken: dict[str, float] = {}
 
@@ -50,9 +51,8 @@ def values(recorder: Recorder) -> dict[str, float]:
     return taken
 
 
-def test_a_step_that_is_done_counts_once_with_what_it_used(recorder: Recorder) -> None:
+def test_a_step_that_is_done_counts_once_with_what_it_used(recorder: Recorder, taken: dict[str, float]) -> None:
     """Verdict, answer, recovery, starts, seconds, tokens and cost of one try, each under its labels."""
-    taken = values(recorder)
     record_step(CALL, DONE, recorder)
     assert taken == {
         "septet_steps build_plan claude done": 1,
@@ -66,9 +66,10 @@ def test_a_step_that_is_done_counts_once_with_what_it_used(recorder: Recorder) -
     }
 
 
-def test_tokens_and_cost_are_those_of_the_project_that_the_work_order_names(recorder: Recorder) -> None:
+def test_tokens_and_cost_are_those_of_the_project_that_the_work_order_names(
+    recorder: Recorder, taken: dict[str, float]
+) -> None:
     """As in budgets, on the board and in `septet costs`; without one it is the repository's."""
-    taken = values(recorder)
     record_step(CALL.model_copy(update={"project": "shared"}), DONE, recorder)
     summary = SummariseCall(workspace=WORKSPACE, pipeline="pl-1", session_id="s", project="shared")
     record_summary(summary, SessionSummary(usage=Usage(output_tokens=7)), recorder)
@@ -77,9 +78,10 @@ def test_tokens_and_cost_are_those_of_the_project_that_the_work_order_names(reco
     assert all(" shared" in key for key in named)
 
 
-def test_an_answer_that_waits_for_its_finalizer_has_no_verdict_yet(recorder: Recorder) -> None:
+def test_an_answer_that_waits_for_its_finalizer_has_no_verdict_yet(
+    recorder: Recorder, taken: dict[str, float]
+) -> None:
     """A try counts once, when its finalizer has read it; the finalizer counts only what it used itself."""
-    taken = values(recorder)
     record_step(CALL, UNREAD, recorder)
     assert not [key for key in taken if key.startswith("septet_steps")]
     taken.clear()
@@ -100,9 +102,10 @@ def test_an_answer_that_waits_for_its_finalizer_has_no_verdict_yet(recorder: Rec
     }
 
 
-def test_a_finalizer_that_no_agent_was_started_for_counts_nothing(recorder: Recorder) -> None:
+def test_a_finalizer_that_no_agent_was_started_for_counts_nothing(
+    recorder: Recorder, taken: dict[str, float]
+) -> None:
     """A budget refused its agent, however often: nobody was asked, and the try has no verdict yet."""
-    taken = values(recorder)
     finalizing = FinalizeCall(call=CALL, session_id="s", reasons=("r",), result=UNREAD)
     wait = BudgetWait(scope="day", message="Running agents hold the rest of the budget.", is_spent=False)
     refused = {"verdict": Verdict.OVER_BUDGET, "budget_wait": wait}
@@ -112,10 +115,9 @@ def test_a_finalizer_that_no_agent_was_started_for_counts_nothing(recorder: Reco
 
 @pytest.mark.parametrize("known", [DONE, UNREAD], ids=["between steps", "before its finalizer"])
 def test_the_end_of_a_cancelled_step_counts_what_was_not_told_before(
-    recorder: Recorder, known: StepResult
+    recorder: Recorder, taken: dict[str, float], known: StepResult
 ) -> None:
     """What its activities have told was counted then; a try that had its verdict gets no other one."""
-    taken = values(recorder)
     told = known.model_copy(update={"verdict": Verdict.CANCELLED, "recovered_by": None})
     end = EndCall.of(CALL, known, "")
     record_end(end, told, recorder)
@@ -123,9 +125,10 @@ def test_the_end_of_a_cancelled_step_counts_what_was_not_told_before(
     assert taken == verdict
 
 
-def test_the_end_of_a_cancelled_step_counts_the_agent_that_worked_then(recorder: Recorder) -> None:
+def test_the_end_of_a_cancelled_step_counts_the_agent_that_worked_then(
+    recorder: Recorder, taken: dict[str, float]
+) -> None:
     """A finalizer's agent was ended with its work order: its start, seconds and tokens are counted, and a verdict."""
-    taken = values(recorder)
     more = {
         "verdict": Verdict.CANCELLED,
         "agent_starts": 3,
@@ -143,23 +146,22 @@ def test_the_end_of_a_cancelled_step_counts_the_agent_that_worked_then(recorder:
     }
 
 
-def test_an_answer_that_no_finalizer_can_read_is_a_verdict(recorder: Recorder) -> None:
+def test_an_answer_that_no_finalizer_can_read_is_a_verdict(recorder: Recorder, taken: dict[str, float]) -> None:
     """Without a checkpoint nobody asks again: the try is over as unparsed."""
-    taken = values(recorder)
     record_step(CALL, UNREAD.model_copy(update={"checkpoint": None}), recorder)
     assert taken["septet_steps build_plan claude unparsed"] == 1
 
 
-def test_a_step_that_no_agent_was_started_for_costs_nothing(recorder: Recorder) -> None:
+def test_a_step_that_no_agent_was_started_for_costs_nothing(recorder: Recorder, taken: dict[str, float]) -> None:
     """What a forge or a disk refused before an agent began is a verdict and nothing else."""
-    taken = values(recorder)
     record_step(CALL, StepResult(step=Step.BUILD_PLAN, verdict=Verdict.FAILED, agent="claude"), recorder)
     assert taken == {"septet_steps build_plan claude failed": 1}
 
 
-def test_a_step_that_waits_for_running_agents_has_stopped_at_no_budget(recorder: Recorder) -> None:
+def test_a_step_that_waits_for_running_agents_has_stopped_at_no_budget(
+    recorder: Recorder, taken: dict[str, float]
+) -> None:
     """A budget that is used up is a verdict; one of which running agents hold the rest opens again by itself."""
-    taken = values(recorder)
     for is_spent in (True, False):
         wait = BudgetWait(scope="day", message="The budget is used up.", is_spent=is_spent)
         result = StepResult(step=Step.BUILD_PLAN, verdict=Verdict.OVER_BUDGET, agent="claude", budget_wait=wait)
@@ -167,9 +169,8 @@ def test_a_step_that_waits_for_running_agents_has_stopped_at_no_budget(recorder:
     assert taken == {"septet_steps build_plan claude over_budget": 1}
 
 
-def test_a_round_on_a_pull_request_is_recorded_as_rework(recorder: Recorder) -> None:
+def test_a_round_on_a_pull_request_is_recorded_as_rework(recorder: Recorder, taken: dict[str, float]) -> None:
     """It has the name that rescues, refusals and logs give it, and so has its finalizer; no step has it."""
-    taken = values(recorder)
     call = CALL.model_copy(
         update={"step": Step.IMPLEMENT_PLAN, "rework": Rework(round=1, url="https://github.com/o/r/pull/1")}
     )
@@ -181,9 +182,8 @@ def test_a_round_on_a_pull_request_is_recorded_as_rework(recorder: Recorder) -> 
     assert (taken["septet_steps rework claude done"], taken["septet_finalizer_runs rework claude done"]) == (2, 1)
 
 
-def test_the_summary_of_a_lane_counts_what_it_used(recorder: Recorder) -> None:
+def test_the_summary_of_a_lane_counts_what_it_used(recorder: Recorder, taken: dict[str, float]) -> None:
     """It is an agent's start with tokens and a cost, and no attempt at a step; one that was not asked for costs nothing."""
-    taken = values(recorder)
     call = SummariseCall(workspace=CALL.workspace, pipeline="p", session_id="s")
     usage = Usage(input_tokens=100, output_tokens=10, cost_usd=0.5)
     record_summary(call, SessionSummary(kept_bytes=80, model="opus", usage=usage), recorder)
@@ -196,13 +196,12 @@ def test_the_summary_of_a_lane_counts_what_it_used(recorder: Recorder) -> None:
     }
 
 
-def test_a_push_that_is_read_counts_once(recorder: Recorder) -> None:
+def test_a_push_that_is_read_counts_once(recorder: Recorder, taken: dict[str, float]) -> None:
     """What waits for its reader has no verdict yet, and what goes on with its answer starts and uses nothing more."""
     waits = DONE.model_copy(update={"verdict": Verdict.UNPROVEN, "unread": "c0de"})
     goes_on = DONE.model_copy(
         update={"agent_starts": 0, "usage": Usage(), "duration_seconds": 0.0, "recovered_by": None}
     )
-    taken = values(recorder)
     record_step(CALL, waits, recorder)
     record_step(CALL.model_copy(update={"settles": "build_plan-1"}), goes_on, recorder)
     assert taken["septet_steps build_plan claude done"] == 1

@@ -13,8 +13,7 @@ from graphql import parse, validate
 from septet.contracts.tracker import SessionMessage, TrackedIssue
 from septet.errors import NotFoundError, TrackerError, TrackerUnavailableError
 from septet.trackers.linear.api import LinearApi
-from septet.trackers.linear.operations import DOCUMENTS
-from septet.trackers.linear.tracker import LinearTracker
+from septet.trackers.linear.tracker import DOCUMENTS, LinearTracker
 from septet.trackers.tracker import IssueMark, LabelledIssue, LabelSetter
 
 Ask = Callable[[LinearTracker, LinearFake], Any]

@@ -6,8 +6,8 @@ from septet.contracts.names import Step
 from septet.errors import InvalidInputError
 from septet.settings import Settings
 from septet.trackers.choose import repository_of, tracker_for
-from septet.trackers.replies import parse_reply, what_is_missing
 from septet.trackers.tracker import TrackerIssue
+from septet.trackers.words import parse_reply, what_is_missing
 
 SHA = "a" * 64
 

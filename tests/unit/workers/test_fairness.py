@@ -1,6 +1,7 @@
 """A host's slots on the servers that Septet starts: best score first, then late steps, fairly by project."""
 
 import os
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -61,50 +62,43 @@ async def _order_of_turns(client: Client, count: int) -> str:
     return "".join(project for project, _ in await _turns(client, count))
 
 
-async def test_a_project_of_few_does_not_wait_for_one_of_many(tmp_path: Path) -> None:
-    """Behind eighty of one project ten of another have every second turn of the one slot."""
+@pytest.fixture
+async def client(tmp_path: Path) -> AsyncIterator[Client]:
+    """Return a client of a server that Septet has started."""
     state = StateDir(tmp_path / "state")
     async with embedded_server(state, Ports(*free_ports(2)), {"PATH": os.environ["PATH"]}):
-        client = await connect(Settings(state_dir=state.root, environ={}))
-        await _queue(client, Task(id="wo-a", project="a"), 80)
-        await _queue(client, Task(id="wo-b", project="b"), 10)
-        turns = await _order_of_turns(client, 90)
+        yield await connect(Settings(state_dir=state.root, environ={}))
+
+
+async def test_a_project_of_few_does_not_wait_for_one_of_many(client: Client) -> None:
+    """Behind eighty of one project ten of another have every second turn of the one slot."""
+    await _queue(client, Task(id="wo-a", project="a"), 80)
+    await _queue(client, Task(id="wo-b", project="b"), 10)
+    turns = await _order_of_turns(client, 90)
     assert (turns.count("a"), turns.count("b")) == (80, 10)
     assert "ba" * 10 in turns or "ab" * 10 in turns
     assert turns.rindex("b") < 30
 
 
-async def test_the_better_score_goes_before_fairness(tmp_path: Path) -> None:
+async def test_the_better_score_goes_before_fairness(client: Client) -> None:
     """What has a better score has its turn first, whichever project it is of."""
-    state = StateDir(tmp_path / "state")
-    async with embedded_server(state, Ports(*free_ports(2)), {"PATH": os.environ["PATH"]}):
-        client = await connect(Settings(state_dir=state.root, environ={}))
-        await _queue(client, Task(id="wo-b", project="b"), 10)
-        await _queue(client, Task(id="wo-a", project="a", score=9), 10)
-        turns = await _order_of_turns(client, 20)
+    await _queue(client, Task(id="wo-b", project="b"), 10)
+    await _queue(client, Task(id="wo-a", project="a", score=9), 10)
+    turns = await _order_of_turns(client, 20)
     assert turns == "a" * 10 + "b" * 10
 
 
-async def test_what_has_begun_is_finished_first(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("first", "counted", "turns"),
+    [(Step.CLASSIFY_ISSUE, Step.CLASSIFY_ISSUE, 40), (Step.GENERATE_BRANCH, Step.IMPLEMENT_PLAN, 30)],
+    ids=["at once", "plans approved at once"],
+)
+async def test_what_has_begun_is_finished_first(client: Client, first: Step, counted: Step, turns: int) -> None:
     """Of thirty work orders at once the first opens its pull request when few others have begun."""
-    state = StateDir(tmp_path / "state")
-    async with embedded_server(state, Ports(*free_ports(2)), {"PATH": os.environ["PATH"]}):
-        client = await connect(Settings(state_dir=state.root, environ={}))
-        await _queue(client, Task(id="wo-a", project="a"), 30, Step.CLASSIFY_ISSUE)
-        steps = [step for _, step in await _turns(client, 40)]
+    await _queue(client, Task(id="wo-a", project="a"), 30, first)
+    steps = [step for _, step in await _turns(client, turns)]
     assert Step.CREATE_PULL_REQUEST in steps
-    assert steps.count(Step.CLASSIFY_ISSUE) < 30 / 3
-
-
-async def test_plans_approved_at_once_are_carried_out_one_after_the_other(tmp_path: Path) -> None:
-    """Of thirty plans that are approved at once the first becomes a pull request when few others are implemented."""
-    state = StateDir(tmp_path / "state")
-    async with embedded_server(state, Ports(*free_ports(2)), {"PATH": os.environ["PATH"]}):
-        client = await connect(Settings(state_dir=state.root, environ={}))
-        await _queue(client, Task(id="wo-a", project="a"), 30, Step.GENERATE_BRANCH)
-        steps = [step for _, step in await _turns(client, 30)]
-    assert Step.CREATE_PULL_REQUEST in steps
-    assert steps.count(Step.IMPLEMENT_PLAN) < 30 / 3
+    assert steps.count(counted) < 30 / 3
 
 
 @pytest.mark.parametrize(
@@ -116,15 +110,12 @@ async def test_plans_approved_at_once_are_carried_out_one_after_the_other(tmp_pa
     ],
     ids=lambda step: step.value,
 )
-async def test_a_project_keeps_its_share_beside_one_that_has_begun_much(tmp_path: Path, begun: Step) -> None:
+async def test_a_project_keeps_its_share_beside_one_that_has_begun_much(client: Client, begun: Step) -> None:
     """Beside work orders of another project, whatever step they are at, a project gets half of the turns."""
-    state = StateDir(tmp_path / "state")
-    async with embedded_server(state, Ports(*free_ports(2)), {"PATH": os.environ["PATH"]}):
-        client = await connect(Settings(state_dir=state.root, environ={}))
-        for step in dict.fromkeys((begun, Step.CLASSIFY_ISSUE)):
-            await _queue(client, Task(id="wo-a", project="a"), 60, step)
-        await _queue(client, Task(id="wo-b", project="b"), 40, Step.CLASSIFY_ISSUE)
-        turns = await _order_of_turns(client, 200)
+    for step in dict.fromkeys((begun, Step.CLASSIFY_ISSUE)):
+        await _queue(client, Task(id="wo-a", project="a"), 60, step)
+    await _queue(client, Task(id="wo-b", project="b"), 40, Step.CLASSIFY_ISSUE)
+    turns = await _order_of_turns(client, 200)
     assert 0.4 <= turns.count("b") / len(turns) <= 0.7
 
 

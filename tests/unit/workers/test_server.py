@@ -40,14 +40,6 @@ ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> StateDir:
-    """Return a state directory."""
-    state = StateDir(tmp_path / "state")
-    state.prepare()
-    return state
-
-
-@pytest.fixture
 def taken() -> Iterator[int]:
     """Return a port on which somebody listens."""
     with socket.socket() as listening:

@@ -1,0 +1,179 @@
+"""The records of the `local` forge, as JSON under one ref of a repository."""
+
+import random
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal, TypeVar
+
+from pydantic import ValidationError
+from pydantic_core import to_json
+
+from septet.contracts.wire import Wire
+from septet.errors import (
+    ForgeError,
+    ForgeUnavailableError,
+    NotFoundError,
+)
+from septet.forges.local.ref_store import RefStore, StoreContents
+from septet.forges.values import (
+    Comment,
+    Issue,
+    PullRequest,
+)
+from septet.git.engine.engine import Git
+
+REF: Final = "refs/septet/forge"
+_LONGEST_PAUSE_SECONDS: Final = 0.05
+_IDENTITY: Final = {
+    "GIT_AUTHOR_NAME": "Septet",
+    "GIT_AUTHOR_EMAIL": "septet@localhost",
+    "GIT_COMMITTER_NAME": "Septet",
+    "GIT_COMMITTER_EMAIL": "septet@localhost",
+}
+
+R = TypeVar("R", bound="LocalRecord")
+T = TypeVar("T")
+
+
+class LocalRecord(Wire):
+    """A record with its number."""
+
+    number: int
+
+
+class LocalComment(Wire):
+    """A comment on an issue."""
+
+    author: str
+    body: str
+    created_at: str = ""
+
+
+class LocalIssue(LocalRecord):
+    """An issue with its comments."""
+
+    title: str
+    body: str
+    labels: tuple[str, ...] = ()
+    state: Literal["open", "closed"] = "open"
+    comments: tuple[LocalComment, ...] = ()
+
+
+class LocalPull(LocalRecord):
+    """A pull request."""
+
+    head: str
+    base: str
+    title: str
+    body: str
+    draft: bool = False
+    labels: tuple[str, ...] = ()
+    state: Literal["open", "closed", "merged"] = "open"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalRecords:
+    """The records of a repository on disk: a bare one, or a person's checkout."""
+
+    path: Path
+    env: Mapping[str, str] = field(default_factory=dict)
+    """The environment of engine git."""
+    name: str = "local"
+    tries: int = 100
+    """The most tries of a write if other writers are faster."""
+
+    def records_of(self, contents: StoreContents, kind: str, form: type[R], naming: str = "") -> list[R]:
+        """Return the records of a kind by number; with `naming`, only records whose text contains `naming`."""
+        mark = to_json(naming).strip(b'"')
+        texts = (text for name, text in contents.files.items() if name.startswith(kind) and mark in text)
+        try:
+            records = [form.model_validate_json(text) for text in texts]
+        except ValidationError as error:
+            message = f"{REF} of {self.path} does not hold what this forge has written."
+            raise ForgeError(message, remedy=f"Look at it with `git show {REF}`.") from error
+        return sorted(records, key=lambda record: record.number)
+
+    def put(self, contents: StoreContents, kind: str, record: LocalRecord) -> bool:
+        """Add or replace a record if the ref still has the contents that were read; return whether it did."""
+        content = record.model_dump_json(indent=1).encode()
+        return self.store.put(contents, f"{kind}-{record.number}.json", content)
+
+    def until_done(self, change: Callable[[StoreContents], T | None]) -> T:
+        """Call `change` until it returns a result; it returns `None` if another writer was faster."""
+        for _ in range(self.tries):
+            if (result := change(self.store.read())) is not None:
+                return result
+            time.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))  # noqa: S311 -- a pause for other writers, no secret
+        raise ForgeUnavailableError(f"Other processes keep writing to {REF} of {self.path}.")
+
+    def issue_record(self, contents: StoreContents, number: int) -> LocalIssue:
+        """Return the record of an issue.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        for record in self.records_of(contents, f"issue-{number}.json", LocalIssue):
+            return record
+        remedy = "List its issues with `septet issue list`, or add one with `septet issue add`."
+        raise NotFoundError(f"{self.path} has no issue {number}.", remedy=remedy)
+
+    def pull_record(self, contents: StoreContents, number: int) -> LocalPull:
+        """Return the record of a pull request.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        for record in self.records_of(contents, f"pull-{number}.json", LocalPull):
+            return record
+        raise NotFoundError(f"{self.path} has no pull request {number}.", remedy="List them: septet pr list --all")
+
+    def issue_from(self, record: LocalIssue) -> Issue:
+        """Return the issue of a record."""
+        return Issue(
+            number=record.number,
+            title=record.title,
+            body=record.body,
+            url=f"{self.path.as_uri()}/issue/{record.number}",
+            state=record.state,
+            labels=record.labels,
+            comments=tuple(Comment(each.author, each.body, each.created_at) for each in record.comments),
+        )
+
+    def pull_from(self, record: LocalPull) -> PullRequest:
+        """Return the pull request of a record."""
+        return PullRequest(
+            number=record.number,
+            url=f"{self.path.as_uri()}/pull/{record.number}",
+            head=record.head,
+            base=record.base,
+            head_sha=self.sha_of(record.head),
+            state=record.state,
+            body=record.body,
+        )
+
+    def sha_of(self, branch: str) -> str:
+        """Return the commit of a branch; empty if there is no such branch."""
+        completed = self.git.try_run("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}")
+        return completed.stdout.decode("ascii").strip()
+
+    @property
+    def store(self) -> RefStore:
+        """The ref with the records."""
+        return RefStore(self.git, REF)
+
+    @property
+    def git(self) -> Git:
+        """The repository's git dir, found in the places where git itself searches."""
+        for folder in (self.path / ".git", self.path, self.path.with_name(f"{self.path.name}.git")):
+            if folder.is_file() or (folder / "objects").is_dir():
+                return Git(folder, env={**self.env, **_IDENTITY})
+        raise NotFoundError(f"{self.path} is not a git repository.", remedy="Give the path of a repository.")
+
+
+def next_number(contents: StoreContents, kind: str) -> int:
+    """Return the number of the next record of a kind."""
+    names = (re.fullmatch(rf"{kind}-(\d+)\.json", name) for name in contents.files)
+    return max((int(name[1]) for name in names if name), default=0) + 1

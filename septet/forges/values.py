@@ -1,0 +1,281 @@
+"""The things on a forge: issues, comments, pull requests, reviews, checks. People's text is untrusted."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from septet.contracts.pull_request_names import LOCAL_PULL
+from septet.errors import ForgeError, InvalidInputError
+from septet.system.masking import mask
+from septet.system.text import without_controls
+
+TITLE_LIMIT: Final = 256
+"""Characters of a title: GitHub's own limit."""
+SHORT_TITLE_LIMIT: Final = 255
+"""Characters of a title on GitLab and Gitea, including the prefix of a draft."""
+BODY_LIMIT: Final = 60_000
+"""Characters of a pull request's body; GitHub takes 65,536."""
+_BODIES_LIMIT: Final = 65_000
+"""Characters of the body of a pull request that brings the work of several work orders."""
+MOST_BRANCHES: Final = 1000
+"""The most branches with one prefix that are read."""
+LOG_LIMIT: Final = 8000
+"""The most characters of a failing check's log: its end has the most information."""
+LOG_TAIL_BYTES: Final = 4 * LOG_LIMIT
+MOST_THREADS: Final = 100
+"""The most review threads that are read: the newest."""
+MOST_COMMENT_PAGES: Final = 5
+"""The most pages of one search; the next search begins at the time of the last comment."""
+PullRequestState = Literal["open", "closed", "merged"]
+ReviewState = Literal["approved", "changes_requested", "commented"]
+CheckState = Literal["pending", "success", "failure"]
+_NUMBERED: Final = re.compile(r"/(?:pull|pulls|merge_requests)/(\d{1,18})/?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """One comment on an issue."""
+
+    author: str
+    body: str
+    created_at: str = ""
+    """ISO 8601, UTC."""
+    standing: str = ""
+    """The author's role in the repository, in the forge's own word in lower case, such as `owner`, `member`,
+    `maintainer`, `collaborator` or `none`; empty if the forge does not report the role."""
+
+    @property
+    def is_note(self) -> bool:
+        """Whether the comment is Septet's own note about other comments: a forge's comments have a time."""
+        return not self.created_at and self.author == "septet"
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """An issue as it was when it was read."""
+
+    number: int
+    title: str
+    body: str
+    url: str
+    state: Literal["open", "closed"] = "open"
+    labels: tuple[str, ...] = ()
+    comments: tuple[Comment, ...] = ()
+    """From the oldest to the newest."""
+    author: str = ""
+    """Empty if the forge does not report the author."""
+    text_sha256: str = field(default="", compare=False)
+    """The hash of title and body before any cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class PullRequest:
+    """A pull request as the forge has it."""
+
+    number: int
+    url: str
+    head: str
+    """The branch that it brings."""
+    base: str
+    """The branch that it goes to."""
+    head_sha: str
+    state: PullRequestState = "open"
+    warnings: tuple[str, ...] = ()
+    """Additions that failed, such as a label."""
+    conflicts: bool = field(default=False, compare=False)
+    """Whether the forge reports a conflict with the base; false as long as the forge has not checked."""
+    base_sha: str = field(default="", compare=False)
+    """The commit of its base; empty if the forge does not report the commit."""
+    body: str = field(default="", compare=False, repr=False)
+    updated_at: str = field(default="", compare=False)
+    """The time of the last change, in the forge's own form."""
+    author: str = field(default="", compare=False)
+    """Empty if the forge does not report the author."""
+
+    def is_of(self, work_order_id: str) -> bool:
+        """Return whether the pull request brings the work of a work order, by the mark in its body."""
+        return marker_of(work_order_id) in self.body
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A branch as the forge has it."""
+
+    name: str
+    sha: str
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """A review of a pull request."""
+
+    author: str
+    state: ReviewState
+    body: str = ""
+    commit: str = ""
+    """The reviewed commit; empty if the forge does not report the commit."""
+    standing: str = ""
+    """As `Comment.standing`."""
+    id: str = ""
+    """The forge's own id; empty if the forge has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitCheck:
+    """The result of a check, a status or a pipeline's job for a commit."""
+
+    name: str
+    state: CheckState
+    url: str = ""
+    id: str = ""
+    """The forge's id for the check's log; empty if there is no log."""
+    summary: str = field(default="", compare=False, repr=False)
+    """The check's own summary."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewComment:
+    """One comment with its place."""
+
+    id: int
+    number: int
+    """The number of the issue or the pull request."""
+    is_on_pull_request: bool
+    author: str
+    body: str
+    created_at: str
+    """ISO 8601."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadComment:
+    """One comment of a thread."""
+
+    id: str
+    comment: Comment
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewThread:
+    """The comments on one place of a pull request, or one discussion of the whole."""
+
+    id: str
+    """The id that a reply names."""
+    path: str
+    line: int | None
+    """The line in the pull request's version of the file; `None` for the whole file, or if the line is gone."""
+    comments: tuple[ThreadComment, ...]
+    """From the oldest to the newest; at least one."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewPullRequest:
+    """The content of a pull request that is to be opened."""
+
+    head: str
+    base: str
+    title: str
+    body: str
+    marker: str
+    """The work order's id; the body carries the id invisibly, so that people and programs find the work order."""
+    draft: bool = False
+    labels: tuple[str, ...] = ()
+    reviewers: tuple[str, ...] = ()
+    """Accounts that are requested to review."""
+    assignees: tuple[str, ...] = ()
+    head_project: str = ""
+    """The fork that holds `head`, such as `me/r`; empty if the repository itself holds `head`."""
+    notice: str = ""
+    """The first line of the body, before all other text."""
+
+    @property
+    def bounded_title(self) -> str:
+        """The title on one line, within the limit."""
+        return self.titled()
+
+    def titled(self, draft: str = "", limit: int = TITLE_LIMIT) -> str:
+        """Return the title on one line.
+
+        Args:
+            draft: The prefix of a draft's title on this forge.
+            limit: Characters that the forge accepts, including the prefix.
+        """
+        title = " ".join(mask(without_controls(self.title)).split())
+        return f"{draft if self.draft else ''}{title}"[:limit].rstrip()
+
+    @property
+    def marked_body(self) -> str:
+        """The notice, the body within the limit, and the mark."""
+        return self._below_notice(self._own_part)
+
+    @property
+    def _own_part(self) -> str:
+        body = mask(without_controls(self.body))
+        body = body if len(body) <= BODY_LIMIT else f"{body[:BODY_LIMIT]}\n\n[cut here]"
+        return f"{body.rstrip()}\n\n{self._mark}\n"
+
+    def added_to(self, body: str) -> str:
+        """Return a pull request's body with this work order added; unchanged if the body already has the mark.
+
+        Raises:
+            ForgeError: The body would be too long.
+        """
+        longer = self._below_notice(body)
+        if self._mark not in body:
+            longer = f"{longer.rstrip()}\n\n## {self.bounded_title}\n\n{self._own_part}"
+        if longer != body and len(longer) > _BODIES_LIMIT:
+            raise ForgeError("The pull request's text is full.")
+        return longer
+
+    def _below_notice(self, body: str) -> str:
+        """Return a body with the notice as its first line; unchanged if the body begins with the notice."""
+        notice = mask(without_controls(self.notice))
+        return body if not notice or body.partition("\n")[0] == notice else f"{notice}\n\n{body}"
+
+    @property
+    def _mark(self) -> str:
+        return marker_of(self.marker)
+
+
+def marker_of(work_order_id: str) -> str:
+    """Return the mark of a work order; rendered Markdown does not show the mark."""
+    return f"<!-- septet: {work_order_id} -->"
+
+
+def no_fork_of(fork: str, project: str, parent: str = "") -> InvalidInputError:
+    """Return the error for a named fork that is no fork of the project, or a fork of another `parent`."""
+    return InvalidInputError(
+        f"push_to: {fork} is not a fork of {project}" + (f", but of {parent}." if parent else "."),
+        remedy=f"Fork {project} on the forge, and name that fork.",
+    )
+
+
+def ended_one(pull_request: PullRequest) -> ForgeError:
+    """Return the error for an ended pull request, which Septet neither reopens nor replaces."""
+    other = "tart another work order for the rest."
+    is_local = LOCAL_PULL.fullmatch(pull_request.url) is not None
+    return ForgeError(
+        f"{pull_request.url} of this work order is {pull_request.state}, and Septet does not open a second one.",
+        remedy=f"S{other}" if is_local else f"Reopen it there and run `septet retry`, or s{other}",
+    )
+
+
+def pull_request_number(url: str) -> int:
+    """Return the number in the address of a pull request.
+
+    Raises:
+        InvalidInputError: `url` is not the address of a pull request.
+    """
+    match = _NUMBERED.search(url)
+    if match is None:
+        raise InvalidInputError(
+            f"{url!r} is not the address of a pull request.",
+            remedy="It ends with /pull/NUMBER, /pulls/NUMBER or /merge_requests/NUMBER.",
+        )
+    return int(match[1])
+
+
+def label_names(labels: Sequence[str]) -> tuple[str, ...]:
+    """Return each label once, stripped, in order."""
+    return tuple(dict.fromkeys(label.strip() for label in labels if label.strip()))

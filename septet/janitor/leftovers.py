@@ -1,0 +1,72 @@
+"""Files that belong to no work order any more: locks, results of checks on base commits, unfinished drafts."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from septet.git.engine.place import LOCK_SUFFIX
+from septet.git.snapshots.forget import remove_closed
+from septet.git.workspace.record import find_record
+from septet.janitor.terms import SweptKind, Terms, is_over
+from septet.state import StateDir
+from septet.system.durable import DRAFTS
+from septet.system.locks import lock_is_held, remove_lock
+
+Refusing = Callable[[SweptKind, str], AbstractContextManager[None]]
+"""Returns a block whose errors keep one removal, and no other."""
+
+
+def sweep_leftovers(state: StateDir, terms: Terms, now: datetime, refusing: Refusing) -> None:
+    """Remove the leftovers whose time is over."""
+    _remove_locks(state, terms, now, refusing)
+    _remove_base_checks(state, terms, now, refusing)
+    _remove_drafts(state, terms, now)
+
+
+def _remove_locks(state: StateDir, terms: Terms, now: datetime, refusing: Refusing) -> None:
+    """Remove the locks of work orders of which nothing else is kept; each was made at the opening."""
+    for lock in sorted(state.workspaces.glob(f"*{LOCK_SUFFIX}")):
+        order_id = lock.name.removesuffix(LOCK_SUFFIX)
+        made_at = datetime.fromtimestamp(changed_at(lock), UTC)
+        if not is_over(made_at, terms.workspaces_days, now):
+            continue
+        if find_record(state, order_id) is None and not os.path.lexists(lock.with_name(order_id)):
+            with refusing("workspace", lock.name):
+                remove_lock(lock)
+
+
+def _remove_base_checks(state: StateDir, terms: Terms, now: datetime, refusing: Refusing) -> None:
+    """Remove old results of checks on base commits; the next workspace there finds them anew."""
+    for name in folder_names(state.base_checks):
+        folder = state.base_checks / name
+        with refusing("runs", name):
+            found_at = datetime.fromtimestamp(changed_at(folder), UTC)
+            if is_over(found_at, terms.runs_days, now) and not lock_is_held(folder / "lock"):
+                remove_closed(folder, state.trash)
+
+
+def _remove_drafts(state: StateDir, terms: Terms, now: datetime) -> None:
+    """Remove the drafts of processes that were killed while they wrote a file of no work order."""
+    own = (state.root, state.held_turns, state.cost_notes, state.forge_pauses)
+    folders = (*own, *state.logins.glob("*/"), *state.pipelines.glob("*/"))
+    for draft in sorted(path for folder in folders for path in folder.glob(DRAFTS)):
+        if is_over(datetime.fromtimestamp(changed_at(draft), UTC), terms.forgotten_days, now):
+            draft.unlink(missing_ok=True)
+
+
+def folder_names(folder: Path) -> Iterator[str]:
+    """Yield the names of the folders in a folder, in order; none if there is no such folder."""
+    if not folder.is_dir():
+        return
+    with os.scandir(folder) as entries:
+        yield from sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+
+
+def changed_at(path: Path) -> float:
+    """Return the time of a file's last change; 0 if there is no such file."""
+    try:
+        return path.lstat().st_mtime
+    except FileNotFoundError:
+        return 0.0

@@ -1,0 +1,22 @@
+"""What tests of several folders need."""
+
+from pathlib import Path
+
+import pytest
+from fakes.repositories import git_env
+
+from septet.state import StateDir
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    """Return the environment of engine git."""
+    return git_env(tmp_path / "home")
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> StateDir:
+    """Return a state directory."""
+    state = StateDir(tmp_path / "state")
+    state.prepare()
+    return state
