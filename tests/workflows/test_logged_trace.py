@@ -25,7 +25,7 @@ from temporalio.worker import Worker
 from septet.settings import Settings
 from workers.observing.logs import set_up_logs
 from workers.connection.plugin import SeptetPlugin
-from workers.observing.traces import tracer_to, tracing
+from workers.observing.traces import road_to, tracing
 
 
 @workflow.defn(name="WorkOrder")
@@ -41,7 +41,7 @@ async def main(address: str, queue: str) -> None:
     set_up_logs(settings)
     client = await Client.connect(address, plugins=[SeptetPlugin(queue, tracing(settings, settings.traces))])
     async with Worker(client, task_queue=queue, workflows=[WorkOrder]):
-        with tracer_to(settings.traces).start_as_current_span("somebody's command") as span:
+        with road_to(settings.traces).tracer.start_as_current_span("somebody's command") as span:
             run_id = await client.execute_workflow(WorkOrder.run, id=queue, task_queue=queue)
     print(run_id, format_trace_id(span.get_span_context().trace_id), flush=True)
     os._exit(0)  # an interpreter that is taken apart under the SDK's threads is aborted now and then
