@@ -26,9 +26,9 @@ from activities.workspaces.workspace_setup import (
 from septet.agents.clis.usable import check_usable
 from septet.commands.filler import check
 from septet.commands.loader import load_all, overrides
-from septet.contracts.issue_request import IssueRequest
 from septet.contracts.names import SETTINGS_PATH, Sessions
 from septet.contracts.notification import NOTIFIES
+from septet.contracts.order import IssueRequest
 from septet.contracts.rework import FollowTerms
 from septet.contracts.tracker import TrackedIssue
 from septet.contracts.workspace import OpenWorkspace, Workspace

@@ -125,7 +125,7 @@ class SealedDataConverter(DataConverter):
         return replace(self, payload_codec=replace(codec, serves=False, refuses_unsealed=False))
 
 
-def sealing_codec(settings: Settings, *, serves: bool) -> SealingCodec | None:
+def codec_of(settings: Settings, *, serves: bool = False) -> SealingCodec | None:
     """Return the codec with the keys of the settings; `None` where they name none.
 
     Args:

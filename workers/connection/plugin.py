@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from temporalio import workflow
 from temporalio.api.common.v1 import Payload
@@ -32,15 +32,39 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 
 from septet.contracts.seal import NOTHING_SEALED, refusal_of
 from workers.connection.data_converter import pydantic_values
+from workers.connection.payload_codec import SealingCodec
+from workflows.board.board import Board
+from workflows.board.janitor import Janitor
+from workflows.budgets.account import Account
+from workflows.budgets.costs import Costs
+from workflows.budgets.quota import Quota
+from workflows.intake.comment import CommentCommandWorkflow
+from workflows.intake.intake import Intake
+from workflows.intake.tracker_session import TrackerPrompt, TrackerReport, TrackerSession
+from workflows.notifications.notification import NotificationWorkflow
+from workflows.pipeline import Pipeline
+from workflows.pull_request.pull_request import PullRequestWorkflow
+from workflows.work_order import WorkOrder
 
-if TYPE_CHECKING:
-    from workers.connection.payload_codec import (
-        SealingCodec,  # where nothing is sealed, its cryptography is not imported
-    )
-
+_WORKFLOWS: Final = (
+    WorkOrder,
+    PullRequestWorkflow,
+    NotificationWorkflow,
+    Board,
+    Janitor,
+    Pipeline,
+    Intake,
+    CommentCommandWorkflow,
+    TrackerSession,
+    TrackerPrompt,
+    TrackerReport,
+    Account,
+    Quota,
+    Costs,
+)
 _PASSED_THROUGH: Final = ("septet", "workers", "opentelemetry")
-"""Modules that no run of a workflow imports anew. To import all that a workflow uses would take 60 ms and 870 KB a
-run, so workflows pass each other through too; a test reads their text for all that the sandbox refuses."""
+"""Modules that no run of a workflow imports again. To import all that a workflow uses would take 60 ms and 870 KB,
+so workflows pass each other through too; a test reads their text for all that the sandbox refuses."""
 
 
 class SignalInputChecks(Interceptor):
@@ -98,13 +122,13 @@ class SeptetPlugin(SimplePlugin):
         self,
         task_queue: str = "",
         interceptors: Sequence[ClientInterceptor | WorkerInterceptor] = (),
-        codec: "SealingCodec | None" = None,
+        codec: SealingCodec | None = None,
     ) -> None:
         """Take the queue of work orders: among a client's workers its own alone serves all workflows."""
         super().__init__(
             "septet",
             data_converter=partial(pydantic_values, codec),
-            workflows=_default_workflows,
+            workflows=lambda chosen: chosen or _WORKFLOWS,
             workflow_runner=partial(_sandbox, codec is not None and codec.refuses_unsealed),
             interceptors=[*interceptors, SignalInputChecks()],
         )
@@ -117,39 +141,6 @@ class SeptetPlugin(SimplePlugin):
         if config["task_queue"] != self._task_queue:
             configured["workflows"] = own
         return configured
-
-
-def _default_workflows(workflows: Sequence[type] | None) -> Sequence[type]:
-    """Import workflows where they are served or replayed: a client does without."""
-    from workflows.board.board import Board
-    from workflows.board.janitor import Janitor
-    from workflows.budgets.account import Account
-    from workflows.budgets.costs import Costs
-    from workflows.budgets.quota import Quota
-    from workflows.intake.comment import CommentCommandWorkflow
-    from workflows.intake.intake import Intake
-    from workflows.intake.tracker_session import TrackerPrompt, TrackerReport, TrackerSession
-    from workflows.notifications.notification import NotificationWorkflow
-    from workflows.pipeline import Pipeline
-    from workflows.pull_request.pull_request import PullRequestWorkflow
-    from workflows.work_order import WorkOrder
-
-    return workflows or [
-        WorkOrder,
-        PullRequestWorkflow,
-        NotificationWorkflow,
-        Board,
-        Janitor,
-        Pipeline,
-        Intake,
-        CommentCommandWorkflow,
-        TrackerSession,
-        TrackerPrompt,
-        TrackerReport,
-        Account,
-        Quota,
-        Costs,
-    ]
 
 
 def _sandbox(refuses_unsealed: bool, runner: WorkflowRunner | None) -> WorkflowRunner:

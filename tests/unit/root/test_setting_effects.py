@@ -42,7 +42,7 @@ from septet.trackers.choose import agent_of, repository_of, tracker_for
 from septet.trackers.tracker import TrackerIssue
 from workers.builds.build_id import build_id
 from workers.builds.versions import deployment_config
-from workers.connection.data_converter import codec_of
+from workers.connection.payload_codec import codec_of
 from workers.observing.observers import observers
 from workers.slots import agents_at_once, workflow_cache
 from workers.watching.board import capacity_of
