@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import uuid
+from pathlib import Path
 
 import pytest
 from temporalio.client import Client
@@ -47,13 +48,16 @@ async def main(address: str, queue: str) -> None:
     os._exit(0)  # an interpreter that is taken apart under the SDK's threads is aborted now and then
 
 
-asyncio.run(main(*sys.argv[1:]))
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))
 """
 
 
-async def test_a_line_of_a_workflow_says_which_trace_it_is_of(client: Client) -> None:
+async def test_a_line_of_a_workflow_says_which_trace_it_is_of(client: Client, tmp_path: Path) -> None:
     """It is that of the client that started it; the run is named beside it."""
-    command = [sys.executable, "-c", _PROGRAM, client.service_client.config.target_host, uuid.uuid4().hex]
+    program = tmp_path / "traced.py"
+    program.write_text(_PROGRAM)
+    command = [sys.executable, str(program), client.service_client.config.target_host, uuid.uuid4().hex]
     ended = await asyncio.to_thread(
         subprocess.run, command, capture_output=True, check=True, timeout=60, text=True
     )

@@ -1,7 +1,7 @@
 """What observes clients and workers: the context of logs, and the metrics and traces that settings turn on."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import structlog
 from temporalio.client import Interceptor as ClientInterceptor
@@ -14,6 +14,9 @@ from septet.contracts.steps import FailureFacts, FinalizeCall, StepCall, StepRes
 from septet.errors import InvalidInputError
 from septet.settings import Settings
 from workers.observing.metrics import StepMetrics
+
+if TYPE_CHECKING:
+    from workers.observing.traces import AgentTraces, Tracing
 
 
 class Listener(Protocol):
@@ -32,33 +35,38 @@ def observers(settings: Settings, *, serves: bool) -> list[ClientInterceptor | W
     Raises:
         InvalidInputError: Traces are wanted, and what makes them is not installed.
     """
-    found: list[ClientInterceptor | WorkerInterceptor] = []
-    listeners: list[Listener] = []
+    of_temporal = [_tracing(settings, settings.traces)[0]] if settings.traces is not None else []
+    return [*of_temporal, activity_observer(settings)] if serves else [*of_temporal]
+
+
+def activity_observer(settings: Settings) -> "ActivityObserver":
+    """Return the interceptor of a worker's activities, with the listeners that the settings turn on."""
+    listeners: list[Listener] = [StepMetrics()] if settings.metrics is not None else []
     if settings.traces is not None:
-        try:
-            from workers.observing.traces import tracing
-        except ModuleNotFoundError as error:
-            remedy = "Install them with Septet: pip install 'septet[otel]'."
-            raise InvalidInputError(
-                f"SEPTET_TRACES needs packages that are missing: {error}.", remedy=remedy
-            ) from error
-        of_temporal, of_agents = tracing(settings, settings.traces)
-        found.append(of_temporal)
-        listeners.append(of_agents)
-    if settings.metrics is not None:
-        listeners.append(StepMetrics())
-    return [*found, ActivityObserver(listeners)] if serves else found
+        listeners.append(_tracing(settings, settings.traces)[1])
+    return ActivityObserver(listeners)
+
+
+def _tracing(settings: Settings, address: str) -> "tuple[Tracing, AgentTraces]":
+    try:
+        from workers.observing.traces import tracing
+    except ModuleNotFoundError as error:
+        remedy = "Install them with Septet: pip install 'septet[otel]'."
+        raise InvalidInputError(
+            f"SEPTET_TRACES needs packages that are missing: {error}.", remedy=remedy
+        ) from error
+    return tracing(settings, address)
 
 
 class ActivityObserver(WorkerInterceptor):
     """Adds step and agent to each line that an activity logs, and hands its outcome to listeners."""
 
     def __init__(self, listeners: Sequence[Listener]) -> None:
-        self._listeners: Final = listeners
+        self.listeners: Final = listeners
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
         """Wrap the execution of activities."""
-        return _ObservedActivity(next, self._listeners)
+        return _ObservedActivity(next, self.listeners)
 
 
 class _ObservedActivity(ActivityInboundInterceptor):

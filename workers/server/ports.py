@@ -75,29 +75,27 @@ def refuse_taken_ports(ports: Ports) -> None:
     Raises:
         UsageError: A port is taken or given twice; the remedy names the option.
     """
-    given = {"--port": ports.server, "--ui-port": ports.ui}
+    options = {"--port": ports.server, "--ui-port": ports.ui}
     if ports.api is not None:
-        given["--api-port"] = ports.api
+        options["--api-port"] = ports.api
     before: list[int] = []
-    for option, port in given.items():
+    for option, port in options.items():
         if port in before:
             raise UsageError(f"Port {port} is given twice.", remedy=f"Name another one with {option}.")
         if not is_free(port):
             by = f" by {holder}" if (holder := port_holder(port)) else ""
-            raise UsageError(f"Port {port} of 127.0.0.1 is taken{by}.", remedy=_other_ports(given))
+            raise UsageError(f"Port {port} of 127.0.0.1 is taken{by}.", remedy=_other_ports(options))
         before.append(port)
 
 
-def _other_ports(given: Mapping[str, int]) -> str:
-    """Return the options for ports which are free now, near the given ones."""
-    chosen: dict[str, int] = {}
-    for option, port in given.items():
-        near = (
-            each for each in range(port, min(port + 200, 65_536)) if each not in chosen.values() and is_free(each)
-        )
-        chosen[option] = next(near, 0) or free_port()
-    options = " ".join(f"{option} {port}" for option, port in chosen.items())
-    return f"Use others: add {options} to the command."
+def _other_ports(options: Mapping[str, int]) -> str:
+    """Return options for ports which are free now, near those of these options."""
+    chosen: list[int] = []
+    for port in options.values():
+        near = (each for each in range(port, min(port + 200, 65_536)) if each not in chosen and is_free(each))
+        chosen.append(next(near, 0) or free_port())
+    words = " ".join(f"{option} {port}" for option, port in zip(options, chosen, strict=True))
+    return f"Use others: add {words} to the command."
 
 
 def state_dir_of(address: str) -> Path | None:

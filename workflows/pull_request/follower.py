@@ -109,7 +109,7 @@ class Follower:
             "rescues": rescues,
             "usage": usage,
         }
-        return task.model_copy(update=update | self._waits.shown(task.id))
+        return task.model_copy(update=update | self._waits.task_fields(task.id))
 
     def note(self, events: Iterable[ReworkEvent]) -> None:
         """Take in what a look has seen; what a round has taken in before is not taken again."""

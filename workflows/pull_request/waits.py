@@ -24,7 +24,7 @@ class RoundWaits:
     _findings: tuple[KeyFinding, ...] = ()
     _since: datetime | None = None
 
-    def shown(self, order_id: str) -> dict[str, object]:
+    def task_fields(self, order_id: str) -> dict[str, object]:
         """Return the fields of the task that show the wait; an error is shown until it is over."""
         fields: dict[str, object] = {"budget": self._budget, "findings": self._findings}
         if (self._budget is not None or self._findings) and self._since is not None:
