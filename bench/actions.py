@@ -22,7 +22,7 @@ from bench.stage import Stage, program, stage, worker
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.limits import Timeouts
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pull_request_names import watch_id
+from septet.contracts.pull_request import watch_id
 from septet.settings import Settings
 
 ACTIONS_TARGET: Final = 80.0

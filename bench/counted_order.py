@@ -11,7 +11,7 @@ from bench.stage import SEPTET, Stage, program
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Status
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pull_request_names import watch_id
+from septet.contracts.pull_request import watch_id
 from septet.forges.choose import forge_for
 from septet.forges.local.forge import LocalForge
 from septet.forges.values import pull_request_number

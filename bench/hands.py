@@ -13,7 +13,7 @@ from pathlib import Path
 from bench.figure import Figure, percentile
 from bench.pace import Pace
 from bench.stage import SEPTET, program, scratch
-from workers.server.server import free_port
+from workers.server.ports import free_port
 
 TARGET_SECONDS = 1.0
 _GIVE_UP_SECONDS = 60.0

@@ -17,8 +17,8 @@ from clients.operations.operations import Operations
 from clients.page.rendering import static_file
 from clients.temporal.work_orders import WorkOrders
 from septet.state import StateDir
+from workers.server.ports import free_port
 from workers.server.preflight import register_search_attributes
-from workers.server.server import free_port
 
 PAINT_TARGET_SECONDS = 1.0
 SCRIPT_TARGET_BYTES = 10_000

@@ -19,7 +19,8 @@ from bench.machine import ROOT
 from septet.settings import Settings
 from septet.state import StateDir
 from workers.connection.connection import connect
-from workers.server.server import DYNAMIC_CONFIG, Ports, embedded_server, free_port
+from workers.server.ports import Ports, free_port
+from workers.server.server import DYNAMIC_CONFIG, embedded_server
 
 AGENT = Path(__file__).with_name("agent.sh")
 SEPTET = Path(sys.executable).with_name("septet")

@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.figure import Figure, median
 from bench.pace import Pace
 from bench.stage import SEPTET, program, scratch
-from workers.server.server import free_port
+from workers.server.ports import free_port
 
 HELP_TARGET_MS = 200.0
 UP_TARGET_SECONDS = 5.0

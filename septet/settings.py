@@ -8,8 +8,8 @@ from typing import Final
 
 from pydantic import Field, ValidationError, model_validator
 
-from septet.contracts.branch_name import DEFAULT_PREFIX, BranchPrefix
 from septet.contracts.names import SandboxChoice
+from septet.contracts.repository import DEFAULT_PREFIX, BranchPrefix
 from septet.contracts.wording import reason_of
 from septet.errors import InvalidInputError
 from septet.setting_fields import SettingFields

@@ -11,10 +11,9 @@ from temporalio.service import RPCError, RPCStatusCode
 from activities.host.cancellation import is_closed
 from activities.host.payloads import read_memo
 from septet.board.seats import first_in_turn, project_key
-from septet.contracts.board import KnownOrders, SeatRequest, WaitingOrders
+from septet.contracts.board import MEMO, KnownOrders, SeatRequest, WaitingOrders
 from septet.contracts.decisions import MoveReason
 from septet.contracts.names import ORDER_ID
-from septet.contracts.row import MEMO
 from septet.contracts.task import Task
 
 _IDS_OF_A_QUERY: Final = 500

@@ -6,7 +6,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from septet.contracts.issue_request import IssueRequest
+from septet.contracts.order import IssueRequest
 from septet.contracts.rework import PreparedRework
 from septet.contracts.tracker import TrackedIssue
 from septet.contracts.wire import Wire

@@ -13,8 +13,7 @@ from temporalio.client import Client
 from activities.host.cancellation import cancellable_thread
 from activities.host.host import Host
 from activities.intake.intake import order_of_issue, order_of_pull_request
-from septet.contracts.comment_commands import CommentCommand
-from septet.contracts.forge_events import CommentWritten
+from septet.contracts.forge_events import CommentCommand, CommentWritten
 from septet.contracts.intake import (
     ANSWER_LIMIT,
     CommandAnswer,

@@ -27,7 +27,7 @@ from septet.contracts.intake import (
     IssuesFound,
     choose_intake,
 )
-from septet.contracts.issue_request import IssueRequest
+from septet.contracts.order import IssueRequest
 from septet.contracts.tracker import TakeTrackedIssue, TrackedIssue
 from septet.errors import InvalidInputError, NotFoundError
 from septet.forges.choose import forge_name, fork_for

@@ -7,8 +7,7 @@ from typing import Final
 
 import structlog
 
-from septet.contracts.comment_commands import CommandComment, comment_workflow_id
-from septet.contracts.forge_events import CommentWritten
+from septet.contracts.forge_events import CommandComment, CommentWritten, comment_workflow_id
 from septet.contracts.intake import OBEYED_AT_ONCE, SEEN_LIMIT, FindIssues, IssuesFound
 from septet.errors import ForgeError, NotFoundError
 from septet.forges.events.comment_commands import parse_command

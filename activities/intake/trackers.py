@@ -11,7 +11,7 @@ from activities.host.cancellation import cancellable_thread
 from activities.host.host import Host
 from activities.intake.comment_commands import Decide, decide_nothing
 from activities.intake.tracker_claims import take_issue
-from septet.contracts.comment_commands import CommentCommand
+from septet.contracts.forge_events import CommentCommand
 from septet.contracts.tracker import (
     MessageKind,
     SessionMessage,

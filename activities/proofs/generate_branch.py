@@ -10,7 +10,7 @@ from activities.outgoing.outgoing import has_key
 from septet.agents.runs.lease import was_restored
 from septet.answers.plain import bare_branches
 from septet.contracts.answers import GenerateBranchAnswer
-from septet.contracts.branch_name import FirstPart, form_refusal
+from septet.contracts.repository import FirstPart, form_refusal
 from septet.contracts.steps import StepCall
 from septet.errors import EvidenceError, GitError
 from septet.forges.opening import own_pull_request

@@ -28,7 +28,8 @@ from septet.errors import ServerNotReachedError
 from septet.state import StateDir
 from septet.system import processes
 from workers.connection.plugin import SeptetPlugin
-from workers.server.server import DYNAMIC_CONFIG, Ports, embedded_server, free_port
+from workers.server.ports import Ports, free_port
+from workers.server.server import DYNAMIC_CONFIG, embedded_server
 
 _ORIGINS = 2
 _TRIES = 20

@@ -31,7 +31,7 @@ from clients.temporal.work_orders import WorkOrders
 from septet.contracts.intake import IntakeInput
 from septet.state import StateDir
 from workers.observing.logs import set_up_logs
-from workers.server.server import free_port
+from workers.server.ports import free_port
 
 FAKES: Final[tuple[type[ForgeFake], ...]] = (GitHubFake, GitLabFake, GiteaFake)
 _PROJECT: Final = "o/foo.js"

@@ -16,8 +16,7 @@ from clients.temporal.budgets import whole_scope
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.budget import account_id
-from septet.contracts.decisions import MoveCall
-from septet.contracts.transitions import Target
+from septet.contracts.decisions import MoveCall, Target
 from septet.errors import SeptetError
 
 KEEP: Final = timedelta(minutes=4)

@@ -18,7 +18,8 @@ from septet.state import StateDir
 from workers.builds.deployment import Deployment
 from workers.connection.plugin import SeptetPlugin
 from workers.observing.runtime import quiet_runtime
-from workers.server.server import Ports, embedded_server, free_port
+from workers.server.ports import Ports, free_port
+from workers.server.server import embedded_server
 
 
 @dataclass(frozen=True, slots=True)

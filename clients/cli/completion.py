@@ -8,8 +8,8 @@ import psutil
 
 from clients.disk.rescues import snapshots_of
 from septet.agents.scripted.scenario import built_in_scenarios
+from septet.contracts.decisions import Target
 from septet.contracts.names import AGENTS, Step
-from septet.contracts.transitions import Target
 from septet.errors import SeptetError, UsageError
 from septet.settings import load_settings
 from septet.state import StateDir

@@ -1,5 +1,6 @@
 """`septet costs`: what agents have cost so far."""
 
+from datetime import UTC, datetime
 from typing import Annotated
 
 from clients.cli.options import option
@@ -21,7 +22,7 @@ async def costs(
     server: Server = SERVER,
 ) -> CommandReply:
     """Show what agents have cost: dollars, tokens and minutes; costs of the last five minutes may be missing."""
-    first_week(since)  # before the server is called
+    first_week(since, datetime.now(UTC).date())  # before the server is called
     operations = await server.connect()
 
     answer = await operations.costs.show(by, since, project)

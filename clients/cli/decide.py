@@ -10,9 +10,8 @@ from clients.cli.render.work_order import show_decision
 from clients.cli.reply import CommandReply
 from clients.cli.server import SERVER, Server
 from clients.cli.task_reply import reply_at_end, reply_of_move, reply_of_task
-from septet.contracts.decisions import MoveCall, RetryCall, parse_decision
+from septet.contracts.decisions import MoveCall, RetryCall, Target, parse_decision
 from septet.contracts.names import SHA256, Step
-from septet.contracts.transitions import Target
 from septet.errors import UsageError
 
 Word = TypeVar("Word", bound=StrEnum)

@@ -39,7 +39,8 @@ from septet.system.durable import close_after
 from septet.system.locks import take_lock
 from workers.connection.connection import connect
 from workers.observing.logs import set_up_logs
-from workers.server.server import SERVER_LOCK, Ports, embedded_server, free_port
+from workers.server.ports import Ports, free_port
+from workers.server.server import SERVER_LOCK, embedded_server
 from workers.server.server_file import ServerFile
 from workers.worker import running_worker
 

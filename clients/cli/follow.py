@@ -21,7 +21,8 @@ from clients.disk.network_requests import network_of
 from clients.login_keys import hide_login_keys
 from clients.operations.absence import PATIENCE, Absence, outlast_wait
 from clients.operations.operations import Operations, connect_operations
-from septet.contracts.replies import LogEntry, LogsReply, TaskReply, WatchReply
+from septet.contracts.replies import LogsReply, TaskReply, WatchReply
+from septet.contracts.views import LogEntry
 from septet.errors import NotFoundError, ServerNotReachedError, UsageError
 from septet.settings import Settings, load_settings
 from septet.state import StateDir

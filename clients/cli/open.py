@@ -13,7 +13,7 @@ from clients.cli.reply import CommandReply
 from clients.cli.server import SERVER, Server
 from clients.cli.wrapping import echo
 from clients.page.key import page_host, page_link
-from septet.contracts.pull_request_names import LOCAL_PULL
+from septet.contracts.pull_request import LOCAL_PULL
 from septet.errors import NotFoundError, UsageError
 from septet.settings import Settings, load_settings
 from septet.state import StateDir

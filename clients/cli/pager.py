@@ -10,7 +10,8 @@ from rich.text import Text
 
 from clients.cli.render.work_order import console
 from clients.patches import files_of
-from septet.contracts.replies import DiffView, PlanReply
+from septet.contracts.replies import PlanReply
+from septet.contracts.views import DiffView
 from septet.settings import load_settings
 from septet.system import processes
 from septet.system.preview import printable

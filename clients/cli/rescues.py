@@ -15,7 +15,8 @@ from clients.cli.wrapping import say
 from clients.disk.rescues import kept_snapshot, snapshot_named, snapshots_of
 from septet.agents.runs.folders import Runs
 from septet.agents.runs.lease import busy_error
-from septet.contracts.replies import KeptSnapshot, RescuesReply
+from septet.contracts.replies import RescuesReply
+from septet.contracts.views import KeptSnapshot
 from septet.errors import NotFoundError, UsageError
 from septet.git.snapshots.restore import restore as restore_snapshot
 from septet.settings import load_settings

@@ -31,7 +31,8 @@ from septet.system.own_process import quick_imports
 from septet.system.preview import preview
 from workers.connection.connection import connect
 from workers.observing.logs import set_up_logs
-from workers.server.server import Ports, UiAddress, embedded_server
+from workers.server.ports import Ports, UiAddress
+from workers.server.server import embedded_server
 from workers.server.server_file import ServerFile
 
 _CLOCK: Final = len("00:00:00  ")

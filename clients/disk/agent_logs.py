@@ -10,7 +10,7 @@ from septet.agents.outcomes.outcome import ExitRecord
 from septet.agents.outcomes.transcript import Transcript, TranscriptEntry
 from septet.agents.runs.run import Run
 from septet.agents.runs.stream_times import Written, pieces, times_written, written_last
-from septet.contracts.replies import LogEntry
+from septet.contracts.views import LogEntry
 from septet.errors import NotFoundError
 from septet.state import StateDir
 from septet.system.masking import mask, mask_bytes

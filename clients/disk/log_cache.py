@@ -9,7 +9,7 @@ from septet.state import StateDir
 
 if TYPE_CHECKING:
     from clients.disk.agent_logs import AgentLogs  # what reads streams takes long to import
-    from septet.contracts.replies import LogEntry
+    from septet.contracts.views import LogEntry
 
 _MOST_LOGS: Final = 8
 _MOST_ENTRIES: Final = 20_000

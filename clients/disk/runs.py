@@ -11,7 +11,7 @@ import msgspec
 from septet.agents.runs.folders import Runs
 from septet.agents.runs.network import refused_hosts
 from septet.agents.runs.run import Run
-from septet.contracts.replies import AgentRun
+from septet.contracts.views import AgentRun
 from septet.janitor.terms import pipeline_of
 from septet.state import StateDir
 from septet.system.preview import scrub

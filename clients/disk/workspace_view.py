@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from clients.disk.agent_logs import AgentLogs
 from clients.disk.runs import place_of, started_runs
 from clients.tool_calls import EDITS
-from septet.contracts.replies import ChangedFile, DiffView, LogEntry, PlanView
+from septet.contracts.views import ChangedFile, DiffView, LogEntry, PlanView
 from septet.errors import SeptetError
 from septet.git.evidence.difference import difference
 from septet.git.workspace.record import find_place, find_record

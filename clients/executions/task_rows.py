@@ -9,9 +9,9 @@ from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
 from activities.host.payloads import memo_json
 from clients.executions.typed_client import CLOSED_AS
 from clients.executions.waits import stuck_cause_of_row
+from septet.contracts.board import MEMO
 from septet.contracts.names import Stage, Status
-from septet.contracts.pull_request_names import watched_order
-from septet.contracts.row import MEMO
+from septet.contracts.pull_request import watched_order
 from septet.contracts.seal import key_id_of
 from septet.contracts.task import Task, TaskError
 from septet.errors import SealedError

@@ -14,8 +14,7 @@ from temporalio.common import SearchAttributeKey
 from activities.host.payloads import read_memo
 from clients.executions.seals import began_unsealed, seals
 from septet.contracts.names import Stage, Status, Step
-from septet.contracts.pull_request import PullRequestNews
-from septet.contracts.pull_request_names import TROUBLE
+from septet.contracts.pull_request import TROUBLE, PullRequestNews
 from septet.errors import SealedError, UnknownKeyError
 from septet.system.text import cut_bytes
 from workflows.wire.search_attributes import STAGE, STATUS

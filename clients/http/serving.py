@@ -23,9 +23,8 @@ from septet.errors import UsageError
 from septet.settings import Settings
 from septet.state import StateDir
 from septet.system.masking import hide, reveal
-from workers.connection.data_converter import codec_of
-from workers.connection.payload_codec import SealingCodec
-from workers.server.server import UiAddress
+from workers.connection.payload_codec import SealingCodec, codec_of
+from workers.server.ports import UiAddress
 
 _STREAMS_END_WITHIN_SECONDS: Final = 1
 _BACKLOG: Final = 512

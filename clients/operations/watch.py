@@ -14,8 +14,9 @@ from clients.executions.news import News, follow_workflow
 from clients.operations.absence import Absence
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Status
-from septet.contracts.replies import NOBODY_WORKS, RUNNING, LogEntry, WatchReply
+from septet.contracts.replies import NOBODY_WORKS, RUNNING, WatchReply
 from septet.contracts.task import Task
+from septet.contracts.views import LogEntry
 from septet.errors import ServerNotReachedError
 from workflows.wire.search_attributes import HOST
 

@@ -19,10 +19,10 @@ from clients.page import changes, standing
 from clients.patches import PatchLine, difference
 from clients.tool_calls import only_confirms, without_workspace
 from septet.contracts.amounts import cost_text
+from septet.contracts.decisions import Target
 from septet.contracts.names import Step
-from septet.contracts.replies import LogEntry
 from septet.contracts.task import Task
-from septet.contracts.transitions import Target
+from septet.contracts.views import LogEntry
 
 HEADERS: Final = {
     "Content-Security-Policy": (

@@ -8,12 +8,12 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 from clients.disk.runs import started_runs
+from septet.contracts.decisions import Target, targets_of
 from septet.contracts.facts import KeyFinding
 from septet.contracts.names import Stage, Status, Step
-from septet.contracts.pull_request_names import LOCAL_PULL
+from septet.contracts.pull_request import LOCAL_PULL
 from septet.contracts.replies import BoardReply
 from septet.contracts.task import Task
-from septet.contracts.transitions import Target, targets_of
 from septet.errors import SeptetError
 from septet.forges.local.forge import LocalForge
 from septet.settings import load_settings

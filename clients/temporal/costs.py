@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 from temporalio.client import Client
@@ -45,7 +46,7 @@ class CostClient:
             InvalidInputError: There is no such week.
             ServerNotReachedError: Nobody answered.
         """
-        since = first_week(since)
+        since = first_week(since, datetime.now(UTC).date())
         with server_refusals():
             histories = [await self._ask(project)] if project else await self._all()
         sums: dict[str, Spending] = {}

@@ -19,13 +19,14 @@ from septet.contracts.decisions import (
     PlanDecision,
     PreviousRun,
     RetryCall,
+    Target,
+    check_move,
     parse_decision,
 )
 from septet.contracts.names import Stage, Status, Step
-from septet.contracts.pull_request_names import LOCAL_PULL, watch_id
+from septet.contracts.pull_request import LOCAL_PULL, watch_id
 from septet.contracts.replies import TaskReply
 from septet.contracts.task import Task
-from septet.contracts.transitions import Target, check_move
 from septet.errors import InvalidInputError, RefusedTransitionError
 from workflows.wire.run_input import NOT_VALID
 from workflows.wire.search_attributes import HOST

@@ -14,12 +14,16 @@ from clients.executions.messages import server_refusals
 from clients.executions.task_rows import task_of_row
 from clients.temporal.intakes import IntakeClient
 from clients.temporal.pull_request_watch import tell_watches
-from septet.contracts.comment_commands import comment_workflow_id
-from septet.contracts.forge_events import CommentWritten, ForgeEvent, IssueChanged, PullRequestTouched
+from septet.contracts.forge_events import (
+    CommentWritten,
+    ForgeEvent,
+    IssueChanged,
+    PullRequestTouched,
+    comment_workflow_id,
+)
 from septet.contracts.intake import CommentCall, IntakeInput, IntakePass, WebhookReply
-from septet.contracts.issue_request import IssueRequest
-from septet.contracts.pull_request import PullRequestNews, PullRequestNudge
-from septet.contracts.pull_request_names import FOLLOWS
+from septet.contracts.order import IssueRequest
+from septet.contracts.pull_request import FOLLOWS, PullRequestNews, PullRequestNudge
 from septet.contracts.task import Task
 from septet.contracts.tracker import SessionPrompted, SessionStarted
 from septet.contracts.wire import Wire

@@ -1,16 +1,81 @@
-"""What people decide about a work order, and what they say with it."""
+"""The decisions of people about a work order, and the table of the moves that are allowed."""
 
-from typing import Annotated, TypeVar
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Annotated, Final, TypeVar
 
 from pydantic import Field, StringConstraints, ValidationError
 
 from septet.contracts.facts import Usage
-from septet.contracts.names import SHA256, Stage, Step
-from septet.contracts.task import Move
-from septet.contracts.transitions import Target
+from septet.contracts.names import SHA256, Stage, Status, Step
+from septet.contracts.task import Move, Task
 from septet.contracts.wire import StrictWire, Wire
 from septet.contracts.wording import describe_mistakes
-from septet.errors import InvalidInputError
+from septet.errors import InvalidInputError, RefusedTransitionError
+
+
+class Target(StrEnum):
+    """Where a person may want a work order: a stage of the board, or its end."""
+
+    COLLECTED = "collected"
+    TRIAGED = "triaged"
+    EXECUTING = "executing"
+    REVIEW = "review"
+    DONE = "done"
+    BLOCKED = "blocked"
+    CANCELLED = "cancelled"
+
+
+ALLOWED: Final[Mapping[tuple[Status, Stage], tuple[Target, ...]]] = MappingProxyType(
+    {
+        (Status.PENDING, Stage.COLLECTED): (Target.TRIAGED, Target.BLOCKED, Target.CANCELLED),
+        (Status.PENDING, Stage.TRIAGED): (
+            Target.COLLECTED,
+            Target.EXECUTING,
+            Target.BLOCKED,
+            Target.CANCELLED,
+        ),
+        (Status.PENDING, Stage.BLOCKED): (Target.COLLECTED, Target.TRIAGED, Target.CANCELLED),
+        (Status.RUNNING, Stage.EXECUTING): (Target.BLOCKED, Target.CANCELLED),
+        (Status.WAITING, Stage.EXECUTING): (Target.BLOCKED, Target.CANCELLED),
+        (Status.WAITING, Stage.BLOCKED): (Target.EXECUTING, Target.CANCELLED),
+        (Status.COMPLETED, Stage.REVIEW): (Target.EXECUTING, Target.DONE, Target.BLOCKED),
+        (Status.COMPLETED, Stage.EXECUTING): (Target.REVIEW, Target.DONE, Target.BLOCKED),
+        (Status.COMPLETED, Stage.BLOCKED): (Target.EXECUTING, Target.DONE),
+        (Status.FAILED, Stage.BLOCKED): (Target.EXECUTING, Target.CANCELLED),
+    }
+)
+"""By status and stage; what is not here stays where it is. One that waits in `blocked` waits for a host."""
+
+
+def targets_of(status: Status, stage: Stage) -> tuple[Target, ...]:
+    """Return where a work order may move from here."""
+    return ALLOWED.get((status, stage), ())
+
+
+_FINISHED: Final = "It is finished and cannot be moved."
+
+
+def _way_on(task: Task) -> str:
+    if task.status is Status.CANCELLED or task.has_plan_alone:
+        return f"It has ended. `septet retry {task.id}` continues it."
+    return _FINISHED
+
+
+def check_move(task: Task, to: Target) -> None:
+    """See that a move is allowed.
+
+    Raises:
+        RefusedTransitionError: It is not; the remedy lists what is.
+    """
+    targets = targets_of(task.status, task.stage)
+    if to not in targets:
+        raise RefusedTransitionError(
+            f"{task.id} is in {task.stage.value} ({task.status.value}) and cannot move to {to.value}.",
+            remedy=f"From here it can move to: {', '.join(targets)}." if targets else _way_on(task),
+        )
+
 
 HISTORY_KEPT = 100
 """Moves that a work order that is taken up again keeps of its run before."""

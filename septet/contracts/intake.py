@@ -6,10 +6,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, StringConstraints
 
-from septet.contracts.comment_commands import CommandComment, CommentCommand
-from septet.contracts.forge_events import CommentWritten
-from septet.contracts.issue_request import IssueRequest
-from septet.contracts.order import Name, WorkOrderInput
+from septet.contracts.forge_events import CommandComment, CommentCommand, CommentWritten
+from septet.contracts.order import IssueRequest, Name, WorkOrderInput
 from septet.contracts.replies import Reply
 from septet.contracts.repository import Repository
 from septet.contracts.tracker import TrackedClaim

@@ -1,17 +1,38 @@
-"""The input of a work order, as people and programs give it."""
+"""The input of a work order, as people and programs give it, and the request of the person behind its issue."""
 
+import hashlib
+import json
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from septet.contracts.amounts import BudgetText
-from septet.contracts.issue_request import IssueRequest
 from septet.contracts.limits import StepSettings, Timeouts
 from septet.contracts.names import Sessions, Step
 from septet.contracts.repository import Repository
 from septet.contracts.tracker import TrackedIssue
-from septet.contracts.wire import StrictWire
+from septet.contracts.wire import InnerWire, StrictWire
+
+
+class IssueRequest(InnerWire):
+    """What a person who may push asked for, by a label or a comment."""
+
+    by: str = Field(default="", max_length=200)
+    """The account."""
+    at: str = Field(default="", max_length=40)
+    """When, ISO 8601."""
+    text_sha256: str = Field(default="", max_length=64)
+    """Of title and body as they stood then (`text_sha256`); empty where nobody knows."""
+    waits_because: str = Field(default="", max_length=1000)
+    """Why a person has to read the issue before work begins; empty where work may begin."""
+
+
+def text_sha256(title: str, body: str | None) -> str:
+    """Return what an issue's title and body are known by, whichever way a forge tells them."""
+    lines = (body or "").replace("\r\n", "\n").replace("\r", "\n").rstrip()
+    return hashlib.sha256(json.dumps([" ".join(title.split()), lines]).encode()).hexdigest()
+
 
 TEXT_LIMIT_BYTES = 64 * 1024
 """The most that a title and a description may hold together."""

@@ -1,6 +1,7 @@
-"""What the watch over an opened pull request is given, and what it asks its forge."""
+"""The watch over an opened pull request: its input, requests to the forge, ids and the keys of its memo."""
 
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -80,3 +81,26 @@ class PullRequestNews(Wire):
     """What that says."""
     events: Annotated[tuple[ReworkEvent, ...], Field(max_length=MOST_EVENTS)] = ()
     """What waits for an agent's answer, where one follows it."""
+
+
+WATCHER: Final = "watcher"
+"""The key of a watch's memo under which the host lies that looks at its pull request."""
+TROUBLE: Final = "trouble"
+"""The key of a watch's memo under which lies why nobody can tell what became of its pull request."""
+FOLLOWS: Final = "follows"
+"""The key of a watch's memo under which lies whether an agent answers what happens on its pull request."""
+
+LOCAL_PULL: Final = re.compile(r"file://(?P<path>/.+)/pull/(?P<number>[1-9][0-9]{0,8})")
+"""The address of a pull request of a repository on a machine's disk."""
+_WATCH: Final = "/pr"
+"""No work order's id can end so."""
+
+
+def watch_id(order_id: str) -> str:
+    """Return the id of the workflow that watches a work order's pull request."""
+    return f"{order_id}{_WATCH}"
+
+
+def watched_order(workflow_id: str) -> str:
+    """Return the id of the work order that a workflow is, or whose pull request it watches."""
+    return workflow_id.removesuffix(_WATCH)

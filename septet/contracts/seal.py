@@ -1,6 +1,7 @@
 """How sealed payloads are told from others, and which are refused."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
@@ -25,6 +26,15 @@ CODEC_PATH: Final = "/codec"
 """Where those who may read have payloads sealed and opened: below it, `encode` and `decode`."""
 UNSEALED_INPUT: Final = "UnsealedInput"
 """The type of the error that refuses it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SealedBox:
+    """What is sealed, and the key that opens it."""
+
+    key_id: str
+    key_check: str
+    content: bytes
 
 
 def is_sealed(metadata: Mapping[str, bytes]) -> bool:

@@ -1,5 +1,6 @@
 """The work order object: one shape for CLI, HTTP, MCP and query."""
 
+from collections.abc import Mapping
 from typing import Final, Self
 
 from pydantic import ConfigDict, Field, JsonValue
@@ -204,3 +205,12 @@ class Task(Wire):
         approve = f"`septet approve {self.id} {allowing}` allows it; " if allowing else ""
         reject = f"`septet reject {self.id} --feedback …` has the agent remove it"
         return f"{tell_findings(self.findings)}. {approve}{reject}."
+
+
+UNCONFINED: Final[Mapping[str, str]] = {
+    "none": (
+        "agents ran without a sandbox. To confine them, install bubblewrap (`apt-get install bubblewrap`); "
+        "`septet doctor` says what else is missing."
+    ),
+}
+"""By what confined an agent, as its run's record has it."""

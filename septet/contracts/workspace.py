@@ -3,8 +3,8 @@
 from datetime import datetime
 from typing import Final
 
-from septet.contracts.issue_request import IssueRequest
 from septet.contracts.names import Sessions
+from septet.contracts.order import IssueRequest
 from septet.contracts.rework import FollowTerms
 from septet.contracts.task import TaskError
 from septet.contracts.tracker import TrackedIssue

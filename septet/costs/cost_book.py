@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Final
 
 from septet.contracts.amounts import Spending
@@ -154,12 +154,12 @@ _AGE: Final = re.compile(r"([0-9]{1,4})([dw])")
 _DAYS: Final = {"d": 1, "w": 7}
 
 
-def first_week(since: str, today: date | None = None) -> str:
+def first_week(since: str, today: date) -> str:
     """Return the ISO week that is meant, or in which an age such as `4w` or `30d` began; empty for all weeks.
 
     Args:
         since: As it was written.
-        today: From when on an age counts back; by default this day, UTC.
+        today: The day from which an age counts back, in UTC.
 
     Raises:
         InvalidInputError: It is neither an age nor a week that its year has.
@@ -167,7 +167,7 @@ def first_week(since: str, today: date | None = None) -> str:
     if not since:
         return ""
     if age := _AGE.fullmatch(since):
-        day = (today or datetime.now(UTC).date()) - timedelta(days=int(age[1]) * _DAYS[age[2]])
+        day = today - timedelta(days=int(age[1]) * _DAYS[age[2]])
         return f"{day.isocalendar().year}-W{day.isocalendar().week:02}"
     if not _is_week(since):
         raise InvalidInputError(f"since {since!r} is not a week.", remedy="Write it as 2026-W40, 4w or 30d.")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from septet.contracts.issue_request import text_sha256
+from septet.contracts.order import text_sha256
 from septet.errors import InvalidInputError
 from septet.forges.renames import asked_for
 from septet.forges.values import TITLE_LIMIT, Comment, Issue

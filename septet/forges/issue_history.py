@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal, Protocol, runtime_checkable
 
-from septet.contracts.issue_request import IssueRequest
+from septet.contracts.order import IssueRequest
 from septet.errors import ForgeError, ForgeUnavailableError
 from septet.forges.forge import Forge
 from septet.forges.values import Issue

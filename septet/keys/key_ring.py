@@ -18,6 +18,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
 
+from septet.contracts.seal import SealedBox
 from septet.errors import DamagedSealError, InvalidInputError, SeptetError, UnknownKeyError
 from septet.system import processes
 from septet.system.masking import hide
@@ -46,15 +47,6 @@ class SealKey:
     def check(self) -> str:
         """What tells two keys of the same id apart; it says nothing of the key."""
         return hashlib.sha256(b"septet-seal-key\0" + self.secret).hexdigest()[:16]
-
-
-@dataclass(frozen=True, slots=True)
-class SealedBox:
-    """What is sealed, and the key that opens it."""
-
-    key_id: str
-    key_check: str
-    content: bytes
 
 
 class KeyRing:

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from septet.contracts.comment_commands import CommentCommand
+from septet.contracts.forge_events import CommentCommand
 from septet.contracts.task import Task
 from septet.contracts.tracker import SessionMessage, TrackedIssue
 from septet.forges.events.comment_commands import parse_command

@@ -18,12 +18,11 @@ from fakes.septet_command import Septet
 from fakes.waiting import until
 
 from clients.operations.operations import Operations, connect_operations
-from septet.contracts.decisions import MoveCall, RetryCall
+from septet.contracts.decisions import MoveCall, RetryCall, Target
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pipeline import PipelineInput, PipelineIssue
 from septet.contracts.replies import Reply
 from septet.contracts.task import Task
-from septet.contracts.transitions import Target
 from septet.settings import Settings
 
 pytestmark = [pytest.mark.faces, pytest.mark.asyncio(loop_scope="module")]

@@ -10,7 +10,7 @@ from fakes.forges.connecting import FAKES, connected
 from fakes.forges.serving import serving_forge
 from fakes.forges.state import ForgeFake
 
-from septet.contracts.issue_request import IssueRequest
+from septet.contracts.order import IssueRequest
 from septet.forges.issue_for_agents import issue_for_agents
 from septet.forges.issue_history import RequestReader, TellingForge, Writers
 from septet.outgoing.visible import visible_text

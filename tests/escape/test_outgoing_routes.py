@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from fakes.repositories import Origin, git, make_origin
 
-from septet.contracts.branch_name import FirstPart, name_refusal
 from septet.contracts.names import IssueClass
+from septet.contracts.repository import FirstPart, name_refusal
 from septet.outgoing.text import Outgoing
 
 OUT = Outgoing(frozenset({"#7"}), ("https://github.com/o/r/",))

@@ -16,7 +16,8 @@ from septet.sample.repository import make_sample
 from septet.settings import Settings
 from septet.state import StateDir
 from workers.connection.connection import connect
-from workers.server.server import Ports, embedded_server
+from workers.server.ports import Ports
+from workers.server.server import embedded_server
 from workers.worker import running_worker
 
 

@@ -1,10 +1,13 @@
-"""What workflow code must not do: each call as somebody may write it, and a workflow that makes all of them."""
+"""What workflow code must not do: each call as somebody may write it, and its finder in the text of a module."""
 
-from collections.abc import Callable, Mapping
-from types import ModuleType
+import ast
+from collections.abc import Callable, Iterator, Mapping
 
 from temporalio import workflow
-from temporalio.worker.workflow_sandbox import RestrictedWorkflowAccessError
+from temporalio.worker.workflow_sandbox import (
+    RestrictedWorkflowAccessError,
+    SandboxRestrictions,
+)
 
 CALLS: Mapping[str, tuple[str, str]] = {
     "the time": ("from datetime import datetime as now_of", "now_of.now()"),
@@ -34,27 +37,76 @@ CALLS: Mapping[str, tuple[str, str]] = {
 }
 """Imports, and the call."""
 
-PLANTED: dict[str, Callable[[], object]] = {}
-"""What the workflow calls."""
+_READS_THE_DISK = frozenset({
+    "abspath", "exists", "expanduser", "getatime", "getctime", "getmtime", "getsize", "isdir", "isfile", "islink",
+    "ismount", "lexists", "realpath", "relpath", "samefile", "sameopenfile",
+})  # fmt: skip
+"""Of `os.path`; its other functions compute with names."""
+_BUILTINS = frozenset({"open", "input", "breakpoint"})
 
 
-def plant_calls(module: ModuleType) -> None:
-    """Write all of them into a module, as functions of it that are called by nobody but the workflow here."""
-    for number, (what, (imports, call)) in enumerate(CALLS.items()):
-        name = f"forbidden_{number}"
-        exec(f"{imports}\ndef {name}():\n    return {call}\n", vars(module))  # noqa: S102 -- the calls above
-        PLANTED[f"{module.__name__}: {what}"] = vars(module)[name]
+def planted_calls() -> str:
+    """Return the text of functions that make the calls, one function for each."""
+    return "".join(
+        f"{imports}\ndef forbidden_{number}():\n    return {call}\n"
+        for number, (imports, call) in enumerate(CALLS.values())
+    )
+
+
+def find_forbidden(code: str) -> Iterator[str]:
+    """Yield what a module's text names of all that the SDK's sandbox refuses."""
+    tree = ast.parse(code)
+    names = dict(_imported_names(tree))
+    inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute | ast.Name) and isinstance(node.ctx, ast.Load) and id(node) not in inner:
+            path = _path_of(node, names)
+            if _is_forbidden(path):
+                yield ".".join(path)
+
+
+def _imported_names(tree: ast.Module) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the names that imports bind, with what each is the name of."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for each in node.names:
+                whole = tuple(each.name.split("."))
+                yield (each.asname, whole) if each.asname else (whole[0], whole[:1])
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            for each in node.names:
+                yield each.asname or each.name, (*node.module.split("."), each.name)
+
+
+def _path_of(node: ast.expr, names: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the whole name of an attribute, also of what a call returns; nothing where a local value is before it."""
+    if isinstance(node, ast.Call):
+        return _path_of(node.func, names)
+    if isinstance(node, ast.Attribute):
+        owner = _path_of(node.value, names)
+        return (*owner, node.attr) if owner else ()
+    if isinstance(node, ast.Name):
+        return names.get(node.id, (node.id,) if node.id in _BUILTINS else ())
+    return ()
+
+
+def _is_forbidden(path: tuple[str, ...]) -> bool:
+    if path[:2] == ("os", "path"):
+        return path[2:3] != () and path[2] in _READS_THE_DISK
+    if path[:1] and path[0] in _BUILTINS:
+        return True
+    matcher = SandboxRestrictions.invalid_module_members_default.child_matcher(*path) if path else None
+    return matcher is not None and matcher.match_self
 
 
 @workflow.defn(name="ForbiddenCalls")
 class ForbiddenCalls:
-    """Makes each call, and tells which of them nobody refused."""
+    """Makes each call, and returns those that nobody refused."""
 
     @workflow.run
     async def run(self) -> list[str]:
         """Return what was allowed."""
         allowed = []
-        for what, call in PLANTED.items():
+        for what, call in _FUNCTIONS.items():
             try:
                 call()
             except RestrictedWorkflowAccessError:
@@ -64,3 +116,9 @@ class ForbiddenCalls:
             else:
                 allowed.append(what)
         return allowed
+
+
+exec(planted_calls(), globals())  # noqa: S102 -- the calls above
+_FUNCTIONS: Mapping[str, Callable[[], object]] = {
+    what: globals()[f"forbidden_{number}"] for number, what in enumerate(CALLS)
+}

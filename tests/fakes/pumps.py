@@ -20,7 +20,7 @@ from septet.agents.outcomes.outcome import ExitRecord
 from septet.answers import markdown, printed_calls, reasoning
 from septet.answers.steps import read_step_answer
 from septet.contracts.names import Step
-from septet.contracts.replies import LogEntry
+from septet.contracts.views import LogEntry
 from septet.errors import SeptetError
 from septet.forges.events.comment_commands import parse_command
 from septet.forges.opening import without_links_to

@@ -21,7 +21,7 @@ from temporalio.worker import Replayer, Worker
 
 from septet.contracts.facts import Rescue
 from septet.contracts.names import Stage, Step, Verdict
-from septet.contracts.pull_request_names import watch_id
+from septet.contracts.pull_request import watch_id
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from workers.connection.plugin import SeptetPlugin

@@ -31,6 +31,7 @@ from clients.temporal.budgets import BudgetClient
 from clients.temporal.pipelines import PipelineClient
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.amounts import Spending, parse_limit
+from septet.contracts.board import MEMO
 from septet.contracts.budget import (
     MOST_WAITING,
     AccountState,
@@ -47,7 +48,6 @@ from septet.contracts.budget import (
 from septet.contracts.facts import Usage
 from septet.contracts.names import Stage, Status, Step, Verdict
 from septet.contracts.notification import NOTIFIES
-from septet.contracts.row import MEMO
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.errors import NotFoundError, RefusedTransitionError

@@ -24,14 +24,12 @@ from clients.temporal.comment_decisions import comment_decisions
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.resets import claim
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.comment_commands import CommentCommand
-from septet.contracts.decisions import MoveCall, RetryCall
-from septet.contracts.forge_events import CommentWritten
+from septet.contracts.decisions import MoveCall, RetryCall, Target
+from septet.contracts.forge_events import CommentCommand, CommentWritten
 from septet.contracts.intake import CommandAnswer, CommentCall, CommenterStanding, IntakeInput
 from septet.contracts.names import Stage, Status, Step, Verdict
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task
-from septet.contracts.transitions import Target
 from septet.errors import SeptetError
 from septet.git.engine.address import parse_address
 from septet.settings import Settings

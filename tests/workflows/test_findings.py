@@ -14,13 +14,12 @@ from clients.executions.task_rows import task_of_row
 from clients.page.standing import need_of
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.decisions import MoveCall
+from septet.contracts.decisions import MoveCall, Target
 from septet.contracts.facts import KeyFinding
 from septet.contracts.names import Step, Verdict
 from septet.contracts.notification import NOTIFIES
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
-from septet.contracts.transitions import Target
 from septet.errors import RefusedTransitionError
 from workflows.work_order import WorkOrder
 

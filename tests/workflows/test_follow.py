@@ -24,8 +24,7 @@ from septet.contracts.facts import KeyFinding
 from septet.contracts.forge_events import PullRequestTouched
 from septet.contracts.names import Stage, Status, Step, Verdict
 from septet.contracts.notification import NOTIFIES
-from septet.contracts.pull_request import PullRequestNews
-from septet.contracts.pull_request_names import FOLLOWS, watched_order
+from septet.contracts.pull_request import FOLLOWS, PullRequestNews, watched_order
 from septet.contracts.rework import FollowTerms, ReworkEvent
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task

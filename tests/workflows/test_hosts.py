@@ -24,10 +24,9 @@ from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.worker import Worker
 
 from clients.temporal.hosts import give_up
-from septet.contracts.decisions import MoveCall
+from septet.contracts.decisions import MoveCall, Target
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
-from septet.contracts.transitions import Target
 from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
 from septet.errors import NotFoundError, ServerNotReachedError
 from workflows.wire.search_attributes import HOST

@@ -11,8 +11,7 @@ from temporalio.client import Client
 from temporalio.common import RawValue
 from temporalio.worker import Worker
 
-from septet.contracts.comment_commands import CommentCommand, Verb
-from septet.contracts.forge_events import CommentWritten
+from septet.contracts.forge_events import CommentCommand, CommentWritten, Verb
 from septet.contracts.intake import (
     ClaimIssue,
     CommandAnswer,

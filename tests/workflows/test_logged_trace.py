@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import uuid
+from pathlib import Path
 
 import pytest
 from temporalio.client import Client
@@ -25,7 +26,7 @@ from temporalio.worker import Worker
 from septet.settings import Settings
 from workers.observing.logs import set_up_logs
 from workers.connection.plugin import SeptetPlugin
-from workers.observing.traces import tracer_to, tracing
+from workers.observing.traces import road_to, tracing
 
 
 @workflow.defn(name="WorkOrder")
@@ -41,19 +42,22 @@ async def main(address: str, queue: str) -> None:
     set_up_logs(settings)
     client = await Client.connect(address, plugins=[SeptetPlugin(queue, tracing(settings, settings.traces))])
     async with Worker(client, task_queue=queue, workflows=[WorkOrder]):
-        with tracer_to(settings.traces).start_as_current_span("somebody's command") as span:
+        with road_to(settings.traces).tracer.start_as_current_span("somebody's command") as span:
             run_id = await client.execute_workflow(WorkOrder.run, id=queue, task_queue=queue)
     print(run_id, format_trace_id(span.get_span_context().trace_id), flush=True)
     os._exit(0)  # an interpreter that is taken apart under the SDK's threads is aborted now and then
 
 
-asyncio.run(main(*sys.argv[1:]))
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))
 """
 
 
-async def test_a_line_of_a_workflow_says_which_trace_it_is_of(client: Client) -> None:
+async def test_a_line_of_a_workflow_says_which_trace_it_is_of(client: Client, tmp_path: Path) -> None:
     """It is that of the client that started it; the run is named beside it."""
-    command = [sys.executable, "-c", _PROGRAM, client.service_client.config.target_host, uuid.uuid4().hex]
+    program = tmp_path / "traced.py"
+    program.write_text(_PROGRAM)
+    command = [sys.executable, str(program), client.service_client.config.target_host, uuid.uuid4().hex]
     ended = await asyncio.to_thread(
         subprocess.run, command, capture_output=True, check=True, timeout=60, text=True
     )

@@ -48,7 +48,7 @@ class Blocked:
         raise NotImplementedError
 
 
-@workflow.defn
+@workflow.defn(sandboxed=False)
 class Waits:
     """Waits for what a host that never answers was asked, which does not end for days."""
 

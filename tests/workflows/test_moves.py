@@ -22,12 +22,11 @@ from temporalio.exceptions import CancelledError
 
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.decisions import MoveCall, PlanDecision, RetryCall
+from septet.contracts.decisions import MoveCall, PlanDecision, RetryCall, Target
 from septet.contracts.names import Step, Verdict
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
-from septet.contracts.transitions import Target
 from septet.errors import RefusedTransitionError
 from workflows.work_order import WorkOrder
 

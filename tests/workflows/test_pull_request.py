@@ -26,10 +26,9 @@ from clients.http.app import api_of
 from clients.operations.operations import Operations
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.decisions import MoveCall
+from septet.contracts.decisions import MoveCall, Target
 from septet.contracts.names import Stage
 from septet.contracts.task import Task
-from septet.contracts.transitions import Target
 from septet.state import StateDir
 from workflows.pull_request.pull_request import PullRequestWorkflow
 

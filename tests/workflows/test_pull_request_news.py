@@ -21,13 +21,16 @@ from temporalio.worker import Worker
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Stage, Status
 from septet.contracts.pull_request import (
+    TROUBLE,
+    WATCHER,
     PullRequestEnd,
     PullRequestLook,
     PullRequestNews,
     PullRequestWatch,
     WatchingHost,
+    watch_id,
+    watched_order,
 )
-from septet.contracts.pull_request_names import TROUBLE, WATCHER, watch_id, watched_order
 from septet.contracts.task import Task
 from septet.contracts.workspace import PULL_REQUESTS, OpenWorkspace, Workspace
 from septet.errors import ForgeUnavailableError

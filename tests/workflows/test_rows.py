@@ -9,10 +9,10 @@ from temporalio.common import WorkflowIDReusePolicy
 
 from clients.temporal.board import BoardRows
 from clients.temporal.work_orders import OrderFilter, WorkOrders
+from septet.contracts.board import MEMO
 from septet.contracts.names import Stage, Status
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pull_request import PullRequestWatch
-from septet.contracts.row import MEMO
 from septet.contracts.task import Task
 from septet.errors import AlreadyRunningError, CircleError, InvalidInputError, NotFoundError
 from workflows.wire.search_attributes import start_attributes

@@ -517,7 +517,7 @@ async def test_what_cannot_be_read_here_keeps_nothing_from_its_start(
         await history.terminate()
 
 
-@workflow.defn(name="WorkOrder")
+@workflow.defn(name="WorkOrder", sandboxed=False)
 class DefectiveWorkOrder:
     """One whose code fails each time that a worker tries it."""
 

@@ -18,15 +18,13 @@ from clients.temporal.board import BoardRows
 from clients.temporal.deliveries import nudge_followers
 from clients.temporal.intakes import IntakeClient
 from clients.temporal.work_orders import OrderFilter, WorkOrders
-from septet.contracts.board import KnownOrders
+from septet.contracts.board import MEMO, KnownOrders
 from septet.contracts.budget import QuotaPause, quota_id
 from septet.contracts.forge_events import PullRequestTouched
 from septet.contracts.intake import IntakeInput
 from septet.contracts.names import Stage
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pull_request import WatchingHost
-from septet.contracts.pull_request_names import FOLLOWS, WATCHER, watch_id
-from septet.contracts.row import MEMO
+from septet.contracts.pull_request import FOLLOWS, WATCHER, WatchingHost, watch_id
 from septet.contracts.task import Task
 from septet.git.engine.address import parse_address
 from septet.telemetry.metrics import PAUSED_LOGINS

@@ -26,14 +26,13 @@ from clients.executions.index import runs_of
 from clients.temporal.board import BoardRows
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import OrderFilter, WorkOrders
-from septet.contracts.decisions import MoveCall, RetryCall
+from septet.contracts.decisions import MoveCall, RetryCall, Target
 from septet.contracts.facts import Usage
 from septet.contracts.names import Stage, Status, Step, Verdict
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.replies import TaskReply
 from septet.contracts.steps import FailureFacts, StepCall, StepResult
 from septet.contracts.task import Move, Task
-from septet.contracts.transitions import Target
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.errors import NotFoundError, RefusedTransitionError
 from workflows.intake.tracker_session import TrackerReport

@@ -39,7 +39,7 @@ time.sleep(600)
 """
 
 
-@workflow.defn(name="OneStep")
+@workflow.defn(name="OneStep", sandboxed=False)
 class OneStep:
     """A work order of one activity, whose heartbeats may be away for longer than a test lasts."""
 

@@ -10,13 +10,12 @@ from temporalio.worker import Worker
 
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.decisions import MoveCall
+from septet.contracts.board import MEMO
+from septet.contracts.decisions import MoveCall, Target
 from septet.contracts.names import Stage, Status
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pull_request import PullRequestWatch, WatchingHost
-from septet.contracts.row import MEMO
 from septet.contracts.task import Task
-from septet.contracts.transitions import Target
 from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.wire.search_attributes import start_attributes
 

@@ -345,7 +345,7 @@ async def nudged(orders: WorkOrders, order: WorkflowHandle[Any, Task]) -> Task:
     return await orders.get(order.id)
 
 
-@workflow.defn(name="WorkOrder")
+@workflow.defn(name="WorkOrder", sandboxed=False)
 class UnknownAttributeWorkOrder:
     """A work order that writes a search attribute which the namespace lacks."""
 

@@ -11,7 +11,8 @@ from temporalio.service import RPCError
 from septet.errors import ServerNotReachedError, UsageError
 from septet.settings import Settings
 from septet.state import StateDir
-from workers.connection.data_converter import codec_of, pydantic_values
+from workers.connection.data_converter import pydantic_values
+from workers.connection.payload_codec import codec_of
 from workers.observing.observers import observers
 from workers.observing.runtime import heartbeat_seconds, measured_runtime, quiet_runtime
 from workers.server.server_file import read_server_file
@@ -137,7 +138,7 @@ def refuse_foreign_server(address: str, own: Path) -> None:
     Raises:
         ServerNotReachedError: It is; the message says whose, and the remedy how to use it all the same.
     """
-    from workers.server.listeners import state_dir_of
+    from workers.server.ports import state_dir_of
 
     owner = state_dir_of(address)
     if owner is not None and owner.resolve() != own.resolve():

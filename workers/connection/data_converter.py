@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from temporalio.api.common.v1 import Payload
 from temporalio.api.failure.v1 import Failure
@@ -21,14 +21,9 @@ from temporalio.exceptions import ApplicationError
 
 from septet.contracts.seal import UNSEALED_INPUT, is_sealed, refusal_of
 from septet.errors import SealedError
-from septet.settings import Settings
 from septet.system.masking import mask, mask_json
 from septet.system.text import cut_bytes
-
-if TYPE_CHECKING:
-    from workers.connection.payload_codec import (
-        SealingCodec,  # where nothing is sealed, its cryptography is not imported
-    )
+from workers.connection.payload_codec import SealedDataConverter
 
 _OF_ALL_KINDS: Final = tuple(PydanticPayloadConverter().converters.values())
 """All payload converters share these, with what they keep of types: the SDK makes one for each workflow, and two
@@ -135,23 +130,6 @@ def _is_installed(file: str) -> bool:
     return any(folder in file for folder in _INSTALLED)
 
 
-def codec_of(settings: Settings, *, serves: bool = False) -> "SealingCodec | None":
-    """Return the codec that the settings ask for; `None` where nothing is to be sealed.
-
-    Args:
-        settings: Those of this process.
-        serves: It is a worker's, which refuses what is not sealed where the settings say so.
-
-    Raises:
-        InvalidInputError: The keys cannot be read.
-    """
-    if settings.seal_keys_file is None and settings.seal_keys_command is None:
-        return None
-    from workers.connection.payload_codec import sealing_codec
-
-    return sealing_codec(settings, serves=serves)
-
-
 def pydantic_values(codec: PayloadCodec | None, converter: DataConverter | None = None) -> DataConverter:
     """Let a converter read and write pydantic models, and write failures in short; all else stays, a codec too."""
     converter = converter or DataConverter.default
@@ -165,8 +143,6 @@ def pydantic_values(codec: PayloadCodec | None, converter: DataConverter | None 
     )
     if sealing is None:
         return values
-    from workers.connection.payload_codec import SealedDataConverter
-
     return SealedDataConverter(
         values.payload_converter_class, sealing, values.failure_converter_class, values.external_storage
     )

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from temporalio.api.common.v1 import Payload
@@ -17,10 +17,21 @@ from temporalio.converter import (
     WithSerializationContext,
 )
 
-from septet.contracts.seal import ACTIVITY, ENCODING, KEY_CHECK, KEY_ID, SEALED, is_sealed, refusing_metadata
+from septet.contracts.seal import (
+    ACTIVITY,
+    ENCODING,
+    KEY_CHECK,
+    KEY_ID,
+    SEALED,
+    SealedBox,
+    is_sealed,
+    refusing_metadata,
+)
 from septet.errors import DamagedSealError, SeptetError
-from septet.keys.key_ring import KeyRing, SealedBox, keys_in_file, keys_of_command
 from septet.settings import Settings
+
+if TYPE_CHECKING:
+    from septet.keys.key_ring import KeyRing
 
 _ABOUT: Final = b"septet-payload-1"
 
@@ -37,7 +48,7 @@ class SealingCodec(PayloadCodec, WithSerializationContext):
     is tried again until the key is there.
     """
 
-    keys: KeyRing
+    keys: "KeyRing"
     serves: bool = False
     """It is a worker's."""
     refuses_unsealed: bool = False
@@ -125,7 +136,7 @@ class SealedDataConverter(DataConverter):
         return replace(self, payload_codec=replace(codec, serves=False, refuses_unsealed=False))
 
 
-def sealing_codec(settings: Settings, *, serves: bool) -> SealingCodec | None:
+def codec_of(settings: Settings, *, serves: bool = False) -> SealingCodec | None:
     """Return the codec with the keys of the settings; `None` where they name none.
 
     Args:
@@ -135,12 +146,17 @@ def sealing_codec(settings: Settings, *, serves: bool) -> SealingCodec | None:
     Raises:
         InvalidInputError: The keys cannot be read.
     """
+    if not settings.seals:
+        return None
+    from septet.keys.key_ring import (  # a process that seals nothing has no cryptography
+        keys_in_file,
+        keys_of_command,
+    )
+
     if settings.seal_keys_file is not None:
         keys = keys_in_file(settings.seal_keys_file)
-    elif settings.seal_keys_command is not None:
-        keys = keys_of_command(settings.seal_keys_command, settings.environ)
     else:
-        return None
+        keys = keys_of_command(settings.seal_keys_command or "", settings.environ)
     return SealingCodec(keys, serves=serves, refuses_unsealed=serves and settings.seal_required)
 
 

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import UnionType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
 from temporalio import workflow
 from temporalio.api.common.v1 import Payload
@@ -14,10 +14,12 @@ from temporalio.bridge.proto.child_workflow import ChildWorkflowResult
 from temporalio.bridge.proto.workflow_activation import WorkflowActivation, WorkflowActivationJob
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.client import Interceptor as ClientInterceptor
+from temporalio.converter import SerializationContext
 from temporalio.plugin import SimplePlugin
 from temporalio.worker import (
     HandleSignalInput,
     Interceptor,
+    UnsandboxedWorkflowRunner,
     WorkerConfig,
     WorkflowInboundInterceptor,
     WorkflowInstance,
@@ -26,17 +28,43 @@ from temporalio.worker import (
     WorkflowRunner,
 )
 from temporalio.worker import Interceptor as WorkerInterceptor
-from temporalio.worker._workflow_instance import _WorkflowInstanceImpl
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from septet.contracts.seal import NOTHING_SEALED, refusal_of
-from workers.builds.workflow_guard import GuardedWorkflowRunner
 from workers.connection.data_converter import pydantic_values
+from workers.connection.payload_codec import SealingCodec
+from workflows.board.board import Board
+from workflows.board.janitor import Janitor
+from workflows.budgets.account import Account
+from workflows.budgets.costs import Costs
+from workflows.budgets.quota import Quota
+from workflows.intake.comment import CommentCommandWorkflow
+from workflows.intake.intake import Intake
+from workflows.intake.tracker_session import TrackerPrompt, TrackerReport, TrackerSession
+from workflows.notifications.notification import NotificationWorkflow
+from workflows.pipeline import Pipeline
+from workflows.pull_request.pull_request import PullRequestWorkflow
+from workflows.work_order import WorkOrder
 
-if TYPE_CHECKING:
-    from workers.connection.payload_codec import (
-        SealingCodec,  # where nothing is sealed, its cryptography is not imported
-    )
+_WORKFLOWS: Final = (
+    WorkOrder,
+    PullRequestWorkflow,
+    NotificationWorkflow,
+    Board,
+    Janitor,
+    Pipeline,
+    Intake,
+    CommentCommandWorkflow,
+    TrackerSession,
+    TrackerPrompt,
+    TrackerReport,
+    Account,
+    Quota,
+    Costs,
+)
+_PASSED_THROUGH: Final = ("septet", "workers", "opentelemetry")
+"""Modules that no run of a workflow imports again. To import all that a workflow uses would take 60 ms and 870 KB,
+so workflows pass each other through too; a test reads their text for all that the sandbox refuses."""
 
 
 class SignalInputChecks(Interceptor):
@@ -44,7 +72,7 @@ class SignalInputChecks(Interceptor):
 
     def workflow_interceptor_class(
         self,
-        input: WorkflowInterceptorClassInput,  # noqa: A002 -- the SDK's own name
+        input: WorkflowInterceptorClassInput,
     ) -> type[WorkflowInboundInterceptor]:
         """Return what stands before the handlers of workflows."""
         del input
@@ -52,7 +80,7 @@ class SignalInputChecks(Interceptor):
 
 
 class _SignalInputChecksInbound(WorkflowInboundInterceptor):
-    async def handle_signal(self, input: HandleSignalInput) -> None:  # noqa: A002 -- the SDK's own name
+    async def handle_signal(self, input: HandleSignalInput) -> None:
         """Hand the signal on, or log that it is dropped; a handler has the name of its signal."""
         if not takes(getattr(workflow.instance(), input.signal), input.args):
             workflow.logger.error(f"The input of signal {input.signal} is not what it takes, dropping the signal")
@@ -81,7 +109,7 @@ def _is_of(value: object, annotation: object) -> bool:
 
 
 class SeptetPlugin(SimplePlugin):
-    """The converter of values for clients, workers and replays; for the latter workflows and their guard too.
+    """The converter of values for clients, workers and replays; for the latter workflows and their sandbox too.
 
     What observes them comes with it as interceptors: for a client's own calls, and for all of its workers.
 
@@ -94,14 +122,14 @@ class SeptetPlugin(SimplePlugin):
         self,
         task_queue: str = "",
         interceptors: Sequence[ClientInterceptor | WorkerInterceptor] = (),
-        codec: "SealingCodec | None" = None,
+        codec: SealingCodec | None = None,
     ) -> None:
         """Take the queue of work orders: among a client's workers its own alone serves all workflows."""
         super().__init__(
             "septet",
             data_converter=partial(pydantic_values, codec),
-            workflows=_default_workflows,
-            workflow_runner=partial(_guarding_runner, codec is not None and codec.refuses_unsealed),
+            workflows=lambda chosen: chosen or _WORKFLOWS,
+            workflow_runner=partial(_sandbox, codec is not None and codec.refuses_unsealed),
             interceptors=[*interceptors, SignalInputChecks()],
         )
         self._task_queue = task_queue
@@ -115,66 +143,45 @@ class SeptetPlugin(SimplePlugin):
         return configured
 
 
-def _default_workflows(workflows: Sequence[type] | None) -> Sequence[type]:
-    """Import workflows where they are served or replayed: a client does without."""
-    from workflows.board.board import Board
-    from workflows.board.janitor import Janitor
-    from workflows.budgets.account import Account
-    from workflows.budgets.costs import Costs
-    from workflows.budgets.quota import Quota
-    from workflows.intake.comment import CommentCommandWorkflow
-    from workflows.intake.intake import Intake
-    from workflows.intake.tracker_session import TrackerPrompt, TrackerReport, TrackerSession
-    from workflows.notifications.notification import NotificationWorkflow
-    from workflows.pipeline import Pipeline
-    from workflows.pull_request.pull_request import PullRequestWorkflow
-    from workflows.work_order import WorkOrder
-
-    return workflows or [
-        WorkOrder,
-        PullRequestWorkflow,
-        NotificationWorkflow,
-        Board,
-        Janitor,
-        Pipeline,
-        Intake,
-        CommentCommandWorkflow,
-        TrackerSession,
-        TrackerPrompt,
-        TrackerReport,
-        Account,
-        Quota,
-        Costs,
-    ]
-
-
-def _guarding_runner(refuses_unsealed: bool, runner: WorkflowRunner | None) -> WorkflowRunner:
-    """Let the guard stand in for the SDK's sandbox; a runner that somebody has chosen stays."""
+def _sandbox(refuses_unsealed: bool, runner: WorkflowRunner | None) -> WorkflowRunner:
+    """Return the SDK's sandbox, which takes the passed modules as they are; a runner that a worker chose stays."""
     if runner is not None and not isinstance(runner, SandboxedWorkflowRunner):
         return runner
+    restrictions = SandboxRestrictions.default.with_passthrough_modules(*_PASSED_THROUGH)
     if refuses_unsealed:
-        from workers.connection.plugin import SealRequiringRunner
-
-        return SealRequiringRunner()
-    from workers.builds.workflow_guard import GuardedWorkflowRunner
-
-    return GuardedWorkflowRunner()
+        return SandboxedWorkflowRunner(restrictions, runner_class=SealRequiringRunner)
+    return SandboxedWorkflowRunner(restrictions)
 
 
-class SealRequiringRunner(GuardedWorkflowRunner):
+class SealRequiringRunner(UnsandboxedWorkflowRunner):
     """Runs workflows that accept no input without a seal."""
 
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
         """Return a run of a workflow."""
-        return _SealRequiringInstance(det)  # type: ignore[abstract]  # as the SDK's own
+        return _SealRequiringInstance(super().create_instance(det))
 
 
-class _SealRequiringInstance(_WorkflowInstanceImpl):
+class _SealRequiringInstance(WorkflowInstance):
+    def __init__(self, run: WorkflowInstance) -> None:
+        self._run: Final = run
+
     def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
-        """Mark what is to be refused, and go on."""
+        """Mark what the workflow refuses, and hand the rest to its run."""
         for job in act.jobs:
             mark(job)
-        return super().activate(act)
+        return self._run.activate(act)
+
+    def get_serialization_context(self, command_info: Any) -> SerializationContext | None:
+        """Return that of the run."""
+        return self._run.get_serialization_context(command_info)
+
+    def get_external_store_context(self, command_info: Any) -> Any:
+        """Return that of the run."""
+        return self._run.get_external_store_context(command_info)
+
+    def get_info(self) -> workflow.Info:
+        """Return that of the run."""
+        return self._run.get_info()
 
 
 def mark(job: WorkflowActivationJob) -> None:

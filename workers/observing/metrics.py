@@ -3,16 +3,14 @@
 import math
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 from temporalio import activity
 from temporalio.common import MetricMeter
-from temporalio.exceptions import ApplicationError
 from temporalio.runtime import PrometheusConfig
-from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
 from septet.contracts.lanes import SessionSummary, SummariseCall
-from septet.contracts.steps import EndCall, FailureFacts, FinalizeCall, StepCall, StepResult
+from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult
 from septet.telemetry.metrics import METRICS, QUEUE_WAIT, Metric, MetricKind
 from septet.telemetry.recorder import RECORDER
 from septet.telemetry.step_values import record_end, record_finalizer, record_step, record_summary
@@ -56,42 +54,26 @@ def _instrument(meter: MetricMeter, metric: Metric) -> Callable[[float, Mapping[
     return meter.create_histogram_float(metric.name, metric.help).record
 
 
-class StepMetrics(Interceptor):
+class StepMetrics:
     """Records how long each activity waited, and what steps and finalizers have come to.
 
-    Activities are not carried out again when a workflow is replayed, and so nothing is counted twice by a replay.
+    A replay of a workflow carries out no activity again, so it counts nothing twice.
     """
 
-    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002 -- the SDK's own name
-        """Wrap the execution of activities."""
-        return _StepMetricsInbound(next)
-
-
-class _StepMetricsInbound(ActivityInboundInterceptor):
-    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ANN401 -- the SDK's own
-        """Execute it, and record its result; a failure for good carries one too."""
+    def begin(self) -> None:
+        """Record how long the activity waited for a slot."""
         info = activity.info()
         wait = (info.started_time - info.current_attempt_scheduled_time).total_seconds()
         RECORDER.record(QUEUE_WAIT, max(wait, 0.0), activity=info.activity_type)
-        call = input.args[0] if input.args else None
-        try:
-            result = await self.next.execute_activity(input)
-        except ApplicationError as error:
-            facts = error.details[0] if error.details else None
-            if isinstance(facts, FailureFacts) and facts.result is not None:
-                _record(call, facts.result)
-            raise
-        if isinstance(result, StepResult):
-            _record(call, result)
-        elif isinstance(call, SummariseCall) and isinstance(result, SessionSummary):
-            record_summary(call, result)
-        return result
 
-
-def _record(call: object, result: StepResult) -> None:
-    if isinstance(call, FinalizeCall):
-        record_finalizer(call, result)
-    elif isinstance(call, EndCall):
-        record_end(call, result)
-    elif isinstance(call, StepCall):
-        record_step(call, result)
+    async def end(self, call: object, outcome: StepResult | SessionSummary) -> None:
+        """Record the outcome of the activity."""
+        if isinstance(outcome, SessionSummary):
+            if isinstance(call, SummariseCall):
+                record_summary(call, outcome)
+        elif isinstance(call, FinalizeCall):
+            record_finalizer(call, outcome)
+        elif isinstance(call, EndCall):
+            record_end(call, outcome)
+        elif isinstance(call, StepCall):
+            record_step(call, outcome)

@@ -1,45 +1,53 @@
-"""What observes clients and workers: the context of logs, and what settings turn on; the rest is not imported."""
+"""What observes clients and workers: the context of logs, and the metrics and traces that settings turn on."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import structlog
-from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+from temporalio.client import Interceptor as ClientInterceptor
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
+from temporalio.worker import Interceptor as WorkerInterceptor
 
-from septet.contracts.lanes import SummariseCall
-from septet.contracts.steps import FinalizeCall, StepCall
+from septet.contracts.lanes import SessionSummary, SummariseCall
+from septet.contracts.steps import FailureFacts, FinalizeCall, StepCall, StepResult
 from septet.errors import InvalidInputError
 from septet.settings import Settings
+from workers.observing.metrics import StepMetrics
 
 if TYPE_CHECKING:
-    from temporalio.client import Interceptor as ClientInterceptor
-    from temporalio.worker import Interceptor as WorkerInterceptor
-
-    Observers = list[ClientInterceptor | WorkerInterceptor]
+    from workers.observing.traces import AgentTraces, Tracing
 
 
-def observers(settings: Settings, *, serves: bool) -> "Observers":
+class Listener(Protocol):
+    """What hears of each activity."""
+
+    def begin(self) -> None:
+        """Hear that the activity begins; this is its task."""
+
+    async def end(self, call: object, outcome: StepResult | SessionSummary) -> None:
+        """Hear the outcome of a step, its finalizer or a lane's summary; a failure for good has an outcome too."""
+
+
+def observers(settings: Settings, *, serves: bool) -> list[ClientInterceptor | WorkerInterceptor]:
     """Return the interceptors of a client and, where it `serves`, of its workers; the first one is outermost.
 
     Raises:
         InvalidInputError: Traces are wanted, and what makes them is not installed.
     """
-    found: Observers = []
+    of_temporal = [_tracing(settings, settings.traces)[0]] if settings.traces is not None else []
+    return [*of_temporal, activity_observer(settings)] if serves else [*of_temporal]
+
+
+def activity_observer(settings: Settings) -> "ActivityObserver":
+    """Return the interceptor of a worker's activities, with the listeners that the settings turn on."""
+    listeners: list[Listener] = [StepMetrics()] if settings.metrics is not None else []
     if settings.traces is not None:
-        client_traces, worker_traces = _tracing(settings, settings.traces)
-        found += [client_traces, worker_traces] if serves else [client_traces]
-    if serves:
-        from workers.observing.observers import LogContext
-
-        found.append(LogContext())
-    if serves and settings.metrics is not None:
-        from workers.observing.metrics import StepMetrics
-
-        found.append(StepMetrics())
-    return found
+        listeners.append(_tracing(settings, settings.traces)[1])
+    return ActivityObserver(listeners)
 
 
-def _tracing(settings: Settings, address: str) -> "Observers":
+def _tracing(settings: Settings, address: str) -> "tuple[Tracing, AgentTraces]":
     try:
         from workers.observing.traces import tracing
     except ModuleNotFoundError as error:
@@ -47,22 +55,44 @@ def _tracing(settings: Settings, address: str) -> "Observers":
         raise InvalidInputError(
             f"SEPTET_TRACES needs packages that are missing: {error}.", remedy=remedy
         ) from error
-    return list(tracing(settings, address))
+    return tracing(settings, address)
 
 
-class LogContext(Interceptor):
-    """Has each line that is logged during a step say which step and agent it is of."""
+class ActivityObserver(WorkerInterceptor):
+    """Adds step and agent to each line that an activity logs, and hands its outcome to listeners."""
 
-    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002 -- the SDK's own name
+    def __init__(self, listeners: Sequence[Listener]) -> None:
+        self.listeners: Final = listeners
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
         """Wrap the execution of activities."""
-        return _LogContextInbound(next)
+        return _ObservedActivity(next, self.listeners)
 
 
-class _LogContextInbound(ActivityInboundInterceptor):
-    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ANN401 -- the SDK's own
-        """Execute it with its step and agent bound, for all of its task: how it failed is logged afterwards."""
+class _ObservedActivity(ActivityInboundInterceptor):
+    def __init__(self, following: ActivityInboundInterceptor, listeners: Sequence[Listener]) -> None:
+        super().__init__(following)
+        self._listeners: Final = listeners
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+        """Execute the activity; its context of logs holds for all of its task, also after it has failed."""
         structlog.contextvars.bind_contextvars(**step_context(input.args))
-        return await self.next.execute_activity(input)
+        for listener in self._listeners:
+            listener.begin()
+        try:
+            result = await self.next.execute_activity(input)
+        except ApplicationError as error:
+            if error.details and isinstance(facts := error.details[0], FailureFacts):
+                await self._end(input, facts.result)
+            raise
+        await self._end(input, result)
+        return result
+
+    async def _end(self, input: ExecuteActivityInput, outcome: object) -> None:
+        if isinstance(outcome, StepResult | SessionSummary):
+            call = input.args[0] if input.args else None
+            for listener in self._listeners:
+                await listener.end(call, outcome)
 
 
 def step_context(args: Sequence[Any]) -> Mapping[str, str]:

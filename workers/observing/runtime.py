@@ -8,6 +8,7 @@ from typing import Final
 from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 
 from septet.errors import MetricsAddressError
+from workers.observing.metrics import prometheus_config, record_with
 
 _LOGGED: Final = TelemetryFilter(core_level="WARN", other_level="ERROR")
 """As much as the SDK tells by itself, of a server that is away above all."""
@@ -42,8 +43,6 @@ def measured_runtime(heartbeat: float, address: str) -> Runtime:
     Raises:
         MetricsAddressError: Nothing can be served there.
     """
-    from workers.observing.metrics import prometheus_config, record_with
-
     telemetry = TelemetryConfig(logging=_logging(), metrics=prometheus_config(address), attach_service_name=False)
     try:
         runtime = Runtime(telemetry=telemetry, worker_heartbeat_interval=timedelta(seconds=heartbeat))

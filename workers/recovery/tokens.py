@@ -125,7 +125,7 @@ class Tokens(Interceptor):
 
     files: TokenFiles
 
-    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002 -- the SDK's own name
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
         """Wrap the execution of activities."""
         return _TokenHolder(next, self.files)
 
@@ -135,7 +135,7 @@ class _TokenHolder(ActivityInboundInterceptor):
         super().__init__(following)
         self._files = files
 
-    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ANN401 -- the SDK's own
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         """Execute it with its token on disk."""
         with self._files.hold(running_attempt()):
             return await self.next.execute_activity(input)

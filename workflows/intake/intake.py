@@ -9,7 +9,8 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.workflow import ParentClosePolicy
 
 with workflow.unsafe.imports_passed_through():
-    from septet.contracts.comment_commands import CommandComment
+    from septet.contracts.board import MEMO, first_task, row_of, waits_in
+    from septet.contracts.forge_events import CommandComment
     from septet.contracts.intake import (
         SEEN_LIMIT,
         ClaimIssue,
@@ -19,9 +20,7 @@ with workflow.unsafe.imports_passed_through():
         IntakePass,
         IntakeResult,
     )
-    from septet.contracts.issue_request import IssueRequest
-    from septet.contracts.order import WorkOrderInput
-    from septet.contracts.row import MEMO, first_task, row_of, waits_in
+    from septet.contracts.order import IssueRequest, WorkOrderInput
     from septet.system.timestamps import timestamp
     from workflows.wire.activity_stubs import CLAIM_ISSUE, FIND_ISSUES
     from workflows.wire.policies import ActivityOptions

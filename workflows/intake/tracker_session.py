@@ -10,8 +10,8 @@ from temporalio.exceptions import ApplicationError, CancelledError, ChildWorkflo
 from temporalio.workflow import ChildWorkflowHandle, ParentClosePolicy
 
 with workflow.unsafe.imports_passed_through():
+    from septet.contracts.board import MEMO, first_task, row_of, waits_in
     from septet.contracts.order import WorkOrderInput
-    from septet.contracts.row import MEMO, first_task, row_of, waits_in
     from septet.contracts.task import Task
     from septet.contracts.tracker import (
         MessageKind,

@@ -22,6 +22,7 @@ from septet.pipelines.issues import MANY, TITLE_BYTES, shorten_issue
 from septet.pipelines.schedule import CLOSED, below_of, held_by, same_files
 from septet.system.text import cut_line
 from septet.system.timestamps import timestamp
+from workflows.pipeline.lanes import host_of, is_open, make_lanes, shown_lane
 from workflows.pipeline.table import format_table
 
 
@@ -64,7 +65,7 @@ class PipelineState:
             self.is_stopping, self.to_skip = before.stopping, dict(before.to_skip)
         else:
             self.created_at, self.first_run_id = timestamp(now), first_run_id
-            self.lanes = self._make_lanes()
+            self.lanes = {lane.id: lane for lane in make_lanes(pipeline_id, first_run_id, run)}
 
     @property
     def planner(self) -> Lane:
@@ -121,11 +122,11 @@ class PipelineState:
 
     def has_lane_on(self, host: str) -> bool:
         """Say whether a lane was left on a host, or is to open there."""
-        return any(_host_of(lane) == host for lane in self.lanes.values())
+        return any(host_of(lane) == host for lane in self.lanes.values())
 
     def is_lost(self, lane: Lane) -> bool:
         """Say whether a lane is on a host that a person says is dead."""
-        return _host_of(lane) in self.lost_hosts
+        return host_of(lane) in self.lost_hosts
 
     def is_too_long(self, lane: Lane) -> bool:
         """Say whether a lane's session is to go on in a new one, with a summary."""
@@ -138,7 +139,7 @@ class PipelineState:
             lane = lane.model_copy(update={"starts_from": "", "lacks": ()})
         self.lanes[lane.id] = lane
         if report.result is not None or report.done_at:  # who came to something there found it alive
-            self.lost_hosts.discard(_host_of(lane))
+            self.lost_hosts.discard(host_of(lane))
         if report.role is Role.PLANNER and self.planner.task_queue:
             self._place_executors()
         if report.task is not None:
@@ -150,7 +151,7 @@ class PipelineState:
         """Have executors open on the planner's host: the plan goes from vault to worktree there."""
         place = {"task_queue": self.planner.task_queue, "workspace": self.planner.workspace}
         for lane in self.executors:
-            if not _is_open(lane):
+            if not is_open(lane):
                 self.lanes[lane.id] = lane.model_copy(update=place)
 
     def change_files(self, report: FilesChanged) -> None:
@@ -205,8 +206,8 @@ class PipelineState:
             reason=self.reason,
             created_at=self.created_at,
             closed_at=self.closed_at,
-            planner=_lane_view(self.planner),
-            executors=tuple(_lane_view(lane) for lane in self.executors),
+            planner=shown_lane(self.planner),
+            executors=tuple(shown_lane(lane) for lane in self.executors),
             one_branch=self.request.one_branch,
             fresh=self.request.fresh,
             issues=tuple(self.issue_view(name) for name in issues),
@@ -256,28 +257,6 @@ class PipelineState:
             return PipelineStatus.STOPPING
         return PipelineStatus.PAUSED if self.is_paused else PipelineStatus.RUNNING
 
-    def _make_lanes(self) -> dict[str, Lane]:
-        request = self.request
-        thinker, doer = request.planner or request.agent, request.executor or request.agent
-        planner = Lane(
-            id=f"{self.id}-planner",
-            pipeline=self.id,
-            agent=thinker,
-            beside=() if doer == thinker else (doer,),
-            opened_by=self.first_run_id,
-        )
-        executors = [
-            Lane(
-                id=f"{self.id}-executor-{number}",
-                pipeline=self.id,
-                agent=doer,
-                opened_by=self.first_run_id,
-                one_branch=request.one_branch,
-            )
-            for number in range(1, request.executors + 1)
-        ]
-        return {lane.id: lane for lane in (planner, *executors)}
-
 
 _REASON_BYTES: Final = 500
 _EXECUTING: Final = frozenset(
@@ -309,17 +288,3 @@ def _values_from(report: LaneLeft, issue: IssueState) -> dict[str, object]:
             "planning_seconds": report.result.seconds,
         }
     return values
-
-
-def _is_open(lane: Lane) -> bool:
-    """Say whether a lane was left somewhere; another one goes where the planner is, also after that has moved."""
-    return lane.task_queue != "" and (lane.workspace is None or lane.workspace.lane == lane.id)
-
-
-def _host_of(lane: Lane) -> str:
-    """Return the host of a lane; empty while it is open nowhere."""
-    return lane.workspace.host if lane.workspace is not None else ""
-
-
-def _lane_view(lane: Lane) -> Lane:
-    return lane.model_copy(update={"workspace": None, "beside": ()})

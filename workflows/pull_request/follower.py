@@ -1,26 +1,25 @@
 """The rounds on one pull request: what waits for an answer, and one round after the other until it ends."""
 
 from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import count
 from typing import Final
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
-from septet.contracts.budget import BudgetWait
-from septet.contracts.facts import KeyFinding, Rescue, Usage
+from septet.contracts.facts import Rescue, Usage
 from septet.contracts.names import Step, Verdict
 from septet.contracts.pull_request import Follow
 from septet.contracts.rework import PreparedRework, Rework, ReworkEvent, ReworkRound, ReworkState, RoundOutcome
 from septet.contracts.steps import StepCall, StepResult
-from septet.contracts.task import Task, TaskError
-from septet.system.timestamps import timestamp
+from septet.contracts.task import Task
 from workflows.gates.findings_gate import FindingsGate
 from workflows.hosts.activity_ids import ActivityIds
 from workflows.hosts.budget_gate import BudgetGate
 from workflows.hosts.host_watch import HostWatch
 from workflows.hosts.steps import StepTaker
+from workflows.pull_request.waits import RoundWaits
 from workflows.wire.activity_stubs import PREPARE_REWORK
 from workflows.wire.failures import AgentEnded, AgentLeft, explain_failure
 from workflows.wire.policies import WORKSPACE_OPTIONS, priority_of
@@ -38,31 +37,20 @@ class Follower:
         """Begin with nothing known; `show` shows the task where people look."""
         self._follow: Follow | None = None
         self._show = show
-        self._hosts = HostWatch(self, show)
+        self._waits = RoundWaits()
+        self._hosts = HostWatch(self._waits, show)
         self._ids = ActivityIds()
-        self._budget_gate = BudgetGate(self, show)
+        self._budget_gate = BudgetGate(self._waits, show)
         self._steps = StepTaker(self._hosts, self._ids, self._budget_gate)
         self._waiting: dict[str, ReworkEvent] = {}
         self._taken: set[str] = set()
         """Events that a round has taken in: none is answered twice."""
         self._worked = timedelta(0)
-        self._waited = timedelta(0)
-        """How long the round that works has waited for a budget."""
-        self._budget: BudgetWait | None = None
-        """The budget that it waits for."""
-        self._findings: tuple[KeyFinding, ...] = ()
-        """What it waits with for a person's word."""
-        self.findings_gate = FindingsGate(self, show)
-        self.task = Task(id="")
-        """The task as it was told last."""
-        self._waits_since: datetime | None = None
+        self.findings_gate = FindingsGate(self._waits, show)
         self._news_at = workflow.now()
         self._call: StepCall | None = None
         """The call of the round that works."""
         self.state: ReworkState | None = None
-        self.error: TaskError | None = None
-        """What holds a round up: a host that is gone."""
-        self._told_error: TaskError | None = None
         self._base_usage = Usage()
         """What the work order itself used."""
         self.usage = Usage()
@@ -105,9 +93,9 @@ class Follower:
         return self.state.text if self.state is not None else ""
 
     def tell(self, task: Task) -> Task:
-        """Return the task with what the rounds came to, and with what holds one up."""
-        self.task = self._with_rounds(task)
-        return self.task
+        """Return the task with the results of the rounds, and with the cause of a delay."""
+        self._waits.task = self._with_rounds(task)
+        return self._waits.task
 
     def _with_rounds(self, task: Task) -> Task:
         if self.state is None or self._follow is None:
@@ -120,14 +108,8 @@ class Follower:
             "commit_sha": commit,
             "rescues": rescues,
             "usage": usage,
-            "budget": self._budget,
-            "findings": self._findings,
         }
-        if (self._budget is not None or self._findings) and self._waits_since is not None:
-            update["updated_at"] = timestamp(self._waits_since)
-        if self.error is not None or self._told_error is not None:
-            update["error"], self._told_error = self.error and self.error.of(task.id), self.error
-        return task.model_copy(update=update)
+        return task.model_copy(update=update | self._waits.task_fields(task.id))
 
     def note(self, events: Iterable[ReworkEvent]) -> None:
         """Take in what a look has seen; what a round has taken in before is not taken again."""
@@ -141,7 +123,8 @@ class Follower:
     def end(self, why: str) -> None:
         """Follow no more."""
         if self.state is not None and self.is_active:
-            self._waiting, self._budget, self._findings = {}, None, ()
+            self._waiting = {}
+            self._waits.end()
             state = self.state.ending_round("ended")
             self.state = state.model_copy(update={"state": "ended", "why": why})
 
@@ -178,14 +161,14 @@ class Follower:
         Raises:
             AgentEnded: The round was cancelled, and has ended its agent.
         """
-        began, self._waited = workflow.now(), timedelta(0)
+        began, self._waits.waited = workflow.now(), timedelta(0)
         try:
             await self._try_twice(task)
         except ActivityError as error:
             self._end_round("failed")
             self.end(explain_failure(error)[0].message)
-        self._worked += workflow.now() - began - self._waited
-        self._news_at, self.error = workflow.now(), None
+        self._worked += workflow.now() - began - self._waits.waited
+        self._news_at, self._waits.error = workflow.now(), None
         if self.state is not None and self.is_active:
             self.state = self.state.model_copy(update={"state": "waiting"})
         self._call = None
@@ -301,38 +284,3 @@ class Follower:
     @property
     def _allowed_before(self) -> tuple[str, ...]:
         return self._follow.call.allowed_findings if self._follow is not None else ()
-
-    def wait_for_decision(self, now: datetime) -> None:
-        """Wait with a plan: a round has none."""
-
-    def wait_for_findings(self, findings: tuple[KeyFinding, ...], now: datetime) -> None:
-        """Wait for a person's word on what was found in the round's work."""
-        self._findings, self._waits_since = findings, self._waits_since if self._findings else now
-
-    def wait_for_budget(self, wait: BudgetWait, now: datetime) -> None:
-        """Wait until a budget is open again."""
-        self._budget, self._waits_since = wait, now
-
-    def go_on(self, who: str, why: str, now: datetime) -> None:
-        """Go on after a wait for a budget, or for a person's word."""
-        del who, why
-        self._waited += now - (self._waits_since or now)
-        self._budget, self._findings = None, ()
-
-    def wait_for_host(self, error: TaskError, now: datetime) -> bool:
-        """Wait for a host that is gone, and say why; return whether that is news."""
-        del now
-        is_news, self.error = self.error != error, error
-        return is_news
-
-    def end_wait_for_host(self, now: datetime) -> bool:
-        """Go on after a wait for a host; return whether there was one."""
-        del now
-        was_waiting, self.error = self.error is not None, None
-        return was_waiting
-
-    def move_to_host(self, lost_host: str, host: str, now: datetime) -> bool:
-        """Go on on another host."""
-        del lost_host, host, now
-        self.error = None
-        return True

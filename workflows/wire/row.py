@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from temporalio import workflow
 from temporalio.common import SearchAttributeUpdate
 
-from septet.contracts.row import MEMO, differ_but_in_time, differ_in_memo, row_of
+from septet.contracts.board import MEMO, differ_but_in_time, differ_in_memo, row_of
 from septet.contracts.task import Task
 from workflows.wire.search_attributes import PULL_REQUEST, ROW, attribute_updates, updates_of
 

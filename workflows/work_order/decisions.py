@@ -8,10 +8,9 @@ from typing import Any, Final
 
 from temporalio import workflow
 
-from septet.contracts.decisions import MoveCall, PreviousRun, RetryCall
+from septet.contracts.decisions import MoveCall, PreviousRun, RetryCall, Target, check_move
 from septet.contracts.names import Stage, Status
 from septet.contracts.task import Task, TaskError
-from septet.contracts.transitions import Target, check_move
 from septet.errors import RefusedTransitionError
 from workflows.hosts.host_watch import HostWatch
 from workflows.wire.activity_stubs import CANCEL_WORK_ORDER

@@ -7,6 +7,7 @@ from typing import Self
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
+from septet.contracts.board import row_of
 from septet.contracts.lanes import (
     EnterLane,
     FilesChanged,
@@ -21,7 +22,6 @@ from septet.contracts.lanes import (
 )
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pipeline import IssueCall
-from septet.contracts.row import row_of
 from septet.contracts.solution import Outline
 from septet.contracts.steps import StepResult
 from septet.contracts.task import Task

@@ -2,16 +2,15 @@
 
 from datetime import datetime
 
+from septet.contracts.board import first_task
 from septet.contracts.budget import BudgetWait
-from septet.contracts.confinement import UNCONFINED
 from septet.contracts.decisions import PreviousRun
 from septet.contracts.facts import KeyFinding, Rescue, tell_findings
 from septet.contracts.lanes import PlanningOutcome, SessionSummary
 from septet.contracts.names import AGENT_NAMES, Stage, Status, Step, Verdict
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.row import first_task
 from septet.contracts.steps import Progress, StepResult
-from septet.contracts.task import Move, Task, TaskError, TaskStep
+from septet.contracts.task import UNCONFINED, Move, Task, TaskError, TaskStep
 from septet.contracts.workspace import Workspace
 from septet.system.timestamps import timestamp
 from workflows.work_order.details import format_details

@@ -4,10 +4,9 @@ from temporalio import workflow
 from temporalio.exceptions import FailureError, WorkflowAlreadyStartedError
 from temporalio.workflow import ParentClosePolicy
 
+from septet.contracts.board import MEMO, row_of
 from septet.contracts.names import Stage, Status
-from septet.contracts.pull_request import Follow, PullRequestWatch, WatchingHost
-from septet.contracts.pull_request_names import WATCHER, watch_id
-from septet.contracts.row import MEMO, row_of
+from septet.contracts.pull_request import WATCHER, Follow, PullRequestWatch, WatchingHost, watch_id
 from septet.contracts.task import Task
 from septet.contracts.workspace import PULL_REQUESTS, Workspace
 from workflows.pull_request.pull_request import PullRequestWorkflow

@@ -4,8 +4,8 @@ from rich.table import Table
 from rich.text import Text
 
 from clients.cli.render.work_order import console, show_estimate
-from septet.contracts.dry_run import DryRunReply, DryRunStep
 from septet.contracts.pipeline_replies import PipelineDryRunReply
+from septet.contracts.replies import DryRunReply, DryRunStep
 from septet.system.preview import printable
 
 _HEADINGS = ("step", "agent", "model", "tools", "time", "turns", "prompt")

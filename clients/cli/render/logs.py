@@ -10,7 +10,7 @@ from typing import Any, Final
 from clients.disk.runs import runs_of
 from clients.patches import difference
 from clients.tool_calls import only_confirms, without_workspace
-from septet.contracts.replies import AgentRun, LogEntry
+from septet.contracts.views import AgentRun, LogEntry
 from septet.state import StateDir
 from septet.system.preview import printable
 

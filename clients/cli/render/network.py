@@ -8,7 +8,8 @@ from typing import Final
 from rich.text import Text
 
 from clients.cli.render.work_order import console
-from septet.contracts.replies import NetworkReply, NetworkRequest
+from septet.contracts.replies import NetworkReply
+from septet.contracts.views import NetworkRequest
 from septet.system.preview import printable
 
 _MOST_NAMED: Final = 5

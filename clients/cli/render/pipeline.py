@@ -21,7 +21,7 @@ from clients.operations.absence import Absence, outlast, outlast_wait
 from clients.operations.operations import Operations
 from septet.contracts.pipeline_replies import PipelineRow, PipelinesReply, ResultsReply
 from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineView
-from septet.contracts.pull_request_names import LOCAL_PULL
+from septet.contracts.pull_request import LOCAL_PULL
 from septet.system.preview import preview, printable
 
 _HEADINGS: Final = ("issue", "status", "title", "plan", "work", "commit", "pull request")

@@ -16,7 +16,7 @@ from clients.cli.render.logs import headline
 from clients.cli.wrapping import wrap
 from clients.operations.watch import StepUnderWay
 from septet.contracts.names import Stage, Status
-from septet.contracts.pull_request_names import LOCAL_PULL
+from septet.contracts.pull_request import LOCAL_PULL
 from septet.contracts.replies import RUNNING
 from septet.contracts.task import Task, TaskStep
 from septet.system.preview import printable

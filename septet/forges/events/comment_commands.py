@@ -3,8 +3,8 @@
 import re
 from typing import Final, get_args
 
-from septet.contracts.comment_commands import CommentCommand, Verb
 from septet.contracts.decisions import FINDINGS_NAMED
+from septet.contracts.forge_events import CommentCommand, Verb
 from septet.contracts.names import SHA256, Step
 from septet.outgoing.visible import visible_text
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypedDict
 
 from septet.contracts.forge_events import CommentWritten, ForgeEvent, IssueChanged, Look, PullRequestTouched
-from septet.contracts.issue_request import text_sha256
+from septet.contracts.order import text_sha256
 from septet.forges.events.webhooks import Delivery, ForeignEvent, Reader, bounded_text, read_payload
 
 MOST_LABELS: Final = 100

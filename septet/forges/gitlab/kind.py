@@ -10,7 +10,7 @@ from typing import Final
 from pydantic import Field
 
 from septet.contracts.forge_events import CommentWritten, ForgeEvent, IssueChanged, Look, PullRequestTouched
-from septet.contracts.issue_request import text_sha256
+from septet.contracts.order import text_sha256
 from septet.forges.events.webhook_events import MOST_LABELS
 from septet.forges.events.webhooks import Delivery, ForeignEvent, WebhookKind, bounded_text, read_payload
 from septet.forges.gitlab.forge import GitLabForge, gitlab_api

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from septet.contracts.branch_name import name_refusal
+from septet.contracts.repository import name_refusal
 from septet.errors import EvidenceError, GitError
 from septet.git.commits.own_pushes import is_own_push, pushed_branches
 from septet.git.engine.place import Place

@@ -12,9 +12,10 @@ from clients.page.standing import need_of, news_of, wait_of
 from septet.contracts.budget import BudgetWait
 from septet.contracts.facts import LEFT_BESIDE_PLAN, Rescue
 from septet.contracts.names import Stage, Status
-from septet.contracts.replies import AgentRun, DetailReply, DiffView, PlanView, WatchReply
+from septet.contracts.replies import DetailReply, WatchReply
 from septet.contracts.rework import ReworkRound, ReworkState
 from septet.contracts.task import Task, TaskError, TaskStep
+from septet.contracts.views import AgentRun, DiffView, PlanView
 
 TASK = Task(id="wo-1", status=Status.RUNNING, plan_path="specs/plan.md")
 DETAIL = DetailReply(task=TASK)

@@ -9,8 +9,8 @@ from clients.http.app import api_of
 from clients.operations.operations import Operations
 from clients.page.live import board_events
 from clients.temporal.work_orders import WorkOrders
+from septet.contracts.board import first_task
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.row import first_task
 from septet.contracts.task import Task
 
 TASK = first_task("wo-1", WorkOrderInput(repository="/app.git", title="Do it"), None, "2026-01-01T00:00:00Z")

@@ -9,10 +9,9 @@ from clients.cli.render.watch import WatchLines, WatchPicture
 from clients.page.rendering import text_of
 from clients.page.standing import BoardView
 from septet.contracts.budget import BudgetWait
-from septet.contracts.confinement import UNCONFINED
 from septet.contracts.names import Stage, Status
 from septet.contracts.replies import BoardReply, BoardSummary, WatchReply
-from septet.contracts.task import Task
+from septet.contracts.task import UNCONFINED, Task
 
 CAUSE = "The current build cannot go on: [TMPRL1100]. It goes on under another: `septet promote one`."
 TASK = Task(id="wo-1", status=Status.RUNNING, stage=Stage.EXECUTING, stuck=CAUSE)

@@ -6,8 +6,9 @@ from clients.cli.render.watch import WatchLines, WatchPicture
 from clients.operations.watch import elapsed_seconds
 from septet.contracts.facts import Usage
 from septet.contracts.names import Status
-from septet.contracts.replies import ChangedFile, DiffView, LogEntry, PlanView, WatchReply
+from septet.contracts.replies import WatchReply
 from septet.contracts.task import Task, TaskStep
+from septet.contracts.views import ChangedFile, DiffView, LogEntry, PlanView
 
 STEP = TaskStep(
     step="build_plan",

@@ -12,7 +12,7 @@ from fakes.forges.serving import serving_forge
 from fakes.forges.state import ForgeFake
 from graphql import parse, validate
 
-from septet.contracts.issue_request import IssueRequest, text_sha256
+from septet.contracts.order import IssueRequest, text_sha256
 from septet.errors import NotFoundError
 from septet.forges.github.graphql import HISTORY, VIEWER
 from septet.forges.issue_history import RequestCheck, RequestReader, TellingForge, Writers

@@ -10,7 +10,7 @@ from fakes.repositories import Origin, git, make_origin
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from septet.contracts.branch_name import is_branch_name
+from septet.contracts.repository import is_branch_name
 from septet.errors import EvidenceError, GitError, WorkspaceError
 from septet.git.commits.branches import branch_refusal, branches_of, create_branch, free_name
 from septet.git.engine.place import Place

@@ -9,10 +9,10 @@ import pytest
 from fakes.sealed import write_keys
 from structlog.testing import capture_logs
 
+from septet.contracts.seal import SealedBox
 from septet.errors import DamagedSealError, InvalidInputError, UnknownKeyError
 from septet.keys.key_ring import (
     KeyRing,
-    SealedBox,
     keys_in_file,
     keys_of_command,
     new_key_line,

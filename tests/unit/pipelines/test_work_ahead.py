@@ -4,12 +4,12 @@ from datetime import UTC, datetime
 
 import pytest
 
+from septet.contracts.board import first_task
 from septet.contracts.lanes import Lane, LaneLeft, PlanningOutcome, Role
 from septet.contracts.names import Stage
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pipeline import PipelineIssue
 from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineRun
-from septet.contracts.row import first_task
 from septet.costs.estimate import REST_STEPS, WHOLE, WorkAhead
 from septet.pipelines.work_ahead import work_ahead
 from workflows.pipeline.state import PipelineState

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from septet.contracts.branch_name import BranchPrefix, FirstPart, form_refusal, name_refusal
 from septet.contracts.names import IssueClass
+from septet.contracts.repository import BranchPrefix, FirstPart, form_refusal, name_refusal
 
 FIRST = FirstPart("septet/", IssueClass.FEATURE, "7", "wo-1")
 OF_TEXT = FirstPart("septet/", IssueClass.BUG, "", "wo-1")

@@ -2,9 +2,9 @@ from itertools import product
 
 import pytest
 
+from septet.contracts.decisions import ALLOWED, Target, check_move, targets_of
 from septet.contracts.names import Stage, Status
 from septet.contracts.task import Task
-from septet.contracts.transitions import ALLOWED, Target, check_move, targets_of
 from septet.errors import RefusedTransitionError
 
 

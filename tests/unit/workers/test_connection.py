@@ -17,8 +17,8 @@ from septet.errors import ServerNotReachedError, UsageError
 from septet.settings import Settings
 from septet.state import StateDir
 from workers.connection.connection import connect, refuse_foreign_server
-from workers.server.listeners import state_dir_of
-from workers.server.server import Ports, embedded_server
+from workers.server.ports import Ports, state_dir_of
+from workers.server.server import embedded_server
 
 
 def test_a_server_that_is_not_there_is_told_in_plain_words(tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ from septet.contracts.task import Task
 from septet.settings import Settings
 from septet.state import StateDir
 from workers.connection.connection import connect
-from workers.server.server import DYNAMIC_CONFIG, Ports, embedded_server
+from workers.server.ports import Ports
+from workers.server.server import DYNAMIC_CONFIG, embedded_server
 from workflows.wire.policies import priority_of
 
 ROOT = Path(__file__).parents[3]

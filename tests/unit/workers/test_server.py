@@ -31,8 +31,9 @@ from septet.settings import Settings
 from septet.state import StateDir
 from workers.connection.connection import connect
 from workers.server.capabilities import host_services
+from workers.server.ports import Ports
 from workers.server.preflight import PreflightError, register_search_attributes
-from workers.server.server import DYNAMIC_CONFIG, Ports, embedded_server, temporal_program
+from workers.server.server import DYNAMIC_CONFIG, embedded_server, temporal_program
 from workers.server.server_file import ServerFile, read_server_file
 from workflows.wire.search_attributes import ALL
 
@@ -147,7 +148,8 @@ import asyncio, os, sys
 from pathlib import Path
 from temporalio.client import Client
 from septet.state import StateDir
-from workers.server.server import DYNAMIC_CONFIG, Ports, embedded_server
+from workers.server.ports import Ports
+from workers.server.server import DYNAMIC_CONFIG, embedded_server
 
 async def main():
     ports = Ports(int(sys.argv[2]), int(sys.argv[3]))

@@ -13,7 +13,8 @@ from temporalio.worker import Worker
 from septet.settings import Settings
 from septet.state import StateDir
 from workers.connection.connection import connect
-from workers.server.server import Ports, embedded_server
+from workers.server.ports import Ports
+from workers.server.server import embedded_server
 
 QUEUE = "passes"
 PASSES = 20

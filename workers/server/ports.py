@@ -1,0 +1,125 @@
+"""The ports of the embedded server: where it listens, and which process holds a port of this machine."""
+
+import contextlib
+import secrets
+import socket
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Self
+
+import psutil
+
+from septet.errors import UsageError
+from septet.state import StateDir
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Where the embedded server listens, on loopback."""
+
+    server: int = 7233
+    ui: int = 8233
+    """The port at which the server's caller serves the web UI; the UI itself listens elsewhere, or not at all."""
+    api: int | None = None
+    """The port at which the server's caller serves the HTTP API; `None`: no HTTP API."""
+    metrics: int | None = None
+    """The port at which the server serves its metrics; `None`: no metrics."""
+
+
+@dataclass(frozen=True, slots=True)
+class UiAddress:
+    """The address of the server's own web UI. The UI checks no user, so only a relay knows the address."""
+
+    host: str
+    port: int
+    relay: str
+    """The address at which a relay serves it to browsers."""
+    codec: str = ""
+    """The codec endpoint that opens payloads for the UI; if empty, the UI shows payloads as they are."""
+
+    @classmethod
+    def free(cls, relay: str, codec: str = "") -> Self:
+        """Return a loopback address that no page of another site guesses; Linux has all of 127.0.0.0/8."""
+        if sys.platform != "linux":
+            return cls("127.0.0.1", free_port(), relay, codec)
+        host = str(IPv4Address("127.0.0.0") + 256 + secrets.randbelow(2**24 - 512))
+        with socket.socket() as probe:
+            probe.bind((host, 0))
+            return cls(host, probe.getsockname()[1], relay, codec)
+
+
+def free_port() -> int:
+    """Return a loopback port that is free at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def is_free(port: int) -> bool:
+    """Return whether a loopback port is free at this moment."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return True
+    return False
+
+
+def refuse_taken_ports(ports: Ports) -> None:
+    """Refuse ports that are not free.
+
+    Raises:
+        UsageError: A port is taken or given twice; the remedy names the option.
+    """
+    options = {"--port": ports.server, "--ui-port": ports.ui}
+    if ports.api is not None:
+        options["--api-port"] = ports.api
+    before: list[int] = []
+    for option, port in options.items():
+        if port in before:
+            raise UsageError(f"Port {port} is given twice.", remedy=f"Name another one with {option}.")
+        if not is_free(port):
+            by = f" by {holder}" if (holder := port_holder(port)) else ""
+            raise UsageError(f"Port {port} of 127.0.0.1 is taken{by}.", remedy=_other_ports(options))
+        before.append(port)
+
+
+def _other_ports(options: Mapping[str, int]) -> str:
+    """Return options for ports which are free now, near those of these options."""
+    chosen: list[int] = []
+    for port in options.values():
+        near = (each for each in range(port, min(port + 200, 65_536)) if each not in chosen and is_free(each))
+        chosen.append(next(near, 0) or free_port())
+    words = " ".join(f"{option} {port}" for option, port in zip(options, chosen, strict=True))
+    return f"Use others: add {words} to the command."
+
+
+def state_dir_of(address: str) -> Path | None:
+    """Return the state directory whose embedded server listens at an address, where it is seen on this machine."""
+    with contextlib.suppress(psutil.Error, ValueError):
+        listener = _listener(int(address.rpartition(":")[2]))
+        argv = listener.cmdline() if listener is not None else []
+        database = Path(argv[argv.index("--db-filename") + 1])
+        return database.parent if database == StateDir(database.parent).database else None
+    return None
+
+
+def port_holder(port: int) -> str:
+    """Return which process listens on a port of this machine; empty where none is seen."""
+    with contextlib.suppress(psutil.Error):
+        if (listener := _listener(port)) is not None:
+            return f"{listener.name()} (process {listener.pid})"
+    return ""
+
+
+def _listener(port: int) -> psutil.Process | None:
+    """Return the process that listens on a port of this machine, where this user may see it."""
+    with contextlib.suppress(psutil.Error, OSError):
+        for each in psutil.net_connections("tcp"):
+            if each.status == psutil.CONN_LISTEN and each.laddr[1:2] == (port,) and each.pid is not None:
+                return psutil.Process(each.pid)
+    return None

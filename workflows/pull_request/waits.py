@@ -1,0 +1,73 @@
+"""The waits of a round on a pull request: for a budget, for a person's word on findings, for a host."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from septet.contracts.budget import BudgetWait
+from septet.contracts.facts import KeyFinding
+from septet.contracts.task import Task, TaskError
+from septet.system.timestamps import timestamp
+
+
+@dataclass
+class RoundWaits:
+    """The wait of the round that works; gates and the host's watch report to it."""
+
+    task: Task = field(default_factory=lambda: Task(id=""))
+    """The task as people saw it last."""
+    waited: timedelta = timedelta(0)
+    """How long the round has waited for a budget or a person."""
+    error: TaskError | None = None
+    """The reason of a delay: a host that is gone."""
+    _shown_error: TaskError | None = None
+    _budget: BudgetWait | None = None
+    _findings: tuple[KeyFinding, ...] = ()
+    _since: datetime | None = None
+
+    def task_fields(self, order_id: str) -> dict[str, object]:
+        """Return the fields of the task that show the wait; an error is shown until it is over."""
+        fields: dict[str, object] = {"budget": self._budget, "findings": self._findings}
+        if (self._budget is not None or self._findings) and self._since is not None:
+            fields["updated_at"] = timestamp(self._since)
+        if self.error is not None or self._shown_error is not None:
+            fields["error"], self._shown_error = self.error and self.error.of(order_id), self.error
+        return fields
+
+    def end(self) -> None:
+        """End the wait for a budget and for a person's word."""
+        self._budget, self._findings = None, ()
+
+    def wait_for_decision(self, now: datetime) -> None:
+        """Wait with a plan: a round has none."""
+
+    def wait_for_findings(self, findings: tuple[KeyFinding, ...], now: datetime) -> None:
+        """Wait for a person's word on what was found in the round's work."""
+        self._findings, self._since = findings, self._since if self._findings else now
+
+    def wait_for_budget(self, wait: BudgetWait, now: datetime) -> None:
+        """Wait until a budget is open again."""
+        self._budget, self._since = wait, now
+
+    def go_on(self, who: str, why: str, now: datetime) -> None:
+        """Continue after a wait for a budget or a person's word."""
+        del who, why
+        self.waited += now - (self._since or now)
+        self.end()
+
+    def wait_for_host(self, error: TaskError, now: datetime) -> bool:
+        """Wait for a host that is gone, and record why; return whether that is news."""
+        del now
+        is_news, self.error = self.error != error, error
+        return is_news
+
+    def end_wait_for_host(self, now: datetime) -> bool:
+        """Continue after a wait for a host; return whether there was a wait."""
+        del now
+        was_waiting, self.error = self.error is not None, None
+        return was_waiting
+
+    def move_to_host(self, lost_host: str, host: str, now: datetime) -> bool:
+        """Continue on another host."""
+        del lost_host, host, now
+        self.error = None
+        return True
