@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from septet.agents.processes.order import Order, send_order
-from septet.agents.runs.folders import Runs
-from septet.agents.runs.run import Run
+from septet.agents.runs.folders import Run, Runs
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.warm import (
     WarmProcess,

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from septet.agents.outcomes.outcome import Outcome
-from septet.agents.runs.run import Run, RunKey, RunRecord
+from septet.agents.runs.folders import Run
+from septet.agents.runs.record import RunKey, RunRecord
 from septet.agents.turns.turn_runs import TurnResult, warnings_of
 
 

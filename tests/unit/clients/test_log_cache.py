@@ -10,7 +10,7 @@ from fakes.run_records import RECORD
 
 from clients.disk.log_cache import LogCache
 from septet.agents.runs.folders import Runs
-from septet.agents.runs.run import Run
+from septet.agents.runs.folders import Run
 from septet.state import StateDir
 
 
