@@ -14,7 +14,7 @@ from typing import Final
 
 from temporalio import activity
 
-from septet.agents.runs.record import RunKey
+from septet.agents.runs.records import RunKey
 from septet.agents.turns.follow import TurnProgress
 
 _OUTAGE: Final = timedelta(seconds=30)

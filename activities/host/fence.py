@@ -6,7 +6,7 @@ from temporalio import activity
 
 from septet.agents.runs.folders import Runs
 from septet.agents.runs.lease import Lease
-from septet.agents.runs.record import RunKey
+from septet.agents.runs.records import RunKey
 from septet.system.processes import Halt
 
 

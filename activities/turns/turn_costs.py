@@ -12,7 +12,7 @@ from activities.turns.prepared_steps import PreparedStep, PreparedTurn
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import Run
-from septet.agents.runs.record import Payer, RunKey
+from septet.agents.runs.records import Payer, RunKey
 from septet.agents.runs.usage import read_usage
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_runs import TurnRuns

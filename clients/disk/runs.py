@@ -10,7 +10,6 @@ import msgspec
 
 from septet.agents.runs.folders import Run, Runs
 from septet.agents.runs.network import refused_hosts
-from septet.agents.runs.folders import Run
 from septet.contracts.views import AgentRun
 from septet.janitor.terms import pipeline_of
 from septet.state import StateDir

@@ -15,7 +15,7 @@ from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import RUN_VARIABLE, Run
 from septet.agents.runs.lease import Lease
-from septet.agents.runs.record import RunKey
+from septet.agents.runs.records import RunKey
 from septet.agents.turns.follow import TurnProgress
 from septet.agents.turns.request import AgentRuntime, TurnRequest
 from septet.agents.turns.turn_runs import TurnResult

@@ -21,7 +21,7 @@ from temporalio.client import (
 )
 
 from septet.agents.clis.adapter import Turn
-from septet.agents.runs.record import Payer, RunKey
+from septet.agents.runs.records import Payer, RunKey
 from septet.agents.turns.busy_orders import BusyOrders
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_runs import TurnResult

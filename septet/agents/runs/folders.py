@@ -15,8 +15,7 @@ import msgspec
 from septet.agents.outcomes.endings import RESTARTED
 from septet.agents.outcomes.outcome import ExitRecord
 from septet.agents.processes.process_tree import identity
-from septet.agents.runs.archive import read_archive
-from septet.agents.runs.record import RunKey, RunRecord
+from septet.agents.runs.records import RunKey, RunRecord, read_archive
 from septet.errors import InvalidInputError
 from septet.system.durable import create_file, read_struct, write_atomically
 from septet.system.locks import lock, lock_is_held, open_lock, take_lock

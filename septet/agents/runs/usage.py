@@ -6,7 +6,7 @@ from typing import Final
 
 from septet.agents.outcomes.outcome import NO_USAGE, Outcome
 from septet.agents.runs.folders import Run
-from septet.agents.runs.record import RunRecord
+from septet.agents.runs.records import RunRecord
 from septet.contracts.facts import Usage
 from septet.contracts.wire import Wire
 from septet.system.durable import read_model

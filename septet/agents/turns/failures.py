@@ -9,7 +9,7 @@ from septet.agents.outcomes.outcome import Outcome
 from septet.agents.proxy.model_port import OPENS
 from septet.agents.runs.folders import Run
 from septet.agents.runs.network import refused_requests
-from septet.agents.runs.record import StartReason
+from septet.agents.runs.records import StartReason
 from septet.errors import (
     AgentApiError,
     AgentApiUnavailableError,

@@ -9,10 +9,9 @@ from septet.agents.clis.adapter import Adapter
 from septet.agents.clis.model_names import names_another_model
 from septet.agents.clis.registry import adapter_for
 from septet.agents.outcomes.outcome import NO_USAGE, ExitRecord, Outcome
-from septet.agents.runs.archive import read_archive
 from septet.agents.runs.folders import Run, Runs
 from septet.agents.runs.network import tokens_seen
-from septet.agents.runs.record import StartReason
+from septet.agents.runs.records import StartReason, read_archive
 from septet.agents.runs.usage import count_unknown_errors, note_spent, read_usage, spent_before, spent_in
 from septet.agents.turns.finalize_run import finalize_run
 from septet.agents.turns.follow import HELD_SECONDS, HELD_TOKENS, HELD_USD, StreamReading

@@ -16,7 +16,7 @@ from septet.agents.proxy.network_rules import Network, NetworkRefusalError
 from septet.agents.proxy.passage import SeenUsage
 from septet.agents.proxy.request import RequestHead
 from septet.agents.runs.folders import Run
-from septet.agents.runs.record import RunKey, RunRecord
+from septet.agents.runs.records import RunKey, RunRecord
 from septet.agents.sandbox.model_hosts import model_hosts, model_keys, named_model_hosts
 from septet.agents.turns.failures import failure_of
 from septet.agents.turns.turn_runs import with_seen_usage

@@ -11,7 +11,7 @@ from fakes.waiting import wait_until
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.handover import pass_on
-from septet.agents.runs.record import RunKey
+from septet.agents.runs.records import RunKey
 from septet.agents.turns.turn_runs import TurnResult, context_of
 
 ANSWER = "init(); turn('m1'); result('done')"

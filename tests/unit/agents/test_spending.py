@@ -7,7 +7,7 @@ import pytest
 
 from septet.agents.outcomes.outcome import ExitRecord, Outcome
 from septet.agents.runs.folders import Run
-from septet.agents.runs.record import RunKey, RunRecord
+from septet.agents.runs.records import RunKey, RunRecord
 from septet.agents.runs.usage import note_spent
 from septet.agents.turns.turn_runs import spending_of
 from septet.contracts.amounts import Spending

@@ -6,7 +6,7 @@ import pytest
 
 from septet.agents.outcomes.outcome import Outcome
 from septet.agents.runs.folders import Run
-from septet.agents.runs.record import RunKey, RunRecord
+from septet.agents.runs.records import RunKey, RunRecord
 from septet.agents.turns.turn_runs import TurnResult, warnings_of
 
 

@@ -9,7 +9,7 @@ import pytest
 from septet.agents.clis.registry import adapter_for
 from septet.agents.outcomes.outcome import ExitRecord, Outcome
 from septet.agents.runs.folders import Run, Runs
-from septet.agents.runs.record import RunKey, RunRecord
+from septet.agents.runs.records import RunKey, RunRecord
 from septet.agents.turns.turn_runs import TurnResult, context_of
 
 
