@@ -21,7 +21,7 @@ ENV = {"PATH": os.environ["PATH"]}
 def test_a_process_is_run_to_its_end(limit_bytes: int | None) -> None:
     """Output, error output and exit code are told, and stdin is what was given; less than a limit is returned whole."""
     argv = ["sh", "-c", "cat; echo oops >&2; exit 3"]
-    done = processes.run(argv, env=ENV, stdin=b"\0in", limit_bytes=limit_bytes)
+    done = processes.run_program(processes.ProcessStart(argv, ENV), stdin=b"\0in", limit_bytes=limit_bytes)
     assert (done.stdout, done.stderr, done.exit_code) == (b"\0in", b"oops\n", 3)
     assert (done.timed_out, done.cut) == (False, False)
     assert done.argv == ("sh", "-c", "cat; echo oops >&2; exit 3")
