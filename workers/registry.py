@@ -44,7 +44,7 @@ from septet.agents.guest.description import World
 from septet.agents.guest.named_paths import parse_named_paths
 from septet.agents.guest.network import parse_way_out
 from septet.agents.guest.system_calls import refused_system_calls
-from septet.agents.runs.run import Run
+from septet.agents.runs.folders import Run
 from septet.agents.sandbox.sandbox import Sandbox, find_sandbox
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.contracts.notification import NOTIFIES

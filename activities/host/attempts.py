@@ -16,7 +16,7 @@ from temporalio import activity
 
 from septet.agents.runs.folders import Runs
 from septet.agents.runs.lease import Lease
-from septet.agents.runs.run import RunKey
+from septet.agents.runs.records import RunKey
 from septet.agents.turns.follow import TurnProgress
 from septet.system.processes import Halt
 

@@ -13,7 +13,7 @@ from temporalio.client import AsyncActivityHandle, Client, WorkflowExecutionStat
 from temporalio.converter import ActivitySerializationContext
 from temporalio.service import RPCError, RPCStatusCode
 
-from septet.agents.runs.run import RunKey
+from septet.agents.runs.records import RunKey
 from septet.system.processes import Halt
 from septet.system.threads import stoppable_thread
 

@@ -16,8 +16,7 @@ from activities.turns.budget_openings import Opening, openings_of
 from activities.turns.pipeline import pipeline_note, summary_for_new_session
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
-from septet.agents.runs.folders import read_archive
-from septet.agents.runs.run import Payer
+from septet.agents.runs.records import Payer, read_archive
 from septet.agents.runs.usage import last_of_session
 from septet.agents.turns.request import TurnRequest
 from septet.answers.finalizer import finalizer_prompt

@@ -7,8 +7,8 @@ from pydantic import BaseModel, JsonValue
 from activities.host.claims import Proof
 from septet.agents.clis.model_names import names_another_model
 from septet.agents.clis.registry import adapter_for
-from septet.agents.runs.folders import Runs, read_archive
-from septet.agents.runs.run import Run
+from septet.agents.runs.folders import Run, Runs
+from septet.agents.runs.records import read_archive
 from septet.agents.turns.follow import HELD_SECONDS, HELD_TOKENS, HELD_USD
 from septet.agents.turns.turn_runs import TurnResult
 from septet.answers.ladder import Answer

@@ -11,7 +11,8 @@ from activities.host.host import Host
 from activities.turns.prepared_steps import PreparedStep, PreparedTurn
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
-from septet.agents.runs.run import Payer, Run, RunKey
+from septet.agents.runs.folders import Run
+from septet.agents.runs.records import Payer, RunKey
 from septet.agents.runs.usage import read_usage, spending_by_worker, spending_of
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_runs import TurnRuns

@@ -9,8 +9,7 @@ from pathlib import Path
 from septet.agents.clis.registry import adapter_for
 from septet.agents.outcomes import endings
 from septet.agents.outcomes.outcome import ExitRecord
-from septet.agents.runs.folders import Runs
-from septet.agents.runs.run import Run
+from septet.agents.runs.folders import Run, Runs
 
 _PATIENCE_SECONDS = 120.0
 """What a worker could not tell an account at once it tells at its next look, a minute later."""

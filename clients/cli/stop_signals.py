@@ -9,7 +9,7 @@ from typing import Final, Self
 
 from clients.cli.reply import CommandReply
 from clients.cli.wrapping import say
-from septet.agents.runs.run import Run
+from septet.agents.runs.folders import Run
 
 _ALL: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 

@@ -196,11 +196,21 @@ async def rescues(
 
 
 async def restore(operations: Operations, call: RestoreBody) -> RestoredReply:
-    """Restore a snapshot, bit for bit, to a new folder on the host that has it; the answer names the folder.
+    """Restore a snapshot, bit for bit, to a new folder of the server's choice; the answer names the folder."""
+    return await operations.rescues.restore(call.snapshot)
+
+
+async def restore_rescue(
+    operations: Operations,
+    snapshot: Annotated[
+        str, Field(min_length=1, max_length=200, description="The `snapshot` of one of `rescues`.")
+    ],
+) -> RestoredReply:
+    """Restore saved work to a new folder on the host that has it; the answer names the folder.
 
     Nothing is overwritten, and the task stays as it is.
     """
-    return await operations.rescues.restore(call.snapshot)
+    return await operations.rescues.restore(snapshot)
 
 
 _ORDER: Final = "/agent-work-orders/{order_id}"
@@ -214,10 +224,6 @@ _STAGE: Final = (
 _PROJECT: Final = (
     Annotated[str | None, Field(description="Only the tasks of this project, such as o/r; all when absent.")],
     None,
-)
-_SNAPSHOT: Final = (
-    Annotated[str, Field(min_length=1, max_length=200, description="The `snapshot` of one of `rescues`.")],
-    ...,
 )
 _Hidden: TypeAlias = SkipJsonSchema[None]
 _NO_STAGE: Final = (_Hidden, None)
@@ -255,19 +261,6 @@ ORDER_OPERATIONS: Final = (
     Operation(cancel, f"POST {_ORDER}/cancel", "decisions", tool="cancel", effect="ends"),
     Operation(retry, f"POST {_ORDER}/retry", "decisions", tool="retry", effect="adds"),
     Operation(rescues, tool="rescues"),
-    Operation(
-        restore,
-        "POST /rescues/restore",
-        "board",
-        tool="restore_rescue",
-        effect="restores",
-        for_tool={
-            "snapshot": (
-                Annotated[
-                    str, Field(min_length=1, max_length=200, description="The `snapshot` of one of `rescues`.")
-                ],
-                ...,
-            )
-        },
-    ),
+    Operation(restore, "POST /rescues/restore", "board"),
+    Operation(restore_rescue, tool="restore_rescue", effect="restores"),
 )

@@ -113,9 +113,8 @@ class KeyScanner:
         argv = (get_binary_path(), "scan", "-", *_OPTIONS, "--rule-cache-dir", str(self.folder / "rules"))
         environment = {"TMPDIR": str(scratch), "LC_ALL": "C.UTF-8"}
         try:
-            completed = processes.run(
-                argv, env=environment, stdin=content, timeout_seconds=_SCAN_SECONDS, pass_fds=kept
-            )
+            program = processes.ProcessStart(argv, environment, pass_fds=kept)
+            completed = processes.run_program(program, stdin=content, timeout_seconds=_SCAN_SECONDS)
         except OSError as error:
             raise EvidenceError(f"The scanner for keys could not be started: {error.strerror}.") from error
         if completed.timed_out:

@@ -102,25 +102,41 @@ def check_halt() -> None:
         halt.check()
 
 
-def run(  # noqa: PLR0913 -- each is a fact of the process, all by name
+@dataclass(frozen=True, slots=True)
+class ProcessStart:
+    """A program to run."""
+
+    argv: Sequence[str]
+    """Program and arguments; no shell reads them."""
+    env: Mapping[str, str]
+    """The whole environment; nothing is inherited."""
+    cwd: Path | None = None
+    """The folder in which it runs; `None`: this process's folder."""
+    pass_fds: Sequence[int] = ()
+    """The descriptors that stay open in it."""
+
+
+def run(
     argv: Sequence[str],
     *,
     env: Mapping[str, str],
     cwd: Path | None = None,
     stdin: bytes = b"",
     timeout_seconds: float = 120.0,
-    pass_fds: Sequence[int] = (),
-    limit_bytes: int | None = None,
 ) -> Completed:
-    """Run `argv` to its end in a session of its own and return what it printed.
+    """Run `argv` to its end; as `run_program`."""
+    return run_program(ProcessStart(argv, env, cwd), stdin=stdin, timeout_seconds=timeout_seconds)
+
+
+def run_program(
+    program: ProcessStart, *, stdin: bytes = b"", timeout_seconds: float = 120.0, limit_bytes: int | None = None
+) -> Completed:
+    """Run a program to its end in a session of its own and return its output.
 
     Args:
-        argv: Program and arguments; no shell reads them.
-        env: The whole environment; nothing is inherited.
-        cwd: Where it runs; this process's folder when absent.
-        stdin: What it reads.
+        program: The program.
+        stdin: The input.
         timeout_seconds: After that its whole process group is killed and `timed_out` is set.
-        pass_fds: Descriptors that stay open in it.
         limit_bytes: With that much on stdout its whole process group is killed and `cut` is set.
 
     Raises:
@@ -131,14 +147,14 @@ def run(  # noqa: PLR0913 -- each is a fact of the process, all by name
     halt = current_halt()
     with _source(stdin, as_file=limit_bytes is not None) as source:
         process = subprocess.Popen(
-            list(argv),
-            env=dict(env),
-            cwd=cwd,
+            list(program.argv),
+            env=dict(program.env),
+            cwd=program.cwd,
             stdin=source,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            pass_fds=pass_fds,
+            pass_fds=program.pass_fds,
         )
     timed_out = cut = False
     with halt.reaching(process.pid) if halt is not None else nullcontext():
@@ -155,7 +171,7 @@ def run(  # noqa: PLR0913 -- each is a fact of the process, all by name
             kill_group(process.pid)
             process.wait()
             raise
-    return Completed(tuple(argv), process.returncode, stdout, stderr, timed_out, cut)
+    return Completed(tuple(program.argv), process.returncode, stdout, stderr, timed_out, cut)
 
 
 @contextmanager

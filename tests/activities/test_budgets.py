@@ -21,7 +21,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from septet.agents.outcomes.endings import BUDGET
-from septet.agents.runs.run import Run
+from septet.agents.runs.folders import Run
 from septet.agents.runs.usage import seconds_of
 from septet.agents.sandbox.attachment import short_address
 from septet.agents.turns.finalize_run import end_all

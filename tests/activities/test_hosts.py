@@ -21,7 +21,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.host.remote_checkpoints import checkpoint_ref
 from septet.agents.guest.description import GuestFiles
 from septet.agents.runs.lease import Lease
-from septet.agents.runs.run import RunKey
+from septet.agents.runs.records import RunKey
 from septet.agents.sandbox.attachment import end_agent
 from septet.contracts.names import Step, Verdict
 from septet.contracts.workspace import MoveWorkspace

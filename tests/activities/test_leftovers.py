@@ -14,7 +14,7 @@ from temporalio.activity import ActivityCancellationDetails
 from temporalio.testing import ActivityEnvironment
 
 from septet.agents.proxy.network_log import NETWORK_LOG
-from septet.agents.runs.run import Run
+from septet.agents.runs.folders import Run
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult
 from septet.telemetry.metrics import PROXY_REFUSALS

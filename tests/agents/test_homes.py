@@ -23,7 +23,7 @@ from septet.agents.homes.home import Homes
 from septet.agents.homes.logins import Logins
 from septet.agents.runs.folders import Runs
 from septet.agents.runs.lease import Lease
-from septet.agents.runs.run import RunKey
+from septet.agents.runs.records import RunKey
 from septet.agents.sandbox.sandbox import Sandbox, find_sandbox
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.request import AgentRuntime, TurnRequest

@@ -16,7 +16,7 @@ from temporalio.client import WorkflowHandle
 
 from clients.temporal.work_orders import WorkOrders
 from septet.agents.clis.registry import adapter_for
-from septet.agents.runs.run import Run
+from septet.agents.runs.folders import Run
 from septet.agents.turns.warm import warm_orders
 from septet.contracts.pipeline_view import PipelineView
 from septet.git.engine.engine import Git

@@ -22,7 +22,7 @@ from septet.agents.guest.description import World
 from septet.agents.guest.named_paths import NamedPath
 from septet.agents.runs.folders import Runs
 from septet.agents.runs.lease import Lease
-from septet.agents.runs.run import RunKey
+from septet.agents.runs.records import RunKey
 from septet.agents.sandbox.sandbox import find_sandbox
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.request import AgentRuntime, TurnRequest

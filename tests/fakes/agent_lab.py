@@ -13,9 +13,9 @@ from fakes.warm_programs import warm_program
 from activities.turns.turn_budget import run_turn
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
-from septet.agents.runs.folders import RUN_VARIABLE
+from septet.agents.runs.folders import RUN_VARIABLE, Run
 from septet.agents.runs.lease import Lease
-from septet.agents.runs.run import Run, RunKey
+from septet.agents.runs.records import RunKey
 from septet.agents.turns.follow import TurnProgress
 from septet.agents.turns.request import AgentRuntime, TurnRequest
 from septet.agents.turns.turn_runs import TurnResult

@@ -13,7 +13,7 @@ from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import Runs
 from septet.agents.runs.lease import Lease
-from septet.agents.runs.run import RunKey
+from septet.agents.runs.records import RunKey
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.follow import Pace, TurnProgress
 from septet.agents.turns.request import AgentRuntime, TurnRequest

@@ -12,8 +12,7 @@ from fakes.model_stub import Fault, Model, Part
 from fakes.waiting import wait_until
 
 from clients.temporal.work_orders import WorkOrders
-from septet.agents.runs.folders import Runs
-from septet.agents.runs.run import Run
+from septet.agents.runs.folders import Run, Runs
 from septet.contracts.limits import Timeouts
 from septet.contracts.names import SandboxChoice, Sessions
 from septet.contracts.order import WorkOrderInput

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from septet.agents.runs.run import RunKey, RunRecord
+from septet.agents.runs.records import RunKey, RunRecord
 
 RECORD: Final = RunRecord(
     key=RunKey("wo-1", "run-1", "5"), serial=1, step="implement_plan", agent="claude", because="first", mark="m",

@@ -20,8 +20,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from septet.agents import scripted
-from septet.agents.runs.folders import Runs
-from septet.agents.runs.run import Run
+from septet.agents.runs.folders import Run, Runs
 from septet.agents.turns.finalize_run import end_all
 from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.contracts.names import IssueClass, Step

@@ -11,7 +11,7 @@ import psutil
 
 from septet.agents.runs.folders import Runs
 from septet.agents.runs.lease import Lease
-from septet.agents.runs.run import RunKey
+from septet.agents.runs.records import RunKey
 
 
 @contextmanager

@@ -37,7 +37,7 @@ from clients.executions.seals import seals_in_use
 from clients.temporal.budgets import BudgetClient
 from clients.temporal.costs import CostClient
 from clients.temporal.work_orders import WorkOrders
-from septet.agents.runs.run import RunKey
+from septet.agents.runs.records import RunKey
 from septet.contracts.budget import LimitCall
 from septet.contracts.costs import CostHistory, costs_id
 from septet.contracts.names import Step

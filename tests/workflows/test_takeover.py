@@ -22,8 +22,8 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from septet.agents.runs.folders import Runs
-from septet.agents.runs.run import Run, RunKey, RunRecord
+from septet.agents.runs.folders import Run, Runs
+from septet.agents.runs.records import RunKey, RunRecord
 from workers.recovery.takeover import Successor
 from workers.recovery.tokens import HeldToken, TokenFiles, read_token, running_attempt, tokens_in
 

@@ -21,7 +21,7 @@ from temporalio.client import (
 )
 
 from septet.agents.clis.adapter import Turn
-from septet.agents.runs.run import Payer, RunKey
+from septet.agents.runs.records import Payer, RunKey
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_runs import TurnResult
 from septet.agents.turns.warm import warm_orders

@@ -16,7 +16,7 @@ import structlog
 from activities.host.accounts import Accounts
 from activities.host.host import Host
 from activities.turns.turn_costs import conclude_left_turn
-from septet.agents.runs.run import RunKey
+from septet.agents.runs.records import RunKey
 from septet.budgets.held_turns import HeldTurn
 from septet.contracts.budget import SettleCall
 from workers.beside import beside, repeat

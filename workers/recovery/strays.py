@@ -16,8 +16,7 @@ from activities.host.cancellation import CLOSED, is_closed, is_paused
 from activities.host.host import Host
 from activities.turns.turn_costs import is_unread, note_unread_turns
 from septet.agents.outcomes.endings import PAUSED, RESTARTED
-from septet.agents.runs.folders import Runs
-from septet.agents.runs.run import Run
+from septet.agents.runs.folders import Run, Runs
 from septet.agents.sandbox.attachment import end_agent
 from septet.agents.turns.finalize_run import end_all, finalize_runs, sweep_order
 from septet.agents.turns.warm import end_warm, is_warm, warm_orders

@@ -17,7 +17,7 @@ import structlog
 from temporalio import activity
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
-from septet.agents.runs.run import RunKey
+from septet.agents.runs.records import RunKey
 from septet.system.locks import lock, try_lock
 
 _SUFFIX: Final = ".token"

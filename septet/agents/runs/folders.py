@@ -2,66 +2,129 @@
 
 import os
 import re
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import count
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar, cast
 
 import msgspec
-from pydantic import Field
 
-from septet.agents.runs.run import Run, RunKey, RunRecord, drop_run, read_run
-from septet.contracts.facts import Usage
-from septet.contracts.wire import Wire
+from septet.agents.outcomes.endings import RESTARTED
+from septet.agents.outcomes.outcome import ExitRecord
+from septet.agents.processes.process_tree import identity
+from septet.agents.runs.records import RunKey, RunRecord, read_archive
 from septet.errors import InvalidInputError
-from septet.system.durable import create_file, read_model, write_atomically
+from septet.system.durable import create_file, read_struct, write_atomically
 from septet.system.locks import lock, lock_is_held, open_lock, take_lock
 
 RUN_VARIABLE: Final = "SEPTET_RUN"
 """Every process of an agent has its run's mark in this variable, so that leftovers can be found."""
+
 SETUP_FOLDER: Final = "setup"
 """Beside the runs of a workspace: the records of its set-up, which is no agent's run."""
+
 _SAFE_NAME: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}")
 _OWNER_ONLY_FOLDER: Final = 0o700
-_ARCHIVE: Final = "past.json"
-"""The file of runs whose work orders have left a lane: no step reads those runs again. It repeats what the runs'
-own folders say; if it is missing or broken, the folders are read."""
+R = TypeVar("R")
+_SET_ASIDE: Final = "set-aside"
+_KEPT_FILES: Final = 1024
+"""Records and ends of runs that are not read again: a step looks at those of its work order many times."""
 
 
-class InSession(Wire):
-    """The sums of the runs of one session."""
+class _Home(msgspec.Struct):
+    """Where a run's supervisor lives, by its own account."""
 
-    usage: Usage = Usage()
-    prompt_bytes: int = 0
-    stream_bytes: int = 0
-    """The bytes on disk, from which the length of a session is guessed if its CLI does not report it."""
-    model: str = ""
-    """The model that the last run requested; empty for the agent's own default."""
+    boot_id: str
+    pid_namespace: str
 
 
-class ArchivedRuns(Wire):
-    """Runs of work orders that have left a lane."""
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run's folder."""
 
-    runs: frozenset[str] = frozenset()
-    """The names of their folders."""
-    serial: int = 0
-    """The highest serial number."""
-    sessions: dict[str, InSession] = Field(default_factory=dict)
+    folder: Path
+    record: RunRecord | None = field(repr=False)
+    """`None` when `run.json` cannot be read: then it is nobody's."""
+    runner: Path | None = None
+    """The lock of this host's runner, where supervisors are its children."""
 
-    def of(self, session_id: str | None) -> InSession:
-        """Return the sums of a session in these runs."""
-        return self.sessions.get(session_id or "", InSession())
+    @property
+    def name(self) -> str:
+        """The folder, relative to the state directory."""
+        return "/".join(self.folder.parts[-3:])
 
+    @property
+    def checks(self) -> Path:
+        """Where the records of the checks of its work lie."""
+        return self.folder / "checks"
 
-def read_archive(folder: Path) -> ArchivedRuns:
-    """Return the archive of a folder of runs; an empty one outside of lanes."""
-    return read_model(folder / _ARCHIVE, ArchivedRuns) or ArchivedRuns()
+    @property
+    def stdout(self) -> Path:
+        """The agent's stream."""
+        return self.folder / "stdout.jsonl"
 
+    @property
+    def stderr(self) -> Path:
+        """What it printed beside."""
+        return self.folder / "stderr.log"
 
-def write_archive(folder: Path, past: ArchivedRuns) -> None:
-    """Replace the archive; the caller holds the writer's lock."""
-    write_atomically(folder / _ARCHIVE, past.model_dump_json().encode())
+    @property
+    def has_started(self) -> bool:
+        """Whether a supervisor took it up; else the attempt that made the folder died before that."""
+        return self.stdout.exists()
+
+    @property
+    def set_aside(self) -> bool:
+        """Whether its activity was reset since: then it counts no more than one of another workflow run."""
+        return (self.folder / _SET_ASIDE).exists()
+
+    def leave_aside(self) -> None:
+        """Let the run count no more."""
+        self.put(_SET_ASIDE, b"")
+
+    def lives(self) -> bool:
+        """Whether its supervisor lives."""
+        return lock_is_held(self.folder / "lock")
+
+    def exit(self) -> ExitRecord | None:
+        """Return how it ended; `None` while it lives, and when its supervisor was killed."""
+        try:
+            return _read_whole(f"{self.folder}/exit.json", ExitRecord)
+        except (FileNotFoundError, msgspec.MsgspecError):
+            return None
+
+    def close_as_lost(self) -> None:
+        """Record that nobody saw it end, and whether the machine or container ended with it."""
+        why = RESTARTED if self._was_elsewhere() else ""
+        self.put("exit.json", msgspec.json.encode(ExitRecord(cause="lost", why=why)))
+
+    def drop_unstarted(self) -> None:
+        """Leave nothing of a run that no supervisor has taken up: there may be many tries."""
+        if not (self.lives() or self.has_started):
+            with suppress(OSError):
+                drop_run(self.folder)
+
+    def _was_elsewhere(self) -> bool:
+        """Return whether the run predates the machine's or runner's last start, or its container is gone."""
+        if self.runner is not None:
+            return not lock_is_held(self.runner) or _changed_at(self.runner) > _changed_at(self.folder / "lock")
+        home = read_struct(self.folder / "lock", _Home)
+        if home is None:
+            return False
+        here = identity(os.getpid())
+        return (home.boot_id, home.pid_namespace) != (here["boot_id"], here["pid_namespace"])
+
+    def size_of(self, name: str) -> int:
+        """Return how many bytes one of its files has; 0 where it is not there."""
+        path = self.folder / name
+        return path.stat().st_size if path.exists() else 0
+
+    def put(self, name: str, content: bytes) -> None:
+        """Put a file beside the run's own, whole or not at all."""
+        write_atomically(self.folder / name, content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,3 +241,47 @@ def _check_name(name: str) -> str:
             f"`{name[:80]}` cannot be the name of a folder: use up to 64 letters, digits, `.`, `_` and `-`."
         )
     return name
+
+
+def drop_run(folder: Path) -> None:
+    """Remove the files of a run that was made and not started, and their folder."""
+    for name in ("prompt.md", "run.json", "lock"):
+        (folder / name).unlink(missing_ok=True)
+    folder.rmdir()
+
+
+def read_run(folder: Path, runner: Path | None) -> Run:
+    """Return the run in a folder, on a host whose runner has this lock."""
+    return Run(folder, _read_record(folder), runner)
+
+
+def _read_record(folder: Path) -> RunRecord | None:
+    try:
+        return _read_whole(f"{folder}/run.json", RunRecord)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _read_whole(path: str, kind: type[R]) -> R:
+    """Read a file that nobody changes once it is whole; one that was read lately is not read again.
+
+    Raises:
+        OSError: It cannot be read.
+        MsgspecError: It is no record of this kind.
+    """
+    facts = os.stat(path)  # noqa: PTH116 -- of hundreds, in text
+    return cast("R", _read_once(path, cast("Hashable", kind), (facts.st_ino, facts.st_mtime_ns, facts.st_size)))
+
+
+@lru_cache(maxsize=_KEPT_FILES)
+def _read_once(path: str, kind: Hashable, stamp: tuple[int, ...]) -> object:
+    del stamp  # a file that has changed has another stamp
+    return msgspec.json.decode(Path(path).read_bytes(), type=cast("type[object]", kind))
+
+
+def _changed_at(path: Path) -> int:
+    """Return when a file was written last, in nanoseconds; 0 when it is not there."""
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0

@@ -1,7 +1,7 @@
 """A lane is passed on: the runs of those who have left are summed up, and no step looks at them again."""
 
-from septet.agents.runs.folders import ArchivedRuns, InSession, Runs, read_archive, write_archive
-from septet.agents.runs.run import Run
+from septet.agents.runs.folders import Run, Runs
+from septet.agents.runs.records import ArchivedRuns, InSession, read_archive, write_archive
 from septet.agents.runs.usage import read_usage
 
 

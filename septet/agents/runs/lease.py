@@ -21,7 +21,7 @@ import psutil
 
 from septet.agents.processes.process_tree import identity
 from septet.agents.runs.folders import Runs
-from septet.agents.runs.run import RunKey
+from septet.agents.runs.records import RunKey
 from septet.errors import SupersededError, WorkspaceBusyError
 from septet.system.durable import close_after
 from septet.system.locks import await_lock, holder_of, open_lock, read_lock_holders, stopped_holder

@@ -11,7 +11,7 @@ import msgspec
 
 from septet.agents.proxy.model_port import OPENS
 from septet.agents.proxy.network_log import MOST_BYTES, NETWORK_LOG
-from septet.agents.runs.run import Run
+from septet.agents.runs.folders import Run
 from septet.contracts.steps import StepCall
 from septet.telemetry.metrics import PROXY_REFUSALS
 from septet.telemetry.recorder import RECORDER

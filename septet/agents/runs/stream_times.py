@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from septet.agents.runs.run import Run
+from septet.agents.runs.folders import Run
 
 _FILE: Final = "stdout.times"
 _OWNER_ONLY: Final = 0o600

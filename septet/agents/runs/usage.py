@@ -7,8 +7,9 @@ from typing import Final
 
 from septet.agents.clis.registry import adapter_for
 from septet.agents.outcomes.outcome import NO_USAGE, Outcome
+from septet.agents.runs.folders import Run
 from septet.agents.runs.network import tokens_seen
-from septet.agents.runs.run import Run, RunRecord
+from septet.agents.runs.records import RunRecord
 from septet.contracts.amounts import Spending, usd_text
 from septet.contracts.facts import Usage
 from septet.contracts.wire import Wire

@@ -13,7 +13,7 @@ from typing import Final, Self, cast
 import msgspec
 
 from septet.agents.outcomes.outcome import ExitRecord
-from septet.agents.runs.run import Run
+from septet.agents.runs.folders import Run
 from septet.errors import AgentError
 from septet.system.durable import close_after
 

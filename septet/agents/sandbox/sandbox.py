@@ -111,7 +111,9 @@ class Sandbox:
             sources = json.dumps(start.staged.sources, ensure_ascii=False)
             command = (sys.executable, *PYTHON_OPTIONS, AS_OWN_USER, sources, *command)
         try:
-            return processes.run(command, env=env, timeout_seconds=seconds, pass_fds=start.descriptors)
+            return processes.run_program(
+                processes.ProcessStart(command, env, pass_fds=start.descriptors), timeout_seconds=seconds
+            )
         finally:
             start.close()
 

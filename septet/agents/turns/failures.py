@@ -7,8 +7,9 @@ from septet.agents.clis.registry import adapter_for
 from septet.agents.outcomes.endings import OTHER_DIALECT, SILENT
 from septet.agents.outcomes.outcome import Outcome
 from septet.agents.proxy.model_port import OPENS
+from septet.agents.runs.folders import Run
 from septet.agents.runs.network import refused_requests
-from septet.agents.runs.run import Run, StartReason
+from septet.agents.runs.records import StartReason
 from septet.errors import (
     AgentApiError,
     AgentApiUnavailableError,

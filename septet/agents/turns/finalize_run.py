@@ -5,8 +5,7 @@ import time
 from contextlib import suppress
 from typing import Final
 
-from septet.agents.runs.folders import Runs
-from septet.agents.runs.run import Run
+from septet.agents.runs.folders import Run, Runs
 from septet.agents.sandbox.attachment import end_agent
 from septet.agents.sandbox.runner_connection import await_sweep
 from septet.agents.sandbox.sweep import sweep_leftovers

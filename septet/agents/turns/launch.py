@@ -15,9 +15,9 @@ from septet.agents.guest.description import GuestFiles
 from septet.agents.guest.placements import OwnFolder
 from septet.agents.processes.order import RUN, WARM, Confinement, Limits, Order
 from septet.agents.processes.process_tree import LINUX
-from septet.agents.runs.folders import RUN_VARIABLE, SETUP_FOLDER
+from septet.agents.runs.folders import RUN_VARIABLE, SETUP_FOLDER, Run
 from septet.agents.runs.network import refusal_note
-from septet.agents.runs.run import Run, RunRecord, StartReason
+from septet.agents.runs.records import RunRecord, StartReason
 from septet.agents.sandbox.model_hosts import model_hosts, model_keys, named_model_hosts, without_keys
 from septet.agents.turns.follow import HELD_SECONDS, HELD_TOKENS, HELD_USD
 from septet.agents.turns.guest_home import open_home, prepare_home

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from septet.agents.outcomes.endings import BUDGET, CANCELLED, OTHER_DIALECT, PAUSED, SILENT, SUPERSEDED
 from septet.agents.outcomes.outcome import Outcome
-from septet.agents.runs.run import StartReason
+from septet.agents.runs.records import StartReason
 
 Rung = Literal["adopt", "read", "resume", "rerun"]
 """The rung of the ladder of a retry that gave the outcome."""

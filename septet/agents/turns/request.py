@@ -8,7 +8,7 @@ from typing import Final
 from septet.agents.clis.adapter import Adapter, Machine, Turn
 from septet.agents.homes.home import Homes
 from septet.agents.runs.folders import Runs
-from septet.agents.runs.run import Payer, RunKey
+from septet.agents.runs.records import Payer, RunKey
 from septet.agents.sandbox.sandbox import Sandbox
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.follow import Pace

@@ -13,8 +13,8 @@ from typing import Final, Self
 from septet.agents.homes.logins import LoginBusyError
 from septet.agents.outcomes.endings import SUPERSEDED
 from septet.agents.outcomes.outcome import ExitRecord
+from septet.agents.runs.folders import Run
 from septet.agents.runs.lease import WAY_SECONDS, Lease, busy_error
-from septet.agents.runs.run import Run
 from septet.agents.sandbox.attachment import Attachment, end_agent
 from septet.agents.sandbox.model_hosts import model_keys, name_models
 from septet.agents.turns.failures import failure_of

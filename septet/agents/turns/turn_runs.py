@@ -6,8 +6,8 @@ from typing import Final
 from septet.agents.clis.adapter import Adapter
 from septet.agents.clis.registry import adapter_for
 from septet.agents.outcomes.outcome import NO_USAGE, ExitRecord, Outcome
-from septet.agents.runs.folders import read_archive
-from septet.agents.runs.run import Run, StartReason
+from septet.agents.runs.folders import Run
+from septet.agents.runs.records import StartReason, read_archive
 from septet.agents.runs.usage import (
     count_try,
     count_unknown_errors,

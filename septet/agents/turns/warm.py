@@ -14,8 +14,7 @@ from typing import Final, Self
 import msgspec
 
 from septet.agents.processes.order import ORDER_VERSION, Order, send_order
-from septet.agents.runs.folders import Runs
-from septet.agents.runs.run import Run
+from septet.agents.runs.folders import Run, Runs
 from septet.agents.sandbox.attachment import short_address
 from septet.agents.sandbox.runner_connection import await_sweep
 from septet.agents.sandbox.supervisors import Supervisors

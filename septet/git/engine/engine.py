@@ -101,14 +101,14 @@ class Git:
         """
         try:
             with share_guard(self.guard) as inherited, open_secret_config(self.secret_config) as secret:
-                return processes.run(
+                program = processes.ProcessStart(
                     self._argv(args, {**config, **({"include__path": secret.path} if secret.path else {})}),
-                    env={**self._environment(), **secret.env},
-                    cwd=self.work_tree if self.work_tree is not None else self.git_dir.parent,
-                    stdin=stdin,
-                    timeout_seconds=timeout_seconds,
-                    limit_bytes=limit_bytes,
-                    pass_fds=(*inherited, *secret.descriptors),
+                    {**self._environment(), **secret.env},
+                    self.work_tree if self.work_tree is not None else self.git_dir.parent,
+                    (*inherited, *secret.descriptors),
+                )
+                return processes.run_program(
+                    program, stdin=stdin, timeout_seconds=timeout_seconds, limit_bytes=limit_bytes
                 )
         except OSError as error:
             message = f"git could not be started in {error.filename or self.git_dir}: {error.strerror}."

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from septet.agents.outcomes.outcome import ExitRecord
-from septet.agents.runs.folders import Runs
-from septet.agents.runs.run import Run, RunKey, RunRecord
+from septet.agents.runs.folders import Run, Runs
+from septet.agents.runs.records import RunKey, RunRecord
 from septet.agents.turns.finalize_run import finalize_run
 from septet.errors import WorkspaceBusyError
 

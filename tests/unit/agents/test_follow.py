@@ -15,7 +15,8 @@ import pytest
 
 from septet.agents.clis.registry import adapter_for
 from septet.agents.outcomes.outcome import ExitRecord, Outcome
-from septet.agents.runs.run import Run, RunKey, RunRecord
+from septet.agents.runs.folders import Run
+from septet.agents.runs.records import RunKey, RunRecord
 from septet.agents.sandbox.attachment import Attachment
 from septet.agents.turns.follow import Pace, StreamReading, TurnProgress, follow
 from septet.answers.steps import is_step_answer

@@ -11,7 +11,8 @@ import pytest
 
 from septet.agents.clis.registry import adapter_for
 from septet.agents.outcomes.outcome import ExitRecord, Outcome
-from septet.agents.runs.run import Run, RunKey, RunRecord
+from septet.agents.runs.folders import Run
+from septet.agents.runs.records import RunKey, RunRecord
 from septet.agents.turns.failures import failure_of
 from septet.agents.turns.recovery import GiveUp, Start, next_move
 from septet.errors import AgentError

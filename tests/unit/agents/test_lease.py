@@ -13,7 +13,7 @@ from fakes.writing import writing
 
 from septet.agents.runs.folders import Runs
 from septet.agents.runs.lease import Lease
-from septet.agents.runs.run import RunKey, RunRecord
+from septet.agents.runs.records import RunKey, RunRecord
 from septet.errors import SupersededError, WorkspaceBusyError
 
 pytestmark = pytest.mark.law
@@ -197,7 +197,7 @@ _TAKES = """
 import sys
 from pathlib import Path
 from septet.agents.runs.folders import Runs
-from septet.agents.runs.run import RunKey
+from septet.agents.runs.records import RunKey
 from septet.agents.runs.lease import Lease
 for number in map(int, sys.stdin):
     Lease.take(Runs(Path(sys.argv[1])), RunKey("wo-1", "run-1", "5"), number=number)

@@ -15,7 +15,8 @@ from septet.agents.proxy.model_port import ModelPort, RequestRefusalError
 from septet.agents.proxy.network_rules import Network, NetworkRefusalError
 from septet.agents.proxy.passage import SeenUsage
 from septet.agents.proxy.request import RequestHead
-from septet.agents.runs.run import Run, RunKey, RunRecord
+from septet.agents.runs.folders import Run
+from septet.agents.runs.records import RunKey, RunRecord
 from septet.agents.runs.usage import with_seen_usage
 from septet.agents.sandbox.model_hosts import model_hosts, model_keys, named_model_hosts
 from septet.agents.turns.failures import failure_of

@@ -13,8 +13,8 @@ from septet.agents.proxy.network_log import (
     NetworkLog,
     open_log,
 )
+from septet.agents.runs.folders import Run
 from septet.agents.runs.network import network_lines, refused_hosts
-from septet.agents.runs.run import Run
 
 WHY = "not in the list of hosts"
 

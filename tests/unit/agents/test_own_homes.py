@@ -20,7 +20,7 @@ from septet.agents.guest.named_paths import NamedPath
 from septet.agents.homes.home import Homes
 from septet.agents.homes.logins import Logins
 from septet.agents.runs.lease import Lease
-from septet.agents.runs.run import RunKey
+from septet.agents.runs.records import RunKey
 from septet.agents.sandbox.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_runs import TurnResult

@@ -12,7 +12,7 @@ import pytest
 from fakes.agent_lab import Lab, supervisor_of
 from fakes.waiting import wait_until
 
-from septet.agents.runs.run import Run
+from septet.agents.runs.folders import Run
 from septet.agents.supervisor.recorder import is_recorder, open_prompt
 
 pytestmark = [pytest.mark.law, pytest.mark.needs("Linux")]

@@ -6,8 +6,9 @@ from fakes.opened_workspace import WORKSPACE
 from fakes.taken_values import taken_values
 
 from septet.agents.proxy.network_log import NETWORK_LOG
+from septet.agents.runs.folders import Run
 from septet.agents.runs.network import record_refusals, recording_refusals, refusal_note
-from septet.agents.runs.run import Run, RunKey, RunRecord
+from septet.agents.runs.records import RunKey, RunRecord
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall
 from septet.errors import ForgeError

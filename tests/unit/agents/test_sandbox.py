@@ -18,7 +18,7 @@ from fakes.waiting import wait_until
 
 from septet.agents.guest.description import GuestFiles, World
 from septet.agents.guest.named_paths import NamedPath
-from septet.agents.runs.run import Run
+from septet.agents.runs.folders import Run
 from septet.agents.sandbox.attachment import end_agent
 from septet.agents.sandbox.sandbox import find_sandbox, how_to_allow
 from septet.errors import AgentCrashedError, AgentMissingError, SandboxError

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from septet.agents.outcomes.outcome import ExitRecord, Outcome
-from septet.agents.runs.run import Run, RunKey, RunRecord
+from septet.agents.runs.folders import Run
+from septet.agents.runs.records import RunKey, RunRecord
 from septet.agents.runs.usage import note_spent, spending_of
 from septet.contracts.amounts import Spending
 from septet.contracts.facts import Usage

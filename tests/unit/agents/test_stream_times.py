@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from septet.agents.runs.run import Run
+from septet.agents.runs.folders import Run
 from septet.agents.runs.stream_times import Written, note_written, pieces, times_written
 
 NOON = 1_735_732_800.0

@@ -6,7 +6,8 @@ import pytest
 
 from activities.turns.results import warnings_of
 from septet.agents.outcomes.outcome import Outcome
-from septet.agents.runs.run import Run, RunKey, RunRecord
+from septet.agents.runs.folders import Run
+from septet.agents.runs.records import RunKey, RunRecord
 from septet.agents.turns.turn_runs import TurnResult
 
 

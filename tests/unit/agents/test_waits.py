@@ -11,7 +11,8 @@ from septet.agents.clis.registry import adapter_for
 from septet.agents.outcomes.api_errors import classify
 from septet.agents.outcomes.endings import api_ending, with_ending
 from septet.agents.outcomes.outcome import ExitRecord, Outcome
-from septet.agents.runs.run import Run, StartReason
+from septet.agents.runs.folders import Run
+from septet.agents.runs.records import StartReason
 from septet.agents.turns.failures import failure_of
 from septet.agents.turns.follow import StreamReading
 

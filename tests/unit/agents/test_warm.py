@@ -21,8 +21,7 @@ from fakes.waiting import wait_until
 from septet.agents.clis.adapter import Adapter, Turn
 from septet.agents.guest.description import World
 from septet.agents.guest.named_paths import NamedPath
-from septet.agents.runs.folders import Runs
-from septet.agents.runs.run import Run
+from septet.agents.runs.folders import Run, Runs
 from septet.agents.sandbox.attachment import end_agent
 from septet.agents.sandbox.sandbox import find_sandbox
 from septet.agents.supervisor.warm_process import REQUEST_SECONDS

@@ -9,7 +9,7 @@ import pytest
 from fakes.logins import FILES, log_in, login
 
 from septet.agents.runs.folders import Runs
-from septet.agents.runs.run import RunKey, RunRecord
+from septet.agents.runs.records import RunKey, RunRecord
 
 SECONDS = 60.0
 

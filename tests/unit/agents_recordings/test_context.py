@@ -9,8 +9,8 @@ import pytest
 from activities.turns.results import context_of
 from septet.agents.clis.registry import adapter_for
 from septet.agents.outcomes.outcome import ExitRecord, Outcome
-from septet.agents.runs.folders import Runs
-from septet.agents.runs.run import Run, RunKey, RunRecord
+from septet.agents.runs.folders import Run, Runs
+from septet.agents.runs.records import RunKey, RunRecord
 from septet.agents.turns.turn_runs import TurnResult
 
 

@@ -12,8 +12,8 @@ from septet.agents.clis.registry import adapter_for
 from septet.agents.outcomes import endings
 from septet.agents.outcomes.line_stream import Facts, call_of
 from septet.agents.outcomes.outcome import Ending, ExitRecord, Outcome, bound_answer
-from septet.agents.runs.folders import Runs
-from septet.agents.runs.run import Run, RunKey, RunRecord
+from septet.agents.runs.folders import Run, Runs
+from septet.agents.runs.records import RunKey, RunRecord
 from septet.agents.turns.follow import StreamReading
 from septet.state import StateDir
 from septet.system.masking import MASK, hide, reveal

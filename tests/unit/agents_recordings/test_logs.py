@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from clients.disk.agent_logs import AgentLogs
 from clients.disk.network_requests import refused_in_setup
-from septet.agents.runs.folders import Runs
-from septet.agents.runs.run import Run, RunKey, RunRecord
+from septet.agents.runs.folders import Run, Runs
+from septet.agents.runs.records import RunKey, RunRecord
 from septet.state import StateDir
 
 RECORDINGS: Final = Path(__file__).parents[2] / "data" / "recordings"

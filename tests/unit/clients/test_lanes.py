@@ -6,7 +6,7 @@ from fakes.run_records import RECORD
 
 from clients.disk.runs import lanes_of, owner_of, place_of, runs_everywhere
 from septet.agents.runs.folders import Runs
-from septet.agents.runs.run import RunKey
+from septet.agents.runs.records import RunKey
 from septet.state import StateDir
 
 

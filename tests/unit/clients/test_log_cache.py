@@ -9,8 +9,7 @@ import pytest
 from fakes.run_records import RECORD
 
 from clients.disk.log_cache import LogCache
-from septet.agents.runs.folders import Runs
-from septet.agents.runs.run import Run
+from septet.agents.runs.folders import Run, Runs
 from septet.state import StateDir
 
 

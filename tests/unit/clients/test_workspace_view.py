@@ -8,8 +8,7 @@ from fakes.repositories import git_env, make_origin
 from fakes.run_records import RECORD
 
 from clients.disk.workspace_view import WorkspaceView
-from septet.agents.runs.folders import Runs
-from septet.agents.runs.run import Run
+from septet.agents.runs.folders import Run, Runs
 from septet.git.engine.address import parse_address
 from septet.git.workspace.record import OrderStart
 from septet.git.workspace.workspace import open_workspace

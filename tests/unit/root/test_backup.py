@@ -10,7 +10,7 @@ import pytest
 
 from septet.agents.runs.folders import Runs
 from septet.agents.runs.lease import ATTEMPTS_FILE, Lease
-from septet.agents.runs.run import RunKey
+from septet.agents.runs.records import RunKey
 from septet.backup import Backup, BackupError, back_up
 from septet.errors import SupersededError
 from septet.state import StateDir

@@ -21,7 +21,7 @@ ENV = {"PATH": os.environ["PATH"]}
 def test_a_process_is_run_to_its_end(limit_bytes: int | None) -> None:
     """Output, error output and exit code are told, and stdin is what was given; less than a limit is returned whole."""
     argv = ["sh", "-c", "cat; echo oops >&2; exit 3"]
-    done = processes.run(argv, env=ENV, stdin=b"\0in", limit_bytes=limit_bytes)
+    done = processes.run_program(processes.ProcessStart(argv, ENV), stdin=b"\0in", limit_bytes=limit_bytes)
     assert (done.stdout, done.stderr, done.exit_code) == (b"\0in", b"oops\n", 3)
     assert (done.timed_out, done.cut) == (False, False)
     assert done.argv == ("sh", "-c", "cat; echo oops >&2; exit 3")
@@ -59,7 +59,7 @@ def test_a_time_limit_kills_the_whole_group(tmp_path: Path) -> None:
 
 def test_a_process_that_prints_too_much_is_ended() -> None:
     """With as much on stdout as was asked for the whole group is killed, and that much is returned."""
-    done = processes.run(["sh", "-c", "yes & yes"], env=ENV, limit_bytes=1000)
+    done = processes.run_program(processes.ProcessStart(["sh", "-c", "yes & yes"], ENV), limit_bytes=1000)
     assert (len(done.stdout), done.cut, done.timed_out, done.exit_code) == (1000, True, False, -signal.SIGKILL)
 
 
@@ -68,15 +68,20 @@ def test_a_process_that_prints_too_much_is_ended() -> None:
 )
 def test_a_process_with_a_limit_reads_what_it_is_given(program: str, read: int) -> None:
     """More than a pipe holds, whether it is read to its end, in part or not at all."""
-    done = processes.run(
-        ["sh", "-c", program], env=ENV, stdin=b"x" * 1_000_000, limit_bytes=2_000_000, timeout_seconds=30
+    done = processes.run_program(
+        processes.ProcessStart(["sh", "-c", program], ENV),
+        stdin=b"x" * 1_000_000,
+        limit_bytes=2_000_000,
+        timeout_seconds=30,
     )
     assert (len(done.stdout), done.timed_out, done.cut) == (read, False, read == 2_000_000)
 
 
 def test_a_process_with_a_limit_has_its_time_too() -> None:
     """One that prints less and does not end is killed when its time is over."""
-    done = processes.run(["sleep", "600"], env=ENV, limit_bytes=1000, timeout_seconds=0.3)
+    done = processes.run_program(
+        processes.ProcessStart(["sleep", "600"], ENV), limit_bytes=1000, timeout_seconds=0.3
+    )
     assert (done.timed_out, done.cut) == (True, False)
 
 

@@ -1,20 +1,114 @@
-"""claude's events: the fields that matter."""
+"""claude's events: the fields that matter, and its background tasks.
 
-from typing import Any, Final
+While a task is open a result is interim, and the CLI continues after it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from septet.agents.clis.claude.tasks import TaskFields
-from septet.agents.outcomes.line_stream import call_of, cost_of, count
-from septet.agents.outcomes.stream import read_field
-from septet.contracts.facts import Usage
+from septet.agents.outcomes.outcome import WaitsFor
+from septet.system.masking import mask
+
+_COMMAND: Final = "local_bash"
+_OVER: Final = frozenset({"completed", "failed", "stopped", "killed"})
+_STOPPED: Final = frozenset({"stopped", "killed"})
+_TASKS_SHOWN: Final = 5
+_WORDS_SHOWN: Final = 80
+
+
+class TaskFields(msgspec.Struct, gc=False):
+    """What events report of tasks: a task begins, changes or ends; or the list of open background tasks."""
+
+    task_id: Any = None
+    task_type: Any = None
+    description: Any = None
+    is_backgrounded: Any = None
+    """Absent in 2.1.197, whose tasks in the foreground are over before a result."""
+    ambient: Any = None
+    """A task of the CLI's own, such as a watcher, for which no process waits."""
+    status: Any = None
+    patch: Any = None
+    tasks: Any = None
+
+
+class _Task(NamedTuple):
+    kind: str
+    words: str
+
+
+@dataclass(slots=True)
+class BackgroundTasks:
+    """The background tasks of a session, and the fate of the tasks that were open at its last result."""
+
+    _open: dict[str, _Task] = field(default_factory=dict)
+    _left: dict[str, _Task] = field(default_factory=dict)
+    """The tasks that were open at the last result."""
+    _stopped: dict[str, _Task] = field(default_factory=dict)
+    """The tasks among them that the CLI reports as stopped."""
+
+    def take(self, subtype: object, event: TaskFields) -> None:
+        """Take an event of the system's."""
+        task_id, patch = str(event.task_id), event.patch if isinstance(event.patch, dict) else {}
+        if subtype == "background_tasks_changed" and isinstance(event.tasks, list):
+            listed = [task for task in event.tasks if isinstance(task, dict) and task.get("ambient") is not True]
+            self._open = {
+                str(task.get("task_id")): _Task(str(task.get("task_type")), _words(task.get("description")))
+                for task in listed
+            }
+        elif subtype == "task_started" and event.is_backgrounded is not False and event.ambient is not True:
+            self._open[task_id] = _Task(str(event.task_type), _words(event.description))
+        elif subtype == "task_updated" and patch.get("is_backgrounded") is True:
+            self._open.setdefault(task_id, _Task("", task_id))
+        elif subtype in ("task_updated", "task_notification"):
+            self._close(task_id, str(patch.get("status") or event.status))
+
+    def take_result(self) -> None:
+        """Record the open tasks at a result: the last result covers everything before it."""
+        self._left, self._stopped = dict(self._open), {}
+
+    @property
+    def waits_for(self) -> WaitsFor:
+        """What the CLI waits for after its last result; it continues when a task ends."""
+        if self._stopped:
+            return ""
+        if self._open:
+            return "commands" if all(task.kind == _COMMAND for task in self._open.values()) else "tasks"
+        return "tasks" if self._left else ""
+
+    def missing_work(self, *, ended_by_itself: bool) -> str:
+        """Name the work that is missing: tasks other than commands that are open, and those that the CLI stopped.
+
+        A command that was stopped because the CLI itself had to end is none.
+        """
+        stopped = (task for task in self._stopped.values() if ended_by_itself or task.kind != _COMMAND)
+        return _names((*stopped, *(task for task in self._open.values() if task.kind != _COMMAND)))
+
+    @property
+    def commands(self) -> str:
+        """Name the commands that ran until the CLI ended."""
+        tasks = (*self._stopped.values(), *self._open.values())
+        return _names(task for task in tasks if task.kind == _COMMAND)
+
+    def _close(self, task_id: str, status: str) -> None:
+        if status in _OVER:
+            task = self._open.pop(task_id, None) or self._left.get(task_id)
+            if task is not None and task_id in self._left and status in _STOPPED:
+                self._stopped[task_id] = task
+
+
+def _words(description: object) -> str:
+    return mask(" ".join(str(description or "a task").split()))[:_WORDS_SHOWN]
+
+
+def _names(tasks: Iterable[_Task]) -> str:
+    return ", ".join(task.words for task in list(tasks)[:_TASKS_SHOWN])
+
 
 _NOTHING: Final = msgspec.Raw()
 _NOTES_KEPT: Final = 20
-
-
-Counts = tuple[int, int, int, int]
-"""MessageTokens: input, output, cache read, cache written."""
 
 
 class MessageTokens(msgspec.Struct, gc=False):
@@ -24,15 +118,6 @@ class MessageTokens(msgspec.Struct, gc=False):
     output_tokens: Any = 0
     cache_read_input_tokens: Any = 0
     cache_creation_input_tokens: Any = 0
-
-    def counts(self) -> Counts:
-        """Return the tokens; what is no number is none."""
-        return (
-            count(self.input_tokens),
-            count(self.output_tokens),
-            count(self.cache_read_input_tokens),
-            count(self.cache_creation_input_tokens),
-        )
 
 
 class Block(msgspec.Struct, gc=False):
@@ -93,22 +178,14 @@ class Event(TaskFields, gc=False):
         return self.is_error not in (None, False) or str(self.subtype).startswith("error")
 
 
-class _ModelUse(msgspec.Struct, gc=False):
+class ModelUse(msgspec.Struct, gc=False):
+    """What one model has used, by a result."""
+
     cost: Any = msgspec.field(name="costUSD", default=0.0)
     input_tokens: Any = msgspec.field(name="inputTokens", default=0)
     output_tokens: Any = msgspec.field(name="outputTokens", default=0)
     cache_read_tokens: Any = msgspec.field(name="cacheReadInputTokens", default=0)
     cache_write_tokens: Any = msgspec.field(name="cacheCreationInputTokens", default=0)
-
-    def usage(self) -> Usage:
-        """Return it; a count that is no number is none."""
-        return Usage(
-            input_tokens=count(self.input_tokens),
-            output_tokens=count(self.output_tokens),
-            cache_read_tokens=count(self.cache_read_tokens),
-            cache_write_tokens=count(self.cache_write_tokens),
-            cost_usd=cost_of(self.cost),
-        )
 
 
 class _Denial(msgspec.Struct, gc=False):
@@ -130,40 +207,11 @@ class _RateLimit(msgspec.Struct, gc=False):
 NO_TOKENS: Final = MessageTokens()
 
 
-MODELS: Final = msgspec.json.Decoder(dict[str, _ModelUse])
+MODELS: Final = msgspec.json.Decoder(dict[str, ModelUse])
 SERVERS: Final = msgspec.json.Decoder(list[_McpServer])
 RATE_LIMIT: Final = msgspec.json.Decoder(_RateLimit)
-_denials: Final = msgspec.json.Decoder(list[_Denial])
-_tokens: Final = msgspec.json.Decoder(MessageTokens)
+DENIALS: Final = msgspec.json.Decoder(list[_Denial])
+TOKENS: Final = msgspec.json.Decoder(MessageTokens)
 ANYTHING: Final = msgspec.json.Decoder(object)
 TEXT: Final = msgspec.json.Decoder(str)
 ITEMS: Final = msgspec.json.Decoder(list[object])
-
-
-def denials_of(result: Event) -> tuple[str, ...]:
-    """Return the tools that were denied, as `Name` or `Name(argument)`."""
-    denials = read_field(result.permission_denials, _denials) or []
-    return tuple(call_of(denial.tool_name, denial.tool_input) for denial in denials[:_NOTES_KEPT])
-
-
-def is_of_nothing(result: Event) -> bool:
-    """Return whether a result is that of no turn, and of no token."""
-    return count(result.num_turns) == 0 and not any((read_field(result.usage, _tokens) or NO_TOKENS).counts())
-
-
-def usage_of(result: Event, cost_usd: float | None) -> Usage | None:
-    """Return a result's own figures; `None` where it has none."""
-    tokens = read_field(result.usage, _tokens)
-    return usage_from(tokens.counts(), cost_usd) if tokens is not None else None
-
-
-def usage_from(counts: Counts, cost_usd: float | None) -> Usage:
-    """Return tokens and a cost in the project's words."""
-    input_tokens, output_tokens, cache_read, cache_written = counts
-    return Usage(
-        input_tokens=input_tokens,
-        output_tokens=output_tokens,
-        cache_read_tokens=cache_read,
-        cache_write_tokens=cache_written,
-        cost_usd=cost_usd,
-    )

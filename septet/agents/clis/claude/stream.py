@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from septet.agents.clis.claude.events import ANYTHING, ITEMS, TEXT, Event, denials_of, usage_of
-from septet.agents.clis.claude.totals import StreamTotals
+from septet.agents.clis.claude.events import ANYTHING, ITEMS, TEXT, Event
+from septet.agents.clis.claude.totals import StreamTotals, denials_of, usage_of
 from septet.agents.outcomes import api_errors, endings
 from septet.agents.outcomes.line_stream import cost_of
 from septet.agents.outcomes.outcome import Ended, Ending, ExitRecord, Outcome, StreamProgress

@@ -8,21 +8,21 @@ from typing import Any, Final
 import msgspec
 
 from septet.agents.clis.claude.events import (
+    DENIALS,
     MODELS,
     NO_TOKENS,
     RATE_LIMIT,
     SERVERS,
     TEXT,
+    TOKENS,
+    BackgroundTasks,
     Block,
-    Counts,
     Event,
     Message,
     MessageTokens,
-    is_of_nothing,
-    usage_from,
+    ModelUse,
 )
-from septet.agents.clis.claude.tasks import BackgroundTasks
-from septet.agents.outcomes.line_stream import text_of
+from septet.agents.outcomes.line_stream import call_of, cost_of, count, text_of
 from septet.agents.outcomes.stream import read_field
 from septet.contracts.facts import Usage
 from septet.system.masking import mask
@@ -36,6 +36,8 @@ _MESSAGES_REMEMBERED: Final = 256
 """A message comes as one event for each block; those of parallel sub-agents mix, but not by hundreds."""
 _NOTES_KEPT: Final = 20
 _DETAIL_LIMIT: Final = 160
+Counts = tuple[int, int, int, int]
+"""Tokens: input, output, cache read, cache written."""
 
 
 @dataclass(slots=True)
@@ -93,7 +95,7 @@ class StreamTotals:
     def is_local(self) -> bool:
         """Whether the CLI itself made the result, as of a command with a leading slash: no model was called."""
         result = self.final
-        return result is not None and result.num_turns == 0 and not self.turns and is_of_nothing(result)
+        return result is not None and result.num_turns == 0 and not self.turns and _is_of_nothing(result)
 
     @property
     def pieces(self) -> tuple[str, ...]:
@@ -113,7 +115,7 @@ class StreamTotals:
     @property
     def usage(self) -> Usage:
         """What the messages used: the CLI's own total, in the result, is more exact."""
-        return usage_from(self._spent, None)
+        return _usage(self._spent, None)
 
     @property
     def tokens(self) -> int:
@@ -157,7 +159,7 @@ class StreamTotals:
             self.model = self.model or text_of(message.model)
             self.turns += own
         if own:
-            self.context_tokens = sum((message.usage or NO_TOKENS).counts()) or self.context_tokens
+            self.context_tokens = sum(_counts(message.usage or NO_TOKENS)) or self.context_tokens
         if before is None or before != message.usage:
             self._count(message, before)
 
@@ -178,7 +180,7 @@ class StreamTotals:
     def _count(self, message: Message, before: MessageTokens | None) -> None:
         """Count a message's tokens once, however many events it comes in."""
         now = message.usage or NO_TOKENS
-        spent, new, old = self._spent, now.counts(), (before or NO_TOKENS).counts()
+        spent, new, old = self._spent, _counts(now), _counts(before or NO_TOKENS)
         self._spent = (
             spent[0] + new[0] - old[0],
             spent[1] + new[1] - old[1],
@@ -192,7 +194,7 @@ class StreamTotals:
     def _take_result(self, event: Event) -> None:
         if event.parent_tool_use_id is not None:
             return
-        if event.has_failed and self.final is not None and not self.final.has_failed and is_of_nothing(event):
+        if event.has_failed and self.final is not None and not self.final.has_failed and _is_of_nothing(event):
             self.took_back_nothing = True
             return
         self.results += 1
@@ -202,7 +204,7 @@ class StreamTotals:
             self.model = next(iter(read_field(event.model_usage, MODELS) or models or ()), None)
         if models is not None:
             before = self.usage_by_models or Usage(cost_usd=0.0)
-            self.usage_by_models = reduce(Usage.plus, (model.usage() for model in models.values()), before)
+            self.usage_by_models = reduce(Usage.plus, (_usage_by(model) for model in models.values()), before)
         if isinstance(event.session_id, str) and event.session_id != self.session_id:
             self.stray_result = event
         else:
@@ -236,3 +238,53 @@ class StreamTotals:
     def _note(self, notes: list[str], text: str) -> None:
         if len(notes) < _NOTES_KEPT:
             notes.append(mask(text)[:_DETAIL_LIMIT])
+
+
+def denials_of(result: Event) -> tuple[str, ...]:
+    """Return the tools that were denied, as `Name` or `Name(argument)`."""
+    denials = read_field(result.permission_denials, DENIALS) or []
+    return tuple(call_of(denial.tool_name, denial.tool_input) for denial in denials[:_NOTES_KEPT])
+
+
+def _is_of_nothing(result: Event) -> bool:
+    """Return whether a result is that of no turn, and of no token."""
+    return count(result.num_turns) == 0 and not any(_counts(read_field(result.usage, TOKENS) or NO_TOKENS))
+
+
+def usage_of(result: Event, cost_usd: float | None) -> Usage | None:
+    """Return a result's own figures; `None` where it has none."""
+    tokens = read_field(result.usage, TOKENS)
+    return _usage(_counts(tokens), cost_usd) if tokens is not None else None
+
+
+def _usage(counts: Counts, cost_usd: float | None) -> Usage:
+    """Return tokens and a cost in the project's words."""
+    input_tokens, output_tokens, cache_read, cache_written = counts
+    return Usage(
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        cache_read_tokens=cache_read,
+        cache_write_tokens=cache_written,
+        cost_usd=cost_usd,
+    )
+
+
+def _counts(tokens: MessageTokens) -> Counts:
+    """Return tokens; what is no number is none."""
+    return (
+        count(tokens.input_tokens),
+        count(tokens.output_tokens),
+        count(tokens.cache_read_input_tokens),
+        count(tokens.cache_creation_input_tokens),
+    )
+
+
+def _usage_by(model: ModelUse) -> Usage:
+    """Return what a model used; a count that is no number is none."""
+    return Usage(
+        input_tokens=count(model.input_tokens),
+        output_tokens=count(model.output_tokens),
+        cache_read_tokens=count(model.cache_read_tokens),
+        cache_write_tokens=count(model.cache_write_tokens),
+        cost_usd=cost_of(model.cost),
+    )
