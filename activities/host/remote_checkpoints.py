@@ -19,7 +19,6 @@ from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
 from septet.git.vault.vault import vault_at
 from septet.git.workspace.record import record_of
-from septet.keys.key_ring import seal, unseal
 
 _SHOWN: Final = 150
 _SESSION: Final = "session"
@@ -72,6 +71,8 @@ def bring_session(host: Host, move: WorkspaceMove, checkpoint: ChainState, agent
     sealed = read_file(vault_at(move.place), checkpoint, _SESSION)
     if key is None or sealed is None:
         return
+    from septet.keys.key_ring import unseal  # a worker that seals nothing has no cryptography in memory
+
     errors = []
     for agent in agents:
         try:
@@ -90,6 +91,8 @@ def _sealed_session(host: Host, place: Place, ref: CheckpointRef, session: KeptS
     key = host.settings.checkpoint_key
     if key is None or host.settings.checkpoint_remote == ORIGIN:
         return {}
+    from septet.keys.key_ring import seal  # as above
+
     adapter = adapter_for(session.agent)
     packed = pack_session(adapter, session.id, host.agents, host.sessions(place, adapter))
     about = f"{ref.ref} {session.agent}"

@@ -4,11 +4,11 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from activities.host.host import Host
-from septet.contracts.tracker import TakeTrackedIssue, TrackedClaim
+from septet.contracts.tracker import TakeTrackedIssue, TrackedClaim, tracked_order_id
 from septet.errors import InvalidInputError, NotFoundError
 from septet.system.text import cut
 from septet.trackers.choose import agent_of, repository_of, tracker_for
-from septet.trackers.tracker import IssueMark, tracked_order_id
+from septet.trackers.tracker import IssueMark
 
 _WHY_LIMIT: Final = 2000
 

@@ -13,7 +13,8 @@ from clients.disk.network_requests import network_of, refused_in_setup, refused_
 from clients.disk.runs import runs_of
 from clients.disk.workspace_view import WorkspaceView, base_of, fails_on_base
 from clients.executions.waits import pending_step
-from clients.operations.watch import StepUnderWay, Watch
+from clients.operations.under_way import StepUnderWay
+from clients.operations.watch import Watch
 from clients.starting.orders import KEPT, Starting, was_used
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Status

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from temporalio.client import WorkflowExecutionDescription
@@ -12,11 +12,10 @@ from temporalio.service import RPCError
 from clients.disk.workspace_view import WorkspaceView
 from clients.executions.news import News, follow_workflow
 from clients.operations.absence import Absence
+from clients.operations.under_way import elapsed_seconds
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.names import Status
 from septet.contracts.replies import NOBODY_WORKS, RUNNING, WatchReply
 from septet.contracts.task import Task
-from septet.contracts.views import LogEntry
 from septet.errors import ServerNotReachedError
 from workflows.wire.search_attributes import HOST
 
@@ -147,33 +146,3 @@ class Watch:
 def _lasting_part(look: WatchReply) -> WatchReply:
     """Return a reply without its elapsed time and its entries, whose change or repeat is no news."""
     return look.model_copy(update={"elapsed_seconds": 0.0, "log_entries": ()})
-
-
-def elapsed_seconds(task: Task) -> float:
-    """Return the seconds since a work order was created, until now or until it was closed."""
-    if not task.created_at:
-        return 0.0
-    return round(max((_end(task) - datetime.fromisoformat(task.created_at)).total_seconds(), 0.0), 1)
-
-
-def _end(task: Task) -> datetime:
-    """Return when a work order ended, or now; a completed one's `updated_at` changes with its pull request."""
-    last = task.steps[-1] if task.steps else None
-    if task.status is Status.COMPLETED and last is not None and last.ended_at:
-        return datetime.fromisoformat(last.ended_at)
-    if task.status is Status.COMPLETED and last is not None and last.timestamp:
-        return datetime.fromisoformat(last.timestamp) + timedelta(seconds=last.duration_seconds)
-    return datetime.fromisoformat(task.updated_at) if task.is_closed and task.updated_at else datetime.now(UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class StepUnderWay:
-    """A step that has begun and has not ended."""
-
-    step: str
-    standing: str = RUNNING
-    """Whether the step runs, waits, or has no worker."""
-    tokens: int = 0
-    """The tokens of the step's last agent so far, as far as this host has its stream."""
-    doing: LogEntry | None = None
-    """The agent's tool call that has no result yet."""

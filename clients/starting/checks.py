@@ -3,16 +3,16 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from clients.starting.repository_path import enclosing_repository, is_repository, with_host
-from septet.agents.clis.registry import ADAPTERS
-from septet.contracts.amounts import parse_limit
 from septet.contracts.names import AGENTS, SETTINGS_PATH
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pipeline import PipelineInput
 from septet.errors import InvalidInputError, RepositorySettingsError
 from septet.git.engine.address import parse_address
+
+if TYPE_CHECKING:
+    from septet.contracts.pipeline import PipelineInput
 
 LONGEST_TITLE: Final = 200
 _PATH_SHOWN: Final = 200
@@ -73,7 +73,7 @@ def checked_order(order: WorkOrderInput, *, is_here: bool) -> WorkOrderInput:
     return order
 
 
-def checked_pipeline(order: PipelineInput, *, is_here: bool) -> PipelineInput:
+def checked_pipeline(order: "PipelineInput", *, is_here: bool) -> "PipelineInput":
     """Check a pipeline, and return it with its repository as an address.
 
     Args:
@@ -145,17 +145,3 @@ def _with_short_title(order: WorkOrderInput) -> WorkOrderInput:
     short = f"{line[: LONGEST_TITLE - 1].rstrip()}…"
     whole = "\n\n".join(part for part in (order.title.strip(), order.description) if part)
     return order.model_copy(update={"title": short, "description": whole})
-
-
-def find_unlimited(order: WorkOrderInput) -> str:
-    """Return a notice of the named agents that the budget cannot limit, because they do not report the amounts."""
-    if order.budget is None:
-        return ""
-    limit = parse_limit(order.budget)
-    named = [ADAPTERS[name] for name in (order.agent, order.fallback_agent) if name is not None]
-    notes = [
-        f"{each.name} reports {untold}" for each in named if (untold := each.capabilities.untold(limit.amounts))
-    ]
-    better = limit.model_copy(update={"minutes": 90.0})
-    remedy = f"Limit minutes too, such as `--budget {better}`."
-    return f"Not limited by `--budget {limit}`: {', and '.join(notes)}. {remedy}" if notes else ""

@@ -3,16 +3,18 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from clients.starting.checks import check_agents, checked_order
 from clients.starting.repository_path import issue_page
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.tracker import TrackedIssue, TrackerName
+from septet.contracts.tracker import TrackedIssue, TrackerName, tracked_order_id
 from septet.errors import InvalidInputError
 from septet.settings import Settings
-from septet.trackers.team_page import TeamPage
-from septet.trackers.tracker import Tracker, tracked_order_id
+
+if TYPE_CHECKING:
+    from septet.trackers.team_page import TeamPage
+    from septet.trackers.tracker import Tracker
 
 _PAGE: Final = re.compile(r"https://linear\.app/[^/?#]+/issue/(?P<key>[A-Za-z0-9_]{1,20}-[0-9]{1,9})(?:[/?#].*)?")
 
@@ -116,7 +118,7 @@ def find_tracked_issue(key: str, repository: str | None, settings: Settings) -> 
     )
 
 
-def expect_team(page: TeamPage, settings: Settings) -> None:
+def expect_team(page: "TeamPage", settings: Settings) -> None:
     """Check that the settings here have the key for a team's issues, and the repositories of their code.
 
     Raises:
@@ -130,7 +132,7 @@ def expect_team(page: TeamPage, settings: Settings) -> None:
         )
 
 
-def _tracker_for(name: TrackerName, settings: Settings) -> Tracker:
+def _tracker_for(name: TrackerName, settings: Settings) -> "Tracker":
     """Return a tracker with the key of the settings here."""
     from septet.trackers.choose import tracker_for
 

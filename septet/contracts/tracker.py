@@ -16,6 +16,11 @@ PROMPT_LIMIT: Final = 8000
 """Characters of what somebody wrote to a session."""
 
 
+def tracked_order_id(tracker: TrackerName, key: str) -> str:
+    """Return the id of an issue's work order; it is the same for every caller that starts the work order."""
+    return f"wo-{tracker}-{key.lower()}"
+
+
 class TrackedIssue(InnerWire):
     """The issue of a tracker that a work order is about; its code lives on a forge."""
 

@@ -7,7 +7,7 @@ from typing import Final, Literal, Protocol
 
 from pydantic import JsonValue
 
-from septet.contracts.tracker import SessionMessage, TrackerName
+from septet.contracts.tracker import SessionMessage
 from septet.forges.issue_for_agents import comment_for_agents, left_out
 from septet.forges.values import Comment
 from septet.outgoing.visible import visible_line, visible_text
@@ -125,11 +125,6 @@ class Tracker(Protocol):
         An issue that nobody has started moves to its team's first started state; other issues keep their state. An
         issue without a delegate gets this installation's agent.
         """
-
-
-def tracked_order_id(tracker: TrackerName, key: str) -> str:
-    """Return the id of an issue's work order; it is the same for every caller that starts the work order."""
-    return f"wo-{tracker}-{key.lower()}"
 
 
 def mark_url(issue: TrackerIssue, order_id: str) -> str:

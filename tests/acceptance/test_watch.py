@@ -16,9 +16,8 @@ from fakes.command_lines import leaves
 from fakes.repositories import Origin
 from fakes.septet_command import WITHIN_SECONDS, Septet
 
-from clients.cli.command_line import app_at
 from clients.cli.commands import find_command
-from clients.cli.help import help_of
+from clients.cli.parsing.help import help_of
 
 pytestmark = pytest.mark.faces
 
@@ -205,7 +204,7 @@ def test_steps_say_what_show_has_no_room_for(served: Septet, done: Task) -> None
 @pytest.mark.parametrize("command", list(leaves()), ids=" ".join)
 def test_each_command_has_an_example(command: tuple[str, ...]) -> None:
     """`--help` of every command ends its text with one example that begins with the command itself."""
-    shown = help_of(find_command(command)[0], command, app_at(command))
+    shown = help_of(find_command(command)[0], command)
     assert shown.count("Example: ") == 1
     assert f"septet {' '.join(command)}" in shown.partition("Example: ")[2]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from cyclopts.argument import Argument
 
-from clients.cli.command_line import app_at, parse
 from clients.cli.commands import SEPTET, CommandRow, find_command
+from clients.cli.parsing.command_line import arguments_of, parse
 
 
 def leaves(command: CommandRow = SEPTET, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -22,7 +22,7 @@ def leaves(command: CommandRow = SEPTET, path: tuple[str, ...] = ()) -> Iterator
 @cache
 def parameters(path: tuple[str, ...]) -> tuple[Argument, ...]:
     """Return the arguments and options of a command."""
-    return tuple(each for each in app_at(path).assemble_argument_collection() if each.show)
+    return tuple(arguments_of(path))
 
 
 def options_of(path: tuple[str, ...]) -> list[str]:
@@ -30,11 +30,9 @@ def options_of(path: tuple[str, ...]) -> list[str]:
     return [max(each.names, key=len) for each in parameters(path) if each.names[0].startswith("-")]
 
 
-def given_to(words: Sequence[str]) -> dict[str, Any]:
-    """Return what the function of a command is given for a command line, by its parameters; and their defaults."""
-    _, arguments = parse(words)
-    arguments.apply_defaults()
-    return dict(arguments.arguments)
+def given_to(words: Sequence[str]) -> Any:
+    """Return what the function of a command is given for a command line."""
+    return parse(words)[1]
 
 
 def unknown_parts(line: str) -> set[str]:

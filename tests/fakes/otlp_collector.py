@@ -55,6 +55,8 @@ def collector() -> Iterator[Collector]:
     """Run a collector for as long as the block lasts."""
 
     class Handler(QuietHandler):
+        protocol_version = "HTTP/1.0"  # an exporter keeps its connection for longer than the collector runs
+
         def handle_any(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             known = self.path == "/v1/traces"

@@ -15,7 +15,12 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 WARM: Final = (
-    "clients.cli.main", "clients.cli.task_reply", "clients.operations.operations", "rich._emoji_codes",
+    "clients.cli.main", "clients.cli.live.task_reply", "clients.operations.operations", "rich._emoji_codes",
+    # What each command line is read with.
+    "clients.cli.parsing.command_line", "clients.cli.parsing.values", "clients.cli.terminal.reply",
+    "clients.cli.decide.options", "clients.cli.doctor.options", "clients.cli.local_forge.options",
+    "clients.cli.recover.options", "clients.cli.serve.options", "clients.cli.start.pipeline_options",
+    "clients.cli.watch.options",
     # What commands import when they are used, and would import again in each process.
     "clients.cli.render.ages", "clients.cli.render.board", "clients.cli.render.costs", "clients.cli.render.detail",
     "clients.cli.render.listing", "clients.cli.render.network", "clients.cli.render.pipeline",
@@ -24,7 +29,7 @@ WARM: Final = (
     "septet.agents.clis.registry", "septet.contracts.pull_request", "septet.contracts.steps", "septet.forges",
     "septet.pipelines", "septet.pipelines.report", "septet.trackers.choose",
     # What `up` and `worker` run with, which takes them a second.
-    "clients.cli.up", "clients.cli.worker", "clients.cli.follow", "clients.cli.show", "clients.cli.decide", "clients.cli.start", "clients.cli.usage_errors", "clients.http.serving", "workers.recovery.strays", "workers.worker",
+    "clients.cli.serve.up", "clients.cli.serve.worker", "clients.cli.watch.follow", "clients.cli.watch.show", "clients.cli.decide.decide", "clients.cli.start.run", "clients.http.serving", "workers.recovery.strays", "workers.worker",
 )  # fmt: skip
 _COMM: Final = Path("/proc/self/comm")
 """The name that a process has for others."""

@@ -76,9 +76,9 @@ MAY_DESTROY = {
     # What a CLI has unpacked of an earlier version of itself, where no agent has ever written.
     "septet/agents/sandbox/shared_packages.py": ("shutil.rmtree(path)",),
     # The state of earlier demos, whose work orders are of a sample repository.
-    "clients/cli/demo.py": ("shutil.rmtree(used.parent, ignore_errors=True)",),
+    "clients/cli/start/demo.py": ("shutil.rmtree(used.parent, ignore_errors=True)",),
     # The home and the run of a trial of `septet doctor --try`, which no work order has.
-    "clients/cli/agent_trial.py": (
+    "clients/cli/doctor/agent_trial.py": (
         "shutil.rmtree(runtime.runs.folder_of(order_id), ignore_errors=True)",
         "shutil.rmtree(home, ignore_errors=True)",
     ),

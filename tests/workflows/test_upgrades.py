@@ -22,7 +22,7 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.common import SearchAttributeKey
 from temporalio.worker import Worker
 
-from clients.cli.worker_checks import workers_check
+from clients.cli.doctor.worker_checks import workers_check
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Status, Step
 from septet.contracts.steps import StepCall, StepResult

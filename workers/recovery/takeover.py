@@ -23,7 +23,7 @@ from septet.agents.runs.folders import Runs
 from septet.agents.runs.records import RunKey
 from septet.contracts.pull_request import watched_order
 from septet.janitor.terms import pipeline_of
-from septet.system.locks import LockHolders, read_lock_holders, stopped_holder
+from septet.system.lock_holder import LockHolders, read_lock_holders, stopped_holder
 from workers.beside import beside, repeat
 from workers.recovery.tokens import HeldToken, holding_left_token, read_token, tokens_in
 

@@ -12,16 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from clients.cli.render.columns import GAP, table_of
-from clients.cli.render.work_order import (
-    LONGEST_CELL,
-    STYLE_OF,
-    console,
-    cut_to_line,
-    issue_of,
-    notes_on,
-)
-from clients.cli.reply import CommandReply, print_json, tell
-from clients.cli.wrapping import wrap
+from clients.cli.render.work_order import LONGEST_CELL, STYLE_OF, cut_to_line, issue_of, notes_on
+from clients.cli.terminal.console import console
+from clients.cli.terminal.output import notify, print_json, wrap
+from clients.cli.terminal.reply import CommandReply
 from clients.operations.absence import Absence, outlast
 from clients.operations.operations import Operations
 from septet.contracts.names import Stage
@@ -58,7 +52,7 @@ async def follow_board(
             async for board, nobody in outlast(looks, absence, paint):
                 view = board_view(board)
                 paint(_notes_on(board, nobody))
-    async for board, nobody in outlast(looks, absence, tell):
+    async for board, nobody in outlast(looks, absence, notify):
         if as_json:
             print_json(board.model_dump(mode="json"))
         else:

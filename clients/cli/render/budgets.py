@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from clients.cli.render.ages import span_of
-from clients.cli.render.work_order import console
+from clients.cli.terminal.console import console
 from septet.contracts.amounts import Spending, describe_spending, parse_limit, usd_text
 from septet.contracts.budget import AccountView
 from septet.contracts.replies import BudgetsReply, RaiseReply

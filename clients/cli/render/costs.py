@@ -4,7 +4,7 @@ from rich.table import Table
 from rich.text import Text
 
 from clients.cli.render.ages import span_of
-from clients.cli.render.work_order import console
+from clients.cli.terminal.console import console
 from septet.contracts.amounts import Spending, usd_text
 from septet.contracts.replies import CostsReply
 from septet.system.preview import printable

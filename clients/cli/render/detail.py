@@ -8,7 +8,6 @@ from rich.text import Text
 from clients.cli.render.ages import age_of
 from clients.cli.render.network import show_refusals
 from clients.cli.render.work_order import (
-    console,
     end_lines,
     heading_of,
     next_commands,
@@ -16,8 +15,9 @@ from clients.cli.render.work_order import (
     steps_table,
     tokens_text,
 )
+from clients.cli.terminal.console import console
 from clients.disk.network_requests import refused_to
-from clients.operations.watch import StepUnderWay, elapsed_seconds
+from clients.operations.under_way import StepUnderWay, elapsed_seconds
 from septet.contracts.amounts import cost_text
 from septet.contracts.names import Stage, Status, Step
 from septet.contracts.replies import DetailReply

@@ -1,12 +1,17 @@
 """Print a dry run for people, step by step."""
 
+from typing import TYPE_CHECKING
+
 from rich.table import Table
 from rich.text import Text
 
-from clients.cli.render.work_order import console, show_estimate
-from septet.contracts.pipeline_replies import PipelineDryRunReply
+from clients.cli.render.work_order import show_estimate
+from clients.cli.terminal.console import console
 from septet.contracts.replies import DryRunReply, DryRunStep
 from septet.system.preview import printable
+
+if TYPE_CHECKING:
+    from septet.contracts.pipeline_replies import PipelineDryRunReply
 
 _HEADINGS = ("step", "agent", "model", "tools", "time", "turns", "prompt")
 _ISSUE_HEADINGS = ("issue", "title", "after")
@@ -41,7 +46,7 @@ def show_dry_run(reply: DryRunReply) -> None:
     show_estimate(out, reply.estimate.text if reply.estimate is not None else "")
 
 
-def show_pipeline_dry_run(reply: PipelineDryRunReply) -> None:
+def show_pipeline_dry_run(reply: "PipelineDryRunReply") -> None:
     """Print what a pipeline would run."""
     out = console()
     out.print(Text("Nothing was started. This would run:", style="bold"))

@@ -7,8 +7,9 @@ from rich.text import Text
 
 from clients.cli.render.ages import age_of
 from clients.cli.render.columns import table_of
-from clients.cli.render.work_order import STYLE_OF, console, cut_to_line, issue_of, status_of
-from clients.cli.wrapping import wrap
+from clients.cli.render.work_order import STYLE_OF, cut_to_line, issue_of, status_of
+from clients.cli.terminal.console import console
+from clients.cli.terminal.output import wrap
 from septet.contracts.replies import TasksReply
 from septet.contracts.task import Task
 from septet.system.preview import printable

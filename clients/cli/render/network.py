@@ -7,7 +7,7 @@ from typing import Final
 
 from rich.text import Text
 
-from clients.cli.render.work_order import console
+from clients.cli.terminal.console import console
 from septet.contracts.replies import NetworkReply
 from septet.contracts.views import NetworkRequest
 from septet.system.preview import printable

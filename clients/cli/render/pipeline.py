@@ -14,8 +14,8 @@ from rich.text import Text
 
 from clients.cli.render.ages import age_of
 from clients.cli.render.columns import GAP, fit, table_of
-from clients.cli.render.work_order import console
-from clients.cli.reply import tell
+from clients.cli.terminal.console import console
+from clients.cli.terminal.output import notify
 from clients.executions.pipeline_rows import counts_of
 from clients.operations.absence import Absence, outlast, outlast_wait
 from clients.operations.operations import Operations
@@ -79,7 +79,7 @@ async def follow_pipeline(operations: Operations, pipeline_id: str, *, as_json: 
     """Show a pipeline until its end, and return it: a terminal is painted, a pipe gets a line for each change."""
     absence = Absence(pipeline_id, watch=f"septet pipeline show {pipeline_id}")
     if as_json:
-        return await outlast_wait(lambda: operations.pipelines.wait(pipeline_id), absence, tell)
+        return await outlast_wait(lambda: operations.pipelines.wait(pipeline_id), absence, notify)
     out = console()
 
     def say(words: str) -> None:

@@ -6,7 +6,8 @@ from typing import Final
 
 from rich.text import Text
 
-from clients.cli.render.work_order import RECOVERIES, console
+from clients.cli.render.work_order import RECOVERIES
+from clients.cli.terminal.console import console
 from septet.contracts.amounts import cost_text
 from septet.contracts.facts import FileChange, Usage
 from septet.contracts.rework import ReworkRound

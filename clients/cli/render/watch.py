@@ -18,8 +18,8 @@ from clients.cli.render.work_order import (
     task_view,
     tokens_text,
 )
-from clients.cli.wrapping import wrap
-from clients.operations.watch import elapsed_seconds
+from clients.cli.terminal.output import wrap
+from clients.operations.under_way import elapsed_seconds
 from clients.patches import PatchFile, files_of
 from clients.tool_calls import only_confirms
 from septet.contracts.amounts import cost_text

@@ -1,9 +1,7 @@
 """Print work orders for people, as rich tables that fit the terminal."""
 
-import re
 import shlex
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
 from urllib.parse import unquote
 
 from rich.console import Console, Group, JustifyMethod, RenderableType
@@ -13,47 +11,14 @@ from rich.text import Text
 
 from clients.cli.render.columns import GAP
 from clients.cli.render.logs import headline
-from clients.cli.wrapping import wrap
-from clients.operations.watch import StepUnderWay
+from clients.cli.terminal.console import console
+from clients.operations.under_way import StepUnderWay
 from septet.contracts.names import Stage, Status
 from septet.contracts.pull_request import LOCAL_PULL
 from septet.contracts.replies import RUNNING
 from septet.contracts.task import Task, TaskStep
 from septet.system.preview import printable
 from septet.system.text import name_some
-
-_FACT: Final = re.compile(r" {0,2}[a-z]+(?: [a-z]+)?  +(?=\S)")
-_LONGEST_NAME: Final = 16
-
-
-class Terminal(Console):
-    """A console that breaks lines of its own accord: where it may not wrap them, a terminal would break words."""
-
-    def print(self, *objects: object, soft_wrap: bool | None = None, **how: Any) -> None:  # noqa: ANN401 -- rich's own
-        """Print; a line that is not to be wrapped by rich is broken between words, below the name of its fact."""
-        if soft_wrap and self.is_terminal:
-            objects = tuple(_break_words(each, self.width) for each in objects)
-        super().print(*objects, soft_wrap=soft_wrap, **how)
-
-
-def _break_words(words: object, width: int) -> object:
-    if isinstance(words, str):
-        return wrap(words, width, _indent_of(words))
-    if not isinstance(words, Text):
-        return words
-    indent, at, lines = _indent_of(words.plain), 0, []
-    for number, line in enumerate(wrap(words.plain, width, indent).split("\n")):
-        start = words.plain.index(line.lstrip() if number else line, at)
-        at = start + len(line.lstrip() if number else line)
-        lines.append(Text(" " * (len(line) - (at - start))) + words[start:at])
-    return Text("\n", style=words.style).join(lines)
-
-
-def _indent_of(line: str) -> int:
-    """Return where a fact's words begin, behind its name; 0 where there is no name."""
-    name = _FACT.match(line)
-    return name.end() if name is not None and name.end() <= _LONGEST_NAME else 0
-
 
 _HEADINGS = ("", "step", "result", "time", "tokens", "attempts", "note")
 _RESULT = _HEADINGS.index("result")
@@ -75,11 +40,6 @@ STYLE_OF = {
     "completed": "green", "review": "green", "failed": "red", "stuck": "red", "cancelled": "yellow",
     "running": "cyan",
 }  # fmt: skip
-
-
-def console() -> Console:
-    """Return rich's console for stdout: colours only on a terminal, none with NO_COLOR."""
-    return Terminal(highlight=False, soft_wrap=False)
 
 
 def show_task(task: Task, running: str = "", waits: str | None = None, *, with_error: bool = True) -> None:

@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-import psutil
-
 from septet.errors import GitBusyError
 from septet.system.locks import share_lock, take_lock
 
@@ -82,6 +80,8 @@ def clear_stale_locks(git_dir: Path, work_tree: Path | None = None) -> None:
     locks = dict(_locks(git_dir))
     if not locks:
         return
+    from septet.git.engine.lock_owner import command_line, find_lock_owner  # nearly always there is no lock
+
     holder = find_lock_owner(list(locks), [git_dir, *([work_tree] if work_tree is not None else [])])
     if holder is not None:
         raise GitBusyError(
@@ -109,36 +109,3 @@ def _identity(lock: Path) -> tuple[int, ...]:
         return ()
     is_lock = stat.S_ISREG(facts.st_mode) or stat.S_ISLNK(facts.st_mode)
     return (facts.st_ino, facts.st_ctime_ns) if is_lock else ()
-
-
-def find_lock_owner(locks: list[Path], folders: list[Path]) -> psutil.Process | None:
-    """Return a process that may hold one of some lock files in folders of git; `None` where none is seen."""
-    return next((process for process in psutil.process_iter() if _works(process, locks, folders)), None)
-
-
-def _works(process: psutil.Process, locks: list[Path], folders: list[Path]) -> bool:
-    """Say whether a process may hold one of the locks; one that is gone, or that is not ours to ask, does not."""
-    try:
-        if process.status() == psutil.STATUS_ZOMBIE:
-            return False
-        if process.name().startswith("git"):
-            where = Path(process.cwd())
-            argv = process.cmdline()
-            if any(where.is_relative_to(folder) or _names(argv, folder) for folder in folders):
-                return True
-        lock_paths = {str(lock) for lock in locks}
-        return any(file.path in lock_paths for file in process.open_files())
-    except (psutil.Error, OSError):
-        return False
-
-
-def _names(argv: list[str], folder: Path) -> bool:
-    return any(part.rpartition("=")[2] == str(folder) for part in argv)
-
-
-def command_line(process: psutil.Process) -> str:
-    """Return the beginning of a process's command line, for people."""
-    try:
-        return " ".join(process.cmdline())[:80]
-    except psutil.Error:
-        return "which has just ended"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from clients.cli.docs import Document
+from clients.cli.terminal.documents import Document
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = ("septet", "activities", "workflows", "workers", "clients")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from clients.cli.machine_checks import (
+from clients.cli.doctor.machine_checks import (
     Check,
     MissingAgent,
     filter_checks,

@@ -2,14 +2,16 @@
 
 import ast
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from fakes.command_lines import leaves, options_of
 
-from clients.cli.command_line import parse
-from clients.cli.server import Server
+from clients.cli.commands import load
+from clients.cli.options import Server
+from clients.cli.parsing.command_line import parse
 
 ROOT: Final = Path(__file__).parents[3]
 PLAN: Final = "0" * 64
@@ -151,11 +153,9 @@ class AskedServer(Server):
 
 async def question(command: str, *words: str) -> object:
     """Return the first thing that a command line asks of the server."""
-    function, given = parse((*command.split(), *words))
-    given.apply_defaults()
-    given.arguments["server"] = AskedServer(address="elsewhere:7233")
+    row, given = parse((*command.split(), *words))
     try:
-        await function(*given.args, **given.kwargs)
+        await load(row.place)(replace(given, server=AskedServer(address="elsewhere:7233")))
     except AskedError as asked:
         return asked.args
     raise AssertionError(f"septet {command} asked for nothing")

@@ -9,8 +9,8 @@ from typing import Final
 import pytest
 from fakes.command_lines import given_to, leaves, options_of
 
-from clients.cli.pipeline_input import PipelineOptions
-from clients.cli.start import order_input
+from clients.cli.start.order_input import order_input
+from clients.cli.start.pipeline_input import pipeline_input
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pipeline import PipelineInput
 from septet.contracts.wire import Wire
@@ -55,10 +55,7 @@ OF_INPUTS = [
 def parsed(command: str, *words: str) -> Wire:
     """Return the input that a command line stands for."""
     given = given_to((command, *words))
-    if command == "pipeline":
-        options: PipelineOptions = given["options"]
-        return options.order()
-    return order_input(given["target"], given["repo"], given["issue"], given["order"], given.get("stage"))
+    return pipeline_input(given.pipeline) if command == "pipeline" else order_input(given)
 
 
 @pytest.mark.parametrize(("command", "option"), OF_INPUTS)

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from clients.cli.pipeline_input import PipelineOptions
-from clients.cli.pipelines import failure_of
 from clients.cli.render.pipeline import PipelineLines, next_commands, picture, show_pipeline
+from clients.cli.start.pipeline_input import pipeline_input
+from clients.cli.start.pipeline_options import PipelineOptions
+from clients.cli.start.pipelines import failure_of
 from clients.executions.pipeline_rows import counts_of, view_of_input
 from septet.contracts.facts import FileChange
 from septet.contracts.lanes import Lane
@@ -103,11 +104,11 @@ def test_a_pipeline_that_nobody_tells_of_is_shown_as_it_was_asked_for() -> None:
 
 def test_the_command_line_becomes_a_pipelines_input(tmp_path: Path) -> None:
     """Numbers, a label or a file; issues of a file keep what they depend on."""
-    assert [each.number for each in options(issues="1, #2,3").order().issue_list] == [1, 2, 3]
-    assert options(label="ready", executors=2).order().label == "ready"
+    assert [each.number for each in pipeline_input(options(issues="1, #2,3")).issue_list] == [1, 2, 3]
+    assert pipeline_input(options(label="ready", executors=2)).label == "ready"
     file = tmp_path / "issues.json"
     file.write_text(json.dumps([{"id": "a", "title": "A", "body": "x"}, {"id": "1", "depends_on": ["a"]}, 2]))
-    assert [each.depends_on for each in options(file=file).order().issue_list] == [(), ("a",), ()]
+    assert [each.depends_on for each in pipeline_input(options(file=file)).issue_list] == [(), ("a",), ()]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +129,7 @@ def test_the_command_line_becomes_a_pipelines_input(tmp_path: Path) -> None:
 def test_a_wrong_option_is_named(given: dict[str, Any], error: type[SeptetError], says: str) -> None:
     """Nothing is guessed; the message names the option."""
     with pytest.raises(error, match=says):
-        options(**given).order()
+        pipeline_input(options(**given))
 
 
 def test_a_pipeline_is_a_success_only_if_every_issue_is() -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from fakes.unreached import away
 
-from clients.cli.reply import CommandReply, ExitCode, exit_code_of, reply
+from clients.cli.terminal.ending import ExitCode, exit_code_of
+from clients.cli.terminal.reply import CommandReply, reply
 from septet.errors import (
     AlreadyRunningError,
     CircleError,
@@ -117,7 +118,7 @@ def test_an_interrupt_is_130(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     """When stdout's reader is gone, such as `head`, the command ends quietly and well."""
-    code = "from clients.cli.reply import *\nasync def work():\n    return CommandReply({'much': 'x' * 10**6})\nreply(work, as_json=True)"
+    code = "from clients.cli.terminal.reply import *\nasync def work():\n    return CommandReply({'much': 'x' * 10**6})\nreply(work, as_json=True)"
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "wb") as nobody:
@@ -135,7 +136,7 @@ def test_stdout_carries_json_alone() -> None:
     """What a library, a log without settings or a program that is started prints there goes to stderr."""
     code = """
 import os, subprocess, sys, warnings
-from clients.cli.reply import CommandReply, reply
+from clients.cli.terminal.reply import CommandReply, reply
 async def work():
     print("a library")
     os.write(1, b"a program below\\n")

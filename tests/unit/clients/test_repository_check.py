@@ -7,7 +7,7 @@ from fakes.forges.state import Fault
 from fakes.repositories import Origin, git, git_env, make_origin
 from pydantic import SecretStr
 
-from clients.cli.repository_check import repository_findings
+from clients.cli.doctor.repository_check import repository_findings
 from septet.settings import Settings
 
 

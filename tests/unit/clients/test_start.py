@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from clients.starting.checks import find_unlimited
+from clients.starting.unlimited import find_unlimited
 from septet.agents.clis.registry import ADAPTERS
 from septet.contracts.names import AGENTS
 from septet.contracts.order import WorkOrderInput
@@ -30,7 +30,7 @@ UNUSED_BY_RUN = (
     "workers.server.server",
 )
 """What a worker, another command, or a later part of `septet run --wait` is made of."""
-UNTIL_ID = "clients.starting.agents, clients.cli.start_view, clients.cli.start, clients.operations.operations, clients.starting.checks"
+UNTIL_ID = "clients.starting.agents, clients.cli.start.run, clients.operations.operations, clients.starting.checks"
 """What `septet run` imports until its id is shown."""
 
 
@@ -44,6 +44,40 @@ def imported_of(modules: tuple[str, ...], statement: str) -> str:
 def test_help_imports_nothing_heavy() -> None:
     """What `septet --help` and the shell's completion need is there without the packages that take long to import."""
     assert imported_of(HEAVY, "clients.cli.main") == "[]"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--help",),
+        ("run", "--help"),
+        ("doctor", "--help"),
+        ("show", "--nope"),
+        ("run", "--priority", "x"),
+        ("nope",),
+    ],
+    ids=" ".join,
+)
+def test_a_help_and_a_mistake_import_no_command(words: tuple[str, ...]) -> None:
+    """What is told before a command runs waits neither for the module of the command nor for Temporal's client."""
+    unwanted = (
+        "temporalio",
+        "httpx",
+        "asyncio",
+        "rich",
+        "septet.settings",
+        "clients.operations.operations",
+        "clients.cli.start.run",
+    )
+    code = f"""
+import sys, clients.cli.main
+try:
+    clients.cli.main.run({words!r})
+except SystemExit:
+    pass
+sys.stderr.write(str([name for name in {unwanted!r} if name in sys.modules]))"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.endswith("[]")
 
 
 def test_septet_run_shows_an_id_without_what_only_others_need() -> None:

@@ -1,6 +1,6 @@
 from datetime import UTC, datetime
 
-from clients.cli.up import WorkOrderLines
+from clients.cli.serve.up import WorkOrderLines
 from septet.contracts.budget import BudgetWait
 from septet.contracts.names import Stage, Status
 from septet.contracts.task import Task

@@ -3,7 +3,7 @@ import re
 from rich.console import Console
 
 from clients.cli.render.watch import WatchLines, WatchPicture
-from clients.operations.watch import elapsed_seconds
+from clients.operations.under_way import elapsed_seconds
 from septet.contracts.facts import Usage
 from septet.contracts.names import Status
 from septet.contracts.replies import WatchReply

@@ -8,8 +8,8 @@ from clients.cli.render import work_order
 from clients.cli.render.detail import show_detail
 from clients.cli.render.network import show_refusals
 from clients.cli.render.steps import show_steps
-from clients.cli.render.work_order import console
-from clients.operations.watch import StepUnderWay
+from clients.cli.terminal.console import console
+from clients.operations.under_way import StepUnderWay
 from clients.page.rendering import text_of
 from septet.contracts.costs import Estimate
 from septet.contracts.facts import Rescue, Usage
@@ -183,8 +183,8 @@ def test_the_board_tells_what_a_person_moved_to_blocked_from_what_was_closed(
 def test_a_board_fits_its_terminal() -> None:
     """A long title is cut so that status and pull request are seen, whatever the title's letters."""
     long = TASK.model_copy(update={"title": "Totals \x1b[31m文字" * 40, "assigned_agent": "claude"})
-    (row,) = (line for line in painted(board(long, TASK), work_order.console().width) if "…" in line)
-    assert len(row) <= work_order.console().width
+    (row,) = (line for line in painted(board(long, TASK), console().width) if "…" in line)
+    assert len(row) <= console().width
     assert "\x1b" not in row
     assert row.rstrip().endswith("failed  claude  pull/1")
 

@@ -4,8 +4,8 @@ import pytest
 from rich.text import Text
 
 from clients.cli.render.columns import fit
-from clients.cli.render.work_order import Terminal
-from clients.cli.wrapping import wrap
+from clients.cli.terminal.console import Terminal
+from clients.cli.terminal.output import wrap
 
 
 @pytest.mark.parametrize(

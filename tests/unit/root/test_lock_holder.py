@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from fakes.waiting import until
 
-from septet.system.locks import holder_of, lock, read_lock_holders, stopped_holder
+from septet.system.lock_holder import holder_of, read_lock_holders, stopped_holder
+from septet.system.locks import lock
 
 pytestmark = pytest.mark.needs("Linux")
 HOLDS = """

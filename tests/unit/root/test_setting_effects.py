@@ -56,12 +56,11 @@ ENG_12: Final = TrackerIssue("id", "ENG-12", "Totals are wrong", "", "https://li
 _PROGRAM: Final = """
 import logging
 import structlog
-from clients.cli.options import current_user
 from septet.settings import load_settings
 from workers.observing.logs import set_up_logs
 set_up_logs(load_settings())
 structlog.get_logger().info("something_happened")
-print(current_user())
+print(load_settings().user)
 """
 
 

@@ -1,0 +1,1 @@
+"""The commands that decide about work: approve, reject, cancel, move, retry and budget."""

@@ -1,0 +1,166 @@
+"""Retry, cancel or approve many work orders: show the chosen ones, and act after a confirmation."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from clients.cli.decide.options import OrderChoice
+from clients.cli.live.plan_question import read_line
+from clients.cli.render.listing import show_list
+from clients.cli.terminal.console import console
+from clients.cli.terminal.reply import CommandReply
+from clients.error_reply import error_reply
+from clients.operations.operations import Operations
+from clients.starting.repository_path import whole_path
+from clients.temporal.work_orders import OrderFilter
+from septet.contracts.names import Status
+from septet.contracts.replies import TaskReply, TasksReply
+from septet.contracts.task import Task
+from septet.errors import SeptetError, UsageError
+
+Verb = Literal["retry", "cancel", "approve"]
+_AT_ONCE: Final = 8
+_PAGE: Final = 1000
+_STATES: Final = {"retry": "failed", "cancel": "", "approve": "waiting"}
+"""What each is for: those are chosen where no ids are named; without a word, all that are open."""
+
+
+def check_choice(
+    ids: Sequence[str], choice: OrderChoice, error_type: str | None = None, single: Sequence[str] = ()
+) -> None:
+    """Check that the ids or the filters choose work orders clearly.
+
+    Args:
+        ids: Those that were named.
+        choice: What chooses others.
+        error_type: The error that chooses them.
+        single: Options that were given and are about one work order.
+
+    Raises:
+        UsageError: None are, or in two ways, or an option cannot be about so many.
+    """
+    is_chosen = bool(choice.everything or choice.repo or choice.agent or error_type)
+    if not ids and not is_chosen:
+        remedy = "Name one or more, such as wo-42, or choose some: --all, --repo REPO or --agent AGENT."
+        raise UsageError("No work order is named.", remedy=remedy)
+    if ids and is_chosen:
+        raise UsageError("Work orders are named and chosen at once.", remedy="Leave out the ids, or the options.")
+    if single and len(ids) != 1:
+        raise UsageError(f"{single[0]} is for one work order.", remedy="Name one, or leave the option out.")
+
+
+@dataclass(frozen=True, slots=True)
+class ManyOrders:
+    """One decision on many work orders; a refusal of one does not stop the others."""
+
+    operations: Operations
+    verb: Verb
+    act: "Callable[[Task], Awaitable[TaskReply]]"
+    """Does it with one."""
+
+    async def decide(
+        self, ids: Sequence[str], choice: OrderChoice, error_type: str | None = None, *, as_json: bool
+    ) -> CommandReply:
+        """Show those that are meant, and do it with each after a yes."""
+        tasks, refusals = await _each(ids or await self._chosen_ids(choice, error_type), self._look)
+        if not ids and self.verb == "approve":
+            tasks = [task for task in tasks if task.waits_for_a_decision]
+        if not as_json and (tasks or not refusals):
+            show_list(TasksReply(tasks=tuple(tasks)), "", is_filtered=True)
+        is_done = bool(tasks) and (choice.yes or (not as_json and await self._is_wanted(len(tasks))))
+        if is_done:
+            meant = {task.id: task for task in tasks}
+
+            async def act(order_id: str) -> Task:
+                return (await self.act(meant[order_id])).task
+
+            tasks, failures = await _each(meant, act)
+            refusals |= failures
+        return self._reply(tasks, refusals, is_done=is_done)
+
+    async def _look(self, order_id: str) -> Task:
+        """Return a work order; a plan is read of a worker, all else of the server, which always answers."""
+        orders = self.operations.orders
+        if self.verb == "approve":
+            return await orders.get(order_id)
+        task = await orders.without_worker(await orders.describe(order_id))
+        if self.verb == "cancel" and task.is_closed:
+            raise orders.refusal_of_cancel(task)
+        return task
+
+    async def _chosen_ids(self, choice: OrderChoice, error_type: str | None) -> list[str]:
+        """Return the ids of the work orders that are chosen by what they are like."""
+        state, after = _STATES[self.verb], ""
+        tasks: list[Task] = []
+        which = OrderFilter(
+            status=Status(state) if state else None,
+            is_open=not state,
+            agent=choice.agent,
+            repository=whole_path(choice.repo) if choice.repo else "",
+        )
+        while True:
+            page = await self.operations.orders.list(which, limit=_PAGE, after=after)
+            tasks += page.tasks
+            if page.next is None:
+                break
+            after = page.next
+        return [
+            task.id
+            for task in tasks
+            if error_type is None or (task.error is not None and task.error.type == error_type)
+        ]
+
+    async def _is_wanted(self, count: int) -> bool:
+        """Ask whether it is to be done; where nobody can answer, say how to do it."""
+        these, word = f"these {count}" if count > 1 else "this one", ""
+        if sys.stdin.isatty():
+            console().print(f"{self.verb.capitalize()} {these}? [y/N] ", end="", markup=False)
+            word = await read_line(sys.stdin.fileno()) or ""
+        if word.lower() in {"y", "yes"}:
+            return True
+        console().print(f"Nothing was done. To {self.verb} {these}, add --yes.", soft_wrap=True)
+        return False
+
+    def _reply(self, tasks: "Sequence[Task]", refusals: dict[str, SeptetError], *, is_done: bool) -> CommandReply:
+
+        errors, failure = [], None
+        for order_id, error in refusals.items():
+            errors.append({"id": order_id, **error_reply(error).error.model_dump(mode="json")})
+            failure = failure or type(error)(_name_order(order_id, error.message), remedy=error.remedy)
+        payload = {"done": is_done, "tasks": [task.model_dump(mode="json") for task in tasks], "errors": errors}
+
+        def show() -> None:
+            for task in tasks if is_done else ():
+                console().print(f"{task.id} is {task.status.value}.", soft_wrap=True, markup=False)
+            for each in errors[1:]:  # the first one is the command's own
+                console().print(
+                    _name_order(each["id"], each["message"]), style="red", soft_wrap=True, markup=False
+                )
+
+        return CommandReply(payload, show, failure)
+
+
+def _name_order(order_id: str, message: str) -> str:
+    """Return a message that names its work order, once."""
+    return message if message.startswith(f"{order_id} ") else f"{order_id}: {message}"
+
+
+async def _each(
+    ids: Iterable[str], act: "Callable[[str], Awaitable[Task]]"
+) -> "tuple[list[Task], dict[str, SeptetError]]":
+    """Carry out the decision on a few work orders at a time, and return the results and the refusals."""
+    places = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(order_id: str) -> "Task | SeptetError":
+        async with places:
+            try:
+                return await act(order_id)
+            except SeptetError as error:
+                return error
+
+    each = list(dict.fromkeys(ids))
+    results = dict(zip(each, await asyncio.gather(*map(one, each)), strict=True))
+    refusals = {order_id: result for order_id, result in results.items() if isinstance(result, SeptetError)}
+    return [result for result in results.values() if not isinstance(result, SeptetError)], refusals

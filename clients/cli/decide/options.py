@@ -1,0 +1,184 @@
+"""What the commands that decide about work are options."""
+
+from dataclasses import KW_ONLY
+from typing import Annotated, Final
+
+from clients.cli.options import (
+    SERVER,
+    Id,
+    Next,
+    Server,
+    Wait,
+    Why,
+    argument,
+    command_options,
+    completed_by,
+    option,
+    option_group,
+)
+
+Ids = Annotated[
+    list[str] | None,
+    argument("ID", help="One work order or more, such as wo-42.", completer=completed_by("ids")),
+]
+Feedback = Annotated[str, option(metavar="TEXT", help="What the agent should do differently.")]
+Plan = Annotated[
+    str | None, option(metavar="SHA256", help="The plan that you read; otherwise the one that waits now.")
+]
+Scope = Annotated[
+    str, argument(metavar="BUDGET", help="day, project/NAME, pipeline/ID, or a work order such as wo-42.")
+]
+Amount = Annotated[
+    str, argument(metavar="AMOUNT", help="Such as 5usd, 2Mtok, 90min or 5usd,90min; 20usd/day for each day.")
+]
+BudgetStep = Annotated[
+    str, option("--step", metavar="STEP", help="Only this step's limit.", completer=completed_by("steps"))
+]
+_LIMIT_HELP: Final = (
+    "How many to list at most, besides those of the day and of projects, which are on the first page."
+)
+
+
+@option_group
+class OrderChoice:
+    """The filters that choose work orders without ids, and whether to skip the confirmation."""
+
+    everything: Annotated[bool, option("--all", help="Every work order that this applies to.")] = False
+    repo: Annotated[str, option("--repo", metavar="REPO", help="Only those of this repository.")] = ""
+    agent: Annotated[
+        str,
+        option("--agent", metavar="AGENT", help="Only those of this agent.", completer=completed_by("agents")),
+    ] = ""
+    yes: Annotated[bool, option("--yes", help="Do it without asking.")] = False
+
+
+NO_CHOICE: Final = OrderChoice()
+
+
+@command_options
+class MoveOptions:
+    """What `septet move` is options."""
+
+    order_id: Id
+    stage: Annotated[
+        str,
+        argument(
+            metavar="STAGE",
+            help="One of collected, triaged, executing, review, done, blocked and cancelled.",
+            completer=completed_by("targets"),
+        ),
+    ]
+    _: KW_ONLY
+    why: Why = ""
+    feedback: Feedback = ""
+    server: Server = SERVER
+
+
+@command_options
+class ApproveOptions:
+    """What `septet approve` is options."""
+
+    ids: Ids = None
+    _: KW_ONLY
+    choice: OrderChoice = NO_CHOICE
+    plan: Plan = None
+    finding: Annotated[
+        list[str] | None,
+        option("--finding", metavar="ID", help="A finding that may be pushed; can be repeated."),
+    ] = None
+    why: Why = ""
+    server: Server = SERVER
+
+
+@command_options
+class RejectOptions:
+    """What `septet reject` is options."""
+
+    order_id: Id
+    _: KW_ONLY
+    feedback: Feedback
+    plan: Plan = None
+    why: Why = ""
+    server: Server = SERVER
+
+
+@command_options
+class CancelOptions:
+    """What `septet cancel` is options."""
+
+    ids: Ids = None
+    _: KW_ONLY
+    choice: OrderChoice = NO_CHOICE
+    why: Why = ""
+    server: Server = SERVER
+
+
+@command_options
+class RetryOptions:
+    """What `septet retry` is options."""
+
+    ids: Ids = None
+    _: KW_ONLY
+    choice: OrderChoice = NO_CHOICE
+    error_type: Annotated[
+        str | None,
+        option("--failed", metavar="TYPE", help="All that failed with this error, such as DiskFull."),
+    ] = None
+    from_step: Annotated[
+        str | None,
+        option(
+            "--from",
+            metavar="STEP",
+            help="An earlier step to go back to, also of a completed one.",
+            completer=completed_by("steps"),
+        ),
+    ] = None
+    why: Why = ""
+    feedback: Feedback = ""
+    wait: Wait = False
+    server: Server = SERVER
+
+
+@command_options
+class BudgetsOptions:
+    """What `septet budget list` is options."""
+
+    _: KW_ONLY
+    after: Next = ""
+    limit: Annotated[int, option(metavar="N", help=_LIMIT_HELP, least=1, most=1000)] = 200
+    server: Server = SERVER
+
+
+@command_options
+class OneBudgetOptions:
+    """What `septet budget show` is options."""
+
+    budget: Scope
+    _: KW_ONLY
+    server: Server = SERVER
+
+
+@command_options
+class SetBudgetOptions:
+    """What `septet budget set` is options."""
+
+    budget: Scope
+    amount: Amount
+    _: KW_ONLY
+    step: BudgetStep = ""
+    server: Server = SERVER
+
+
+@command_options
+class RaiseBudgetOptions:
+    """What `septet budget raise` is options."""
+
+    budget: Scope
+    amount: Amount
+    _: KW_ONLY
+    step: BudgetStep = ""
+    expected_limit: Annotated[
+        str,
+        option("--expected", metavar="LIMIT", help="Add nothing if the limit is no longer this one."),
+    ] = ""
+    server: Server = SERVER

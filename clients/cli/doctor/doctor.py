@@ -1,0 +1,338 @@
+"""`septet doctor`: what is missing on this machine or in a repository, and the remedy."""
+
+import asyncio
+import platform
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from rich.text import Text
+from temporalio.client import Client
+
+from clients.cli.doctor.agent_trial import try_agent
+from clients.cli.doctor.clock_check import clock_checks
+from clients.cli.doctor.login_checks import login_checks
+from clients.cli.doctor.machine_checks import (
+    OWN_NAME,
+    WORKER,
+    WORKER_AGENTS,
+    Check,
+    CheckStatus,
+    MissingAgent,
+    machine_checks,
+    summary,
+    without_missing_agents,
+)
+from clients.cli.doctor.options import DoctorOptions
+from clients.cli.doctor.repository_check import repository_findings
+from clients.cli.doctor.seal_checks import seal_checks
+from clients.cli.doctor.worker_checks import host_checks, own_worker_check, workers_check
+from clients.cli.terminal.console import console
+from clients.cli.terminal.output import wrap
+from clients.cli.terminal.reply import CommandReply
+from clients.starting.agents import worker_agents
+from septet.agents.clis.adapter import FOR_EVERY_AGENT, Adapter, Machine, select_variables
+from septet.agents.clis.registry import ADAPTERS
+from septet.agents.guest.description import World
+from septet.agents.guest.named_paths import parse_named_paths
+from septet.agents.guest.network import parse_way_out
+from septet.agents.guest.toolchains import find_toolchains
+from septet.agents.runs.folders import Runs
+from septet.agents.sandbox import runner_connection
+from septet.agents.sandbox.probe import Probe, probe, try_network
+from septet.agents.sandbox.sandbox import Sandbox, find_sandbox
+from septet.agents.turns.warm import warm_orders
+from septet.errors import (
+    AgentCrashedError,
+    InvalidInputError,
+    NotFoundError,
+    SandboxError,
+    SeptetError,
+    ServerNotReachedError,
+)
+from septet.settings import Settings, load_settings
+from septet.state import StateDir
+from septet.system import processes
+from septet.system.text import count_noun
+from workers.connection.connection import connect
+from workers.observing.logs import set_up_logs
+from workers.server.server import temporal_program
+from workers.slots import MORE_OPEN_FILES, agents_at_once, allow_open_files
+
+OLDEST_GIT: Final = (2, 38)
+_NAME_A_NUMBER: Final = f"Set SEPTET_MAX_AGENTS to a number, and SEPTET_AGENT to an agent that exists, {WORKER}."
+_INDENT: Final = 8
+"""What a status takes, with the space behind it."""
+_FOLLOW: Final = "Follow the remedy under each of them."
+_STYLES: Final[dict[CheckStatus, str]] = {"ok": "green", "warning": "yellow", "failed": "bold red"}
+
+
+class UnfitError(SeptetError):
+    """Something that Septet cannot do without is missing or too old."""
+
+
+async def doctor(options: DoctorOptions) -> CommandReply:
+    """Check this machine: what is missing, and how to fix it."""
+    if options.agent is not None:
+        return await try_agent(options.agent)
+    return await _check_machine(options.repo, options.server.address)
+
+
+async def _check_machine(repo: str | None, address: str | None) -> CommandReply:
+    """Look at the machine and the server; with a repository, at its commands and settings too."""
+    settings = load_settings()
+    set_up_logs(settings)
+    sandbox = _find_sandbox(settings)
+    checks = [
+        _system(),
+        _git(settings),
+        *machine_checks(settings, confines=isinstance(sandbox, Sandbox) and sandbox.confines),
+        *await _server(settings, address),
+        own_worker_check(StateDir(settings.state_dir)),
+        _sandbox(sandbox),
+        *_guest_paths(settings, sandbox),
+        *_toolchains(settings, sandbox),
+        *await asyncio.to_thread(_guest_network, settings, sandbox),
+        _capacity(settings),
+        *([_runner(settings)] if settings.runner else []),
+        *_warm(settings),
+        *await _agents(settings, sandbox),
+    ]
+    if repo is not None:
+        around = Sandbox() if isinstance(sandbox, SeptetError) else sandbox
+        checks += [Check("repository", *finding) for finding in repository_findings(repo, settings, around)]
+    names = ", ".join(check.name for check in checks if check.status == "failed")
+    failure = UnfitError(f"These checks failed: {names}.", remedy=_FOLLOW) if names else None
+    return CommandReply({"checks": [asdict(check) for check in checks]}, lambda: _show(checks), failure)
+
+
+def _system() -> Check:
+    where = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    if platform.system() == "Linux":
+        return Check("system", "ok", where)
+    return Check(
+        "system",
+        "warning",
+        f"{where}: untested. Without Linux's sub-reaper only an agent's process group can be stopped.",
+        "Run workers on Linux if agents may leave processes behind.",
+    )
+
+
+def _git(settings: Settings) -> Check:
+    try:
+        printed = processes.run(["git", "version"], env=settings.git_env, timeout_seconds=10).stdout.decode()
+    except OSError:
+        return Check("git", "failed", "git was not found on PATH.", "Install git 2.38 or newer.")
+    version = printed.split()[2] if len(printed.split()) > 2 else printed.strip()  # noqa: PLR2004 -- "git version X"
+    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+    if numbers < OLDEST_GIT:
+        return Check("git", "failed", f"git {version} is too old.", "Install git 2.38 or newer.")
+    return Check("git", "ok", f"git {version}")
+
+
+async def _server(settings: Settings, address: str | None) -> list[Check]:
+    """Check that a server answers, else that the program that `septet up` starts is installed."""
+    try:
+        client = await connect(settings, address=address)
+    except ServerNotReachedError as error:
+        if error.remedy != ServerNotReachedError.default_remedy:
+            return [Check("server", "warning", error.message, error.remedy)]
+        try:
+            program = temporal_program()
+        except NotFoundError as missing:
+            return [Check("server", "failed", f"{error.message} {missing.message}", missing.remedy)]
+        message = f"{error.message} `septet up` can start {program}."
+        return [Check("server", "warning", message, "Run `septet up`.")]
+    where = client.service_client.config.target_host
+    is_there = Check("server", "ok", f"A server answers at {where}, namespace {client.namespace!r}.")
+    workers = await workers_check(client, settings.task_queue)
+    hosts = await host_checks(client, settings.task_queue)
+    agents = await _worker_agents(client, settings.task_queue)
+    seals = await seal_checks(client, required=settings.seal_required)
+    return [is_there, workers, *hosts, *agents, *await clock_checks(client), *seals]
+
+
+async def _worker_agents(client: Client, task_queue: str) -> list[Check]:
+    """Say which agents the running workers can use: their PATH may be another one than this shell's."""
+    hosts = await worker_agents(client, task_queue)
+    names = sorted(set().union(*(host.agents for host in hosts)) - {OWN_NAME})
+    return [Check(WORKER_AGENTS, "ok", f"The running workers can use {', '.join(names)}.")] if names else []
+
+
+def _find_sandbox(settings: Settings) -> Sandbox | SeptetError:
+    """Return what confines agents, or why no worker starts here."""
+    try:
+        named_paths = parse_named_paths(settings.guest_paths, settings.home)
+        way_out = parse_way_out(
+            settings.guest_hosts,
+            settings.guest_network,
+            settings.environ,
+            settings.model_requests,
+            settings.setup_hosts,
+        )
+        world = World(settings.home, named_paths, (settings.state_dir,), way_out)
+        return find_sandbox(settings.sandbox, settings.git_env, world)
+    except (SandboxError, InvalidInputError) as error:
+        return error
+
+
+def _guest_paths(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Check]:
+    """Say of each path that the settings name what it opens."""
+    if isinstance(sandbox, SeptetError) or not sandbox.confines:
+        return []
+    remedy = f"Remove from SEPTET_GUEST_PATHS what agents and checks do not need, {WORKER}."
+    openings = (each.opening(settings.home) for each in sandbox.world.named_paths)
+    return [Check("guest path", "warning", opening[:1].upper() + opening[1:], remedy) for opening in openings]
+
+
+def _toolchains(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Check]:
+    """Report which of the user's toolchains agents and checks can read."""
+    if isinstance(sandbox, SeptetError) or not sandbox.confines:
+        return []
+    env = select_variables(settings.environ, FOR_EVERY_AGENT)
+    names = ", ".join(map(str, find_toolchains(settings.home, env)))
+    message = f"Agents and checks see the language tools on PATH ({names}), without settings and logins."
+    return [Check("toolchains", "ok", message)] if names else []
+
+
+def _guest_network(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Check]:
+    """Say what agents and checks reach of the network; a guest with one of its own is started."""
+    if isinstance(sandbox, SeptetError) or not sandbox.confines:
+        return []
+    way_out = sandbox.world.way_out
+    if way_out.is_open:
+        message = "Agents and checks use this machine's network, and can reach everything that listens on it."
+        remedy = f"Unset SEPTET_GUEST_NETWORK, and list the hosts that they need in SEPTET_GUEST_HOSTS, {WORKER}."
+        return [Check("guest network", "warning", message, remedy)]
+    why = "" if settings.runner else try_network(sandbox, settings.git_env, settings.state_dir)
+    if why:
+        message = f"No guest can be started with a private network: {why}"
+        remedy = (
+            "Let this user enter namespaces (`setns`): a container needs permission for it "
+            "(`septet docs containers`)."
+        )
+        return [Check("guest network", "warning", message, remedy)]
+    hosts = ", ".join(map(str, way_out.hosts)) or "nothing"
+    message = (
+        f"Agents can reach their model's API. SEPTET_GUEST_HOSTS opens to agents and checks: {hosts}. "
+        f"SEPTET_SETUP_HOSTS opens to set-up: {', '.join(map(str, way_out.setup_hosts)) or 'nothing'}."
+    )
+    return [Check("guest network", "ok", message)]
+
+
+def _sandbox(sandbox: Sandbox | SeptetError) -> Check:
+    """Say what confines agents; without it they work all the same."""
+    if isinstance(sandbox, SeptetError):
+        return Check("sandbox", "failed", f"No worker can start here: {sandbox.message}", sandbox.remedy)
+    if not sandbox.confines:
+        message = f"Agents run unconfined, and processes that they start may survive them. {sandbox.reason}"
+        return Check("sandbox", "warning", message, sandbox.remedy)
+    if sandbox.remains_root:
+        message = (
+            f"{sandbox.version} starts, but guests still run as the kernel's user 0, without its capabilities: "
+            f"{sandbox.remains_root}"
+        )
+        remedy = "Run workers as an ordinary user, or with their state directory on ext4, xfs, btrfs or tmpfs."
+        return Check("sandbox", "warning", message, remedy)
+    message = (
+        f"{sandbox.version} starts ({sandbox.program}): agents and checks see only their own workspace, and each "
+        "work order's agents have a separate home with a copy of their CLI's login."
+    )
+    return Check("sandbox", "ok", message)
+
+
+def _capacity(settings: Settings) -> Check:
+    """Say how many agents a worker runs here, and whether the memory holds them."""
+    try:
+        holds = agents_at_once(settings.model_copy(update={"max_agents": "auto"}))
+    except (SeptetError, OSError) as error:
+        return Check(
+            "capacity", "warning", f"Septet cannot tell how many agents fit in memory: {error}", _NAME_A_NUMBER
+        )
+    most = agents_at_once(settings)
+    runs, room = count_noun(most, "agent"), count_noun(holds, "agent")
+    message = f"A worker runs {runs} at a time; there is memory for {room} ({settings.agent})."
+    remedy = f"Set SEPTET_MAX_AGENTS=auto, or to a smaller number, {WORKER}." if most > holds else ""
+    if missing := allow_open_files(most):
+        message, remedy = f"{message} They may take {missing} more open files than are allowed.", MORE_OPEN_FILES
+    return Check("capacity", "warning" if remedy else "ok", message, remedy)
+
+
+def _runner(settings: Settings) -> Check:
+    """Look for the runner that this machine's workers need."""
+    state = StateDir(settings.state_dir)
+    try:
+        runner_connection.connect_to_runner(state.runner).close()
+    except AgentCrashedError as error:
+        return Check("runner", "failed", f"No agent can start here: {error.message}", error.remedy)
+    return Check("runner", "ok", f"A runner starts the agents of {state.root}.")
+
+
+def _warm(settings: Settings) -> list[Check]:
+    """Name the processes that `ps` shows between the turns of a pipeline's agent: they keep their memory."""
+    runs = StateDir(settings.state_dir).runs
+    orders = warm_orders(Runs(runs)) if runs.is_dir() else []
+    message = f"{len(orders)} left running for the next turn, stopped between turns: {', '.join(orders)}."
+    return [Check("warm agents", "ok", message)] if orders else []
+
+
+async def _agents(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Check]:
+    """Check all agents in parallel: some take seconds to print their version."""
+    around = Sandbox() if isinstance(sandbox, SeptetError) else sandbox
+    sandboxed = settings.sandboxed or around.confines
+    machine = Machine(settings.environ, settings.agent_programs, sandboxed=sandboxed)
+    look = partial(_agent, machine=machine, worktree=settings.state_dir, sandbox=around)
+    looks = [asyncio.to_thread(look, adapter) for adapter in ADAPTERS.values()]
+    results = await asyncio.gather(*looks)
+    checks = [check for check, _ in results]
+    checks += await asyncio.to_thread(lambda: [*login_checks(settings, machine)])
+    if not any(is_there for _, is_there in results):
+        checks.append(Check("agents", "failed", "No agent was found.", "Install one, such as claude."))
+    return checks
+
+
+def _agent(adapter: Adapter, machine: Machine, worktree: Path, sandbox: Sandbox) -> tuple[Check, bool]:
+    """Return what there is to say of an agent, and whether it is there."""
+    name = f"agent {adapter.name}"
+    try:
+        agent = probe(adapter, machine, worktree, sandbox)
+    except SeptetError as error:
+        return MissingAgent(name, "warning", error.message, error.remedy), False
+    facts = [agent.program, *_version(agent)]
+    is_untested = bool(agent.tested) and not (agent.in_range or agent.is_newer)
+    trial = f"see whether this version works (`septet doctor --try {adapter.name}`)"
+    remedies = [f"Install {adapter.name} {agent.tested}, or {trial}."] * is_untested
+    if adapter.capabilities.needs_login:
+        facts.append(f"login found: {agent.login}" if agent.login else "no login found")
+        ways = ", ".join(adapter.capabilities.login_variables)
+        remedies += [f"Log in with `{Path(agent.program).name}`, or set one of {ways} {WORKER}."] * (
+            agent.login is None
+        )
+    if agent.obstacle is not None:
+        facts.append(agent.obstacle.message.rstrip("."))
+        remedies.append(agent.obstacle.remedy)
+    return Check(name, "warning" if remedies else "ok", "; ".join(facts), " ".join(remedies)), True
+
+
+def _version(agent: Probe) -> list[str]:
+    if not agent.tested:
+        return []
+    if agent.version is None:
+        instead = f", but {agent.complaint!r}" if agent.complaint else ""
+        return [f"it reports no version{instead} (tested: {agent.tested})"]
+    if agent.is_newer:
+        return [f"version {agent.version} (newer than tested; usually fine; tested: {agent.tested})"]
+    return [f"version {agent.version} ({'tested' if agent.in_range else f'untested; tested: {agent.tested}'})"]
+
+
+def _show(checks: list[Check]) -> None:
+    out = console()
+    width = out.width if out.is_terminal else 0
+    for check in without_missing_agents(checks):
+        line = Text(wrap(f"{check.status:8}{check.name}: {check.message}", width, _INDENT))
+        line.stylize(_STYLES[check.status], 0, len(check.status))
+        out.print(line, soft_wrap=True)
+        if check.remedy and check.status != "ok":
+            out.print(Text(wrap(" " * _INDENT + check.remedy, width, _INDENT)), soft_wrap=True)
+    out.print(Text(wrap(summary(checks), width), style="bold"), soft_wrap=True)

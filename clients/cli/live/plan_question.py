@@ -1,0 +1,152 @@
+"""Request a decision at the plan gate: a person reads the plan, and approves it or rejects it with feedback."""
+
+import asyncio
+import os
+import shlex
+import sys
+from dataclasses import dataclass
+from difflib import unified_diff
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from rich.console import Console
+from rich.text import Text
+
+from clients.cli.render.work_order import show_estimate
+from clients.operations.operations import Operations
+from septet.contracts.replies import WatchReply
+from septet.errors import RefusedTransitionError
+from septet.settings import load_settings
+from septet.system import processes
+from septet.system.preview import printable
+
+_CHOICES: Final = (
+    "[a]pprove  [r]eject with feedback  [e]dit (your changes go to the planner as feedback)  [q]uit waiting"
+)
+_SCISSORS: Final = "# ------------------------ >8 ------------------------"
+_ABOVE: Final = f"""\
+
+
+{_SCISSORS}
+# Write your feedback above the line, or change the plan below. Both go to the planner, which writes a new plan.
+# Change nothing to decide later.
+"""
+_FEEDBACK_CHARACTERS: Final = 8000
+_EDITOR: Final = "vi"
+
+
+@dataclass(slots=True)
+class PlanQuestion:
+    """One plan that waits for a person's decision."""
+
+    operations: Operations
+    look: WatchReply
+    out: Console
+
+    async def ask(self) -> bool:
+        """Show the plan and prompt until there is a decision; return whether there is one.
+
+        It returns false if the person types `q`, or stdin ends.
+
+        Raises:
+            ServerNotReachedError: Nobody takes the decision.
+        """
+        self._show_plan()
+        estimate = await self.operations.starting.estimate_rest(self.look.task)
+        show_estimate(self.out, estimate.text if estimate is not None and estimate.is_known else "")
+        while True:
+            word = await self._read(_CHOICES)
+            if word is None or word.lower() in {"q", "quit"}:
+                return False
+            try:
+                if await self._decide(word.lower()):
+                    return True
+            except RefusedTransitionError as error:  # somebody else was faster
+                self.out.print(Text(printable(str(error)), style="yellow"), soft_wrap=True)
+                return True
+
+    async def _decide(self, word: str) -> bool:
+        """Carry out what was chosen; return whether that decides on the plan."""
+        if word in {"a", "approve", "y", "yes"}:
+            task, decisions = self.look.task, self.operations.decisions
+            await decisions.approve(task.id, task.plan_sha256, load_settings().user)
+            self.out.print(Text("Plan approved.", style="green"))
+            return True
+        if word in {"r", "reject"}:
+            feedback = await self._read("What should the planner do differently?")
+        elif word in {"e", "edit"}:
+            feedback = await self._edit()
+        else:
+            self.out.print(Text(f"{word or 'Enter alone'} is not one of the choices.", style="yellow"))
+            return False
+        if not feedback:
+            self.out.print(Text("No feedback, so nothing was decided.", style="dim"))
+            return False
+        await self._reject(feedback)
+        return True
+
+    async def _reject(self, feedback: str) -> None:
+        task, decisions = self.look.task, self.operations.decisions
+        await decisions.reject(task.id, feedback[:_FEEDBACK_CHARACTERS], task.plan_sha256, load_settings().user)
+        self.out.print(Text("Plan rejected; the planner starts again with your feedback.", style="yellow"))
+
+    def _show_plan(self) -> None:
+        task, plan = self.look.task, self.look.plan
+        self.out.print(Text.assemble((f"Plan for {task.id}: ", "bold"), printable(task.plan_path or "")))
+        if plan is None:
+            note = f"This host does not have the plan; read it where the work order runs: septet plan {task.id}"
+            self.out.print(Text(note, style="dim"), soft_wrap=True)
+            return
+        self.out.print(Text(printable(plan.text)))
+        if not plan.whole:
+            note = f"… only its beginning is shown: septet plan {task.id} prints all of it."
+            self.out.print(Text(note, style="dim"))
+        for rescue in task.left_beside_plan:
+            self.out.print(Text(printable(rescue.telling), style="yellow"), soft_wrap=True)
+
+    async def _read(self, prompt: str) -> str | None:
+        """Return the line that is typed next; `None` at the end of what is typed."""
+        self.out.print(Text(prompt, style="bold"))
+        self.out.print(Text("> ", style="bold"), end="")
+        return await read_line(sys.stdin.fileno())
+
+    async def _edit(self) -> str:
+        """Return what a person wrote about the plan in their editor; empty where they changed nothing."""
+        settings = load_settings()
+        editor = settings.environ.get("VISUAL") or settings.environ.get("EDITOR") or _EDITOR
+        plan = self.look.plan.text if self.look.plan is not None else ""
+        with TemporaryDirectory(prefix="septet-plan-") as folder:
+            file = Path(folder) / "plan-review.md"
+            file.write_text(_ABOVE + plan, encoding="utf-8")
+            argv = [*shlex.split(editor), str(file)]
+            try:
+                await asyncio.to_thread(processes.run_on_terminal, argv, env=settings.environ)
+            except OSError as error:
+                why = f"The editor {editor!r} could not be started: {error.strerror}. Name another one in EDITOR."
+                self.out.print(Text(why, style="red"))
+                return ""
+            return feedback_of(file.read_text(encoding="utf-8", errors="replace"), plan)
+
+
+def feedback_of(text: str, plan: str) -> str:
+    """Return what an edited review says: the words above the line, and what was changed in the plan below it."""
+    words, _, below = text.partition(_SCISSORS)
+    edited = [line for line in below.split("\n")[1:] if not line.startswith("# ")] if _SCISSORS in text else []
+    own = [line for line in plan.split("\n") if not line.startswith("# ")]
+    changes = list(unified_diff(own, edited, "plan", "wanted", lineterm="", n=1)) if edited else []
+    wanted = "Change the plan like this:\n" + "\n".join(changes) if changes else ""
+    return "\n\n".join(part for part in (words.strip(), wanted) if part)
+
+
+async def read_line(descriptor: int) -> str | None:
+    """Return the next line of a terminal without its newline, while other tasks run; `None` at its end."""
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_reader(descriptor, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(descriptor)
+    line = os.read(descriptor, 64 * 1024)
+    return line.decode("utf-8", errors="replace").strip() if line else None

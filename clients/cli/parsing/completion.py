@@ -1,0 +1,78 @@
+"""Complete words for the shell from this host's disk alone, because the shell calls this at each key press."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from clients.cli.commands import load
+from clients.disk.rescues import snapshots_of
+from septet.agents.scripted.scenario import built_in_scenarios
+from septet.contracts.decisions import Target
+from septet.contracts.names import AGENTS, Step
+from septet.errors import SeptetError
+from septet.settings import load_settings
+from septet.state import StateDir
+
+_SHOWN: Final = 200
+
+
+def ids(incomplete: str) -> list[str]:
+    """Return the work orders that have run on this host and begin so, newest first."""
+    return _newest("runs", incomplete)
+
+
+def pipelines(incomplete: str) -> list[str]:
+    """Return the pipelines that this host keeps results of and that begin so, newest first."""
+    return _newest("pipelines", incomplete)
+
+
+def agents(incomplete: str) -> list[str]:
+    """Return the agents that begin so."""
+    return _starting(AGENTS, incomplete)
+
+
+def steps(incomplete: str) -> list[str]:
+    """Return the steps that begin so."""
+    return _starting(Step, incomplete)
+
+
+def targets(incomplete: str) -> list[str]:
+    """Return the places on the board that begin so and that a work order can be moved to."""
+    return _starting(Target, incomplete)
+
+
+def scenarios(incomplete: str) -> list[str]:
+    """Return the built-in scenarios of the scripted agent that begin so."""
+    return _starting(built_in_scenarios(), incomplete)
+
+
+def pages(incomplete: str) -> list[str]:
+    """Return the pages of the documentation that begin so."""
+    return _starting(load("clients.cli.recover.docs:pages")(), incomplete)
+
+
+def snapshots(incomplete: str) -> list[str]:
+    """Return the rescues that this host keeps and that begin so."""
+    try:
+        settings = load_settings()
+        snapshots = snapshots_of(StateDir(settings.state_dir), settings.git_env, None, everything=False)
+    except (OSError, SeptetError):
+        return []
+    return _starting((each.snapshot for each in snapshots), incomplete)[:_SHOWN]
+
+
+def _starting(names: Iterable[str], incomplete: str) -> list[str]:
+    return [str(name) for name in names if name.startswith(incomplete)]
+
+
+def _newest(folder: str, incomplete: str) -> list[str]:
+    def changed_at(path: Path) -> float:
+        return path.stat().st_mtime
+
+    try:
+        root = StateDir(load_settings().state_dir).root / folder
+        folders = [path for path in root.glob("*") if path.name.startswith(incomplete) and path.is_dir()]
+        folders.sort(key=changed_at, reverse=True)
+    except (OSError, SeptetError):
+        return []
+    return [path.name for path in folders[:_SHOWN]]

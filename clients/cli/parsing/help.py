@@ -1,0 +1,110 @@
+"""The help of a command: what it does, its arguments and options, and the commands below it."""
+
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+from typing import TYPE_CHECKING, Final, Literal, get_args, get_origin
+
+from clients.cli.commands import EXIT_CODES, GROUPS, CommandRow, load
+
+if TYPE_CHECKING:
+    from cyclopts.argument import Argument
+
+_WIDEST: Final = 80
+_LABEL: Final = 30
+"""Columns of the longest label that has its text beside it."""
+_HELP: Final = ("-h, --help", "Show this message and exit.")
+_OF_SEPTET: Final = (
+    ("--version", "Show the version and exit."),
+    ("--install-completion", "Install completion for the current shell."),
+    ("--show-completion", "Show completion for the current shell, to copy it or customize the installation."),
+)
+Rows = Sequence[tuple[str, str]]
+
+
+def help_of(command: CommandRow, path: Sequence[str]) -> str:
+    """Return the help of a command; only a command with options of its own imports the parser."""
+    width = min(shutil.get_terminal_size().columns, _WIDEST) - 2
+    whole = " ".join(("septet", *path))
+    shown = load("clients.cli.parsing.command_line:arguments_of")(path) if command.place else []
+    arguments = [each for each in shown if is_positional(each)]
+    options = [(_option_label(each), _text(each)) for each in shown if not is_positional(each)]
+    parts = "COMMAND [ARGS]..." if command.commands else " ".join(_usage(each) for each in arguments)
+    lines = [f"Usage: {whole} [OPTIONS] {parts}".rstrip()]
+    for paragraph in command.text(whole).split("\n\n"):
+        lines += ["", *wrap(paragraph, width, initial_indent="  ", subsequent_indent="  ")]
+    sections = {
+        "Arguments": [(_argument_label(each), each.parameter.help or "") for each in arguments],
+        "Options": [*(() if path else _OF_SEPTET), *options, _HELP],
+        **_commands(command, path),
+    }
+    for heading, rows in sections.items():
+        lines += ["", f"{heading}:", *_table(rows, width)] if rows else []
+    if not path:
+        lines += ["", *wrap(EXIT_CODES, width, initial_indent="  ", subsequent_indent="  ")]
+    return "\n".join(lines)
+
+
+def print_help(command: CommandRow, path: Sequence[str], *, err: bool = False) -> None:
+    """Print the help of a command."""
+    print(help_of(command, path), file=sys.stderr if err else sys.stdout)
+
+
+def is_positional(argument: "Argument") -> bool:
+    """Say whether it is an argument, and no option."""
+    return not argument.names[0].startswith("-")
+
+
+def takes_many(argument: "Argument") -> bool:
+    """Say whether it takes any number of values."""
+    return get_origin(argument.resolved_hint) is list
+
+
+def choices_of(argument: "Argument") -> tuple[str, ...]:
+    """Return the values that an argument is chosen from; none where any will do."""
+    return get_args(argument.resolved_hint) if get_origin(argument.resolved_hint) is Literal else ()
+
+
+def _commands(command: CommandRow, path: Sequence[str]) -> dict[str, Rows]:
+    groups = GROUPS if not path else {"Commands": command.commands}
+    return {heading: [(name, each.summary) for name, each in group.items()] for heading, group in groups.items()}
+
+
+def _metavar(argument: "Argument") -> str:
+    choices = choices_of(argument)
+    return f"<{'|'.join(choices)}>" if choices else argument.parameter.metavar or ""
+
+
+def _usage(argument: "Argument") -> str:
+    name = argument.parameter.metavar or ""
+    return f"{name if argument.required else f'[{name}]'}{'...' if takes_many(argument) else ''}"
+
+
+def _argument_label(argument: "Argument") -> str:
+    return f"{argument.parameter.metavar}{'...' if takes_many(argument) else ''}"
+
+
+def _option_label(argument: "Argument") -> str:
+    names = ", ".join(sorted(argument.names, key=len))
+    return names if argument.resolved_hint is bool else f"{names} {_metavar(argument)}"
+
+
+def _text(argument: "Argument") -> str:
+    default, text = argument.field_info.default, argument.parameter.help or ""
+    if argument.required:
+        return f"{text}  [required]"
+    if default in (None, "", False) or default is argument.field_info.empty:
+        return text
+    return f"{text}  [default: {default}]"
+
+
+def _table(rows: Rows, width: int) -> Iterator[str]:
+    first = min(max(len(label) for label, _ in rows), _LABEL) + 2
+    for label, text in rows:
+        lines = wrap(text, max(width - first - 2, 10)) or [""]
+        if len(label) > first - 2:
+            yield f"  {label}"
+        else:
+            yield f"  {label:<{first}}{lines.pop(0)}".rstrip()
+        yield from (f"  {'':<{first}}{line}" for line in lines)

@@ -1,0 +1,33 @@
+"""Give the shell that called this process the script that completes `septet`."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import psutil
+
+from clients.cli.parsing.command_line import app_of
+from clients.cli.terminal.output import echo
+from septet.errors import UsageError
+
+_SHELLS: Final = ("bash", "zsh", "fish")
+
+
+def give_script(words: Sequence[str]) -> None:
+    """Install the script, or print it."""
+    if words[0] == "--install-completion":
+        echo(f"Completion is installed in {app_of().install_completion(**_shell_option())}.")
+    else:
+        echo(app_of().generate_completion(**_shell_option()))
+
+
+def _shell_option() -> dict[str, Any]:
+    """Return the shell that called this process, as the parser's option `shell`.
+
+    Raises:
+        UsageError: No shell among the callers is one that Septet can complete for.
+    """
+    for process in psutil.Process().parents():
+        name = process.name().lstrip("-")
+        if name in _SHELLS:
+            return {"shell": name}
+    raise UsageError("No bash, zsh or fish called this command.", remedy="Run the command in one of these shells.")

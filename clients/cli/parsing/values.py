@@ -1,0 +1,28 @@
+"""Read the values of options and arguments by the rules of the contracts."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, get_args, get_origin
+
+from cyclopts import Token
+from pydantic import Field, TypeAdapter, ValidationError
+
+from septet.contracts.wording import reason_of
+
+
+def convert(kind: Any, tokens: Sequence[Token], least: float | None, most: float | None) -> Any:  # noqa: ANN401 -- any
+    """Return the value of an option or argument, of which a number lies between `least` and `most`.
+
+    Raises:
+        ValueError: It is no such value, or it is given to a flag; the message is the reason.
+    """
+    if kind is bool:
+        raise ValueError("is a flag, and takes no value")
+    is_list = get_origin(kind) is list
+    value: TypeAdapter[Any] = TypeAdapter(
+        Annotated[get_args(kind)[0] if is_list else kind, Field(ge=least, le=most)]  # type: ignore[arg-type]
+    )
+    values = [token.value for token in tokens]
+    try:
+        return [value.validate_python(each) for each in values] if is_list else value.validate_python(values[-1])
+    except ValidationError as error:
+        raise ValueError(reason_of(error.errors(include_url=False)[0]).rstrip(".")) from error

@@ -1,0 +1,1 @@
+"""The commands that recover work: rescue, docs and host-gone."""

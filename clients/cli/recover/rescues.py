@@ -1,0 +1,115 @@
+"""`septet rescue`: list the snapshots of this host, and restore snapshot."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.text import Text
+
+from clients.cli.recover.options import RescuesOptions, RestoreOptions
+from clients.cli.terminal.console import console
+from clients.cli.terminal.output import say
+from clients.cli.terminal.reply import CommandReply
+from clients.disk.rescues import kept_snapshot, snapshot_named, snapshots_of
+from septet.agents.runs.folders import Runs
+from septet.agents.runs.lease import busy_error
+from septet.contracts.replies import RescuesReply
+from septet.contracts.views import KeptSnapshot
+from septet.errors import NotFoundError, UsageError
+from septet.git.snapshots.restore import restore as restore_snapshot
+from septet.settings import load_settings
+from septet.state import StateDir
+from septet.system.durable import close_after
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+
+
+async def list_rescues(options: RescuesOptions) -> CommandReply:
+    """List the rescues on this host."""
+    settings = load_settings()
+    state = StateDir(settings.state_dir)
+    snapshots = snapshots_of(state, settings.git_env, options.order_id, everything=options.everything)
+    if options.order_id and not (
+        snapshots or snapshots_of(state, settings.git_env, options.order_id, everything=True)
+    ):
+        raise NotFoundError(
+            f"This host keeps nothing of {options.order_id}.",
+            remedy="Ask where its worker runs, with the worker's SEPTET_STATE_DIR. See all of this host: "
+            "septet rescue list",
+        )
+    show = (
+        (lambda: _show(snapshots))
+        if snapshots
+        else lambda: _show_none(options.order_id, everything=options.everything)
+    )
+    return CommandReply.from_reply(RescuesReply(rescues=snapshots), show)
+
+
+async def restore(options: RestoreOptions) -> CommandReply:
+    """Restore a snapshot, bit for bit, to a new folder. Its `.git` has no hooks or settings of an agent."""
+    target = options.to.expanduser().absolute()
+    settings = load_settings()
+    state = StateDir(settings.state_dir)
+    vault, stored = snapshot_named(state, settings.git_env, options.snapshot)
+    _check_target(state, target)
+    with _write_lock(state, target):
+        restore_snapshot(vault, stored, target)
+    row = {**kept_snapshot(state, stored).model_dump(mode="json"), "restored_to": str(target)}
+    return CommandReply({"rescue": row}, lambda: say(f"{options.snapshot} is in {target}."))
+
+
+def _check_target(state: StateDir, target: Path) -> None:
+    """See that a folder can be what a snapshot is restored to.
+
+    Raises:
+        UsageError: It is there and is no empty folder, or lies among what Septet keeps.
+    """
+    root, below = state.root.resolve(), target.resolve()
+    if below.is_relative_to(root) and not below.is_relative_to(state.workspaces.resolve()):
+        raise UsageError(f"--to {target}: Septet keeps its own files there.", remedy="Name a folder elsewhere.")
+    if target.is_symlink() or (target.exists() and not target.is_dir()):
+        raise UsageError(f"--to {target}: it exists, and is not a folder.", remedy="Name a new folder.")
+    if target.is_dir() and any(target.iterdir()):
+        raise UsageError(f"--to {target}: it is not empty.", remedy="Name a new folder.")
+
+
+@contextmanager
+def _write_lock(state: StateDir, target: Path) -> Iterator[None]:
+    """Be the one writer of a work order for as long as the block lasts, where the target lies in its workspace.
+
+    Raises:
+        WorkspaceBusyError: An agent works there, or an attempt of its step writes.
+    """
+    below, inside = target.resolve(), state.workspaces.resolve()
+    if not below.is_relative_to(inside) or below == inside:
+        yield
+        return
+    order_id, runs = below.relative_to(inside).parts[0], Runs(state.runs)
+    lock = runs.lock_writer(order_id)
+    if lock is None:
+        raise busy_error(runs, order_id)
+    with close_after(lock):
+        yield
+
+
+def _show(snapshots: "Sequence[KeptSnapshot]") -> None:
+    out = console()
+    for snapshot in snapshots:
+        age = f"{_age(snapshot.age_seconds)} ago"
+        reason = snapshot.reason.partition("\n")[0].removesuffix(":")
+        line = f"{snapshot.snapshot}  {age}  {snapshot.size_bytes:,} bytes  {reason}"
+        out.print(Text(line), soft_wrap=True)
+
+
+def _show_none(order_id: str | None, *, everything: bool) -> None:
+    owner = f" of {order_id}" if order_id else ""
+    noun, more = ("snapshots", "") if everything else ("rescues", " Checkpoints are shown with --all.")
+    say(f"This host has no {noun}{owner}.{more}")
+
+
+def _age(age_seconds: int) -> str:
+    if age_seconds >= _DAY:
+        return f"{age_seconds // _DAY} d"
+    if age_seconds >= _HOUR:
+        return f"{age_seconds // _HOUR} h"
+    return f"{max(age_seconds, 0) // _MINUTE} min"

@@ -1,0 +1,22 @@
+"""`septet mcp`: the tools of agents, over stdin and stdout."""
+
+import signal
+
+from clients.cli.serve.options import McpOptions
+from clients.cli.terminal.reply import CommandReply
+from clients.login_keys import hide_login_keys
+from clients.mcp.server import serve_stdio
+from clients.operations.operations import Connection
+from septet.settings import load_settings
+from workers.observing.logs import set_up_logs
+
+
+async def mcp(options: McpOptions) -> CommandReply:
+    """Give work orders to an agent as tools, over stdin and stdout (the Model Context Protocol)."""
+    # Nothing is held that an end could hurt, and Python's own way would wait for a line on stdin first.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    settings = load_settings()
+    set_up_logs(settings)
+    hide_login_keys(settings)
+    await serve_stdio(Connection(settings, options.address).operations)
+    return CommandReply()

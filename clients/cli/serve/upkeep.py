@@ -1,0 +1,71 @@
+"""Commands for those who run Septet for others: builds, copies of a host, and keys that seal."""
+
+from typing import Final
+
+from clients.cli.serve.options import BackupOptions, NewKeyOptions, PromoteOptions
+from clients.cli.terminal.output import echo, say
+from clients.cli.terminal.reply import CommandReply
+from septet.backup import Backup as Copy
+from septet.backup import back_up
+from septet.keys.key_ring import new_key_line
+from septet.settings import load_settings
+from septet.state import StateDir
+from septet.system.text import count_noun, name_some
+from workers.builds.promotion import Promotion, PromotionCall
+from workers.builds.promotion import promote as promote_build
+from workers.connection.connection import connect
+
+_ALL: Final = 100
+_SHOWN: Final = 5
+
+
+async def promote(options: PromoteOptions) -> CommandReply:
+    """Choose the workers' build that gets the work orders of a shared server."""
+    settings = load_settings()
+    call = PromotionCall(
+        build=options.build, ramp=options.ramp, force=options.force, within_seconds=options.within
+    )
+    done = await promote_build(await connect(settings, address=options.server.address), settings, call)
+    payload = {
+        "build": done.build,
+        "before": done.before,
+        "percentage": done.percentage,
+        "waiting": list(done.waiting),
+    }
+    return CommandReply(payload, lambda: _show_promotion(done))
+
+
+def _show_promotion(promotion: Promotion) -> None:
+    share = f"{promotion.percentage:g} % of the work orders" if promotion.percentage < _ALL else "all work orders"
+    say(f"Build {promotion.build or 'unversioned'} gets {share}; before it was {promotion.before or 'none'}.")
+    if promotion.waiting:
+        say(f"These wait until a build with their patches is promoted: {', '.join(promotion.waiting)}.")
+
+
+async def backup(options: BackupOptions) -> CommandReply:
+    """Copy this host's state directory, with the embedded server's database, while it runs."""
+    copy = back_up(StateDir(load_settings().state_dir), options.folder.expanduser().absolute())
+    row = {
+        "folder": str(copy.folder),
+        "database": copy.has_database,
+        "work_orders": copy.places,
+        "changing": copy.changing,
+        "left_out": copy.left_out,
+        "size_bytes": copy.size_bytes,
+    }
+    return CommandReply({"backup": row}, lambda: _show_backup(copy))
+
+
+def _show_backup(copy: Copy) -> None:
+    database = "the server's database and " if copy.has_database else ""
+    size = f"{copy.size_bytes / 1_000_000:,.1f} MB"
+    say(f"Backed up {database}this host to {copy.folder}: {count_noun(len(copy.places), 'work order')}, {size}.")
+    for title, names in (("Changed during the backup", copy.changing), ("Not readable, left out", copy.left_out)):
+        if names:
+            say(f"{title}: {name_some(names, _SHOWN)}.")
+
+
+async def new_key(options: NewKeyOptions) -> CommandReply:
+    """Print a new key as a line for the file that SEPTET_SEAL_KEYS_FILE names."""
+    line = new_key_line(options.key_id)
+    return CommandReply({"line": line}, lambda: echo(line))

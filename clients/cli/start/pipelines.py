@@ -1,0 +1,153 @@
+"""`septet pipeline`: one agent plans many issues, and other agents implement the plans."""
+
+from typing import Final
+
+from clients.cli.render.dry_run import show_pipeline_dry_run
+from clients.cli.render.pipeline import (
+    follow_pipeline,
+    next_commands,
+    show_list,
+    show_pipeline,
+    show_report,
+    show_results,
+)
+from clients.cli.render.work_order import show_commands, show_estimate
+from clients.cli.start.pipeline_input import pipeline_input
+from clients.cli.start.pipeline_options import (
+    DecideOnPipelineOptions,
+    OnePipelineOptions,
+    PipelinesOptions,
+    ReplanOptions,
+    SkipOptions,
+    StartPipelineOptions,
+)
+from clients.cli.start.run import reviews_of
+from clients.cli.terminal.console import console
+from clients.cli.terminal.output import notify
+from clients.cli.terminal.reply import CommandReply
+from clients.temporal.pipelines import PipelineDecision
+from septet.contracts.pipeline_replies import PipelineReply
+from septet.contracts.pipeline_view import IssueStatus, PipelineStatus, PipelineView
+from septet.errors import SeptetError
+from septet.settings import load_settings
+from septet.system.text import name_some
+
+_NAMED: Final = 10
+
+
+class PipelineFailedError(SeptetError):
+    """Not every issue of the pipeline was completed."""
+
+
+async def pipeline(options: StartPipelineOptions) -> CommandReply:
+    """Work on many issues: one agent plans them, another implements the plans."""
+    order = pipeline_input(options.pipeline)
+    operations = await options.server.connect()
+    if options.dry_run:
+        plan = await operations.for_pipelines.dry_run(order, load_settings())
+        return CommandReply.from_reply(plan, lambda: show_pipeline_dry_run(plan))
+    answer = await operations.for_pipelines.start(order, options.pipeline.id)
+    if reviews := await reviews_of(operations, order.repository, [issue.number for issue in order.issue_list]):
+        notify(reviews)
+    if not options.wait:
+        return _reply(answer)
+    if not options.server.as_json:
+        _show_estimate(answer)
+    last = await follow_pipeline(operations, answer.pipeline.id, as_json=options.server.as_json)
+    at_end = answer.model_copy(update={"pipeline": last})
+    return _reply(at_end, failure_of(last), is_at_end=True)
+
+
+async def show(options: OnePipelineOptions) -> CommandReply:
+    """Show one pipeline: where each issue is, with its commit, pull request and reason."""
+    operations = await options.server.connect()
+    return _reply(await operations.for_pipelines.show(options.pipeline_id))
+
+
+async def list_pipelines(options: PipelinesOptions) -> CommandReply:
+    """List the pipelines, open ones first."""
+    operations = await options.server.connect()
+    answer = await operations.pipelines.list(after=options.after, limit=options.limit)
+    return CommandReply.from_reply(answer, lambda: show_list(answer))
+
+
+async def results(options: OnePipelineOptions) -> CommandReply:
+    """Show what was planned and what was carried out so far, as two JSON documents."""
+    operations = await options.server.connect()
+    answer = await operations.pipelines.results(options.pipeline_id)
+    return CommandReply.from_reply(answer, lambda: show_results(answer))
+
+
+async def report(options: OnePipelineOptions) -> CommandReply:
+    """Show the report on a pipeline that is over, as Markdown."""
+    operations = await options.server.connect()
+    answer = await operations.pipelines.report(options.pipeline_id)
+    return CommandReply.from_reply(answer, lambda: show_report(answer.markdown))
+
+
+async def pause(options: DecideOnPipelineOptions) -> CommandReply:
+    """Start nothing new until you resume it."""
+    return await _decide(options, "pause")
+
+
+async def resume(options: DecideOnPipelineOptions) -> CommandReply:
+    """Continue after a pause."""
+    return await _decide(options, "resume")
+
+
+async def stop(options: DecideOnPipelineOptions) -> CommandReply:
+    """Finish the running issues and start no others."""
+    return await _decide(options, "stop")
+
+
+async def cancel(options: DecideOnPipelineOptions) -> CommandReply:
+    """Stop all agents now; a rescue keeps their work."""
+    return await _decide(options, "cancel")
+
+
+async def skip(options: SkipOptions) -> CommandReply:
+    """Skip an issue, and the issues that depend on it."""
+    return await _decide(options, "skip", options.issue)
+
+
+async def replan(options: ReplanOptions) -> CommandReply:
+    """Plan an issue again before it is implemented."""
+    return await _decide(options, "replan", options.issue)
+
+
+async def _decide(
+    options: DecideOnPipelineOptions | SkipOptions | ReplanOptions, decision: PipelineDecision, issue: str = ""
+) -> CommandReply:
+    operations = await options.server.connect()
+    user = load_settings().user
+    return _reply(await operations.pipelines.decide(options.pipeline_id, decision, issue, user, options.why))
+
+
+def failure_of(view: PipelineView) -> PipelineFailedError | None:
+    """Return the error of a closed pipeline; `None` if every issue completed."""
+    unfinished = [issue for issue in view.issues if issue.status is not IssueStatus.COMPLETED]
+    if view.status is PipelineStatus.COMPLETED and not unfinished:
+        return None
+    if view.error is not None:
+        return PipelineFailedError(view.error.message, remedy=view.error.remedy)
+    names = name_some([f"{issue.issue_id} ({issue.status.value})" for issue in unfinished], _NAMED)
+    message = f"{view.id} is {view.status.value}; not completed: {names or 'nothing'}."
+    return PipelineFailedError(message, remedy=f"See why with `septet pipeline show {view.id}`.")
+
+
+def _reply(
+    answer: PipelineReply, failure: PipelineFailedError | None = None, *, is_at_end: bool = False
+) -> CommandReply:
+    def show() -> None:
+        show_pipeline(answer.pipeline)
+        if is_at_end:
+            show_commands(console(), next_commands(answer.pipeline))
+        else:
+            _show_estimate(answer)
+
+    return CommandReply.from_reply(answer, show, failure)
+
+
+def _show_estimate(answer: PipelineReply) -> None:
+    if answer.estimate is not None and answer.estimate.is_known:
+        show_estimate(console(), answer.estimate.text)

@@ -1,0 +1,48 @@
+"""The link to the page: printed, or opened in the person's browser."""
+
+import html
+import sys
+import webbrowser
+
+from clients.cli.terminal.output import echo
+from septet.errors import NotFoundError
+from septet.state import StateDir
+from septet.system.durable import write_atomically
+
+_HINT = "If Safari does not find that name, put 127.0.0.1 in its place."
+
+
+def show_page_link(page: str) -> None:
+    """Print the link and, where there is a browser that does not find names below `localhost`, what to do then."""
+    for line in page_link_lines(page, sys.platform):
+        echo(line)
+
+
+def page_link_lines(page: str, platform: str) -> list[str]:
+    """Return what is printed; `platform` is as `sys.platform` names it."""
+    return [f"Open in your browser: {page}", *([_HINT] if platform == "darwin" else [])]
+
+
+def open_page(state: StateDir, link: str) -> None:
+    """Open a link that has a key in the person's browser, whose arguments other users of the machine can read.
+
+    Raises:
+        NotFoundError: There is no browser.
+    """
+    leads = f'<!doctype html><meta http-equiv="refresh" content="0; url={html.escape(link)}">'
+    write_atomically(state.page_file, leads.encode())
+    open_address(state.page_file.absolute().as_uri(), link=link)
+
+
+def open_address(address: str, *, link: str = "") -> None:
+    """Open an address in the browser that `BROWSER` names, else the desktop's.
+
+    Args:
+        address: For the browser.
+        link: For the person, where there is no browser; the address when empty.
+
+    Raises:
+        NotFoundError: There is no browser.
+    """
+    if not webbrowser.open(address):
+        raise NotFoundError("This machine has no browser.", remedy=f"Open this address in one: {link or address}")

@@ -1,0 +1,124 @@
+"""Print lines for people and JSON for programs; a terminal breaks no line inside a command, an id or a path."""
+
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from fcntl import F_DUPFD_CLOEXEC, fcntl
+from typing import Any, Final, TextIO
+
+from septet.system.preview import printable
+
+_ABOVE_STDERR: Final = 3
+_FOR_JSON: Final[list[TextIO]] = []
+"""The real stdout, if this process reserved it for JSON."""
+_COLOURS: Final = {"red": 31, "yellow": 33}
+_WORD: Final = re.compile(
+    r"`[^`\n]*`\S*|'[^'\n]*'\S*|(?:SEPTET_\w+=(?:'[^'\n]*'|\S+) )+(?:\S*/bin/)?septet(?!\S)|\S+"
+)
+"""What stands in quotes is one word."""
+_PROGRAM: Final = re.compile(r"[(\"]?(?:SEPTET_.* )?(?:\S*/bin/)?septet")
+"""A command begins with it, and ends with its sentence."""
+_ENDS: Final = (".", ",", ";", ":", ")")
+
+
+def wrap(text: str, width: int, indent: int = 0) -> str:
+    """Return a text whose lines fit a terminal; one that holds a longer word is left to the terminal.
+
+    Args:
+        text: Any text; its own lines stay.
+        width: Columns of the terminal; 0 where there is none, and nothing is done.
+        indent: Spaces before all lines of a paragraph but its first.
+    """
+    return "\n".join(_wrap_line(line, width, indent) for line in text.split("\n")) if width else text
+
+
+def terminal_width(stream: TextIO) -> int:
+    """Return how many columns a stream's terminal has; 0 where it is none."""
+    return shutil.get_terminal_size().columns if stream.isatty() else 0
+
+
+def say(words: str, *, indent: int = 0, err: bool = False) -> None:
+    """Print words for people on stdout, or on stderr; all lines of a paragraph but its first are indented."""
+    echo(wrap(words, terminal_width(sys.stderr if err else sys.stdout), indent), err=err)
+
+
+def echo(text: str, *, err: bool = False, colour: str = "") -> None:
+    """Print lines as they are on stdout, or on stderr; a terminal shows their colour, if they have one."""
+    stream = sys.stderr if err else sys.stdout
+    if colour and stream.isatty():
+        text = f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m"
+    stream.write(f"{text}\n")
+    stream.flush()
+
+
+def keep_stdout_for_json() -> None:
+    """Reserve stdout for `print_json`: redirect the output of libraries and programs to stderr.
+
+    If `sys.stdout` was replaced, such as by a test, nothing happens.
+    """
+    if _FOR_JSON or sys.stdout is not sys.__stdout__:
+        return
+    with suppress(OSError):  # stdout is closed: nothing can mix with anything then
+        _FOR_JSON.append(os.fdopen(fcntl(1, F_DUPFD_CLOEXEC, _ABOVE_STDERR), "w", encoding="utf-8"))
+        try:
+            os.dup2(2, 1)
+        except OSError:  # stderr is closed
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Print one JSON object on one line of stdout, as UTF-8: an invalid byte, as in an argument, becomes a `?`."""
+    keep_stdout_for_json()
+    stdout = _FOR_JSON[-1] if _FOR_JSON else sys.stdout
+    stdout.write(json.dumps(value, ensure_ascii=False).encode(errors="replace").decode() + "\n")
+    stdout.flush()
+
+
+def notify(words: str) -> None:
+    """Print a notice on stderr: it is neither an error nor a part of the answer."""
+    echo(wrap(printable(words), terminal_width(sys.stderr)), err=True, colour="yellow")
+
+
+def print_error(message: str, remedy: str) -> None:
+    """Print an error and its remedy on stderr."""
+    width = terminal_width(sys.stderr)
+    echo(wrap(printable(f"Error: {message}"), width), err=True, colour="red")
+    if remedy:
+        echo(wrap(printable(remedy), width), err=True)
+
+
+def drop_stdout() -> None:
+    """Write no more to stdout, whose reader, such as `head`, closed the pipe."""
+    for stdout in (sys.stdout, *_FOR_JSON):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
+
+
+def _wrap_line(line: str, width: int, indent: int) -> str:
+    lines = [""]
+    for gap, word in _words(line):
+        end = len(lines[-1]) + len(gap)
+        if end + len(word) <= width or end <= indent or not lines[-1].strip():
+            lines[-1] += gap + word
+        else:
+            lines.append(" " * indent + word)
+    return "\n".join(lines)
+
+
+def _words(line: str) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a line that are not broken, each after the space before it."""
+    gap, command, end = "", "", 0
+    for match in _WORD.finditer(line):
+        word, space, end = match[0], line[end : match.start()], match.end()
+        if not command and _PROGRAM.fullmatch(word) is None:
+            yield space, word
+            continue
+        gap, command = (gap, f"{command}{space}{word}") if command else (space, word)
+        if word.endswith(_ENDS):
+            yield gap, command
+            command = ""
+    if command:
+        yield gap, command

@@ -1,0 +1,80 @@
+"""Stop the commands that serve on a signal, and name the agents that continue to run."""
+
+import asyncio
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Final, Self
+
+from clients.cli.terminal.output import say
+from clients.cli.terminal.reply import CommandReply
+from septet.agents.runs.folders import Run
+
+_ALL: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+@dataclass(frozen=True, slots=True)
+class StopSignals:
+    """What ends a program that serves; to be awaited before anybody learns that it is ready.
+
+    A terminal that closes (SIGHUP) ends it as Ctrl-C does, but not where `nohup` has the program ignore that.
+    """
+
+    first: asyncio.Event = field(default_factory=asyncio.Event)
+    second: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set by a SIGINT after the first signal."""
+
+    @classmethod
+    def listen(cls) -> Self:
+        """Take the signals from now on."""
+        signals = cls()
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, signals.first.set)
+        if _heeds_hangup():
+            loop.add_signal_handler(signal.SIGHUP, signals.first.set)
+        loop.add_signal_handler(signal.SIGINT, signals._interrupt)
+        return signals
+
+    @staticmethod
+    def end_start() -> None:
+        """Until `listen`, have each signal end what has begun as Ctrl-C does; a second one cuts nothing short."""
+        interrupt = signal.getsignal(signal.SIGINT)
+        heeded = _ALL if _heeds_hangup() else _ALL[:2]
+
+        def interrupt_once(number: int, frame: FrameType | None) -> None:
+            for each in heeded:
+                signal.signal(each, signal.SIG_IGN)
+            if callable(interrupt):
+                interrupt(number, frame)
+
+        for each in heeded:
+            signal.signal(each, interrupt_once)
+
+    def _interrupt(self) -> None:
+        (self.second if self.first.is_set() else self.first).set()
+
+
+def _heeds_hangup() -> bool:
+    return signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
+
+
+def reply_at_stop(living: Sequence[Run], start: str) -> CommandReply:
+    """Name the agents that live on, and how to end them, on stderr: stdout has had its answer.
+
+    Args:
+        living: The runs of these agents.
+        start: The command that takes them over.
+    """
+    orders = dict.fromkeys(run.record.key.workflow_id for run in living if run.record is not None)
+    for run in living:
+        who = (
+            f"{run.record.key.workflow_id}, step {run.record.step}"
+            if run.record is not None
+            else "an unknown step"
+        )
+        say(f"The agent of {who} keeps running ({run.name}).", err=True)
+    if orders:
+        verb = f"`{start}` again takes {'them' if len(living) > 1 else 'it'} over"
+        say(f"{verb}. Then `septet cancel {' '.join(orders)}` ends the work, and keeps it in a rescue.", err=True)
+    return CommandReply(is_printed=True)

@@ -1,0 +1,132 @@
+"""Commands that run until a work order ends: `watch` shows it live, `logs` shows its agents' log entries."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
+from typing import Final
+
+from clients.cli.live.live_view import LiveView
+from clients.cli.live.task_reply import failure_of
+from clients.cli.render.logs import LogText
+from clients.cli.render.network import show_network
+from clients.cli.render.watch import show_end
+from clients.cli.terminal.console import console
+from clients.cli.terminal.output import notify, print_json
+from clients.cli.terminal.reply import CommandReply
+from clients.cli.watch.options import LogsOptions, OneOrderOptions
+from clients.disk.agent_logs import AgentLogs
+from clients.disk.network_requests import network_of
+from clients.login_keys import hide_login_keys
+from clients.operations.absence import PATIENCE, Absence, outlast_wait
+from clients.operations.operations import Operations, connect_operations
+from septet.contracts.replies import LogsReply, TaskReply, WatchReply
+from septet.contracts.views import LogEntry
+from septet.errors import NotFoundError, ServerNotReachedError, UsageError
+from septet.settings import Settings, load_settings
+from septet.state import StateDir
+
+_LOOK_SECONDS: Final = 0.3
+
+
+async def watch(options: OneOrderOptions) -> CommandReply:
+    """Watch a work order live until it ends: steps, tool calls, tokens, plan and changes."""
+    operations = await options.server.connect()
+    if options.server.as_json:
+        looks = operations.reading.watch(options.order_id, patience=PATIENCE).looks()
+        last = await _last_look(looks, lambda look: print_json(look.model_dump(mode="json")))
+        return CommandReply.from_reply(last, lambda: None, failure_of(last.task))
+    out = console()
+    last = await LiveView(operations, options.order_id, asks=sys.stdin.isatty(), out=out).follow()
+    return CommandReply.from_reply(TaskReply(task=last.task), lambda: show_end(last, out), failure_of(last.task))
+
+
+async def logs(options: LogsOptions) -> CommandReply:
+    """Show what the agents of a work order said and did."""
+    settings = load_settings()
+    hide_login_keys(settings)
+    if options.network:
+        if options.follow or options.raw:
+            remedy = f"Run septet logs {options.order_id} --network, and run it again for new requests."
+            raise UsageError("--network shows the requests so far, and nothing else.", remedy=remedy)
+        return await _network(settings, options.order_id, options.server.address)
+    if options.server.as_json and not options.raw and not options.follow:
+        return CommandReply.from_reply(
+            await _all_entries(settings, options.order_id, options.server.address), lambda: None
+        )
+    agent_logs = AgentLogs(StateDir(settings.state_dir), options.order_id)
+    log = LogText(agent_logs.state, options.order_id, options.structured)
+    operations = await options.server.connect() if options.follow else None
+    end = asyncio.create_task(_end_of(operations, options.order_id)) if operations is not None else None
+    while True:
+        over = end is None or end.done()  # before the read, so that the last read is complete
+        if options.raw:
+            sys.stdout.buffer.writelines(agent_logs.new_bytes())
+        else:
+            _print_entries(agent_logs.new_entries(), None if options.server.as_json else log)
+        sys.stdout.flush()
+        if end is None or over:
+            break
+        await asyncio.wait([end], timeout=_LOOK_SECONDS)
+    if end is not None:
+        await end
+    await _check_exists(agent_logs, settings, options.server.address)
+    return CommandReply(is_printed=True)
+
+
+async def _end_of(operations: Operations, order_id: str) -> None:
+    """Wait for the end of a work order, across absences of its server."""
+    absence = Absence(order_id, watch=f"septet logs --follow {order_id}")
+    await outlast_wait(lambda: operations.orders.wait_for_end(order_id), absence, notify)
+
+
+async def _network(settings: Settings, order_id: str, address: str | None) -> CommandReply:
+    """Return the network requests; if this host's disk has none, check that the server has the work order."""
+    answer = network_of(StateDir(settings.state_dir), order_id, limit=None)
+    if not answer.total:
+        answer = await (await connect_operations(settings, address)).reading.network(order_id, limit=None)
+    return CommandReply.from_reply(answer, lambda: show_network(order_id, answer))
+
+
+async def _last_look(looks: "AsyncIterator[WatchReply]", take: "Callable[[WatchReply], None]") -> WatchReply:
+    """Pass each reply to `take` until the work order is closed, and return the last reply."""
+    look = await anext(looks)
+    while not look.task.is_closed:
+        take(look)
+        look = await anext(looks)
+    return look
+
+
+async def _all_entries(settings: Settings, order_id: str, address: str | None) -> LogsReply:
+    """Return all log entries; the server is called only if this host's disk has no run."""
+    agent_logs = AgentLogs(StateDir(settings.state_dir), order_id)
+    entries = tuple(agent_logs.new_entries())
+    try:
+        agent_logs.must_exist()
+    except NotFoundError:
+        return await (await connect_operations(settings, address)).reading.logs(order_id)
+    return LogsReply(log_entries=entries, total=len(entries))
+
+
+async def _check_exists(agent_logs: AgentLogs, settings: Settings, address: str | None) -> None:
+    """Check that this host has runs of the work order; else let the server report whether the work order exists.
+
+    Raises:
+        NotFoundError: There is no such work order, or this host has no runs of it.
+    """
+    try:
+        agent_logs.must_exist()
+    except NotFoundError:
+        with suppress(ServerNotReachedError):
+            await (await connect_operations(settings, address)).reading.logs(agent_logs.order_id)
+        raise
+
+
+def _print_entries(entries: "Iterator[LogEntry]", log: "LogText | None") -> None:
+    """Print entries for people, or as one JSON object a line if `log` is `None`."""
+    for entry in entries:
+        if log is None:
+            print_json(entry.model_dump(mode="json"))
+            continue
+        for line in log.lines(entry):
+            sys.stdout.write(f"{line}\n")

@@ -1,0 +1,71 @@
+"""`septet open`: the page, or a pull request, in a person's browser."""
+
+import shlex
+from urllib.parse import unquote, urlsplit
+
+from clients.api_token import api_token
+from clients.cli.terminal.browser import open_address, open_page
+from clients.cli.terminal.output import echo
+from clients.cli.terminal.reply import CommandReply
+from clients.cli.watch.options import OpenOptions
+from clients.page.key import page_host, page_link
+from septet.contracts.pull_request import LOCAL_PULL
+from septet.errors import NotFoundError, UsageError
+from septet.settings import Settings, load_settings
+from septet.state import StateDir
+from workers.server.server_file import read_server_file
+
+
+def page_of(settings: Settings, path: str, *, new_key: bool = False) -> str:
+    """Return the link to a page of this host; it has the key.
+
+    Args:
+        settings: Whose state directory and token count.
+        path: Such as `/work-orders/wo-42`, or `/` for the board.
+        new_key: Make another key first: the old one opens the page until its server ends.
+
+    Raises:
+        NotFoundError: No `septet up` of this state directory serves one.
+    """
+    state = StateDir(settings.state_dir)
+    server = read_server_file(state)
+    if server is None or server.api is None or not server.is_held:
+        message = "`septet up` is not running for this state directory, so there is no page."
+        raise NotFoundError(message, remedy="Start it with: septet up")
+    if new_key:
+        state.page_key_file.unlink(missing_ok=True)
+    token = api_token(settings)
+    address = f"http://{page_host(token)}:{urlsplit(server.api).port}"
+    return page_link(address, state.page_key() if token is not None else None, path)
+
+
+async def open_in_browser(options: OpenOptions) -> CommandReply:
+    """Open the board, or a work order, in your browser."""
+    operations = await options.server.connect()
+    if options.pull_request and options.order_id is None:
+        raise UsageError("--pr needs a work order.", remedy="Name it: septet open wo-42 --pr")
+    task = await operations.orders.get(options.order_id) if options.order_id is not None else None
+    if task is not None and options.pull_request:
+        if not task.pr_url:
+            raise UsageError(
+                f"{options.order_id} has no pull request yet.", remedy=f"Watch it: septet watch {options.order_id}"
+            )
+        if (pull := LOCAL_PULL.fullmatch(task.pr_url)) is not None:
+            see = f"septet pr show {pull['number']} --repo {shlex.quote(unquote(pull['path']))}"
+            remedy = (
+                f"See it: {see}, or with its changes on the page of its work order: septet open {options.order_id}"
+            )
+            message = (
+                f"The pull request of {options.order_id} is in a repository on this machine: no address opens it."
+            )
+            raise UsageError(message, remedy=remedy)
+        open_address(task.pr_url)
+        return CommandReply({"opened": task.pr_url}, lambda: echo(f"Opened {task.pr_url}"))
+    link = page_of(
+        load_settings(),
+        f"/work-orders/{options.order_id}" if options.order_id is not None else "/",
+        new_key=options.new_key,
+    )
+    open_page(operations.state, link)
+    address = link.partition("?")[0]
+    return CommandReply({"opened": address}, lambda: echo(f"Opened {address}"))

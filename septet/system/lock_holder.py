@@ -1,0 +1,65 @@
+"""Find the process that holds a lock, as the kernel reports it: for error messages, and a worker's successor."""
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+_LOCKS: Final = Path("/proc/locks")
+_PID_FIELD: Final = 4
+_FILE_FIELD: Final = 5
+
+
+LockHolders = Mapping[int, Sequence[int]]
+"""By inode of a locked file: the processes that took its lock; files of several disks may share an inode."""
+
+
+def read_lock_holders() -> LockHolders:
+    """Return the holders of locks on files, as the kernel reports them; empty if the system has no report."""
+    holders: dict[int, list[int]] = {}
+    with suppress(OSError):
+        for line in _LOCKS.read_text(encoding="ascii").splitlines():
+            fields = line.split()
+            if fields[1] == "FLOCK":
+                inode = int(fields[_FILE_FIELD].rpartition(":")[2])
+                holders.setdefault(inode, []).append(int(fields[_PID_FIELD]))
+    return holders
+
+
+def holder_of(path: Path) -> str:
+    """Return in words the process that holds the lock on a file, with its state; empty if it is unknown."""
+    with suppress(OSError, psutil.Error):
+        for pid in read_lock_holders().get(path.stat().st_ino, ()):
+            process = psutil.Process(pid)
+            return f"process {process.pid} ({process.name()}, {process.status()})"
+    return ""
+
+
+def stopped_holder(path: Path, holders: LockHolders) -> psutil.Process | None:
+    """Return the holder of the lock on a file if that process is stopped; `None` if it runs or is unknown.
+
+    The kernel names the process that took a lock, even if another process has inherited the lock since. So the
+    named process must have the file open. The calling process never counts: it is not stopped.
+    """
+    with suppress(OSError):
+        for pid in holders.get(path.stat().st_ino, ()):
+            with suppress(psutil.Error):
+                if pid != os.getpid() and _is_stopped_with(process := psutil.Process(pid), path):
+                    return process
+    return None
+
+
+def _is_stopped_with(process: psutil.Process, path: Path) -> bool:
+    return process.status() == psutil.STATUS_STOPPED and _has_open(process, path)
+
+
+def _has_open(process: psutil.Process, path: Path) -> bool:
+    there = path.stat()
+    for descriptor in Path(f"/proc/{process.pid}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            if os.path.samestat(descriptor.stat(), there):
+                return True
+    return False
