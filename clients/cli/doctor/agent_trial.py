@@ -13,7 +13,6 @@ from activities.host.host import Host
 from activities.turns.results import warnings_of
 from activities.turns.turn_budget import run_turn
 from clients.cli.doctor.machine_checks import Check
-from clients.cli.machine_checks import Check
 from clients.cli.render.steps import usage_text
 from clients.cli.terminal.console import console
 from clients.cli.terminal.reply import CommandReply
