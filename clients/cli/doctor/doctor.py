@@ -3,23 +3,20 @@
 import asyncio
 import platform
 from dataclasses import asdict
-from functools import partial
-from pathlib import Path
 from typing import Final
 
 from rich.text import Text
 from temporalio.client import Client
 
+from clients.cli.doctor.agent_checks import agent_checks
 from clients.cli.doctor.agent_trial import try_agent
 from clients.cli.doctor.clock_check import clock_checks
-from clients.cli.doctor.login_checks import login_checks
 from clients.cli.doctor.machine_checks import (
     OWN_NAME,
     WORKER,
     WORKER_AGENTS,
     Check,
     CheckStatus,
-    MissingAgent,
     machine_checks,
     summary,
     without_missing_agents,
@@ -32,15 +29,14 @@ from clients.cli.terminal.console import console
 from clients.cli.terminal.output import wrap
 from clients.cli.terminal.reply import CommandReply
 from clients.starting.agents import worker_agents
-from septet.agents.clis.adapter import FOR_EVERY_AGENT, Adapter, Machine, select_variables
-from septet.agents.clis.registry import ADAPTERS
+from septet.agents.clis.adapter import FOR_EVERY_AGENT, select_variables
 from septet.agents.guest.description import World
 from septet.agents.guest.named_paths import parse_named_paths
 from septet.agents.guest.network import parse_way_out
 from septet.agents.guest.toolchains import find_toolchains
 from septet.agents.runs.folders import Runs
 from septet.agents.sandbox import runner_connection
-from septet.agents.sandbox.probe import Probe, probe, try_network
+from septet.agents.sandbox.probe import try_network
 from septet.agents.sandbox.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.warm import warm_orders
 from septet.errors import (
@@ -97,7 +93,7 @@ async def _check_machine(repo: str | None, address: str | None) -> CommandReply:
         _capacity(settings),
         *([_runner(settings)] if settings.runner else []),
         *_warm(settings),
-        *await _agents(settings, sandbox),
+        *await agent_checks(settings, sandbox),
     ]
     if repo is not None:
         around = Sandbox() if isinstance(sandbox, SeptetError) else sandbox
@@ -275,55 +271,6 @@ def _warm(settings: Settings) -> list[Check]:
     orders = warm_orders(Runs(runs)) if runs.is_dir() else []
     message = f"{len(orders)} left running for the next turn, stopped between turns: {', '.join(orders)}."
     return [Check("warm agents", "ok", message)] if orders else []
-
-
-async def _agents(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Check]:
-    """Check all agents in parallel: some take seconds to print their version."""
-    around = Sandbox() if isinstance(sandbox, SeptetError) else sandbox
-    sandboxed = settings.sandboxed or around.confines
-    machine = Machine(settings.environ, settings.agent_programs, sandboxed=sandboxed)
-    look = partial(_agent, machine=machine, worktree=settings.state_dir, sandbox=around)
-    looks = [asyncio.to_thread(look, adapter) for adapter in ADAPTERS.values()]
-    results = await asyncio.gather(*looks)
-    checks = [check for check, _ in results]
-    checks += await asyncio.to_thread(lambda: [*login_checks(settings, machine)])
-    if not any(is_there for _, is_there in results):
-        checks.append(Check("agents", "failed", "No agent was found.", "Install one, such as claude."))
-    return checks
-
-
-def _agent(adapter: Adapter, machine: Machine, worktree: Path, sandbox: Sandbox) -> tuple[Check, bool]:
-    """Return what there is to say of an agent, and whether it is there."""
-    name = f"agent {adapter.name}"
-    try:
-        agent = probe(adapter, machine, worktree, sandbox)
-    except SeptetError as error:
-        return MissingAgent(name, "warning", error.message, error.remedy), False
-    facts = [agent.program, *_version(agent)]
-    is_untested = bool(agent.tested) and not (agent.in_range or agent.is_newer)
-    trial = f"see whether this version works (`septet doctor --try {adapter.name}`)"
-    remedies = [f"Install {adapter.name} {agent.tested}, or {trial}."] * is_untested
-    if adapter.capabilities.needs_login:
-        facts.append(f"login found: {agent.login}" if agent.login else "no login found")
-        ways = ", ".join(adapter.capabilities.login_variables)
-        remedies += [f"Log in with `{Path(agent.program).name}`, or set one of {ways} {WORKER}."] * (
-            agent.login is None
-        )
-    if agent.obstacle is not None:
-        facts.append(agent.obstacle.message.rstrip("."))
-        remedies.append(agent.obstacle.remedy)
-    return Check(name, "warning" if remedies else "ok", "; ".join(facts), " ".join(remedies)), True
-
-
-def _version(agent: Probe) -> list[str]:
-    if not agent.tested:
-        return []
-    if agent.version is None:
-        instead = f", but {agent.complaint!r}" if agent.complaint else ""
-        return [f"it reports no version{instead} (tested: {agent.tested})"]
-    if agent.is_newer:
-        return [f"version {agent.version} (newer than tested; usually fine; tested: {agent.tested})"]
-    return [f"version {agent.version} ({'tested' if agent.in_range else f'untested; tested: {agent.tested}'})"]
 
 
 def _show(checks: list[Check]) -> None:
