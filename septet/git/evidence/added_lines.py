@@ -18,37 +18,37 @@ _MOST_BYTES: Final = 64 * _MIB
 _SECONDS: Final = 120.0
 _SHORT: Final = 12
 _LINE_BYTES: Final = 64
-"""What `cat-file` prints around each object: its name, its kind and its size."""
+"""The most bytes that `cat-file` prints around each object: its name, its kind and its size."""
 _LINKS: Final = (b"tree ", b"parent ")
 
 
 @dataclass(frozen=True, slots=True)
 class CommitPatch:
-    """What one commit brings."""
+    """One commit's head, message and patch."""
 
     commit: str
     head: bytes
-    """Its author and committer, and what else git stores above the message; without its tree and parents."""
+    """Author, committer and the other lines that git stores above the message, without tree and parents."""
     message: bytes
-    """As it is stored, in whatever encoding."""
+    """The message as stored, in any encoding."""
     patch: bytes
-    """Against its first parent, without context; of a binary file git shows no line."""
+    """The patch against the first parent, without context; git shows no line of a binary file."""
 
 
 def added_lines(place: Place, since: str, head: str, staged: Git | None = None) -> tuple[AddedLine, ...]:
-    """Return what the commits after `since` add, in heads, messages and files, also where a later one removes it.
+    """Return the lines that the commits after `since` add, even lines that a later commit removes.
 
-    What an index adds to the last of them comes behind that.
+    The lines that an index adds to the last commit follow.
 
     Args:
         place: The work order's place.
         since: A commit.
         head: The last of the commits, built on `since`.
-        staged: The engine's view with that index, where there is one.
+        staged: The engine's view with that index; `None` without one.
 
     Raises:
-        EvidenceError: Their messages and patches have more than 64 MiB.
-        GitError: git could not tell, or not in time.
+        EvidenceError: The messages and patches have more than 64 MiB.
+        GitError: git failed, or took too long.
     """
     patches = committed_patches(place, since, head)
     lines = [line for each in patches for line in _lines_of(each)]
@@ -60,12 +60,12 @@ def added_lines(place: Place, since: str, head: str, staged: Git | None = None) 
 
 
 def refuse_controls(lines: Iterable[AddedLine]) -> None:
-    """See that no commit's message or names hold what moves a cursor, or makes it read otherwise than it is.
+    """Refuse control characters and characters of text direction in messages and names of commits.
 
-    A carriage return passes at a line's end.
+    A carriage return at the end of a line is allowed.
 
     Raises:
-        EvidenceError: One does; the message names the commit.
+        EvidenceError: A line has such a character; the message names the commit.
     """
     for line in lines:
         text = line.content.removesuffix(b"\r").decode(errors="replace")
@@ -81,11 +81,11 @@ def refuse_controls(lines: Iterable[AddedLine]) -> None:
 def committed_patches(
     place: Place, since: str, sha: str, *published: str, context_lines: int = 0
 ) -> tuple[CommitPatch, ...]:
-    """Return what each commit after `since` brings, the newest first; of `published` and before there is none.
+    """Return the patches of the commits after `since` that `published` does not reach, the newest first.
 
     Raises:
-        EvidenceError: Their messages and patches have more than 64 MiB.
-        GitError: git could not tell, or not in time.
+        EvidenceError: The messages and patches have more than 64 MiB.
+        GitError: git failed, or took too long.
     """
     if since == sha:
         return ()
@@ -99,7 +99,7 @@ def committed_patches(
 
 
 def _stored_commits(git: Git, names: list[bytes]) -> Iterator[tuple[str, bytes, bytes]]:
-    """Give each commit, its head and its message as git stores them: a log shows neither whole."""
+    """Yield each commit, its head and its message as git stores them: a log shows neither whole."""
     asked = b"".join(name + b"\n" for name in names)
     most_bytes = _MOST_BYTES + _LINE_BYTES * len(names)
     stored, at = _whole(git, "cat-file", "--batch", most_bytes=most_bytes, stdin=asked), 0
@@ -118,10 +118,10 @@ def _lines_of(patch: CommitPatch) -> Iterator[AddedLine]:
 
 
 def _whole(git: Git, *command: str, most_bytes: int = _MOST_BYTES, stdin: bytes = b"") -> bytes:
-    """Return all that a git command prints: what is not read is not known to hold no key.
+    """Return the whole output of a git command: output that is not read could hold a key.
 
     Raises:
-        EvidenceError: It prints more than `most_bytes`.
+        EvidenceError: The output has more than `most_bytes`.
         GitError: git failed, or took too long.
     """
     output = git.run(*command, stdin=stdin, timeout_seconds=_SECONDS, limit_bytes=most_bytes + 1)

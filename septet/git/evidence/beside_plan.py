@@ -1,8 +1,8 @@
-"""After the planner, a workspace is as it was before the first agent, with the plan: nothing else goes on.
+"""Bring a workspace back to its state before the first agent, plus the plan.
 
-What snapshots hold goes into a rescue. What they do not hold, such as ignored files over their limit, is moved
-out of the worktree, and stays on disk as long as that. Of files that set-up left and no snapshot holds, only those
-go that were touched since: their change time tells, which no guest can set.
+A rescue keeps what snapshots hold. Files that no snapshot holds, such as ignored files over their limit, move out
+of the worktree and stay on disk as long as the rescue. A file that set-up left and no snapshot holds is removed
+only if it was touched later: its change time shows that, and no guest can set a change time.
 """
 
 import os
@@ -31,55 +31,55 @@ from septet.git.worktree.changes import shown_path
 from septet.system.durable import close_after
 
 _NO_WORK: Final = frozenset({b".git/index", b".git/config"})
-"""What git rewrites by itself, and settings: put back like all else, and nobody's work."""
+"""Settings, and files that git rewrites by itself: restored like the rest, but not counted as work."""
 _INDEX_THERE: Final = frozenset({b"state", b"state/index", b"index"})
-"""Where a snapshot's commit has the index."""
+"""The paths of the index in a snapshot's commit."""
 _USABLE: Final = stat.S_IRUSR | stat.S_IXUSR
 
 
 @dataclass(frozen=True, slots=True)
 class BeforeAgents:
-    """How a workspace was before its first agent."""
+    """The state of a workspace before its first agent."""
 
     first: Snapshot
     setup: tuple[Snapshot, Snapshot] | None = None
-    """The snapshots around a set-up that ran later, where the workspace has moved to this host."""
+    """The snapshots before and after a later set-up, if the workspace has moved to this host."""
     shares_files: bool = False
-    """Whether set-up may have linked files of a cache that others use: a new link changes their change time."""
+    """Whether set-up may have linked files of a shared cache: each new link changes a file's change time."""
 
     @property
     def since_ns(self) -> int:
-        """When the first agent may have begun."""
+        """The earliest time at which the first agent may have started, in nanoseconds since the epoch."""
         last = self.setup[1] if self.setup is not None else self.first
         return int(datetime.fromisoformat(last.taken_at).timestamp() * 1e9)
 
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """What is in a workspace beside its plan, and was not there before the first agent."""
+    """The files in a workspace that are neither its plan nor from before the first agent."""
 
     adding: Mapping[bytes, Item]
-    """What the workspace is to hold beside what it held at first."""
+    """The items that the workspace must hold in addition to those of the first snapshot."""
     unkept: tuple[bytes, ...]
-    """What no snapshot holds."""
+    """The paths that no snapshot holds."""
     paths: tuple[bytes, ...]
-    """All of it, in order; without what git rewrites by itself."""
+    """The paths of all leftovers, sorted, without the files that git rewrites by itself."""
 
     @property
     def shown_paths(self) -> tuple[str, ...]:
-        """The paths as people see them; what is in `.git` is one of them."""
+        """The paths as people see them; all paths in `.git` count as one."""
         names = (path if path.split(b"/")[0] != GIT_FOLDER else GIT_FOLDER for path in self.paths)
         return tuple(dict.fromkeys(map(shown_path, names)))
 
 
 @dataclass(frozen=True, slots=True)
 class PlanAlone:
-    """A workspace that keeps its plan, and nothing else of what agents have left."""
+    """A workspace that keeps its plan and no other leftover of agents."""
 
     place: Place
     """The workspace; no guest works in it."""
     current: Snapshot
-    """The snapshot of the workspace with all that agents have left."""
+    """The snapshot of the workspace with all leftovers of agents."""
     before: BeforeAgents
     path: str
     """The path of the plan."""
@@ -90,20 +90,20 @@ class PlanAlone:
         *,
         begun_by: Snapshot | None = None,
     ) -> tuple[bool, Snapshot | None]:
-        """Take everything out of the workspace that is neither its plan nor was there at first.
+        """Remove everything from the workspace that is neither its plan nor from before the first agent.
 
         Returns whether anything was changed, and the rescue of the state before.
 
         Args:
-            options_of: Returns the options of the rescue, by the leftovers and the folder with those that no
-                rescue holds, if any.
-            begun_by: The last snapshot of an earlier call that has kept all leftovers, but has not ended. A
-                checkpoint keeps what that call has half returned: the rescue holds it already.
+            options_of: Returns the options of the rescue, from the leftovers and the folder with the files that no
+                snapshot holds, if any.
+            begun_by: The last snapshot of an earlier call that kept all leftovers but did not end. A checkpoint
+                keeps the half-restored state of that call; its rescue exists already.
 
         Raises:
-            EvidenceError: The plan lies where it cannot be kept alone; then nothing was changed.
-            SnapshotError: The workspace could not be secured first, or the disk failed on the way: then the call
-                can be repeated with the same snapshot.
+            EvidenceError: The plan is at a place where it cannot be kept alone; nothing was changed.
+            SnapshotError: The workspace could not be secured first, or the disk failed halfway: repeat the call
+                with the same snapshot.
         """
         place, before = self.place, self.before
         vault = vault_at(place)
@@ -131,7 +131,12 @@ class PlanAlone:
         return True, rescue
 
     def _find_leftovers(self, unkept_first: Collection[bytes], touched: Collection[bytes]) -> Leftovers:
-        """Return the leftovers, from what no first snapshot holds and what of this was touched since."""
+        """Return the leftovers.
+
+        Args:
+            unkept_first: The paths that no first snapshot holds.
+            touched: Those of `unkept_first` that were touched since.
+        """
         vault = vault_at(self.place)
         have, first = read(vault, self.current.commit), read(vault, self.before.first.commit)
         adding = self._of_setup()
@@ -149,16 +154,16 @@ class PlanAlone:
         return Leftovers(dict(sorted(adding.items())), tuple(sorted(set(unkept))), paths)
 
     def _changed_names(self) -> set[bytes]:
-        """Return the paths in which the two snapshots' commits differ; this takes as long as the difference is."""
+        """Return the paths in which the two snapshots' commits differ; a small difference takes little time."""
         options = ("-r", "-t", "-z", "--name-only", "--no-renames")
         commits = (self.before.first.commit, self.current.commit)
         return set(vault_at(self.place).run("diff-tree", *options, *commits).split(b"\0")[:-1])
 
     def _plan_items(self, then: Mapping[bytes, Item], now: Mapping[bytes, Item]) -> dict[bytes, Item]:
-        """Return the plan's file and its folders; a link on the way counts at the place where it was at first.
+        """Return the plan's file and its folders; a link among them must be unchanged since the first snapshot.
 
         Raises:
-            EvidenceError: No snapshot holds the file, or it lies behind a new link or in the place of a file.
+            EvidenceError: No snapshot holds the file, or it is behind a new link or in the place of a file.
         """
         own = os.fsencode(self.path)
         for link in (each for each in (*above(own), own) if each in now and now[each].mode == LINK):
@@ -173,7 +178,7 @@ class PlanAlone:
             raise EvidenceError(message) from error
 
     def _of_setup(self) -> dict[bytes, Item]:
-        """Return what a later set-up has left outside of `.git`."""
+        """Return the items that a later set-up made or changed outside of `.git`."""
         if self.before.setup is None:
             return {}
         then, now = (read(vault_at(self.place), snapshot.commit) for snapshot in self.before.setup)
@@ -192,15 +197,15 @@ def _is_within(path: bytes, tops: Collection[bytes]) -> bool:
 
 
 def _folders(paths: Collection[bytes]) -> set[bytes]:
-    """Return those of some paths that others of them lie below."""
+    """Return the folders above the paths."""
     return {folder for path in paths for folder in (*above(path), b"")}
 
 
 def _touched_in(place: Place, tops: Collection[bytes], before: BeforeAgents) -> set[bytes]:
-    """Return what was made or changed since then of what set-up left and no snapshot holds.
+    """Return the paths below `tops` that were made or changed after `before`.
 
     Raises:
-        SnapshotError: It cannot be looked at.
+        SnapshotError: A path cannot be checked.
     """
     touched: set[bytes] = set()
     is_newer = partial(_is_newer, before.since_ns, shares_files=before.shares_files)
@@ -222,9 +227,9 @@ def _touched_in(place: Place, tops: Collection[bytes], before: BeforeAgents) -> 
 def _touched(
     folder: int, path: bytes, is_newer: Callable[[os.stat_result], bool], depth: int
 ) -> tuple[list[bytes], bool]:
-    """Return what was touched of a file or a folder, and whether something of it was not.
+    """Return the touched paths of a file or a folder, and whether a part of it was not touched.
 
-    A folder that has nothing untouched in it is one of its own.
+    A touched folder without an untouched part counts as one path.
     """
     name = path.rpartition(b"/")[2]
     facts = os.stat(name, dir_fd=folder, follow_symlinks=False)

@@ -1,4 +1,7 @@
-"""What a work order has changed so far, for people who look while an agent works: nothing is locked or written."""
+"""The difference between a work order's base commit and its worktree, for people who look while an agent works.
+
+Nothing is locked or written.
+"""
 
 import os
 import re
@@ -19,11 +22,11 @@ from septet.git.worktree.view import view_folder
 _LOOK_SECONDS: Final = 10.0
 _UNTRACKED_LISTED: Final = 2000
 _LARGEST_READ_BYTES: Final = 100 * 1024 * 1024
-"""A new file that is larger is not shown: git would read it, for its name among git's objects."""
+"""The largest new file that is shown: git reads a file to name it among its objects."""
 _FILES_COUNTED: Final = 500
 _COUNTS_BYTES: Final = 256 * 1024
 _BINARY_FROM: Final = "1m"
-"""Of a file that is larger than this its lines are not compared."""
+"""The size from which git does not compare a file's lines."""
 _EMPTY_BLOB: Final = b"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 _COUNT: Final = re.compile(r"(\d+|-)\t(\d+|-)\t(.+)")
 _DIFF: Final = (
@@ -45,30 +48,30 @@ class FileCount:
     """One file that differs from the base commit."""
 
     path: str
-    """As git shows it: a rename has both names."""
+    """The path as git shows it; a rename has both names."""
     added: int | None
-    """Lines; `None` for a binary or very large file, and so is `removed`."""
+    """The number of added lines; `None`, like `removed`, for a binary or very large file."""
     removed: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What differs between the base commit and the worktree, committed or not, ignored files aside."""
+    """The difference between the base commit and the worktree, committed or not, without ignored files."""
 
     files: tuple[FileCount, ...]
     patch: str
     whole: bool
-    """Whether `files` and `patch` are all there is."""
+    """Whether `files` and `patch` are complete."""
 
 
 def difference(place: Place, *, limit_bytes: int) -> Difference:
-    """Return what differs from the base commit, with at most `limit_bytes` of the patch.
+    """Return the difference from the base commit, with at most `limit_bytes` of the patch.
 
-    The engine's index is copied and its view's settings are used, so that this may run beside an agent and beside
-    a step. A symlink is shown as what it is, and never followed.
+    It uses a copy of the engine's index and the settings of the engine's view, so it may run while an agent or a
+    step runs. A symlink is shown as a symlink and never followed.
 
     Raises:
-        WorkspaceError: The worktree's `.git` is gone or leads elsewhere, or git would wait at a pipe.
+        WorkspaceError: The worktree's `.git` is missing or leads elsewhere, or git would wait at a pipe.
         GitError: git could not read the worktree, or not in time.
         OSError: There is no worktree, or no room for a copy of the index.
     """
@@ -92,9 +95,9 @@ def difference(place: Place, *, limit_bytes: int) -> Difference:
 
 
 def _take_up_untracked(git: Git, worktree: Path) -> bool:
-    """Let the index know the untracked files, as empty ones; say whether those are all.
+    """Add the untracked files to the index as empty files; return whether the index has all of them.
 
-    Their content is not read for that. A file that goes meanwhile is one that differs from nothing.
+    Their content is not read. A file that is removed meanwhile differs from nothing.
     """
     listing = git.run("ls-files", "--others", "--exclude-standard", "-z", timeout_seconds=_LOOK_SECONDS)
     paths = [path for path in listing.split(b"\0") if path and not path.endswith(b"/")]

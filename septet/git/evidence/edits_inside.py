@@ -1,7 +1,7 @@
-"""Edits in the worktrees of submodules: a commit of the repository holds where a submodule is, and no file of it.
+"""Edits in the worktrees of submodules: a commit holds the commit of a submodule, but none of its files.
 
-No git reads what an agent has configured there: a repository of the engine's own, which borrows the submodule's
-objects, compares its files with the commit that it is at.
+No git reads the configuration that an agent left there: a separate repository of the engine borrows the
+submodule's objects and compares the submodule's files with its commit.
 """
 
 import os
@@ -29,11 +29,12 @@ _ATTRIBUTES: Final = "* -filter !diff\n"
 
 
 def edits_inside(place: Place, since: str) -> tuple[list[str], list[str]]:
-    """Return the files in submodules that were changed or made and are in no commit, and what could not be told.
+    """Return the uncommitted changes in submodules, and an error for each submodule that cannot be read.
 
     Args:
         place: The work order's place.
-        since: ISO 8601; what was last touched before, such as what a set-up command has built, is left out.
+        since: An ISO 8601 time; files last touched before, such as those that a set-up command built, are left
+            out.
     """
     if not has_submodules(place):
         return [], []
@@ -71,10 +72,12 @@ def _edits_in(git: Git) -> Iterator[bytes]:
 
 
 def _view_of(place: Place, folder: Path) -> Git | None:
-    """Return a repository of the engine's own over a submodule, whose index holds the commit that it is at.
+    """Return a separate repository of the engine over a submodule, with the submodule's commit in its index.
+
+    Returns `None` if the submodule is not checked out.
 
     Raises:
-        WorkspaceError: What lies there leads elsewhere, or has no commit.
+        WorkspaceError: The submodule's `.git` leads elsewhere, or has no commit.
     """
     dot_git = folder / ".git"
     if not os.path.lexists(dot_git):
@@ -93,7 +96,7 @@ def _view_of(place: Place, folder: Path) -> Git | None:
         git.init()
         (view / "info").mkdir(exist_ok=True)
         (view / "info" / "attributes").write_text(_ATTRIBUTES, encoding="ascii")
-    (view / "index.lock").unlink(missing_ok=True)  # of a git that was killed
+    (view / "index.lock").unlink(missing_ok=True)  # left by a git that was killed
     (view / "objects" / "info" / "alternates").write_bytes(os.fsencode(git_dir / "objects") + b"\n")
     git.run("read-tree", "-m", "-i", head)
     return git
@@ -107,7 +110,7 @@ def _pointed_at(dot_git: Path) -> Path:
 
 
 def _is_newer(path: Path, began: int) -> bool:
-    """Say whether a file was touched since, or is gone."""
+    """Return whether a file was touched since, or is missing."""
     try:
         return path.lstat().st_ctime >= began
     except FileNotFoundError:

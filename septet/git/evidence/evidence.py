@@ -1,4 +1,4 @@
-"""What git says happened in a worktree, whatever the agent says."""
+"""What git reports about a worktree, independent of the agent's answer."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,31 +18,31 @@ from septet.git.worktree.view import view_git
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a step left behind."""
+    """The state in which a step leaves a worktree."""
 
     head: Head
     files_changed: tuple[FileChange, ...]
-    """Every file that differs from the commit it was compared with, committed or not."""
+    """Every file that differs from the commit in the comparison, committed or not."""
     clean: bool
-    """Whether HEAD holds all that a commit could hold."""
+    """Whether HEAD holds everything that a commit could hold."""
     left_out: tuple[str, ...]
     """Untracked repositories inside the worktree, which a commit cannot hold."""
     unfinished: str
-    """What the agent has begun and not ended, such as a merge; else the empty string."""
+    """The operation that the agent started and did not finish, such as a merge; else the empty string."""
 
 
 def gather(place: Place, since: str | None = None, survey: Survey | None = None) -> Evidence:
-    """Return what differs from commit `since` (the base, when absent), and how HEAD stands.
+    """Return the difference from commit `since` (the base, when absent), and the state of HEAD.
 
     One git process for a tree that the agent touched without git; up to five for renames and commits.
 
     Args:
         place: The work order's place.
         since: A commit.
-        survey: What the worktree looks like now, where that is known.
+        survey: The current survey of the worktree, if the caller has one.
 
     Raises:
-        WorkspaceError: `.git` is gone, or HEAD leads to no commit.
+        WorkspaceError: `.git` is missing, or HEAD leads to no commit.
         GitError: git could not read the worktree, or does not know `since`.
     """
     dirt = look(place, survey)
@@ -59,22 +59,22 @@ def current_head(place: Place) -> Head:
     """Return the worktree's branch and commit, without a process.
 
     Raises:
-        WorkspaceError: `.git` is gone, or HEAD leads to no commit.
+        WorkspaceError: `.git` is missing, or HEAD leads to no commit.
     """
     return read_head(place.worktree / ".git")
 
 
 def keeps(place: Place, sha: str) -> bool:
-    """Return whether the worktree's HEAD still contains commit `sha`: nothing was taken back.
+    """Return whether the worktree's HEAD still contains commit `sha`.
 
     Raises:
-        WorkspaceError: `.git` is gone, or HEAD leads to no commit.
+        WorkspaceError: `.git` is missing, or HEAD leads to no commit.
     """
     return contains(place, current_head(place).sha, sha)
 
 
 def contains(place: Place, sha: str, older: str) -> bool:
-    """Return whether commit `sha` is built on commit `older`; not, where the worktree does not know it."""
+    """Return whether commit `sha` is built on commit `older`; false if the worktree does not know one of them."""
     if sha == older:
         return True
     return view_git(place).try_run("merge-base", "--is-ancestor", older, sha).exit_code == 0
@@ -85,10 +85,11 @@ def plan_file(place: Place, path: str) -> str:
 
     Args:
         place: The work order's place.
-        path: As the agent gave it: relative to the root, or absolute inside the worktree.
+        path: The path as the agent gave it: relative to the root, or absolute inside the worktree.
 
     Raises:
-        EvidenceError: There is no such file, it is empty or no plain file, or it lies outside, also by a symlink.
+        EvidenceError: The file does not exist, is empty, is not a plain file, or is outside, even through a
+            symlink.
     """
     file_path = PurePosixPath(path.strip())
     root = place.worktree.resolve()
@@ -137,7 +138,7 @@ def is_in_commit(place: Place, sha: str, path: str) -> bool:
 
 
 def read_base_file(place: Place, path: str) -> bytes | None:
-    """Return a file as of the base commit, or `None` where there is none; an agent's edits do not count.
+    """Return a file as of the base commit, or `None` without such a file; an agent's edits do not count.
 
     A symlink is followed inside the repository.
 
@@ -148,7 +149,9 @@ def read_base_file(place: Place, path: str) -> bytes | None:
 
 
 def read_base_files(place: Place, paths: Iterable[str]) -> dict[str, bytes]:
-    """Return, by path, those of some files that are there as of the base commit; as `read_base_file`, by one git.
+    """Return the contents of the files that the base commit has, by path; one git reads them all.
+
+    A symlink is followed inside the repository.
 
     Raises:
         GitError: The base commit cannot be read.
@@ -157,7 +160,7 @@ def read_base_files(place: Place, paths: Iterable[str]) -> dict[str, bytes]:
 
 
 def list_base_folder(place: Place, folder: str) -> tuple[str, ...]:
-    """Return the names of what lies in a folder as of the base commit; none where there is no such folder.
+    """Return the names in a folder as of the base commit; empty without such a folder.
 
     Raises:
         GitError: The base commit cannot be read.
@@ -170,13 +173,13 @@ def _files_changed(place: Place, dirt: Dirt, since: str) -> tuple[FileChange, ..
     if dirt.head.sha == since and not _may_hold_renames(dirt.entries):
         return file_changes(entry.change for entry in dirt.entries if entry.change is not None)
     staged = stage(place, dirt) if dirt.entries else dirt.git
-    # A `.gitmodules` may say that a submodule that has moved is passed over.
+    # A `.gitmodules` may set git to ignore a submodule that has moved.
     options = ("--find-renames", "--name-status", "--ignore-submodules=none", "-z")
     output = staged.run("diff-index", "--cached", *options, since, "--")
     return file_changes(read_name_status(output))
 
 
 def _may_hold_renames(entries: Iterable[StatusEntry]) -> bool:
-    """Return whether a file is gone and another is untracked: git pairs them only once both are staged."""
+    """Return whether a file is missing and another is untracked: git pairs them only once both are staged."""
     kinds = {(entry.is_untracked, "D" in (entry.staged, entry.unstaged)) for entry in entries}
     return (True, False) in kinds and any(is_gone for _, is_gone in kinds)

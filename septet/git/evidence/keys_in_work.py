@@ -1,4 +1,4 @@
-"""Keys of this process in what a work order is about to commit or to push: where they are, never what they are."""
+"""Keys of this process in the work that is about to be committed or pushed: the places of keys, never the keys."""
 
 from collections.abc import Iterable
 from typing import BinaryIO, Final
@@ -18,14 +18,14 @@ _SHOWN: Final = 5
 _PATH_LENGTH: Final = 200
 _SHORT: Final = 12
 _WORKERS: Final = "worker-key"
-"""The rule of a finding that is a key of the worker's own."""
+"""The rule of a finding that is one of the worker's keys."""
 
 
 class FindingsError(EvidenceError):
     """The work holds what waits for a person's word."""
 
     def __init__(self, message: str, findings: tuple[KeyFinding, ...]) -> None:
-        """Say what the agent is told, and where a person finds it."""
+        """Keep the findings for a person; the agent reads the message."""
         self.findings = findings
         super().__init__(message)
 
@@ -35,12 +35,12 @@ class KeysFoundError(FindingsError):
 
 
 def refuse_keys_in_files(place: Place, changes: Iterable[FileChange]) -> None:
-    """See that no changed file of the worktree holds more keys than it does in the base commit.
+    """Refuse changed files of the worktree that hold more keys than in the base commit.
 
-    Files are read as they lie there, and git is asked of those that hold a key alone.
+    It reads the files in the worktree, and starts git only for a file that holds a key.
 
     Raises:
-        KeysFoundError: One does; the message names files and lines.
+        KeysFoundError: A file holds more; the message names files and lines.
         OSError: A file cannot be read to its end.
     """
     if not hidden_values():
@@ -58,11 +58,11 @@ def refuse_keys_in_files(place: Place, changes: Iterable[FileChange]) -> None:
 
 
 def refuse_keys_in_commits(place: Place, since: str, sha: str) -> None:
-    """See that no commit after `since` brings a key, in head, message or lines, also where a later one removes it.
+    """Refuse commits after `since` that add a key to head, message or lines, even a key that is removed later.
 
     Raises:
-        KeysFoundError: One does; the message names the commit.
-        EvidenceError: There is more in them than is read.
+        KeysFoundError: A commit adds a key; the message names the commit.
+        EvidenceError: The commits have more text than is searched.
         GitError: git could not read them, or not in time.
     """
     if not hidden_values():
@@ -78,9 +78,9 @@ def refuse_keys_in_commits(place: Place, since: str, sha: str) -> None:
 
 
 def _count_in(file: BinaryIO) -> tuple[int, int]:
-    """Return how many keys a file holds, and the number of the first line that holds one; 0 where none does.
+    """Return the number of keys in a file, and the number of the first line with a key; 0 for a file without keys.
 
-    It is read by parts, each with the end of the one before it, in which a key may begin.
+    It reads the file in parts, each with the end of the part before, in which a key may begin.
     """
     count = first_line = newlines = 0
     before, overlap_bytes = b"", longest_form_bytes() - 1
@@ -102,6 +102,6 @@ def _count(content: bytes) -> int:
 
 
 def _first_line(content: bytes) -> int:
-    """Return the number of the first line that differs once it is masked; of a key of many lines the first."""
+    """Return the number of the first line that masking changes; for a key of many lines, its first line."""
     pairs = zip(content.split(b"\n"), mask_bytes(content).split(b"\n"), strict=False)
     return next((number for number, (line, masked) in enumerate(pairs, 1) if line != masked), 1)

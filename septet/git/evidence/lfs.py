@@ -1,4 +1,4 @@
-"""Files that a repository keeps in Git LFS: Septet runs no filter, and commits what an agent wrote as it lies."""
+"""Files that a repository keeps in Git LFS: Septet runs no filter, and commits the file that the agent wrote."""
 
 import os
 import shlex
@@ -19,11 +19,11 @@ _READ_BYTES: Final = 1024 * 1024
 
 
 def whole_lfs_files(place: Place, paths: Iterable[str]) -> str:
-    """Return what to tell of files that are committed whole though LFS should have them; empty where none is.
+    """Return a sentence that names files that are committed whole despite their LFS attribute; else empty.
 
     Args:
         place: The work order's place.
-        paths: What was changed. The worktree's attributes count, without the engine's own, which run no filter.
+        paths: The changed files. The worktree's attributes count, not the engine's, which run no filter.
 
     Raises:
         GitError: git cannot read the attributes.

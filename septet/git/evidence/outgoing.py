@@ -17,7 +17,7 @@ from septet.system.text import cut, one_line
 _MIB: Final = 1024 * 1024
 _SECONDS: Final = 120.0
 _MOST_BYTES: Final = 256 * _MIB
-"""The bound for trees and commits that one work order adds: a hundred thousand files need a tenth of this."""
+"""The most bytes of trees and commits in one work order: a hundred thousand files need a tenth of this."""
 _SHOWN: Final = 200
 _FAULT: Final = re.compile(rb"object ([0-9a-f]{40}): (\w+)")
 """An object's fault as git's check prints it, such as `fullPathname` or `hasDotgit`."""
@@ -58,7 +58,7 @@ def refuse_unfit_commits(place: Place, sha: str) -> None:
         "--not",
         place.base_sha,
         "--alternate-refs",
-    )  # the mirror has the origin's
+    )  # the mirror has the origin's commits
     listing = git.run(*new, timeout_seconds=_SECONDS, limit_bytes=_MOST_BYTES)
     if len(listing) >= _MOST_BYTES:
         raise _too_many(sha)

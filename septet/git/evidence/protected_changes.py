@@ -1,4 +1,4 @@
-"""Changes of protected paths in a commit or in a tree that is about to be one: by name, and through symlinks."""
+"""Changes of protected paths in a commit or in a tree that will be committed: by name, and through symlinks."""
 
 import hashlib
 import re
@@ -16,11 +16,11 @@ _RAW: Final = ("--raw", "-r", "-z", "--no-abbrev", "--no-renames", "--ignore-sub
 _LISTING: Final = ("ls-tree", "-r", "-z", "--full-tree")
 _MOST_BYTES: Final = 64 * 1024 * 1024
 _MOST_LISTED_BYTES: Final = 1024 * 1024 * 1024
-"""A million entries, which is more than a worktree may have, stay below it."""
+"""Enough for a million entries, more than a worktree may have."""
 _SECONDS: Final = 120.0
 _LINK: Final = b"120000"
 _NO_FOLDERS: Final = (_LINK, b"160000")
-"""Modes of what may stand where a folder was, and lead to another one."""
+"""Modes of entries that can replace a folder and lead to another one."""
 _LINK_ENTRY: Final = re.compile(rb"(?:\A|\0)120000 blob ([0-9a-f]+)\t([^\0]*)")
 _MOST_HOPS: Final = 40
 _ID_LENGTH: Final = 12
@@ -28,14 +28,14 @@ _ID_LENGTH: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class ProtectedChange:
-    """A protected path that differs from the commits before."""
+    """A protected path that differs from the earlier commits."""
 
     path: str
-    """Relative to the repository's root; what no person can see in it is escaped."""
+    """The path relative to the repository's root; invisible characters are escaped."""
     what: str
-    """`added`, `changed`, `mode changed` or `deleted`, and which other name leads there."""
+    """`added`, `changed`, `mode changed` or `deleted`, and the other name that leads there."""
     id: str
-    """Stands for this path with this content: another content is another change."""
+    """An id for this path with this content: other content has another id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +49,20 @@ class _Entry:
 def protected_changes(
     place: Place, paths: ProtectedPaths, since: tuple[str, ...], tree: str
 ) -> tuple[ProtectedChange, ...]:
-    """Return what of the protected paths a tree has otherwise than each of some commits, in the order of paths.
+    """Return the protected paths whose entry in a tree differs from each of some commits, sorted by path.
 
-    A rename is a path that is gone and one that is new. A symlink counts that stands at such a path, above one, or
-    leads to one, and so does what a symlink at such a path leads to.
+    A rename counts as a deleted path and a new path. A symlink counts if it is at a protected path, above one, or
+    leads to one; so does the target of a symlink at a protected path.
 
     Args:
         place: The work order's place.
-        paths: What is protected.
+        paths: The protected paths.
         since: Commits whose content was published already.
         tree: A commit, or a tree of the worktree's repository.
 
     Raises:
-        EvidenceError: More files are changed than are looked at.
-        GitError: git could not tell.
+        EvidenceError: More files are changed than are checked.
+        GitError: git failed, or took too long.
     """
     if paths.is_empty:
         return ()
@@ -89,7 +89,7 @@ def protected_changes(
 
 
 def _reason(paths: ProtectedPaths, path: str, entry: _Entry, links: Mapping[str, str]) -> str | None:
-    """Return why a path counts by itself, beside its name; `None` where it does not."""
+    """Return why a path counts by its own name or as a symlink; `None` if it does not count."""
     if paths.cover(path):
         return ""
     if paths.lead_through(path) and {entry.mode, entry.old_mode} & set(_NO_FOLDERS):
@@ -102,7 +102,7 @@ def _reason(paths: ProtectedPaths, path: str, entry: _Entry, links: Mapping[str,
 
 
 def _through(paths: ProtectedPaths, path: str, leading: Mapping[str, str], depths: set[int]) -> str | None:
-    """Return by which protected name a symlink leads to a path; `None` where none does."""
+    """Return the protected name through which a symlink leads to a path; `None` without such a name."""
     parts = path.split("/")
     for depth in depths:
         name = leading.get("/".join(parts[:depth])) if depth <= len(parts) else None
@@ -127,7 +127,7 @@ def _change(path: str, entry: _Entry, through: str) -> ProtectedChange:
 
 
 def visible(path: str) -> str:
-    """Return a path in which every character can be seen."""
+    """Return a path with its invisible characters escaped."""
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in path.replace("\\", "\\\\"))
 
 
@@ -141,7 +141,7 @@ def _entries(git: Git, commit: str, tree: str) -> dict[str, _Entry]:
 
 
 def _links(git: Git, tree: str) -> dict[str, str]:
-    """Return all symlinks of a tree, with where each says that it leads."""
+    """Return all symlinks of a tree and their targets as written."""
     found = _LINK_ENTRY.findall(_whole(git, *_LISTING, tree, most_bytes=_MOST_LISTED_BYTES))
     if not found:
         return {}
@@ -159,7 +159,7 @@ def _contents(output: bytes) -> Iterator[str]:
         end = output.index(b"\n", start)
         size = output[start:end].rpartition(b" ")[2]
         start = end + 1
-        if not size.isdigit():  # a blob that is missing
+        if not size.isdigit():  # the blob is missing
             yield ""
             continue
         yield _text(output[start : start + int(size)])
@@ -167,7 +167,7 @@ def _contents(output: bytes) -> Iterator[str]:
 
 
 def _way(path: str, links: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the symlinks on the way that begins with a path, and where it ends: out of the tree at that path."""
+    """Return the symlinks on a path, then their end; `path` itself if they lead out of the tree."""
     left, here, way = path.split("/"), list[str](), list[str]()
     while left:
         name = left.pop(0)

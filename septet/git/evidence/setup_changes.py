@@ -1,4 +1,4 @@
-"""What a repository's set-up has changed in a fresh workspace: nothing of it may pass for an agent's work."""
+"""What a repository's set-up has changed in a fresh workspace: none of it may count as an agent's work."""
 
 import re
 from dataclasses import dataclass
@@ -27,16 +27,16 @@ OF_SETUP: Final = "Of the repository's set-up, and no agent's work"
 
 @dataclass(frozen=True, slots=True)
 class SetupChanges:
-    """What set-up has changed, in git's sight; what git ignores is not among it."""
+    """What set-up has changed as git sees it, without ignored files."""
 
     changed: tuple[bytes, ...]
-    """Files that were there before and are otherwise or gone, and what set-up has staged."""
+    """Files that set-up changed, removed or staged."""
     added: tuple[bytes, ...]
     """New files that git does not ignore."""
 
 
 def setup_changes(place: Place, before: Snapshot, after: Snapshot) -> SetupChanges:
-    """Return what differs between the snapshots around a set-up, the later one being of this moment.
+    """Return the differences between the snapshots before and after a set-up; `after` must be current.
 
     Raises:
         WorkspaceError: `.git` is damaged.
@@ -64,10 +64,10 @@ _AGAIN: Final = (
 
 
 def refuse_changes(place: Place, changes: SetupChanges, head_before: str) -> None:
-    """Refuse what set-up did to files of the repository, to its commit, or in more files than can be kept apart.
+    """Refuse a set-up that changed the repository's files or commit, or left more new files than can be excluded.
 
     Raises:
-        SetupError: There is something; the message names it.
+        SetupError: Set-up did so; the message names the change.
     """
     if current_head(place).sha != head_before:
         raise SetupError(
@@ -90,15 +90,15 @@ def refuse_changes(place: Place, changes: SetupChanges, head_before: str) -> Non
 
 
 def exclude_files(place: Place, paths: tuple[bytes, ...], reason: str) -> None:
-    """Have git pass over new files in this workspace: they stay there, and no commit takes them up.
+    """Exclude new files of this workspace from git: they stay on disk, and no commit holds them.
 
-    Each is named by itself: what an agent puts beside them is its work. Files that are named already stay so. The
-    caller holds the writer's lock.
+    Each file has its own line, so a file that an agent adds next to it is the agent's work. Earlier exclusions
+    stay. The caller holds the writer's lock.
 
     Args:
         place: The workspace.
-        paths: The files, relative to its root.
-        reason: What the line above them says.
+        paths: The files, relative to the workspace's root.
+        reason: The comment above the new lines.
 
     Raises:
         WorkspaceError: `.git` is damaged.

@@ -1,4 +1,4 @@
-"""What a commit would hold, made in an index of the engine's own; the agent's is read as data and never used."""
+"""The content of the next commit, staged in the engine's own index; the agent's index is only read as data."""
 
 import shutil
 from dataclasses import dataclass
@@ -18,28 +18,28 @@ _SHOWN_PATHS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Dirt:
-    """How a worktree differs from its HEAD."""
+    """The difference between a worktree and its HEAD."""
 
     git: Git
-    """The view, with the index that was compared."""
+    """The view, with the index of the comparison."""
     head: Head
     entries: tuple[StatusEntry, ...]
-    """What a commit would take up."""
+    """The entries that a commit would hold."""
     nested: tuple[bytes, ...]
     """Untracked repositories inside the worktree, which a commit cannot hold."""
     unfinished: str
-    """What the agent has begun and not ended, such as a merge; else the empty string."""
+    """The operation that the agent started and did not finish, such as a merge; else the empty string."""
 
 
 def look(place: Place, survey: Survey | None = None) -> Dirt:
-    """Compare the worktree with its HEAD, all of it: one process, two where the agent has used git.
+    """Compare the whole worktree with its HEAD: one process, two if the agent has used git.
 
     Args:
         place: The work order's place.
-        survey: What the worktree looks like now, where that is known.
+        survey: The current survey of the worktree, if the caller has one.
 
     Raises:
-        WorkspaceError: `.git` is gone, HEAD leads to no commit, or git would wait at a pipe.
+        WorkspaceError: `.git` is missing, HEAD leads to no commit, or git would wait at a pipe.
         GitError: git could not read the worktree.
     """
     refuse_pipes(place.worktree, survey)
@@ -61,7 +61,7 @@ def new_files(place: Place) -> frozenset[bytes]:
     """Return the files that git neither knows nor ignores, relative to the worktree's root.
 
     Raises:
-        WorkspaceError: `.git` is gone, HEAD leads to no commit, or git would wait at a pipe.
+        WorkspaceError: `.git` is missing, HEAD leads to no commit, or git would wait at a pipe.
         GitError: git could not read the worktree.
     """
     return frozenset(entry.path for entry in look(place).entries if entry.is_untracked)
@@ -70,7 +70,7 @@ def new_files(place: Place) -> frozenset[bytes]:
 def stage(place: Place, dirt: Dirt) -> Git:
     """Return the view with an index that holds everything in the worktree that is not ignored."""
     git = dirt.git.using_index(_copy_of_index(dirt.git, place))
-    # What is gone goes first: a symlink may stand in its folder's place, and git refuses paths beyond one.
+    # Removed paths first: a symlink may be in their folder's place, and git refuses paths beyond a symlink.
     gone = b"".join(entry.path + b"\0" for entry in dirt.entries if entry.unstaged == "D")
     if gone:
         git.run("update-index", "--force-remove", "-z", "--stdin", stdin=gone)
@@ -81,11 +81,11 @@ def stage(place: Place, dirt: Dirt) -> Git:
 
 
 def _with_staged(place: Place, head: Head) -> tuple[Git, tuple[bytes, ...]]:
-    """Return the view with what the agent has staged, and the conflicts in the agent's index.
+    """Return the view with the agent's staged changes, and the conflicts in the agent's index.
 
-    Of the agent's index only two things count, for the worktree says all else: what it added (an ignored file by
-    force, a submodule) and what it took out (a file that is ignored from now on). Its flags, which could hide
-    changes, do not.
+    Only two facts of the agent's index count, since the worktree has all others: which paths the agent added (an
+    ignored file by force, a submodule) and which it removed (a file that is ignored from now on). Its flags, which
+    could hide changes, do not count.
     """
     git, content = view_git(place), touched_index(place)
     if content is None:
@@ -118,19 +118,19 @@ def _unfinished_work(place: Place, conflicts: tuple[bytes, ...]) -> str:
 
 
 def _index_info(facts: bytes, path: bytes) -> bytes:
-    """Turn a line of `diff-index --raw` into one of `update-index --index-info`."""
+    """Convert a line of `diff-index --raw` to a line of `update-index --index-info`."""
     _, mode, _, sha, _ = facts.split(b" ")
     return mode + b" " + sha + b"\t" + path + b"\0"
 
 
 def staging_index(place: Place) -> Path:
-    """Return the index to stage in; the one that holds HEAD's tree stays as it is."""
+    """Return the index to stage in; the index that holds HEAD's tree stays unchanged."""
     return view_folder(place) / "staging-index"
 
 
 def _copy_of_index(git: Git, place: Place) -> Path:
     staging = staging_index(place)
-    staging.with_suffix(".lock").unlink(missing_ok=True)  # of a git that was killed
+    staging.with_suffix(".lock").unlink(missing_ok=True)  # left by a git that was killed
     if git.index is not None and git.index != staging:
         shutil.copy2(git.index, staging)
     return staging

@@ -1,6 +1,6 @@
-"""Submodules that the work has moved: whether anybody else can fetch the commits that they are at.
+"""Submodules that the work has moved, and whether other people can fetch their new commits.
 
-The engine asks the submodule's own origin. It runs no git in a submodule, whose folder and `.git` are the agent's.
+The engine reads from the submodule's origin. It runs no git in a submodule: its folder and `.git` are the agent's.
 """
 
 import os
@@ -20,21 +20,21 @@ from septet.git.worktree.view import view_git
 
 _GITLINK: Final = b"160000"
 _NOT_THERE: Final = b"not our ref"
-"""What a server says of a commit that it does not have."""
+"""A server's message about a commit that it does not have."""
 _FATAL: Final = 128
 _SECONDS: Final = 120.0
 
 
 @dataclass(frozen=True, slots=True)
 class MovedSubmodule:
-    """A submodule that is at another commit than where the work began."""
+    """A submodule whose commit differs from the commit at the start of the work."""
 
     path: str
     sha: str
     url: str
-    """As the work's `.gitmodules` has it; empty where it names none."""
+    """The URL in the work's `.gitmodules`; empty without one."""
     is_known: bool
-    """Whether the base commit names that URL too: then no agent has made it up."""
+    """Whether the base commit has that URL too, so that no agent can have invented it."""
 
 
 def moved_submodules(place: Place, since: str, tree: str) -> list[MovedSubmodule]:
@@ -42,11 +42,11 @@ def moved_submodules(place: Place, since: str, tree: str) -> list[MovedSubmodule
 
     Args:
         place: The work order's place.
-        since: The commit that the work began from.
+        since: The commit at the start of the work.
         tree: The tree of the work, or its last commit.
 
     Raises:
-        GitError: git could not tell.
+        GitError: git failed.
     """
     git = view_git(place)
     options = ("--raw", "-r", "-z", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
@@ -62,10 +62,10 @@ def moved_submodules(place: Place, since: str, tree: str) -> list[MovedSubmodule
 
 
 def origin_of(place: Place, submodule: MovedSubmodule) -> Address | None:
-    """Return where a submodule's origin is asked; `None` where the engine does not ask.
+    """Return the address of a submodule's origin; `None` if the engine may not read from it.
 
-    It asks on the host of the work's own origin, or in the folder that holds it; elsewhere over https alone, and
-    where the base commit names the URL: an agent could have written any other one.
+    The engine reads from the host of the work's own origin, or from the folder that holds that origin; from other
+    hosts only over https, and only if the base commit has the URL: an agent could have written any other URL.
     """
     try:
         origin, address = parse_address(place.origin), parse_address(_absolute(submodule.url, place.origin))
@@ -79,12 +79,12 @@ def origin_of(place: Place, submodule: MovedSubmodule) -> Address | None:
 
 
 def has_commit(place: Place, remote: Remote, sha: str) -> bool:
-    """Return whether a remote has a commit; nothing of it is kept.
+    """Return whether a remote has a commit; nothing of the commit is kept.
 
     Raises:
         GitUnavailableError: The remote was not reached.
         NotFoundError: There is no such repository.
-        GitError: It refused.
+        GitError: The remote refused.
     """
     fetch = ("fetch", "--quiet", "--depth=1", "--filter=tree:0", "--no-tags", "--no-recurse-submodules")
     with TemporaryDirectory(dir=place.records, prefix="ask-") as name:
@@ -98,7 +98,7 @@ def has_commit(place: Place, remote: Remote, sha: str) -> bool:
 
 
 def _urls(git: Git, blob: str) -> dict[bytes, str]:
-    """Return the URLs of a `.gitmodules` by the paths that they are for; none where there is no such file."""
+    """Return the URLs of a `.gitmodules` by submodule path; empty without such a file."""
     listed = git.try_run(
         "config", "--blob", blob, "--no-includes", "-z", "--get-regexp", r"^submodule\..*\.(path|url)$"
     )
@@ -111,7 +111,7 @@ def _urls(git: Git, blob: str) -> dict[bytes, str]:
 
 
 def _absolute(url: str, origin: str) -> str:
-    """Return a URL that may be relative to the origin's, as git takes it; empty where it leads above the host."""
+    """Return the absolute form of a URL that may be relative to the origin's; empty if it leads above the host."""
     if not url.startswith(("./", "../")):
         return url
     base = origin.rstrip("/")
