@@ -1,4 +1,4 @@
-"""The address of an origin: what git takes, what people see, and the folder name that follows from it."""
+"""The address of an origin: the form for git, the form for people, and the folder name made from it."""
 
 import hashlib
 import os.path
@@ -23,23 +23,23 @@ _SHOWN_LENGTH: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a repository lives. It holds no credentials, so it may be shown and stored."""
+    """The address of a repository. It holds no credentials, so it may be shown and stored."""
 
     url: str
-    """What git is given: an absolute path, or a URL."""
+    """The absolute path, or the URL, that git uses."""
     kind: Literal["local", "remote"]
     """A local repository is pinned to the host that has it."""
     host: str
-    """Lower case, with a port where it is not the scheme's own; empty for a local repository."""
+    """Lower case, with a port unless it is the scheme's default; empty for a local repository."""
     project: str
-    """Such as `o/r`; a local repository's folder name."""
+    """A name such as `o/r`; the folder name of a local repository."""
     path: Path | None
     """A local repository's path."""
     key: str
     """A short stable folder name. The https and ssh addresses of one repository share it."""
 
     def beside(self, project: str) -> "Address":
-        """Return the address of another repository on the same host, such as a fork, of the same form.
+        """Return the address of another repository on the same host, such as a fork, in the same form.
 
         Raises:
             InvalidInputError: The repository is a folder, or `project` is not the name of a repository.
@@ -54,15 +54,15 @@ class Address:
 
 
 def parse_address(repository: str, *, home: Path | None = None, cwd: Path | None = None) -> Address:
-    """Return what `repository` names. Nothing is looked up, on disk or elsewhere.
+    """Return the address that `repository` names, without a look at the disk or the network.
 
     Args:
-        repository: A path, or an address that git takes. Credentials in it are dropped.
-        home: What `~` stands for.
-        cwd: What a relative path is relative to; without it one is refused.
+        repository: A path, or an address in one of git's forms. Credentials in it are dropped.
+        home: The folder that `~` stands for.
+        cwd: The folder that a relative path starts from; without it a relative path is refused.
 
     Raises:
-        InvalidInputError: It is none of the forms that are taken, or could be read as an option.
+        InvalidInputError: The form is not allowed, or git could read the text as an option.
     """
     text = repository.strip()
     if not text or text.startswith("-") or any(ord(character) < ord(" ") for character in text):
@@ -99,7 +99,7 @@ def _from_url(text: str) -> Address:
 
 
 def _url(text: str, parts: SplitResult, port: int | None) -> str:
-    """Return the URL without a password, and without a user where that could be a token."""
+    """Return the URL without a password, and without a user unless the scheme is ssh: a user could be a token."""
     user, host = parts.username if parts.scheme == "ssh" else None, parts.hostname or ""
     if user and not re.fullmatch(_USER, user):
         raise _refusal(text, "names no valid user")
@@ -118,7 +118,7 @@ def _remote(text: str, url: str, host: str, port: int | None, path: str) -> Addr
         raise _refusal(text, "names no valid host")
     if not all(_FOLDER.fullmatch(folder) for folder in project.split("/")):
         raise _refusal(text, "names no valid repository")
-    own_port = port if url.startswith("http") else None  # an ssh port says nothing of where the forge answers
+    own_port = port if url.startswith("http") else None  # an ssh port does not say on which port the forge answers
     return Address(
         url=url.rstrip("/"),
         kind="remote",
@@ -157,7 +157,7 @@ def _refusal(text: str, why: str, remedy: str = _REMEDY) -> InvalidInputError:
 
 
 def _harmless(text: str) -> str:
-    """Return as much of an address as can hold no password: nothing before an `@` or after a `?`."""
+    """Return the part of an address that can hold no password: nothing before an `@` or after a `?`."""
     scheme, separator, rest = text.partition("://") if "://" in text else ("", "", text)
     shown = scheme + separator + rest.rpartition("@")[2]
     return re.split(r"[?#]", shown, maxsplit=1)[0][:_SHOWN_LENGTH]

@@ -1,8 +1,8 @@
-"""The engine's own git configuration: made when a worker starts, from what its user has said about keys and names.
+"""The engine's own git configuration, written when a worker starts, from its user's settings for keys and names.
 
-git reads a user's configuration anew with each command, and agents of the same user may write it: a proxy, an
-address rewritten or a trace to a file would then take the worker's keys. So the engine's git reads this file
-alone, and nothing gets into it that could lead it elsewhere.
+git reads a user's configuration again with each command, and agents of the same user can write it: a proxy, a
+rewritten address or a trace to a file would then expose the worker's keys. So the engine's git reads only this
+file, and no setting that could lead git to another host gets into it.
 """
 
 import re
@@ -27,16 +27,16 @@ _TAKEN: Final = re.compile(
     """,
     re.VERBOSE,
 )
-"""Who commits and signs, with which keys, and which certificates count; git gives names in small letters."""
+"""Names, keys and certificates to commit, sign and connect with; git prints the names in lower case."""
 _LEFT_OUT: Final = re.compile(r"url\..*\.(insteadof|pushinsteadof)|http\.(.*\.)?proxy|remote\..*\.proxy")
-"""What leads a command elsewhere; who relies on it is told."""
+"""Settings that lead a command to another host; the worker warns a user who has one."""
 ELSEWHERE: Final = "Name the address itself; for a proxy, set HTTPS_PROXY in the worker's environment."
 """The remedy for a setting that is left out."""
 _TIMEOUT_SECONDS: Final = 30.0
 
 
 def write_configuration(path: Path, env: Mapping[str, str]) -> tuple[str, ...]:
-    """Write what the engine's git reads from now on, and return the names of settings that lead elsewhere.
+    """Write the configuration that the engine's git reads, and return the names of settings that lead elsewhere.
 
     Args:
         path: The file; it is replaced as a whole.
@@ -57,7 +57,7 @@ def write_configuration(path: Path, env: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _user_settings(env: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
-    """Yield what the user and the machine have set, in git's order; no repository has a say."""
+    """Yield the settings of the user and the machine, in git's order, without those of any repository."""
     try:
         listed = processes.run(
             ["git", "config", "--null", "--list"],
@@ -76,7 +76,7 @@ def _user_settings(env: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
 
 
 def as_config_line(section: str, variable: str, value: str | None) -> bytes:
-    """Return a setting as git's files have it; one without a value is true."""
+    """Return a setting in the form of git's files; a setting without a value is true."""
     first, dot, rest = section.partition(".")
     header = f'[{first} "{_escape(rest)}"]' if dot else f"[{first}]"
     given = "" if value is None else f' = "{_escape(value).replace(chr(10), chr(92) + "n")}"'

@@ -1,4 +1,4 @@
-"""Engine git: directories always named, an agent's hooks never run, nobody ever asked at a prompt."""
+"""Engine git: it always names its directories, never runs an agent's hooks, and never prompts."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -30,28 +30,28 @@ SAFE_CONFIG: Final[Mapping[str, str]] = {
     "diff.external": "",
     "core.pager": "cat",
 }
-"""Whatever could make git run a program that an agent left behind, set to nothing; `.git` of other systems too."""
+"""Settings that keep git from running an agent's programs, and protect other systems' names of `.git`."""
 
 _DEFAULT_TIMEOUT_SECONDS: Final = 120.0
 
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """One repository as the engine sees it. Every call names `git_dir` and, where there is one, `work_tree`.
+    """One repository as the engine sees it. Every call names `git_dir` and, if there is one, `work_tree`.
 
-    Without its `.git`, a worktree lies inside whatever repository encloses it, and git would act on that one.
+    Without its `.git`, a worktree is inside any repository that encloses it, and git would change that repository.
     """
 
     git_dir: Path
     work_tree: Path | None = None
     env: Mapping[str, str] = field(default_factory=dict)
-    """The environment of every call: PATH, HOME and what the worker allows git to see, nothing else."""
+    """The environment of every call: PATH, HOME and the variables that the worker passes to git, nothing else."""
     index: Path | None = None
-    """An index file of the engine's own."""
+    """A separate index file of the engine."""
     secret_config: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Settings that neither argv, nor an environment, nor a file of a disk may show: see `open_secret_config`."""
+    """Settings that no argv, environment or file on disk may show: see `open_secret_config`."""
     guard: Path | None = None
-    """What keeps sweeps of lock files away while a git runs here; `None` where nobody sweeps beside others."""
+    """The guard that a git shares to keep sweeps of lock files away; `None` if no sweep runs at the same time."""
 
     def run(
         self,
@@ -62,14 +62,14 @@ class Git:
         limit_bytes: int | None = None,
         **config: str,
     ) -> bytes:
-        """Run `git args…` and return what it printed on stdout.
+        """Run `git args…` and return its stdout.
 
         Args:
             args: The git command and its arguments.
-            stdin: What git reads.
+            stdin: The bytes for git's stdin.
             ok: Exit codes that are no error.
-            timeout_seconds: After that git is killed.
-            limit_bytes: With that much on stdout git is killed too, which is no error.
+            timeout_seconds: The time after which git is killed.
+            limit_bytes: The bytes of stdout after which git is killed; this is no error.
             config: More settings, `core__autocrlf="false"` for `core.autocrlf`.
 
         Raises:
@@ -94,7 +94,7 @@ class Git:
         limit_bytes: int | None = None,
         **config: str,
     ) -> processes.Completed:
-        """Run `git args…` and return how it ended, whatever the exit code.
+        """Run `git args…` and return its result, whatever the exit code.
 
         Raises:
             GitError: git could not be started.
@@ -117,7 +117,7 @@ class Git:
             ) from error
 
     def init(self, *options: str, branch: str = "main") -> None:
-        """Make an empty repository in the form that the engine reads as data, whatever is git's default.
+        """Make an empty repository in the form that the engine reads as data, whatever git's defaults are.
 
         Raises:
             GitError: git failed.
@@ -129,7 +129,7 @@ class Git:
         return self.run(*args).decode(errors="surrogateescape").strip()
 
     def using_index(self, index: Path) -> "Git":
-        """Return the same repository with an index file of the engine's own."""
+        """Return the same repository with another index file."""
         return replace(self, index=index)
 
     def with_env(self, **values: str) -> "Git":
@@ -159,7 +159,7 @@ class Git:
             "GIT_OPTIONAL_LOCKS": self.env.get("GIT_OPTIONAL_LOCKS", "0"),
             "GIT_SSH_COMMAND": self.env.get("GIT_SSH_COMMAND", "ssh -oBatchMode=yes"),
             "GIT_ADVICE": "0",
-            "GIT_DEFAULT_HASH": "sha1",  # git 3 has other defaults; an older git does not know the second
+            "GIT_DEFAULT_HASH": "sha1",  # git 3 has other defaults; old gits ignore the second
             "GIT_DEFAULT_REF_FORMAT": "files",
             "LC_ALL": "C.UTF-8",
         }
@@ -170,22 +170,22 @@ class Git:
 
 @dataclass(frozen=True, slots=True)
 class SecretConfig:
-    """How a git process is told settings that hold a key: in memory, behind a descriptor that it inherits."""
+    """Settings with a key for one git process: in memory, behind a descriptor that the process inherits."""
 
     path: str = ""
-    """What it includes, as it sees it; empty where there is nothing to tell, or the environment tells it."""
+    """The path that git includes; empty without settings, or if the environment passes them."""
     descriptors: tuple[int, ...] = ()
-    """What it inherits."""
+    """The descriptors that the process inherits."""
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Where a system has no files in memory: then other processes of the same user can read it there."""
+    """The settings on a system without files in memory: other processes of the same user can read them there."""
 
 
 @contextmanager
 def open_secret_config(settings: Mapping[str, str]) -> Iterator[SecretConfig]:
-    """Have settings that hold a key, by their full names, ready for the git that is started in the block.
+    """Prepare settings that hold a key, by their full names, for the git that is started in the block.
 
     Raises:
-        OSError: There is no memory, or no descriptor, for it.
+        OSError: There is no memory, or no descriptor, for them.
     """
     if not settings:
         yield SecretConfig()
@@ -198,14 +198,14 @@ def open_secret_config(settings: Mapping[str, str]) -> Iterator[SecretConfig]:
         os.fchmod(descriptor, 0o400)
         with os.fdopen(descriptor, "wb", closefd=False) as file:
             file.write("".join(map(_as_lines, settings.items())).encode())
-        # Each process opens it anew, and so reads it from its beginning.
+        # Each process opens the file again, and so reads it from its beginning.
         yield SecretConfig(f"/proc/self/fd/{descriptor}", (descriptor,))
     finally:
         os.close(descriptor)
 
 
 def _as_lines(setting: tuple[str, str]) -> str:
-    """Return a setting as git's files have it: `http.https://host/.extraHeader` is in a section of the address."""
+    """Return a setting in the form of git's files; an address, as in `http.https://host/.extraHeader`, is quoted."""
     name, value = setting
     section, _, rest = name.partition(".")
     part, _, key = rest.rpartition(".")

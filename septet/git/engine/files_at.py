@@ -7,11 +7,11 @@ from typing import Final
 from septet.git.engine.engine import Git
 
 _WITH_CONTENT: Final = re.compile(rb"(?:[0-9a-f]{40,64} )?(?P<kind>[a-z]+) (?P<size>[0-9]+)")
-"""What `git cat-file --batch --follow-symlinks` says before an object, or before a link that leads nowhere."""
+"""The line of `git cat-file --batch --follow-symlinks` before an object, or before a link without a target."""
 
 
 def read_files_at(git: Git, commit: str, paths: Iterable[str]) -> dict[str, bytes]:
-    """Return, by path, those of some files that are there as of a commit.
+    """Return the contents of the files that a commit has, by path.
 
     Raises:
         GitError: The commit cannot be read.
@@ -23,7 +23,7 @@ def read_files_at(git: Git, commit: str, paths: Iterable[str]) -> dict[str, byte
     for path in one_line_paths:
         header, _, rest = rest.partition(b"\n")
         match = _WITH_CONTENT.fullmatch(header)
-        if match is None:  # it is missing
+        if match is None:  # the file is missing
             continue
         size = int(match["size"])
         if match["kind"] == b"blob":

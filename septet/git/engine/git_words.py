@@ -1,7 +1,7 @@
-"""What may be told of git's own words: known phrases alone, since some of its messages quote a line of a file.
+"""Which of git's messages may be shown: only known phrases, since some messages quote a line of a file.
 
-A link in the place of `packed-refs`, `alternates` or a config leads git to a file of somebody else's, and git
-prints the line that it does not understand. So nothing of an error's text goes on but phrases that are git's own.
+If `packed-refs`, `alternates` or a config is a link, git reads another user's file and prints the line that it
+does not understand. So an error's text holds only phrases of git itself.
 """
 
 import re
@@ -43,9 +43,9 @@ _LOGGED_CHARACTERS: Final = 2000
 
 
 def shown_words(stderr: bytes) -> str:
-    """Return the phrases of git's own in what it printed; where there is none, where its words are to be found.
+    """Return git's own phrases from its stderr; without any, a sentence that points to the worker's log.
 
-    No byte of a file's content is among them; names of files are, where git was given them or made them.
+    The result never holds a file's content; it can hold names of files that git was given or made.
     """
     text = stderr.decode(errors="replace")
     lines = [line for line in text.splitlines() if line.strip()]
@@ -57,12 +57,12 @@ def shown_words(stderr: bytes) -> str:
 
 
 def _log_words(text: str) -> None:
-    import structlog  # commands that log nothing do not pay for it
+    import structlog  # commands that log nothing do not pay for the import
 
-    if structlog.is_configured():  # else a command runs this, whose stdout is its answer
+    if structlog.is_configured():  # otherwise a command runs this, and its stdout is its answer
         structlog.get_logger().debug("git_said", text=text)
 
 
 def looks_damaged(message: str) -> bool:
-    """Say whether an error's text, git's own words in it, may come from damaged files."""
+    """Return whether an error's text, which holds git's own words, may come from damaged files."""
     return _SIGNS.search(message) is not None

@@ -1,4 +1,4 @@
-"""Who commits: the worker's own identity where git knows one, else Septet's. Nobody's settings are written."""
+"""The author and committer of commits: the identity in git's settings, else Septet's. No settings are written."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ class Identity:
     """Author and committer, as git's settings `author.*`, `committer.*` and `user.*` have them."""
 
     name: str
-    """Of `user.name`."""
+    """The value of `user.name`."""
     email: str
     roles: Mapping[str, Mapping[str, str]]
-    """What `author` and `committer` have of their own: `name`, `email`, or both."""
+    """The `name`, `email`, or both, that `author` and `committer` set for themselves."""
 
     @property
     def environ(self) -> dict[str, str]:
-        """The variables by which git takes them."""
+        """The environment variables that pass the identity to git."""
         usual = {"name": self.name, "email": self.email}
         return {
             f"GIT_{role}_{fact}".upper(): self.roles[role].get(fact) or usual[fact]
@@ -33,7 +33,7 @@ class Identity:
 
 
 def identity(git: Git) -> Identity:
-    """Return whoever commits in `git`.
+    """Return the author and committer of commits in `git`.
 
     Raises:
         GitError: git could not be started.

@@ -1,4 +1,4 @@
-"""Which process may hold a lock of git."""
+"""The process that may hold a lock of git."""
 
 from pathlib import Path
 
@@ -6,12 +6,12 @@ import psutil
 
 
 def find_lock_owner(locks: list[Path], folders: list[Path]) -> psutil.Process | None:
-    """Return a process that may hold one of some lock files in folders of git; `None` where none is seen."""
+    """Return a process that may hold one of some lock files in git's folders; `None` without such a process."""
     return next((process for process in psutil.process_iter() if _works(process, locks, folders)), None)
 
 
 def _works(process: psutil.Process, locks: list[Path], folders: list[Path]) -> bool:
-    """Say whether a process may hold one of the locks; one that is gone, or that is not ours to ask, does not."""
+    """Return whether a process may hold one of the locks; false if it has ended, or is not ours to inspect."""
     try:
         if process.status() == psutil.STATUS_ZOMBIE:
             return False

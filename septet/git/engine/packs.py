@@ -1,4 +1,4 @@
-"""Few packs instead of many small files in the engine's own repositories; nothing is dropped, reachable or not."""
+"""Few packs instead of many small files in the engine's repositories; every object stays, reachable or not."""
 
 import os
 import tempfile
@@ -12,52 +12,52 @@ from septet.git.engine.engine import Git
 PACKING_SECONDS: Final = 600.0
 _PACKS_BEFORE_JOINING: Final = 50
 _LOOSE_FOLDERS_BEFORE_PACKING: Final = 64
-"""Of the 256 that loose objects lie in: then there are about 74, each of which takes a block of the disk."""
+"""The limit, of 256 folders of loose objects: at about 74 objects, each of which takes a block of the disk."""
 _FETCHED: Final = "tmp_*"
-"""What git calls a pack or an object that it writes."""
+"""git's names for a pack or an object that it is writing."""
 _REPACKED: Final = ".tmp-*"
-"""What `git repack` calls a pack that is not in its place yet. A later one fails at a half of such a pack."""
+"""The names of packs that `git repack` has not put in place; a later repack fails at half of such a pack."""
 
 
 def has_many_packs(git_dir: Path) -> bool:
-    """Say whether git, which looks through all packs for every object, would be quicker if they were joined."""
+    """Return whether joined packs would make git faster: git searches all packs for every object."""
     return sum(1 for _ in (git_dir / "objects" / "pack").glob("*.pack")) > _PACKS_BEFORE_JOINING
 
 
 def has_many_loose_objects(git_dir: Path) -> bool:
-    """Say whether the disk would have more room if loose objects were packed; one folder is listed to find out."""
+    """Return whether packing loose objects would free disk space; it lists one folder."""
     with os.scandir(git_dir / "objects") as entries:
         return sum(len(entry.name) == len("ff") for entry in entries) > _LOOSE_FOLDERS_BEFORE_PACKING
 
 
 def join_packs(repository: Git, objects: Path | None = None) -> None:
-    """Join small packs, and loose objects with them. The caller holds the lock of those that do so.
+    """Join small packs and loose objects. The caller holds the lock of all writers that do so.
 
-    Who reads meanwhile does not mind, nor does who adds objects: git looks again for what has moved. Killed at any
-    time, it leaves every object in one place at least.
+    Readers and writers of objects may run at the same time: git searches again for moved objects. A kill at any
+    time leaves every object in at least one place.
 
     Args:
-        repository: Where git runs.
-        objects: Where the objects are; the repository's own when absent.
+        repository: The repository in which git runs.
+        objects: The folder of the objects; the repository's own when absent.
 
     Raises:
-        GitError: git failed; then all is where it was.
+        GitError: git failed; every object is still in place.
     """
     _clear(objects or repository.git_dir / "objects", _REPACKED, timedelta(seconds=PACKING_SECONDS))
     repository.run("repack", "-d", "-l", "-q", "--geometric=2", timeout_seconds=PACKING_SECONDS)
 
 
 def join_precious_packs(mirror: Git, scratch: Path) -> None:
-    """Do the same in a repository whose objects are precious, where git refuses to remove a pack for any reason.
+    """Join packs in a repository whose objects are precious: git refuses to remove any of its packs.
 
-    It is asked by way of an empty repository, over the same objects: with neither refs nor that setting.
+    git runs in an empty repository over the same objects, without refs and without that setting.
 
     Args:
-        mirror: The repository; its caller holds the lock of those that write there.
-        scratch: Where the empty repository may lie for a moment, made when it is missing.
+        mirror: The repository; the caller holds the lock of its writers.
+        scratch: The folder for the empty repository, made when it is missing.
 
     Raises:
-        GitError: git failed; then all is where it was.
+        GitError: git failed; every object is still in place.
     """
     scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=scratch, prefix="packs-") as folder:
@@ -69,18 +69,18 @@ def join_precious_packs(mirror: Git, scratch: Path) -> None:
 
 
 def clear_unfinished_packs(git_dir: Path, older_than: timedelta) -> None:
-    """Remove what a git that was killed has begun and left among the packs.
+    """Remove unfinished packs and objects that a killed git left among the packs.
 
     Args:
         git_dir: The repository.
-        older_than: What is younger may be under way.
+        older_than: The age up to which a file may still be in use.
     """
     _clear(git_dir / "objects", _FETCHED, older_than)
     _clear(git_dir / "objects", _REPACKED, timedelta(seconds=PACKING_SECONDS))
 
 
 def is_older(path: Path, than: timedelta) -> bool:
-    """Say whether a file was written that long ago, by the clock of this host, as git itself asks it."""
+    """Return whether a file was last written longer ago than `than`, by this host's clock, which git uses too."""
     return path.lstat().st_mtime < time.time() - than.total_seconds()
 
 

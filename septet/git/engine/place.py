@@ -1,4 +1,4 @@
-"""Where one work order's bytes lie on this host."""
+"""The places of one work order's files on this host."""
 
 import os
 from collections.abc import Mapping
@@ -10,37 +10,37 @@ from typing import Final
 from septet.git.engine.engine import Git
 
 RECORDS: Final = "septet"
-"""In a vault: the engine's own files, in a folder for each work order."""
+"""The folder in a vault with the engine's own files: a folder for each work order."""
 
 LOCK_SUFFIX: Final = "~lock"
-"""Of the lock that a workspace is opened under, beside it; `~` is no character of an id."""
+"""The suffix of the lock for opening a workspace, next to the workspace; `~` is not a character of an id."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """The folders of one work order: the worktree is the agent's, all else is out of its reach."""
+    """The folders of one work order: the worktree is the agent's, the agent can reach no other folder."""
 
     order_id: str
     worktree: Path
-    """`STATE/workspaces/<id>`: a clone of its own; the agent may write everything in it, `.git` included."""
+    """`STATE/workspaces/<id>`: a separate clone; the agent may write everything in it, `.git` included."""
     mirror: Path
     """`STATE/mirrors/<key>.git`: the host's bare mirror of the repository."""
     vault: Path
     """`STATE/vaults/<key>.git`: the bare repository of this repository's snapshots."""
     origin: str
-    """The literal URL or path that the engine fetches from, and pushes to where there is no fork."""
+    """The literal URL or path that the engine fetches from, and pushes to unless there is a fork."""
     base_branch: str
     base_sha: str
     env: Mapping[str, str] = field(default_factory=dict)
     """The environment of engine git."""
     tree_limit_bytes: int = 0
-    """What may be added to the worktree between two snapshots, and a commit unfold to; 0 is no limit."""
+    """The most bytes added to the worktree between two snapshots, and in an unfolded commit; 0 is no limit."""
     file_limit_bytes: int = 0
-    """How large one file may be that is committed, pushed or kept in a snapshot; 0 is no limit."""
+    """The most bytes of one file that is committed, pushed or kept in a snapshot; 0 is no limit."""
     fork: str = ""
-    """The literal URL of the fork that work is pushed to; empty where it is the origin itself."""
+    """The literal URL of the fork that the work is pushed to; empty if that is the origin."""
     visitor: str = ""
-    """The work order that a lane serves now, which has its own pushes there; empty outside of lanes."""
+    """The work order that a lane serves now, which has its own pushes; empty outside of lanes."""
 
     @property
     def destination(self) -> str:
@@ -54,25 +54,25 @@ class Place:
 
     @cached_property
     def records(self) -> Path:
-        """The engine's own files of this work order, beside the vault's objects: index, records."""
+        """The engine's own files of this work order, next to the vault's objects: index, records."""
         return self.vault / RECORDS / self.order_id
 
     @property
     def git(self) -> Git:
-        """The worktree's repository, as the agent left it. Its config is not to be trusted."""
+        """The worktree's repository, as the agent left it. Its config is not trusted."""
         return Git(self.worktree / ".git", self.worktree, self.env)
 
 
 def mirror_lock(mirror: Path) -> Path:
-    """Return the lock of those that write in a mirror."""
+    """Return the lock of a mirror's writers."""
     return mirror.with_suffix(".lock")
 
 
 def vault_lock(vault: Path) -> Path:
-    """Return the lock of those that make a vault, join its packs or drop what is forgotten."""
+    """Return the lock of the processes that make a vault, join its packs or drop forgotten objects."""
     return vault.with_name(f"{vault.name}.lock")
 
 
 def borrowed_from(mirror: Path) -> bytes:
-    """Return the mirror's objects as a worktree names them: relative to `workspaces/<id>/.git/objects`."""
+    """Return the path of the mirror's objects as a worktree stores it: relative to `.git/objects`."""
     return b"../../../../" + os.fsencode(Path(mirror.parent.name, mirror.name, "objects"))

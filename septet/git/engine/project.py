@@ -1,4 +1,4 @@
-"""The project of a work order that nobody named, known before its repository is opened."""
+"""The project of a work order that names none, known before its repository is opened."""
 
 from pathlib import Path
 from typing import Final
@@ -10,13 +10,13 @@ from septet.errors import InvalidInputError
 from septet.git.engine.address import parse_address
 
 _SOME_HOME: Final = Path("/")
-"""A folder's name is the same in every home."""
+"""Any home works: a folder's name is the same in every home."""
 
 
 def with_project(order: WorkOrderInput) -> WorkOrderInput:
     """Return a work order with the project that its repository stands for, so that it has one while it waits.
 
-    One whose address is refused stays as it is: the worker that reads it says why.
+    A work order with a refused address stays unchanged: the worker that reads the address reports the error.
     """
     if order.project is not None:
         return order

@@ -1,4 +1,4 @@
-"""The repository that everybody shares, reached by its literal URL, with the engine's own credentials."""
+"""The shared repository, reached by its literal URL, with the engine's own credentials."""
 
 import re
 from base64 import b64encode
@@ -15,63 +15,63 @@ from septet.git.engine.remote_failures import UNREACHED_REMEDY, failure_of, prin
 from septet.system.processes import Completed
 
 TRANSFER_SECONDS: Final = 3600.0
-"""The longest that a fetch or a push may take; a silent line is given up much earlier."""
+"""The longest time of a fetch or a push; a silent connection ends much earlier."""
 _LISTING_SECONDS: Final = 120.0
 _SLOWEST_BYTES_PER_SECOND: Final = 1000
 _SILENT_SECONDS: Final = 60
-"""For so long a transfer over HTTP may be slower than that: a server may have much to count before it answers."""
+"""The time for which an HTTP transfer may be slower than that: a server may count for long before it answers."""
 _SILENT_LISTING_SECONDS: Final = 20
 """The same for a list of refs."""
 _SHALLOW: Final = b"shallow roots are not allowed to be updated"
-"""What git says of a ref that it does not fetch, and ends well."""
+"""git's warning about a ref that it does not fetch; its exit code is 0."""
 _REJECTED: Final = 1
-"""git's exit code where the remote was reached and did not take the ref; others may end with it too."""
+"""git's exit code if it reached the remote and the remote rejected the ref; other failures may have it too."""
 _LED_ON: Final = re.compile(rb"returned error: 30[12378]\b")
 _LEADS_TO: Final = re.compile(rb"^.*<= Recv header: location: (\S+)/info/refs\b", re.MULTILINE | re.IGNORECASE)
-"""As git traces what a server answered."""
+"""The redirect in git's trace of a server's answer."""
 _MOST_REDIRECTS: Final = 5
 _NEW_ADDRESSES: Final[dict[str, str]] = {}
-"""Where servers have led this process, so that it asks there at once; forgotten when git fails there."""
+"""The new addresses that servers gave this process, for the next call; removed when git fails there."""
 _SSH: Final = "ssh"
 _SSH_OPTIONS: Final = "-oBatchMode=yes -oConnectTimeout=15 -oServerAliveInterval=15 -oServerAliveCountMax=4"
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteRefs:
-    """What a remote says it has."""
+    """The refs that a remote reports."""
 
     head: str | None
-    """The full name of the ref that its HEAD names; `None` where it is detached or dangling."""
+    """The full name of the ref that HEAD names; `None` if HEAD is detached or dangling."""
     shas: Mapping[str, str]
     """SHA by full ref name."""
 
 
 @dataclass(frozen=True, slots=True)
 class PushAnswer:
-    """What a remote answered to a push of one ref."""
+    """A remote's answer to a push of one ref."""
 
     is_done: bool
     rejection: str
-    """Its line about the ref, where it did not take it; empty where it did, or never came to it."""
+    """The remote's line about a rejected ref; empty if the ref was accepted or never reached."""
     stderr: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """An origin and the way to it."""
+    """An origin, and the credentials and environment to reach it."""
 
     url: str
     env: Mapping[str, str]
     token: str | None = field(default=None, repr=False)
-    """The worker's key for an https origin. ssh brings keys of its own."""
+    """The worker's key for an https origin. ssh uses its own keys."""
 
     def refs(self, git_dir: Path, *patterns: str) -> RemoteRefs:
-        """Return the refs that match `patterns` (all, where none is given), in one question to the remote.
+        """Return the refs that match `patterns` (all, if there are none), in one request to the remote.
 
         Raises:
             GitUnavailableError: The remote was not reached.
-            NotFoundError: It has no such repository.
-            GitError: It refused.
+            NotFoundError: The remote has no such repository.
+            GitError: The remote refused.
         """
         completed = self.run(
             git_dir,
@@ -89,18 +89,18 @@ class Remote:
         return RemoteRefs(head, MappingProxyType(shas))
 
     def fetch(self, git_dir: Path, *refspecs: str, prune: bool = False) -> None:
-        """Fetch refs into a repository; nothing else of it changes.
+        """Fetch refs into a repository; nothing else in it changes.
 
         Args:
             git_dir: The repository.
-            refspecs: What to fetch and where to; tags only where they are named.
-            prune: Let the names make room that the remote has no longer.
+            refspecs: The refs to fetch and their local names; tags only if named.
+            prune: Remove local names that the remote no longer has.
 
         Raises:
             GitUnavailableError: The remote was not reached.
-            NotFoundError: It has no such repository.
-            InvalidInputError: It is a shallow clone.
-            GitError: It refused.
+            NotFoundError: The remote has no such repository.
+            InvalidInputError: The remote is a shallow clone.
+            GitError: The remote refused.
         """
         completed = self.run(
             git_dir,
@@ -114,19 +114,19 @@ class Remote:
     def push(
         self, git_dir: Path, commit: str, ref: str, instead_of: str, timeout_seconds: float = TRANSFER_SECONDS
     ) -> PushAnswer:
-        """Put a commit at a ref of the remote, in the place of exactly one other commit, and return the answer.
+        """Push a commit to a ref of the remote if the ref is at an expected commit, and return the answer.
 
         Args:
             git_dir: The repository that has the commit.
-            commit: Its SHA.
+            commit: The commit's SHA.
             ref: The ref's full name.
-            instead_of: Where the ref is now; empty where it must not be there yet.
+            instead_of: The commit that the ref must be at; empty if the ref must not exist.
             timeout_seconds: As in `run`.
 
         Raises:
             GitUnavailableError: The remote was not reached.
-            NotFoundError: It has no such repository.
-            GitError: It refused; a ref that it rejects is in the answer instead.
+            NotFoundError: The remote has no such repository.
+            GitError: The remote refused; a rejected ref is in the answer instead.
         """
         completed = self.run(
             git_dir,
@@ -146,19 +146,19 @@ class Remote:
         timeout_seconds: float = TRANSFER_SECONDS,
         silent_seconds: int = _SILENT_SECONDS,
     ) -> Completed:
-        """Run a git command that speaks to the remote, from a repository whose config no agent can write.
+        """Run a git command that connects to the remote, from a repository whose config no agent can write.
 
         Args:
             git_dir: The repository.
             args: The git command and its arguments.
             ok: Exit codes that are no error.
-            timeout_seconds: After that git is killed, with all that it runs.
-            silent_seconds: After that git gives up an HTTP connection on which next to nothing arrives.
+            timeout_seconds: The time after which git is killed, with all its child processes.
+            silent_seconds: The time after which git closes an HTTP connection that is almost silent.
 
         Raises:
             GitUnavailableError: The remote was not reached, or did not answer in time.
-            NotFoundError: It has no such repository.
-            GitError: It refused.
+            NotFoundError: The remote has no such repository.
+            GitError: The remote refused.
         """
         git = self._git(git_dir)
         url = _NEW_ADDRESSES.get(self.url, self.url)
@@ -186,12 +186,12 @@ class Remote:
         return completed
 
     def _led_on(self, git: Git, url: str) -> str:
-        """Return where the server leads from an address, as the new name of a repository does.
+        """Return the address that the server redirects to, such as the new name of a repository.
 
-        git itself would send the key along, to whatever host.
+        git itself would send the key to any host that the server names.
 
         Raises:
-            GitError: It leads to another host, or away from https.
+            GitError: The redirect leads to another host, or away from https.
         """
         tracing = git.with_env(GIT_TRACE_CURL="1", GIT_TRACE_CURL_NO_DATA="1")
         told = tracing.try_run(
@@ -215,9 +215,9 @@ class Remote:
     def _credentials(self, scheme: str, netloc: str) -> dict[str, str]:
         """Return the token as a setting of the one git process that needs it.
 
-        Not in argv, which everybody on the machine reads; not in the environment, which `/proc` shows and every
-        child inherits; not in a file of a disk; and not through git's credential machinery, which hands what has
-        worked to the user's own helpers, to be kept. The key's URL keeps it from any other host.
+        argv is readable by every user of the machine, the environment is visible in `/proc` and inherited by every
+        child, a file stays on a disk, and git's credential machinery passes a working key to the user's helpers,
+        which keep it. The setting is bound to a URL, so no other host gets the key.
         """
         if self.token is None:
             return {}
@@ -228,9 +228,9 @@ class Remote:
         }
 
     def _ssh(self, git: Git) -> str:
-        """Return the user's own way to ssh, told never to ask.
+        """Return the user's ssh command with options against prompts.
 
-        A `GIT_SSH_COMMAND` of the environment is taken as it is: it need not be OpenSSH.
+        A `GIT_SSH_COMMAND` of the environment stays unchanged: it need not be OpenSSH.
         """
         if own := self.env.get("GIT_SSH_COMMAND"):
             return own

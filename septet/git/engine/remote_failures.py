@@ -1,4 +1,4 @@
-"""What git says when a remote refuses, and what to do about it."""
+"""git's messages when a remote refuses, and the remedies."""
 
 import re
 import shlex
@@ -21,7 +21,7 @@ REMOTE_IS_FULL: Final = (
     r"remote(:| unpack failed:?).{0,500}"
     r"(no space left on device|too many open files|resource temporarily unavailable)"
 )
-"""In what a remote answers: its own machine is short of something, and not this one."""
+"""A remote's message that its own machine, not this machine, is short of a resource."""
 
 _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]] = (
     (
@@ -148,13 +148,13 @@ _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]
 _REMOTE: Final = "remote:"
 _PROGRAMS: Final = ("ssh:", "kex_exchange", "curl:")
 _QUOTING: Final = re.compile(r"^(?!remote:).*(?:packed-refs|alternate|config|gitdir|shallow|graft|attribute)")
-"""Words that stand before a line of a file in messages of git's own."""
+"""Words that stand before a line of a file in git's messages."""
 
 _OWNED: Final = re.compile(r"dubious ownership in repository at '(.+)'$", re.MULTILINE)
 
 
 def shallow(url: str) -> InvalidInputError:
-    """Return the error of an origin that lacks a part of its history: git does not fetch from it."""
+    """Return the error for an origin that lacks a part of its history: git does not fetch from it."""
     path = shlex.quote(url) if url.startswith("/") else "PATH"
     return InvalidInputError(
         f"repository: {url} is a shallow clone, which lacks a part of its history.",
@@ -163,7 +163,7 @@ def shallow(url: str) -> InvalidInputError:
 
 
 def failure_of(command: str, url: str, stderr: bytes) -> SeptetError:
-    """Return the error that git's words stand for, with a remedy."""
+    """Return the error for git's message, with a remedy."""
     message, shown = printable(stderr), remote_words(stderr)
     for patterns, error, what, remedy in _FAILURES:
         if any(re.search(pattern, message, re.IGNORECASE) for pattern in patterns):
@@ -174,7 +174,7 @@ def failure_of(command: str, url: str, stderr: bytes) -> SeptetError:
 
 
 def remote_words(stderr: bytes) -> str:
-    """Return what a remote said, and of git's own words those that quote no file: see `shown_words`."""
+    """Return a remote's messages, and git's own messages without quotes of files: see `shown_words`."""
     shown = []
     for line in printable(stderr).splitlines():
         is_remote = line.startswith(_REMOTE) or any(map(line.startswith, _PROGRAMS)) or _is_failure(line)

@@ -1,9 +1,9 @@
-"""Lock files that a git left when it was killed: removed where nobody can hold them, and respected else.
+"""Lock files that a killed git left: removed if no process can hold them, and respected otherwise.
 
-Where several work orders write at once, in a vault, there is a guard beside the repository: whatever of the engine
-may make lock files there shares it, threads and gits alike, and a sweep wants it alone. The kernel knows who
-shares it, so nothing of a living thread or git is ever taken for stale. What agents and people run knows no guard;
-they are looked for among the processes.
+If several work orders write at once, as in a vault, the repository has a guard next to it: every thread and git of
+the engine that may make lock files shares the guard, and a sweep needs it alone. The kernel knows which processes
+share it, so a lock of a living thread or git never counts as stale. Processes of agents and people know no guard;
+a sweep searches for them in the process list.
 """
 
 import os
@@ -28,18 +28,18 @@ _SUFFIX: Final = ".lock"
 
 
 def guard_of(git_dir: Path) -> Path:
-    """Return the guard of a repository that has one: a file beside it, which stays when the repository goes."""
+    """Return the guard of a repository: a file next to it, which stays when the repository is removed."""
     return git_dir.with_name(f"{git_dir.name}.guard")
 
 
 @contextmanager
 def share_guard(guard: Path | None) -> Iterator[tuple[int, ...]]:
-    """Keep sweeps away for as long as the block lasts, and give what a git must inherit to keep them away itself.
+    """Keep sweeps away during the block; yield the descriptors that a git inherits to do the same.
 
-    Who may not write beside the repository makes no lock files in it either, and shares nothing.
+    A process that may not write next to the repository makes no lock files in it either, and shares nothing.
 
     Args:
-        guard: The repository's guard; `None` where it has none.
+        guard: The repository's guard; `None` without one.
     """
     if guard is None or not os.access(guard.parent, os.W_OK):
         yield ()
@@ -49,10 +49,10 @@ def share_guard(guard: Path | None) -> Iterator[tuple[int, ...]]:
 
 
 def clear_unguarded_locks(git_dir: Path) -> None:
-    """Remove the stale lock files of a repository with a guard; none while anybody of the engine works there.
+    """Remove the stale lock files of a repository with a guard; none while a process of the engine works there.
 
     Raises:
-        GitBusyError: A living process that knows no guard holds one.
+        GitBusyError: A living process without the guard holds a lock file.
     """
     descriptor = take_lock(guard_of(git_dir))
     if descriptor is None:
@@ -66,21 +66,21 @@ def clear_unguarded_locks(git_dir: Path) -> None:
 def clear_stale_locks(git_dir: Path, work_tree: Path | None = None) -> None:
     """Remove the lock files of a repository whose git was killed; links are not followed.
 
-    The caller sees to it that nobody of the engine makes lock files there meanwhile. git writes no holder into its
-    locks: a living one is a process named `git…` that works in the repository or names it, or any process that has
-    the lock open.
+    The caller ensures that the engine makes no lock files there meanwhile. git writes no owner into its locks: a
+    living owner is a process named `git…` that works in the repository or names it, or any process that has the
+    lock open.
 
     Args:
-        git_dir: The repository; its folders must be plain ones, for what is removed lies in them.
-        work_tree: Where a git would work that holds one of its locks.
+        git_dir: The repository; its folders must be plain folders, since lock files in them are removed.
+        work_tree: The folder in which a git with a lock may work.
 
     Raises:
-        GitBusyError: A living process holds one.
+        GitBusyError: A living process holds a lock file.
     """
     locks = dict(_locks(git_dir))
     if not locks:
         return
-    from septet.git.engine.lock_owner import command_line, find_lock_owner  # nearly always there is no lock
+    from septet.git.engine.lock_owner import command_line, find_lock_owner  # usually there is no lock
 
     holder = find_lock_owner(list(locks), [git_dir, *([work_tree] if work_tree is not None else [])])
     if holder is not None:
@@ -89,12 +89,12 @@ def clear_stale_locks(git_dir: Path, work_tree: Path | None = None) -> None:
             remedy=f"Septet tries again a few times. Check process {holder.pid}, then run `septet retry`.",
         )
     for lock, identity in locks.items():
-        if _identity(lock) == identity:  # not of a git that has begun since
+        if _identity(lock) == identity:  # not of a git that has started since
             lock.unlink(missing_ok=True)
 
 
 def _locks(git_dir: Path) -> Iterator[tuple[Path, tuple[int, ...]]]:
-    """Give the lock files of a repository, with what tells each from a later one of its name."""
+    """Yield the lock files of a repository, each with its identity."""
     found = [git_dir / name for name in _AT_THE_TOP]
     for folder, _, names in os.walk(git_dir / "refs"):
         found += (Path(folder) / name for name in names if name.endswith(_SUFFIX))
@@ -102,7 +102,7 @@ def _locks(git_dir: Path) -> Iterator[tuple[Path, tuple[int, ...]]]:
 
 
 def _identity(lock: Path) -> tuple[int, ...]:
-    """Return what tells a lock file from another one of its name; empty where there is none, nor a link."""
+    """Return an identity that a later lock file of this name does not share; empty for neither file nor link."""
     try:
         facts = lock.lstat()
     except OSError:
