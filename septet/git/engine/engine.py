@@ -205,7 +205,7 @@ def open_secret_config(settings: Mapping[str, str]) -> Iterator[SecretConfig]:
 
 
 def _as_lines(setting: tuple[str, str]) -> str:
-    """Return a setting in the form of git's files; an address, as in `http.https://host/.extraHeader`, is quoted."""
+    """Return a setting in the form of git's files; the address in `http.https://host/.extraHeader` is quoted."""
     name, value = setting
     section, _, rest = name.partition(".")
     part, _, key = rest.rpartition(".")

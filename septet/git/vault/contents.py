@@ -1,4 +1,4 @@
-"""From a look at a worktree to objects: reads what changed, and builds git's trees from the leaves up."""
+"""Turn a survey of a worktree into objects: read the changed files, and build git's trees from the leaves up."""
 
 import os
 import stat
@@ -29,13 +29,13 @@ LINK: Final = 0o120000
 FOLDER: Final = 0o040000
 
 CLOCK_STEP_NS: Final = 20_000_000
-"""A file can change twice within one tick of a file system's clock (10 ms at most on Linux) and look the same."""
+"""A file can change twice within a tick of a file system's clock (at most 10 ms on Linux) unnoticed."""
 _COARSE_STEP_NS: Final = 2_000_000_000
 """The same for a file system that counts whole seconds (two on FAT)."""
 _SECOND_NS: Final = 1_000_000_000
 _SMALL_BYTES: Final = 1 << 20
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-"""Neither follows a link nor waits at a FIFO that has just taken the file's place."""
+"""Flags that neither follow a link nor wait at a FIFO that has just replaced the file."""
 _TRIES: Final = 3
 _UNREADABLE_KINDS: Final[Mapping[int, str]] = {
     stat.S_IFIFO: "a FIFO",
@@ -56,17 +56,17 @@ class Builder:
     sorting: Sorting
     pack: Pack
     present: set[bytes]
-    """Ids of objects that the vault has: the pack passes over them."""
+    """The ids of objects that the vault has; the pack skips them."""
     usual: Mapping[int, int]
-    """git's mode → the permission bits that its files and folders are expected to have."""
+    """git's mode → the usual permission bits of its files and folders."""
     now_ns: int
     """The file system's clock before the first file is read."""
     file_limit_bytes: int = 0
-    """A larger file is left out unread; 0 is no limit."""
+    """The size above which a file is left out unread; 0 is no limit."""
     records: dict[bytes, Record] = field(default_factory=dict)
 
     def build(self) -> dict[bytes, Record]:
-        """Return the record of every folder; only folders that differ cost anything."""
+        """Return the record of every folder; only folders that differ cost time."""
         skipped = self._folders_left_out()
         looks = self.scene.survey.looks
         touched = self.sorting.resorted | {parent(path) for path in self.scene.survey.closed}
@@ -83,7 +83,7 @@ class Builder:
         return self.records
 
     def _folders_left_out(self) -> set[bytes]:
-        """Return the folders that are left out, with all below them."""
+        """Return the folders that are left out, with all folders below."""
         folders: set[bytes] = set()
         for path in self.scene.survey.looks if self.sorting.left_out else ():
             if path in self.sorting.left_out or parent(path) in folders:
@@ -91,7 +91,7 @@ class Builder:
         return folders
 
     def _folder(self, path: bytes, old: Record | None) -> Record:
-        """Read what changed in one folder and return its record."""
+        """Read the changed files of one folder and return its record."""
         before = old.look.entries() if old is not None else {}
         figures = self.scene.fresh.get(path, before)
         reading = _Reading(self, path, before, old)
@@ -120,20 +120,20 @@ class Builder:
         )
 
     def _lasting_figures(self, row: Figures, entry: LedgerEntry) -> Figures:
-        """Return figures that are met again by the same content alone: none for a file too young or not read."""
+        """Return figures that only the same content can have again: no time for a file too young or not read."""
         if stat.S_ISDIR(row.mode):
             return row
         step = _COARSE_STEP_NS if row.ctime_ns % _SECOND_NS == 0 else CLOCK_STEP_NS
         return row if entry.sha and row.ctime_ns < self.now_ns - step else row._replace(ctime_ns=0)
 
     def _odd_bits(self, row: Figures) -> int | None:
-        """Return the permission bits that git's mode does not tell; `None` when it does."""
+        """Return the permission bits that git's mode does not show; `None` if it shows them."""
         bits = stat.S_IMODE(row.mode)
         return None if stat.S_ISLNK(row.mode) or bits == self.usual.get(git_mode(row.mode)) else bits
 
 
 class _Reading:
-    """The entries of one folder, opened when the first file has to be read."""
+    """The entries of one folder, which is opened when the first file must be read."""
 
     def __init__(self, builder: Builder, path: bytes, before: Mapping[bytes, Figures], old: Record | None) -> None:
         self._builder = builder
@@ -149,7 +149,7 @@ class _Reading:
             os.close(self._folder)
 
     def entry(self, name: bytes, row: Figures) -> LedgerEntry:
-        """Return the object of one name, stored; without an id when there is none, and then it is on the list."""
+        """Return the stored object of one name; an entry without an id is also in `missing`."""
         full = join(self._path, name)
         kind = self._kind(full, name)
         sha, reason, size = self._content(full, name, row)
@@ -166,7 +166,7 @@ class _Reading:
         return EntryKind.TRACKED if tracked else EntryKind.UNTRACKED
 
     def _content(self, full: bytes, name: bytes, row: Figures) -> tuple[bytes, str, int]:
-        """Return a name's object id, or why there is none and how much it holds."""
+        """Return a name's object id, or the reason why it has none and its size."""
         builder = self._builder
         if full in builder.sorting.left_out:
             return b"", OVER_LIMIT, builder.sorting.left_out[full]
@@ -181,7 +181,7 @@ class _Reading:
         return (b"", OVER_FILE_LIMIT, row.size) if self._is_too_large(full, name, row) else self._read(name, row)
 
     def _is_too_large(self, full: bytes, name: bytes, row: Figures) -> bool:
-        """Say whether a file of the work, neither ignored nor git's own, is larger than what may be committed."""
+        """Return whether a file of the work, neither ignored nor git's, is larger than a committed file may be."""
         is_over = 0 < self._builder.file_limit_bytes < row.size and stat.S_ISREG(row.mode)
         return is_over and self._kind(full, name) < EntryKind.IGNORED
 
@@ -202,7 +202,7 @@ class _Reading:
 
 
 def _read_file(folder: int, name: bytes, pack: Pack) -> bytes | None:
-    """Store a file and return its object's id; `None` when it changed meanwhile."""
+    """Store a file and return its object's id; `None` if the file changed meanwhile."""
     descriptor = os.open(name, _READ, dir_fd=folder)
     try:
         before = os.fstat(descriptor)
@@ -227,16 +227,17 @@ def tree_content(entries: Mapping[bytes, LedgerEntry]) -> bytes:
 
 
 def git_mode(mode: int) -> int:
-    """Return git's mode for a file's mode; the file's own type where git has none."""
+    """Return git's mode for a file's mode; the file's type if git has no mode for it."""
     if stat.S_ISREG(mode):
         return PROGRAM if mode & stat.S_IXUSR else FILE
     return stat.S_IFMT(mode)
 
 
 def usual_bits(fresh: Mapping[bytes, Mapping[bytes, Figures]]) -> dict[int, int]:
-    """Return the commonest permission bits of files, programs and folders: those need not be written down.
+    """Return the most common permission bits of files, programs and folders, which need not be recorded.
 
-    If two are equally common, the higher one counts, in whatever order a file system lists its files.
+    Of two equally common values the higher one counts, so the order in which a file system lists files does not
+    matter.
     """
     counts = Counter(
         (git_mode(row.mode), stat.S_IMODE(row.mode)) for figures in fresh.values() for row in figures.values()

@@ -1,4 +1,4 @@
-"""A snapshot's facts, and how its commit carries them."""
+"""A snapshot's facts, and their form in its commit."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import msgspec
 from septet.errors import SnapshotError
 
 SnapshotKind = Literal["base", "checkpoint", "rescue"]
-"""`base`: right after checkout; `checkpoint`: after a step; `rescue`: before anything destructive."""
+"""`base`: right after checkout; `checkpoint`: after a step; `rescue`: before a destructive change."""
 
 REFS: Final = "refs/septet/"
 _SHOWN_LINES: Final = 200
@@ -17,13 +17,13 @@ _SUBJECT_LENGTH: Final = 100
 
 
 class LeftOut(msgspec.Struct, frozen=True):
-    """Something of the worktree that the snapshot does not hold."""
+    """A path of the worktree that the snapshot does not hold."""
 
     path: str
-    """Relative to the worktree's root; bytes that are not UTF-8 are shown as `\\xNN`."""
+    """The path relative to the worktree's root; bytes that are not UTF-8 are shown as `\\xNN`."""
     reason: str
     size_bytes: int
-    """As far as known."""
+    """The size, as far as known."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -35,11 +35,11 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     content: str = ""
     """The tree of the commit: equal for two snapshots of the same files, modes, index and git state."""
     tree: str
-    """The tree of the worktree's files alone, tracked and untracked; raw bytes, nothing converted."""
+    """The tree of only the worktree's files, tracked and untracked; raw bytes without conversion."""
     index: str
     """The blob of the agent's index; empty without one."""
     essence: str
-    """A digest that does not tell apart what git rewrites by itself, nor two indexes."""
+    """A digest that ignores the index and the files that git rewrites by itself."""
     kind: SnapshotKind
     reason: str
     step: str | None = None
@@ -47,9 +47,9 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """ISO 8601, UTC."""
     base_sha: str
     size_bytes: int
-    """What the restored files hold."""
+    """The size of the restored files."""
     left_out: tuple[LeftOut, ...] = ()
-    """What it does not hold; some hundreds of lines at most."""
+    """The paths that the snapshot does not hold; some hundreds of lines at most."""
 
     @property
     def order_id(self) -> str:
@@ -58,7 +58,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def ref(self) -> str:
-        """The vault's ref that keeps it."""
+        """The vault's ref that keeps the snapshot."""
         return ref_of(self.name)
 
     def message(self) -> bytes:
@@ -75,15 +75,15 @@ class SnapshotOptions:
     reason: str
     """The reason, in a few words."""
     ignored_limit_bytes: int
-    """The room that all ignored files together may take on disk; the largest files beyond are left out."""
+    """The disk space that all ignored files together may take; the largest files beyond are left out."""
     step: str | None = None
     """The current step."""
     equal_to: Snapshot | None = None
-    """A snapshot that may already hold the workspace as it is; then no other snapshot is taken."""
+    """A snapshot that may already hold the current workspace; then no other snapshot is taken."""
 
 
 def ref_of(name: str) -> str:
-    """Return the ref of a snapshot; git takes no name of a work order that has `..` in it or ends with `.lock`."""
+    """Return the ref of a snapshot; git refuses refs with `..` or with `.lock` at the end, so dots are encoded."""
     return REFS + name.replace(".", "%2E")
 
 
@@ -96,12 +96,12 @@ def parse(ref: str, commit: str, content: bytes) -> Snapshot:
     """Return the snapshot that a commit carries.
 
     Args:
-        ref: Its ref.
-        commit: Its id.
-        content: What it says.
+        ref: The snapshot's ref.
+        commit: The commit's id.
+        content: The commit object's content.
 
     Raises:
-        SnapshotError: The commit carries none.
+        SnapshotError: The commit carries no snapshot.
     """
     head, _, message = content.partition(b"\n\n")
     try:
@@ -113,7 +113,7 @@ def parse(ref: str, commit: str, content: bytes) -> Snapshot:
 
 
 def shorten(items: Iterable[LeftOut]) -> tuple[LeftOut, ...]:
-    """Return a list that stays readable: what is beyond some hundreds is one line with the sum."""
+    """Return a list that stays readable: the entries after some hundreds become one line with their total size."""
     everything = tuple(items)
     head, tail = everything[:_SHOWN_LINES], everything[_SHOWN_LINES:]
     if not tail:

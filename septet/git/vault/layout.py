@@ -1,10 +1,10 @@
 """How a snapshot's commit holds a workspace, written and read.
 
-`tree/` is the worktree's files, tracked and untracked, raw bytes. `state` is the agent's whole `.git`, and
-`index` its index once more, where people look for it. `extra/` holds what is in no tree of git's: ignored
-files, the `.git` of nested repositories, names that git refuses. `manifest.json` says where each of `extra/`
-belongs, which permission bits git does not hold, and what was left out. An empty folder is an empty tree. All
-of it is objects, so that what two snapshots share is stored once.
+`tree/` has the worktree's files, tracked and untracked, as raw bytes. `state` is the agent's whole `.git`, and
+`index` is its index again, where people look for it. `extra/` holds files that no tree of git's has: ignored
+files, the `.git` of nested repositories, names that git refuses. `manifest.json` lists the path of each entry of
+`extra/`, permission bits that git does not hold, and the paths that were left out. An empty folder is an empty
+tree. All are objects, so snapshots store equal content once.
 """
 
 import json
@@ -22,7 +22,7 @@ from septet.git.vault.survey import GIT_FOLDER, join
 
 _VERSION: Final = 1
 _MISSING: Final = b"BAD"
-"""What `git ls-tree -l` gives as the size of a blob that is not there."""
+"""The size that `git ls-tree -l` prints for a missing blob."""
 _TREE, _STATE, _INDEX, _EXTRA, _MANIFEST = b"tree", b"state", b"index", b"extra", b"manifest.json"
 _ROOT: Final = b""
 _LINK_BITS: Final = 0o777
@@ -34,12 +34,12 @@ class _Manifest:
 
     version: int
     usual: dict[str, str]
-    """git's mode → permission bits of whatever is not in `modes`; both octal."""
+    """git's mode → the permission bits of paths that are not in `modes`; both octal."""
     extra: list[str]
-    """Where the entries of `extra/` belong."""
+    """The paths of the entries of `extra/`."""
     modes: dict[str, str]
     left_out: dict[str, str]
-    """What the snapshot does not hold, and why."""
+    """Each path that the snapshot does not hold → the reason."""
 
 
 class Item(NamedTuple):
@@ -53,16 +53,16 @@ class Item(NamedTuple):
     size: int
     """Bytes; 0 for a folder."""
     in_tree: bool = True
-    """Not ignored, and not part of a `.git`."""
+    """Whether the item is neither ignored nor part of a `.git`."""
 
 
 def compose(pack: Pack, records: Mapping[bytes, Record], usual: Mapping[int, int], root_mode: int) -> bytes:
-    """Store what ties a workspace's trees together and return the tree of the snapshot's commit.
+    """Store the manifest that connects a workspace's trees, and return the tree of the snapshot's commit.
 
     Args:
-        pack: Takes the objects.
+        pack: The pack that gets the objects.
         records: Every folder of the workspace, stored.
-        usual: git's mode → permission bits that are not written down.
+        usual: git's mode → permission bits that are not recorded.
         root_mode: The mode of the worktree's root.
     """
     outside = {
@@ -104,10 +104,10 @@ def index_of(records: Mapping[bytes, Record]) -> bytes:
 
 
 def read(vault: Git, commit: str) -> dict[bytes, Item]:
-    """Return everything that a snapshot holds by its path, folders before what is in them; the root is `b""`.
+    """Return every item that a snapshot holds by its path, folders before their content; the root is `b""`.
 
     Raises:
-        SnapshotError: The commit holds something else.
+        SnapshotError: The commit holds no snapshot.
         GitError: An object is missing.
     """
     manifest = _read_manifest(vault, commit)
@@ -132,10 +132,10 @@ def read(vault: Git, commit: str) -> dict[bytes, Item]:
 
 
 def read_left_out(vault: Git, commit: str) -> dict[bytes, str]:
-    """Return every path that a snapshot does not hold, and why.
+    """Return every path that a snapshot does not hold, and the reason.
 
     Raises:
-        SnapshotError: The commit holds something else.
+        SnapshotError: The commit holds no snapshot.
     """
     return {_bytes(path): reason for path, reason in _read_manifest(vault, commit).left_out.items()}
 
@@ -149,7 +149,7 @@ def _read_manifest(vault: Git, commit: str) -> "_Manifest":
 
 
 def _home(path: bytes, homes: Mapping[bytes, bytes]) -> bytes | None:
-    """Return where a path of the commit belongs in the workspace; `None` for what is only the commit's."""
+    """Return the workspace's path for a path of the commit; `None` if only the commit has it."""
     parts = path.split(b"/", 2)
     depth = 2 if parts[0] == _EXTRA else 1
     home = homes.get(b"/".join(parts[:depth]))

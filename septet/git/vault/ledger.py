@@ -1,7 +1,7 @@
-"""The engine's own index of a worktree: how each folder looked at the last snapshot, and its objects.
+"""The engine's own index of a worktree: the look of each folder at the last snapshot, and its objects.
 
-git's index would not do: it knows no permission bits, no empty folder and no ignored file, and the agent can write
-its own. It is a record to save work and never the only source: without it a snapshot reads every file again.
+git's index is not enough: it has no permission bits, no empty folder and no ignored file, and the agent can write
+it. The ledger saves work and is never the only source: without it a snapshot reads every file again.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _VERSION: Final = 1
 
 
 class EntryKind(IntEnum):
-    """Where one name of a worktree belongs."""
+    """The part of a snapshot that holds a name."""
 
     TRACKED = 0
     """In the base commit."""
@@ -35,21 +35,21 @@ class LedgerEntry(msgspec.Struct, array_like=True, frozen=True, gc=False):
     mode: int
     """git's mode: 0o100644, 0o100755, 0o120000 or 0o40000."""
     sha: bytes
-    """The object's id; empty when the name was left out."""
+    """The object's id; empty if the name was left out."""
     kind: EntryKind
 
 
 class Outside(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A name that is in its folder and in no tree of git's, with all below it."""
+    """A name in a folder that no tree of git's holds, with everything below."""
 
     name: bytes
     entry: LedgerEntry
     usage: int
-    """Bytes on disk, when it is a file."""
+    """The bytes on disk of a file; 0 for a folder."""
 
 
 class Missing(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A name whose content the snapshot does not have."""
+    """A name whose content the snapshot does not hold."""
 
     name: bytes
     reason: str
@@ -58,11 +58,11 @@ class Missing(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Record(msgspec.Struct, array_like=True, frozen=True):
-    """One folder."""
+    """The record of one folder."""
 
     look: Look
     packed: bytes
-    """Name → entry; unpacked only where a folder differs."""
+    """Name → entry, packed; unpacked only if the folder differs."""
     tree: bytes
     """The id of the folder's tree object."""
     outside: tuple[Outside, ...] = ()
@@ -70,9 +70,9 @@ class Record(msgspec.Struct, array_like=True, frozen=True):
     """Names whose permission bits do not follow from git's mode, and those bits."""
     missing: tuple[Missing, ...] = ()
     usage: int = 0
-    """What the folder's own files take on disk, in bytes."""
+    """The bytes on disk of the folder's own files."""
     size: int = 0
-    """The bytes of its own files that the snapshot holds."""
+    """The bytes of the folder's own files that the snapshot holds."""
 
     def entries(self) -> dict[bytes, LedgerEntry]:
         """Return the entries by name."""
@@ -80,10 +80,10 @@ class Record(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Mark(msgspec.Struct, array_like=True, frozen=True):
-    """What tells "as at the base commit" from "changed"."""
+    """The marks by which a worktree is equal to the base commit or changed."""
 
     essence: bytes
-    """A digest over everything but the index and what git itself rewrites without a change."""
+    """A digest over everything except the index and the files that git rewrites without a change."""
     index: bytes
     """The blob of the agent's index; empty without one."""
 
@@ -93,9 +93,9 @@ class Ledger(msgspec.Struct, array_like=True, frozen=True):
 
     version: int
     usual: Mapping[int, int]
-    """git's mode → the permission bits that were the commonest at checkout."""
+    """git's mode → the most common permission bits at checkout."""
     base: Mark | None
-    """How the worktree was right after checkout."""
+    """The mark of the worktree right after checkout."""
     last: str
     """The snapshot's name."""
     commit: str
@@ -108,7 +108,7 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
 def pack_entries(entries: dict[bytes, LedgerEntry]) -> bytes:
-    """Return the entries as `Record.packed` holds them."""
+    """Return the entries in the form of `Record.packed`."""
     return _ENCODER.encode(entries)
 
 
@@ -120,7 +120,7 @@ def new_ledger(
 
 
 def load(path: Path) -> Ledger | None:
-    """Return the ledger at `path`; `None` when there is none, or one that is torn or of another version."""
+    """Return the ledger at `path`; `None` if it is missing, torn or of another version."""
     try:
         body = whole_body(path.read_bytes())
     except FileNotFoundError:
@@ -135,5 +135,5 @@ def load(path: Path) -> Ledger | None:
 
 
 def save(path: Path, ledger: Ledger) -> None:
-    """Replace the ledger at `path`. It is not forced to disk: a torn one is noticed and made anew."""
+    """Replace the ledger at `path`. It is not synced to disk: a torn ledger is detected and made again."""
     write_atomically(path, with_checksum(_ENCODER.encode(ledger)))

@@ -7,19 +7,19 @@ from septet.errors import SnapshotError
 from septet.git.engine.engine import Git
 
 _BATCH_BYTES: Final = 32 << 20
-"""What is held in memory at a time; a larger object is read alone."""
+"""The most bytes in memory at a time; a larger object is read alone."""
 _MISSING: Final = b"missing"
 
 
 def read_blobs(repository: Git, sizes: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
-    """Give the id and content of each blob.
+    """Yield the id and content of each blob.
 
     Args:
-        repository: Where they are.
+        repository: The repository with the blobs.
         sizes: Id → size in bytes.
 
     Raises:
-        SnapshotError: One is missing.
+        SnapshotError: A blob is missing.
     """
     for batch in _batches(sizes):
         for sha, content in read_objects(repository, batch).items():
@@ -29,7 +29,7 @@ def read_blobs(repository: Git, sizes: Mapping[str, int]) -> Iterator[tuple[str,
 
 
 def read_objects(repository: Git, names: Iterable[str]) -> dict[str, bytes | None]:
-    """Return the content of each object by the id that it was asked for with; `None` for one that is missing."""
+    """Return the content of each object by its id in `names`; `None` for a missing object."""
     ids = list(names)
     output = repository.run("cat-file", "--batch", stdin="".join(f"{name}\n" for name in ids).encode())
     contents: dict[str, bytes | None] = {}

@@ -1,4 +1,4 @@
-"""What lies in a worktree and in no tree of git's: ignored files up to a limit, and names that git refuses."""
+"""The paths of a worktree that no tree of git's holds: ignored files up to a limit, and names that git refuses."""
 
 import re
 from collections.abc import Container, Mapping
@@ -20,51 +20,51 @@ from septet.git.vault.survey import (
 )
 
 LONGEST_PATH_BYTES: Final = 4000
-"""Longer paths are not asked about: they are beyond what the system lets git open."""
+"""Longer paths are not passed to git: the system does not let git open them."""
 
 _IGNORE_RULES: Final = b".gitignore"
 _UNSEEN_BY_HFS: Final = dict.fromkeys(
     [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
 )
-"""Code points that HFS+ passes over in a name; `git fsck` does as well."""
+"""Code points that HFS+ ignores in a name; `git fsck` ignores them too."""
 _GIT_FOLDER: Final = re.compile(r"(?:.*\\)?(?:\.git|git~1)[. ]*(?:[:\\].*)?\Z", re.DOTALL)
-"""`.git`, also as NTFS would read it."""
+"""`.git`, also in the forms that NTFS reads as `.git`."""
 
 
 @dataclass(slots=True)
 class Sorting:
-    """Which names belong outside git's trees, and what of them is left out."""
+    """The names that belong outside git's trees, and those of them that are left out."""
 
     outside: dict[bytes, EntryKind] = field(default_factory=dict)
-    """Path → `IGNORED` or `REFUSED`; what is below such a folder belongs to it, but for further refused names."""
+    """Path → `IGNORED` or `REFUSED`; all below such a folder belongs to it, except further refused names."""
     within: set[bytes] = field(default_factory=set)
-    """The folders that are outside, or below one that is."""
+    """The folders that are outside, or below a folder that is."""
     left_out: dict[bytes, int] = field(default_factory=dict)
     """Ignored names over the limit → the bytes that they take on disk, as far as counted."""
     resorted: set[bytes] = field(default_factory=set)
-    """Folders of which a name was sorted otherwise the last time."""
+    """Folders with a name that was sorted differently last time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A worktree as it is, beside how it was."""
+    """A worktree as it is, next to its last state."""
 
     survey: Survey
     records: Mapping[bytes, Record]
     fresh: Mapping[bytes, dict[bytes, Figures]]
-    """The folders that look otherwise than `records` has them, unpacked."""
+    """The folders that differ from `records`, unpacked."""
     tracked: Container[bytes]
-    """Paths of the base commit, folders too; empty where `records` says it."""
+    """Paths of the base commit, folders too; empty if `records` has them."""
 
 
 def sort(scene: Scene, vault: Git, limit_bytes: int) -> Sorting:
-    """Find what belongs outside git's trees.
+    """Find the names that belong outside git's trees.
 
     Args:
         scene: The worktree.
-        vault: The vault over the worktree's files: git answers from their `.gitignore` alone.
-        limit_bytes: What all ignored files together may take on disk. The smallest go first, so that an `.env` is
-            kept where `node_modules` is not.
+        vault: The vault over the worktree's files: git answers only from their `.gitignore`.
+        limit_bytes: The bytes on disk that all ignored files together may take. The smallest come first, so that
+            an `.env` is kept when `node_modules` is not.
     """
     sorting = Sorting()
     candidates = _find_candidates(scene, sorting)
@@ -75,7 +75,7 @@ def sort(scene: Scene, vault: Git, limit_bytes: int) -> Sorting:
 
 
 def _without_waiting(scene: Scene, paths: list[bytes]) -> list[bytes]:
-    """Return those of `paths` for which git reads no pipe: one in the place of a `.gitignore` ignores nothing."""
+    """Return those of `paths` for which git reads no pipe: a `.gitignore` that is a pipe ignores nothing."""
     looks = scene.survey.looks if paths else {}
     ruled = {path: look for path, look in looks.items() if _IGNORE_RULES in look.names}
     silent = {path for path, look in ruled.items() if _IGNORE_RULES in pipes_in(look)}
@@ -83,12 +83,12 @@ def _without_waiting(scene: Scene, paths: list[bytes]) -> list[bytes]:
 
 
 def is_refused(name: bytes) -> bool:
-    """Say whether git takes no such name into a tree, on any system."""
+    """Return whether git refuses a name in trees, on any system."""
     return _GIT_FOLDER.match(name.decode(errors="ignore").translate(_UNSEEN_BY_HFS).lower()) is not None
 
 
 def _find_candidates(scene: Scene, sorting: Sorting) -> list[bytes]:
-    """Sort what can be told without asking and return the paths that git must be asked about, parents first."""
+    """Sort the names that need no git, and return the paths that git must check, parents first."""
     candidates: list[bytes] = []
     rules_changed = any(_rules_differ(scene, path) for path in scene.fresh)
     for path in scene.survey.looks:
@@ -115,25 +115,25 @@ def _find_candidates(scene: Scene, sorting: Sorting) -> list[bytes]:
 
 
 def _rules_differ(scene: Scene, path: bytes) -> bool:
-    """Say whether a folder's `.gitignore` came, went or changed."""
+    """Return whether a folder's `.gitignore` was added, removed or changed."""
     record = scene.records.get(path)
     before = record.look.entries().get(_IGNORE_RULES) if record is not None else None
     return scene.fresh[path].get(_IGNORE_RULES) != before
 
 
 def _ask(vault: Git, paths: list[bytes]) -> set[bytes]:
-    """Return those of `paths` that git ignores: none when it cannot say, and then all is kept."""
+    """Return those of `paths` for which git reads no pipe: a `.gitignore` that is a pipe ignores nothing."""
     stdin = b"".join(b"./%s\0" % path for path in paths if len(path) < LONGEST_PATH_BYTES)
     if not stdin:
         return set()
-    # check-ignore refuses the engine's literal pathspecs, and takes what begins with ./ literally.
+    # check-ignore refuses the engine's literal pathspecs, and reads paths that begin with ./ literally.
     question = ("--no-literal-pathspecs", "check-ignore", "-z", "--stdin", "--no-index")
     answer = vault.try_run(*question, stdin=stdin, core__excludesFile="/dev/null")
     return {path.removeprefix(b"./") for path in answer.stdout.split(b"\0")}
 
 
 def _take_ignored(scene: Scene, sorting: Sorting, candidates: list[bytes], ignored_paths: set[bytes]) -> None:
-    """Sort the candidates: the topmost ignored name counts, all below belongs to it."""
+    """Sort the candidates: the topmost ignored name counts, everything below belongs to it."""
     for full in candidates:
         folder, _, name = full.rpartition(b"/")
         is_root = full in ignored_paths and folder not in sorting.within
@@ -148,7 +148,7 @@ def _take_ignored(scene: Scene, sorting: Sorting, candidates: list[bytes], ignor
 
 
 def _apply_limit(scene: Scene, sorting: Sorting, limit_bytes: int) -> None:
-    """Leave out the largest of what is ignored, until the rest is within the limit."""
+    """Leave out the largest ignored names until the rest is within the limit."""
     roots = [path for path, kind in sorting.outside.items() if kind is EntryKind.IGNORED]
     if not roots:
         return
@@ -168,7 +168,7 @@ def _apply_limit(scene: Scene, sorting: Sorting, limit_bytes: int) -> None:
 
 
 def _folder_totals(scene: Scene, sorting: Sorting) -> dict[bytes, int]:
-    """Return what each folder that is outside takes on disk, with all below it."""
+    """Return the bytes on disk of each folder that is outside, with everything below."""
     totals: dict[bytes, int] = {}
     for path in reversed(scene.survey.looks):
         if path in sorting.within:
@@ -179,7 +179,7 @@ def _folder_totals(scene: Scene, sorting: Sorting) -> dict[bytes, int]:
 
 
 def _usage(scene: Scene, path: bytes, totals: Mapping[bytes, int]) -> int | None:
-    """Return what an ignored name takes on disk; `None` for a folder that could not be looked at."""
+    """Return the bytes on disk of an ignored name; `None` for a folder that could not be read."""
     if path in totals:
         return totals[path]
     if path in scene.survey.closed:
@@ -192,7 +192,7 @@ def _usage(scene: Scene, path: bytes, totals: Mapping[bytes, int]) -> int | None
 
 
 def _record_of(scene: Scene, path: bytes) -> Outside | None:
-    """Return what the last snapshot knows of a name that was outside then."""
+    """Return the last snapshot's record of a name that was outside at that time."""
     folder, _, name = path.rpartition(b"/")
     record = scene.records.get(folder)
     return next((item for item in record.outside if item.name == name), None) if record is not None else None

@@ -1,8 +1,7 @@
-"""A pack of new objects for the vault: written whole, put on disk, and only then shown to git.
+"""A pack of new objects for the vault: written whole, synced to disk, and only then visible to git.
 
-One pack of a snapshot costs three `fsync`s and no process; as loose objects it would cost one `fsync` an
-object, through git's own commands three to five milliseconds for each. Format: gitformat-pack(5), version 2,
-SHA-1, no deltas.
+One pack for each snapshot costs three `fsync`s and no process; loose objects would cost one `fsync` each, and
+through git's own commands three to five milliseconds each. Format: gitformat-pack(5), version 2, SHA-1, no deltas.
 """
 
 import hashlib
@@ -23,11 +22,11 @@ ObjectType = Literal["commit", "tree", "blob"]
 
 _TYPE_BITS: Final[dict[ObjectType, int]] = {"commit": 1, "tree": 2, "blob": 3}
 _COMPRESSION: Final = 1
-"""zlib's fastest: the vault's compaction can squeeze later, the agent waits now."""
+"""zlib's fastest: the agent waits now, and the vault's compaction can compress more later."""
 _CHUNK_BYTES: Final = 1 << 20
 _REMEDY: Final = "Nothing was removed. Make room on that disk, then try again."
 _LARGE_OFFSET: Final = 1 << 31
-"""From here on an offset needs eight bytes in the index."""
+"""The first offset that needs eight bytes in the index."""
 
 
 def object_id(kind: ObjectType, content: bytes) -> bytes:
@@ -36,14 +35,14 @@ def object_id(kind: ObjectType, content: bytes) -> bytes:
 
 
 class Pack:
-    """A pack under way. As a context it leaves nothing behind unless it was published."""
+    """A pack that is being written. As a context it leaves nothing behind unless it was published."""
 
     def __init__(self, vault: Path, present: Container[bytes] = frozenset()) -> None:
-        """Begin a pack.
+        """Start a pack.
 
         Args:
-            vault: The repository that gets it.
-            present: Ids that the repository has already: such objects are not written again.
+            vault: The repository that gets the pack.
+            present: Ids that the repository already has: such objects are not written again.
         """
         self._folder = vault / "objects" / "pack"
         self._present = present
@@ -61,13 +60,13 @@ class Pack:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Throw away what was not published."""
+        """Discard an unpublished pack."""
         self._path.unlink(missing_ok=True)
-        with suppress(OSError):  # what is still in its buffer finds no room on a full disk
+        with suppress(OSError):  # a full disk has no room for the rest of the buffer
             self._file.close()
 
     def add(self, kind: ObjectType, content: bytes) -> bytes:
-        """Take in one object and return its id.
+        """Add one object and return its id.
 
         Raises:
             SnapshotError: The vault has no room for it.
@@ -80,7 +79,7 @@ class Pack:
         return name
 
     def add_stream(self, size: int, read: Callable[[int], bytes]) -> bytes | None:
-        """Take in a blob of `size` bytes piece by piece; return its id, or `None` when `read` gives more or less.
+        """Add a blob of `size` bytes in pieces; return its id, or `None` if `read` returns more or fewer bytes.
 
         Raises:
             OSError: From `read`.
@@ -114,13 +113,13 @@ class Pack:
             raise SnapshotError(f"{self._folder} cannot be written: {error.strerror}.", remedy=_REMEDY) from error
 
     def _forget_from(self, offset: int) -> None:
-        """Take back what was written last."""
+        """Remove the bytes after `offset`."""
         self._file.seek(offset)
         self._file.truncate()
         self._offset = offset
 
     def publish(self) -> None:
-        """Put pack and index on disk under their names: the pack first, git looks for the index."""
+        """Write pack and index to disk under their names: the pack first, since git looks for the index."""
         trailer = self._seal()
         index = self._index(trailer)
         descriptor, name = tempfile.mkstemp(dir=self._folder, prefix="tmp_idx_")
@@ -138,7 +137,7 @@ class Pack:
         fsync_folder(self._folder)
 
     def _seal(self) -> bytes:
-        """Write the number of objects and the checksum of the whole, put it on disk and return the checksum."""
+        """Write the number of objects and the checksum, sync the pack to disk and return the checksum."""
         self._file.seek(8)
         self._file.write(struct.pack(">I", len(self._places)))
         self._file.seek(0)
@@ -179,11 +178,11 @@ class Pack:
 
 
 class _OtherSizeError(Exception):
-    """The content is longer or shorter than was said."""
+    """The content is longer or shorter than `size`."""
 
 
 def _deflated_blob(size: int, read: Callable[[int], bytes], note: Callable[[bytes], None]) -> Iterator[bytes]:
-    """Give a blob's packed bytes piece by piece; `note` gets the content."""
+    """Yield a blob's packed bytes piece by piece; `note` gets the content."""
     deflate = zlib.compressobj(_COMPRESSION)
     rest_bytes = size
     yield _object_header("blob", size)
@@ -199,7 +198,7 @@ def _deflated_blob(size: int, read: Callable[[int], bytes], note: Callable[[byte
 
 
 def _object_header(kind: ObjectType, size: int) -> bytes:
-    """Return an object's header: type and size, four bits in the first byte, then seven in each."""
+    """Return an object's header: type and size, four bits of the size in the first byte, then seven in each."""
     byte, size = _TYPE_BITS[kind] << 4 | size & 0x0F, size >> 4
     header = bytearray()
     while size:

@@ -1,7 +1,7 @@
-"""One look at every name of a worktree: names and `stat` figures, no byte of content, no link followed.
+"""A survey of every name in a worktree: names and `stat` figures, no byte of content, no link followed.
 
-Folders are opened one below the other by descriptor, so that a folder which becomes a link on the way is an error
-and not a way out of the worktree, and a path may be longer than the system's limit.
+Each folder is opened by descriptor from its parent. So a folder that is replaced by a link is an error and not a
+way out of the worktree, and a path may be longer than the system's limit.
 """
 
 import os
@@ -16,22 +16,22 @@ GIT_FOLDER: Final = b".git"
 OVER_LIMIT: Final = "ignored, and over the limit"
 OVER_FILE_LIMIT: Final = "over the limit for one file"
 MAX_DEPTH: Final = 200
-"""Folders below this depth are left out: each level holds a descriptor open."""
+"""The depth below which folders are left out: each level holds a descriptor open."""
 BLOCK_BYTES: Final = 4096
-"""What the smallest file takes on disk; makes a million tiny files count."""
+"""The disk space of the smallest file; it makes a million tiny files count."""
 
 OPEN_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""How a folder is opened: a link in its place is an error."""
+"""Flags to open a folder: a link in its place is an error."""
 _FIGURES: Final = 5
 _SIGNED_LIMIT: Final = 1 << 63
 _TYPE_MASK: Final = 0o170000
 
 
 class Figures(NamedTuple):
-    """What `lstat` says about one name. A folder has its mode alone: its times change with its entries."""
+    """The figures of `lstat` for one name. A folder has only its mode: its times change with its entries."""
 
     mode: int
-    """Type and permission bits; 0 when `lstat` failed."""
+    """Type and permission bits; 0 if `lstat` failed."""
     size: int
     mtime_ns: int
     ctime_ns: int
@@ -39,12 +39,12 @@ class Figures(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What one folder looked like: comparable as it is, unpacked only where something differs."""
+    """The look of one folder: comparable as it is, unpacked only if something differs."""
 
     names: bytes
-    """The names in the order in which the system gave them, NUL between them."""
+    """The names in the system's order, with NUL between them."""
     figures: bytes
-    """Five signed 64-bit numbers a name, as in `Figures`."""
+    """Five signed 64-bit numbers for each name, as in `Figures`."""
 
     def entries(self) -> dict[bytes, Figures]:
         """Return the figures by name."""
@@ -56,12 +56,12 @@ class Look(NamedTuple):
 
 
 def pack_look(entries: Mapping[bytes, Figures]) -> Look:
-    """Return the look that `entries` unpack from."""
+    """Return the look that unpacks to `entries`."""
     return Look(b"\0".join(entries), array("q", [number for row in entries.values() for number in row]).tobytes())
 
 
 def pipes_in(look: Look) -> list[bytes]:
-    """Return which names of a folder are pipes; one that has none is not unpacked."""
+    """Return the names of pipes in a folder; a folder without pipes is not unpacked."""
     if not any(map(stat.S_ISFIFO, set(array("q", look.figures)[::_FIGURES]))):
         return []
     return [name for name, row in look.entries().items() if stat.S_ISFIFO(row.mode)]
@@ -69,12 +69,12 @@ def pipes_in(look: Look) -> list[bytes]:
 
 @dataclass(slots=True)
 class Survey:
-    """What a worktree looks like now."""
+    """The current names and figures of a worktree."""
 
     looks: dict[bytes, Look] = field(default_factory=dict)
     """Folder → look, parents before their children; the root is `b""`."""
     closed: dict[bytes, str] = field(default_factory=dict)
-    """What could not be looked at → why."""
+    """Each path that could not be read → the reason."""
 
 
 def join(folder: bytes, name: bytes) -> bytes:
@@ -96,13 +96,12 @@ def above(path: bytes) -> list[bytes]:
 
 
 def look_at(root: int, heavy: Collection[bytes] = (), limit_bytes: int = 0) -> Survey:
-    """Look at every folder below the descriptor `root`.
+    """Survey every folder below the descriptor `root`.
 
     Args:
         root: The worktree's root.
-        heavy: Ignored folders that were over the limit the last time: they are looked at no further than it takes
-            to see that they still are.
-        limit_bytes: That limit.
+        heavy: Ignored folders that were over the limit last time: they are read only until they exceed it again.
+        limit_bytes: The limit of ignored files, in bytes.
     """
     survey = Survey()
     _Walk(survey, heavy, limit_bytes).enter(root, b"", 0)
@@ -110,7 +109,7 @@ def look_at(root: int, heavy: Collection[bytes] = (), limit_bytes: int = 0) -> S
 
 
 def look_again(root: int, earlier: Survey, name: str) -> Survey:
-    """Return an earlier survey with the folder `name` of the root looked at anew."""
+    """Return an earlier survey with a new look of the root's folder `name`."""
     folder = os.fsencode(name)
 
     def is_elsewhere(path: bytes) -> bool:
@@ -125,10 +124,10 @@ def look_again(root: int, earlier: Survey, name: str) -> Survey:
 
 
 def open_below(root: int, path: bytes) -> int:
-    """Open the folder `path` below `root`, following no link, and return its descriptor.
+    """Open the folder `path` below `root` without following links, and return its descriptor.
 
     Raises:
-        OSError: A part of it is gone or is no folder.
+        OSError: A part of the path is missing or is not a folder.
     """
     folder = os.dup(root)
     for name in path.split(b"/") if path else ():
@@ -141,37 +140,37 @@ def open_below(root: int, path: bytes) -> int:
 
 
 def disk_usage(entries: Mapping[bytes, Figures]) -> int:
-    """Return the bytes that the files of one folder take, in whole blocks."""
+    """Return the bytes on disk of the files of one folder, in whole blocks."""
     return sum(blocks(row.size) for row in entries.values() if not stat.S_ISDIR(row.mode))
 
 
 def blocks(size: int) -> int:
-    """Return the bytes that a file of `size` bytes takes on disk."""
+    """Return the bytes on disk of a file of `size` bytes."""
     return -(-max(size, 1) // BLOCK_BYTES) * BLOCK_BYTES
 
 
 def unreadable(error: OSError) -> str:
-    """Return why something was left out, for people."""
+    """Return the reason why a path was left out, for people."""
     return f"not readable: {error.strerror}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """The way down from one root."""
+    """The walk down from one root."""
 
     survey: Survey
     heavy: Collection[bytes]
     limit_bytes: int
 
     def enter(self, folder: int, path: bytes, depth: int) -> None:
-        """Look at the folder with descriptor `folder`, and at all below it."""
+        """Survey the folder with descriptor `folder`, and everything below."""
         names, numbers, folders = _list(folder, path, self.survey)
         self.survey.looks[path] = Look(os.fsencode("\0".join(names)), _pack(numbers))
         for name in folders:
             self.go_down(folder, path, name, depth)
 
     def go_down(self, folder: int, path: bytes, name: str, depth: int) -> None:
-        """Look at a folder in the folder with descriptor `folder`, and at all below it."""
+        """Survey a folder in the folder with descriptor `folder`, and everything below."""
         below = join(path, os.fsencode(name))
         try:
             child = os.open(name, OPEN_FOLDER, dir_fd=folder)
@@ -193,9 +192,9 @@ class _Walk:
 
 
 def _list(folder: int, path: bytes, survey: Survey) -> tuple[list[str], list[int], list[str]]:
-    """Return the names of a folder, five numbers for each of them, and which of them are folders.
+    """Return the names of a folder, five numbers for each name, and the names of its folders.
 
-    Flat lists and no object per entry: this loop is most of what a snapshot costs.
+    Flat lists and no object per entry: this loop is most of a snapshot's cost.
     """
     names: list[str] = []
     numbers: list[int] = []
@@ -220,7 +219,7 @@ def _list(folder: int, path: bytes, survey: Survey) -> tuple[list[str], list[int
 
 
 def _pack(numbers: list[int]) -> bytes:
-    """Return the numbers as bytes; an inode of 64 bits is taken as a signed one."""
+    """Return the numbers as bytes; an unsigned 64-bit inode is stored as a signed number."""
     try:
         return array("q", numbers).tobytes()
     except OverflowError:
@@ -229,7 +228,7 @@ def _pack(numbers: list[int]) -> bytes:
 
 
 def _usage(folder: int, limit_bytes: int, depth: int = 0) -> int:
-    """Return the bytes that the files below `folder` take, counting no further than beyond the limit."""
+    """Return the bytes on disk of the files below `folder`; the count stops once it exceeds the limit."""
     names, numbers, folders = _list(folder, b"", Survey())
     used_bytes = disk_usage(Look(os.fsencode("\0".join(names)), _pack(numbers)).entries())
     for name in folders:

@@ -32,19 +32,19 @@ _CONFIG: Final = """\
 """
 # useSparse: a snapshot holds the files of the base commit in another folder, and a push must find them there.
 _RAW_ATTRIBUTES: Final = b"* -text -filter -ident -working-tree-encoding -eol\n"
-"""No byte of a worktree is converted by a command that runs in the vault, whatever a `.gitattributes` says."""
+"""Attributes that keep commands in the vault from converting any byte, whatever a `.gitattributes` sets."""
 _WRITTEN_LAST: Final = Path("info") / "attributes"
 _PACKED: Final = "packed-refs"
 _SNAPSHOT_REF: Final = re.compile(rf"{REFS}[^/]+/\d+-(?:base|checkpoint|rescue)")
 
 
 def prepare(place: Place) -> None:
-    """Create the vault of the work order's repository where there is none, and the work order's folder in it.
+    """Create the vault of the work order's repository if it is missing, and the work order's folder in it.
 
-    Safe to repeat, and for two work orders at once. The vault borrows the objects of the mirror.
+    Safe to repeat, and for two work orders at the same time. The vault borrows the objects of the mirror.
 
     Raises:
-        GitError: git could not create it, or a living one holds a lock of it.
+        GitError: git could not create it, or a living process holds one of its locks.
     """
     with hold_lock(vault_lock(place.vault)):
         clear_unguarded_locks(place.vault)
@@ -55,7 +55,7 @@ def prepare(place: Place) -> None:
         if not alternates.exists() or alternates.read_bytes() != mirror_objects:
             write_durably(alternates, mirror_objects)
         if has_many_packs(place.vault):
-            with suppress(GitError):  # the janitor joins them too, and says why not
+            with suppress(GitError):  # the janitor joins them too, and reports the reason
                 join_packs(vault_at(place))
     place.records.mkdir(mode=0o700, parents=True, exist_ok=True)
 
@@ -66,19 +66,19 @@ def vault_at(place: Place) -> Git:
 
 
 def vaults_in(folder: Path, env: Mapping[str, str]) -> list[Git]:
-    """Return the vaults of a host; one that was never made to the end holds nothing."""
+    """Return the vaults of a host, without vaults whose creation did not finish: they hold nothing."""
     whole = (path for path in sorted(folder.glob("*.git")) if (path / _WRITTEN_LAST).exists())
     return [Git(path, env=env, guard=guard_of(path)) for path in whole]
 
 
 def next_name(place: Place, kind: str, last: str | None, others: Iterable[str] = ()) -> str:
-    """Return the name of the work order's next snapshot. Call it with the lock held.
+    """Return the name of the work order's next snapshot. The caller holds the lock.
 
     Args:
         place: The work order's place.
-        kind: What kind of snapshot it will be.
-        last: The latest snapshot that is known; git is asked when there is none.
-        others: Names that are about to be there too.
+        kind: The kind of the next snapshot.
+        last: The latest known snapshot; without it git lists the refs.
+        others: Names that are in use too.
     """
     known = [last] if last else _refs(vault_at(place), f"{ref_of(place.order_id)}/")
     names = (*_names(place.vault / ref_of(place.order_id)), *known, *others)
@@ -86,9 +86,9 @@ def next_name(place: Place, kind: str, last: str | None, others: Iterable[str] =
 
 
 def publish(place: Place, name: str, commit: str) -> None:
-    """Put the ref of a new snapshot on disk. Call it with the lock held."""
+    """Write the ref of a new snapshot to disk. The caller holds the lock."""
     path = place.vault / ref_of(name)
-    with share_guard(guard_of(place.vault)):  # until it has its name it is called as git's lock files are
+    with share_guard(guard_of(place.vault)):  # before it gets its name, the file is named like git's lock files
         if not path.parent.exists():
             path.parent.mkdir(exist_ok=True)
             fsync_folder(path.parent.parent)
@@ -96,7 +96,7 @@ def publish(place: Place, name: str, commit: str) -> None:
 
 
 def points_to(place: Place, name: str) -> str:
-    """Return the commit of a snapshot that was taken lately; empty when its ref is gone or was packed."""
+    """Return the commit of a snapshot that was taken recently; empty if its ref is missing or packed."""
     return _loose(vault_at(place), ref_of(name))
 
 
@@ -104,8 +104,8 @@ def find(vault: Git, name: str) -> Snapshot:
     """Return the snapshot `<work order>/<number>-<kind>`.
 
     Raises:
-        NotFoundError: The vault has none of that name.
-        SnapshotError: Its commit is missing, or is none of a snapshot.
+        NotFoundError: The vault has no snapshot of that name.
+        SnapshotError: The commit is missing, or carries no snapshot.
     """
     return _read_snapshots(vault, name)[0]
 
@@ -113,7 +113,7 @@ def find(vault: Git, name: str) -> Snapshot:
 def list_snapshots(vault: Git, order_id: str | None = None) -> list[Snapshot]:
     """Return all snapshots of a vault by work order and age, or those of one work order.
 
-    One whose commit is missing is passed over: nothing is known of it but its name.
+    A snapshot whose commit is missing is skipped: only its name is known.
     """
     refs = _refs(vault, REFS if order_id is None else f"{ref_of(order_id)}/")
     contents = read_objects(vault, refs.values()) if refs else {}
@@ -122,23 +122,23 @@ def list_snapshots(vault: Git, order_id: str | None = None) -> list[Snapshot]:
 
 
 def owners(vault: Git) -> list[str]:
-    """Return those that have snapshots in a vault: work orders and lanes."""
+    """Return the work orders and lanes that have snapshots in a vault."""
     return list(dict.fromkeys(name_of(ref).rpartition("/")[0] for ref in _refs(vault, REFS)))
 
 
 def names_of_kind(place: Place, kind: str) -> list[str]:
     """Return the names of a work order's snapshots of one kind, oldest first, without starting git.
 
-    Those whose refs a person has packed are not among them.
+    Snapshots whose refs a person has packed are missing.
     """
     names = [name for name in _names(place.vault / ref_of(place.order_id)) if name.endswith(f"-{kind}")]
     return [f"{place.order_id}/{name}" for name in sorted(names, key=_number)]
 
 
 def first_and_last(vault: Git, order_id: str) -> tuple[Snapshot, Snapshot] | None:
-    """Return the oldest and the latest snapshot of a work order; `None` where it has none.
+    """Return the oldest and the latest snapshot of a work order; `None` without snapshots.
 
-    A lane has thousands: they are told by their names, and only these two are read.
+    A lane has thousands of snapshots: only these two are read, found by their names.
     """
     packed = (vault.git_dir / _PACKED).exists()
     names = sorted(_names(vault.git_dir / ref_of(order_id)), key=_number) if not packed else []
@@ -153,10 +153,10 @@ def first_and_last(vault: Git, order_id: str) -> tuple[Snapshot, Snapshot] | Non
 
 
 def verify(vault: Git, snapshot: Snapshot) -> None:
-    """See that a snapshot's ref stands and that every object it needs is there.
+    """Check that a snapshot's ref points to its commit and that every object is there.
 
     Raises:
-        SnapshotError: It cannot be restored.
+        SnapshotError: The snapshot cannot be restored.
     """
     remedy = "Nothing was removed. Take another snapshot once the vault and the mirror are whole again."
     try:
@@ -171,7 +171,7 @@ def verify(vault: Git, snapshot: Snapshot) -> None:
 
 
 def _create(place: Place) -> None:
-    """Make the vault, and make again what another attempt did not finish."""
+    """Create the vault, also after an attempt that did not finish."""
     place.vault.mkdir(mode=0o700, exist_ok=True)
     Git(place.vault, env=place.env).init("--bare")
     for folder in ("info", "refs/septet", "objects/info"):
@@ -183,7 +183,7 @@ def _create(place: Place) -> None:
 
 
 def _read_snapshots(vault: Git, *names: str) -> list[Snapshot]:
-    """Return snapshots by one git, as `find` does."""
+    """Return snapshots like `find`, with one git."""
     commits = {name: _commit(vault, name) for name in names}
     contents = read_objects(vault, commits.values())
     snapshots = []
@@ -205,7 +205,7 @@ def _commit(vault: Git, name: str) -> str:
 
 
 def _loose(vault: Git, ref: str) -> str:
-    """Return the commit of a snapshot's ref where it is a file of its own; git looks at all of its folder."""
+    """Return the commit of a snapshot's ref if the ref is a loose file; git would read its whole folder."""
     try:
         return (vault.git_dir / ref).read_text().strip() if _SNAPSHOT_REF.fullmatch(ref) else ""
     except (FileNotFoundError, NotADirectoryError):
@@ -213,7 +213,7 @@ def _loose(vault: Git, ref: str) -> str:
 
 
 def _names(folder: Path) -> list[str]:
-    """Return the last parts of the names of snapshots whose refs are files of their own."""
+    """Return the last parts of the names of snapshots whose refs are loose files."""
     try:
         with os.scandir(folder) as entries:
             return [each.name for each in entries if each.name[0].isdigit()]
@@ -226,7 +226,7 @@ def _number(name: str) -> int:
 
 
 def _refs(vault: Git, pattern: str) -> dict[str, str]:
-    """Return the commit of each snapshot's ref, whether it is there or not, by work order and age."""
+    """Return the commit of each snapshot's ref by work order and age, even if the commit is missing."""
     lines = vault.run("for-each-ref", "--format=%(refname) %(objectname)", pattern).decode().splitlines()
     refs = dict(line.split(" ") for line in lines)
     return {ref: refs[ref] for ref in sorted(refs, key=_age) if _SNAPSHOT_REF.fullmatch(ref)}
