@@ -1,4 +1,4 @@
-"""What is known of a workspace before it is looked at: its ledger, or else what the base commit holds."""
+"""What the engine knows of a workspace before a scan: its ledger, or else the content of the base commit."""
 
 import threading
 from collections import OrderedDict
@@ -18,28 +18,28 @@ from septet.git.vault.vault import list_snapshots, points_to, vault_at
 LEDGER: Final = "ledger"
 _KEPT: Final = 16
 _KEPT_BYTES: Final = 4 << 20
-"""The longest ledger that is kept in memory."""
+"""The size of the longest ledger that is kept in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotBaseline:
-    """What need not be found out again."""
+    """Facts of the last snapshot that the next one need not find again."""
 
     records: Mapping[bytes, Record] = field(default_factory=dict)
     usual: Mapping[int, int] | None = None
-    """git's mode → permission bits, as the ledger counts on them."""
+    """git's mode → permission bits, as the ledger's records expect them."""
     last: str | None = None
     """The latest snapshot's name."""
     commit: str = ""
-    """That snapshot's commit, where `records` is what it holds."""
+    """The latest snapshot's commit, if `records` describes it."""
     base: Mark | None = None
-    """How the workspace was right after checkout."""
+    """The mark of the workspace right after checkout."""
     objects: set[bytes] = field(default_factory=set)
-    """Ids of objects that the vault has already."""
+    """Ids of objects that the vault already has."""
     tracked: frozenset[bytes] = frozenset()
-    """Files and folders of the base commit; empty where `records` says it."""
+    """Files and folders of the base commit; empty if `records` has them."""
     stamp: tuple[int, ...] = ()
-    """What tells the ledger's file from any other one; empty where nothing is from it."""
+    """The identity of the ledger's file; empty if nothing is from the ledger."""
 
     def heavy(self) -> frozenset[bytes]:
         """Return the ignored folders that were over the limit."""
@@ -52,14 +52,14 @@ class SnapshotBaseline:
 
 
 class _Latest:
-    """The baselines that this process has written or read last, whose ledgers need not be read again."""
+    """The baselines that this process wrote or read last, whose ledgers need not be read again."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._baselines: OrderedDict[Path, SnapshotBaseline] = OrderedDict()
 
     def keep(self, path: Path, baseline: SnapshotBaseline) -> None:
-        """Keep what a ledger says, and forget what was kept longest."""
+        """Keep a ledger's baseline, and drop the oldest one."""
         if not baseline.stamp or baseline.stamp[-1] > _KEPT_BYTES:
             return
         with self._guard:
@@ -69,10 +69,10 @@ class _Latest:
                 self._baselines.popitem(last=False)
 
     def find(self, path: Path, stamp: tuple[int, ...]) -> SnapshotBaseline | None:
-        """Return what the ledger says that has this stamp; `None` where it is not known."""
+        """Return the baseline of the ledger with this stamp; `None` if it is not in memory."""
         with self._guard:
             baseline = self._baselines.get(path)
-        # What the vault has beside the records belongs to one snapshot.
+        # `objects` belongs to one snapshot.
         return replace(baseline, objects=set()) if baseline is not None and baseline.stamp == stamp else None
 
 
@@ -80,7 +80,7 @@ _LATEST: Final = _Latest()
 
 
 def write_baseline(place: Place, baseline: SnapshotBaseline) -> None:
-    """Write what the latest snapshot holds as the ledger. Call it with the lock held."""
+    """Write the latest snapshot's baseline as the ledger. The caller holds the lock."""
     path = place.records / LEDGER
     ledger = new_ledger(
         baseline.usual or {}, baseline.base, baseline.last or "", baseline.commit, dict(baseline.records)
@@ -90,9 +90,9 @@ def write_baseline(place: Place, baseline: SnapshotBaseline) -> None:
 
 
 def recall(place: Place) -> SnapshotBaseline:
-    """Return what the ledger says, where it stands for a snapshot that the vault still has; else as `begin`.
+    """Return the ledger's baseline if the vault still has its snapshot; otherwise the result of `begin`.
 
-    Call it with the lock held.
+    The caller holds the lock.
     """
     stamp = _stamp(place)
     baseline = _LATEST.find(place.records / LEDGER, stamp) if stamp else None
@@ -113,7 +113,7 @@ def _read_baseline(place: Place, stamp: tuple[int, ...]) -> SnapshotBaseline | N
 
 
 def _stamp(place: Place) -> tuple[int, ...]:
-    """Return what tells the ledger's file from the one that replaces it, whose inode is another."""
+    """Return the identity of the ledger's file; a file that replaces it has another inode."""
     try:
         facts = (place.records / LEDGER).stat()
     except FileNotFoundError:
@@ -122,9 +122,9 @@ def _stamp(place: Place) -> tuple[int, ...]:
 
 
 def begin(place: Place) -> SnapshotBaseline:
-    """Return what the base commit holds: nothing of it is stored again, and none of its files counts as ignored.
+    """Return the base commit's content as a baseline: it is not stored again, and none of it counts as ignored.
 
-    A mirror that cannot be read only means more work: then everything is stored.
+    An unreadable mirror only means more work: then everything is stored.
     """
     objects: set[bytes] = set()
     paths: set[bytes] = set()

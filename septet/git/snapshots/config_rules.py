@@ -1,8 +1,8 @@
 """Which settings of a repository's own configuration survive a guest: by their names and by their values.
 
-git starts programs that settings name, so an allow-list says what a guest may leave. What was there before the
-first agent, written by the engine and by the set-up that the base commit asks for, is the baseline: such a setting
-survives as long as the file that it names is as it was.
+git starts programs that settings name, so an allow-list decides which settings of a guest stay. The baseline is
+the configuration before the first agent, written by the engine and by the set-up of the base commit: such a
+setting survives as long as the file that it names is unchanged.
 """
 
 import os
@@ -17,7 +17,7 @@ from septet.git.engine.configuration import as_config_line
 from septet.git.engine.engine import Git
 
 Setting = tuple[str, str | None]
-"""A name as git lists it, and its value; `None` where the file gives none, which means true."""
+"""A name as git lists it, and its value; `None` for a setting without a value, which means true."""
 
 _BOOLEAN: Final = r"true|false|yes|no|on|off|0|1|"
 _URL: Final = r"(?!.*::)(?:(?:https?|ssh|git|file)://[^-\s]\S*|[\w.-]+@[\w.-]+:[^-\s]\S*|\.{0,2}/\S*)"
@@ -37,13 +37,13 @@ _HARMLESS: Final[Mapping[str, str]] = {
     r"submodule\..+\.active": _BOOLEAN,
     r"submodule\..+\.update": r"checkout|merge|rebase|none",
 }
-"""What a guest may set in the workspace's repository: name → value, both as a whole."""
+"""The settings that a guest may make in the workspace's repository: name → value, both as a whole."""
 _HARMLESS_INSIDE: Final[Mapping[str, str]] = {
     r"core\.(filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks)": rf"{_BOOLEAN}|always",
     r"remote\..+\.url": _URL,
     r"remote\..+\.fetch": r"\+?refs/[^\s:]*:refs/[^\s:]*",
 }
-"""What else one may that is a submodule's, or lies inside the worktree."""
+"""More settings that a repository of a submodule or inside the worktree may have."""
 _PLAIN: Final = re.compile(r"(user|author|committer)\.(name|email)|branch\..*|remote\..*\.(url|fetch|pushurl)")
 """Settings of the baseline whose value never names a file or a program."""
 _INCLUDE: Final = re.compile(r"include(if\..*)?\.path")
@@ -54,27 +54,27 @@ _LOOKS_AROUND: Final = re.compile(
 """Programs that look for code in the folder in which they are started."""
 
 WHOLE_TREE: Final = b""
-"""What a setting depends on that names a program of the worktree: all of its files."""
+"""The dependency of a setting that names a program of the worktree: all of the worktree's files."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeChanges:
-    """What a guest may have done to the files of a worktree since its baseline."""
+    """The changes that a guest may have made to a worktree's files since the baseline."""
 
     root: bytes
     """The worktree's absolute path."""
     is_unchanged: Callable[[bytes], bool]
-    """Whether a path is as it was, with all below it; `WHOLE_TREE` is the worktree without its `.git`."""
+    """Whether a path and everything below are unchanged; `WHOLE_TREE` is the worktree without its `.git`."""
 
 
 def own_config(git: Git, content: bytes, baseline: bytes, changes: TreeChanges) -> bytes:
-    """Return the workspace's configuration as the engine says: the baseline, and what is harmless of a guest's.
+    """Return the workspace's configuration: the baseline's settings, and the harmless settings of a guest.
 
     Args:
-        git: Any repository of the engine's: it only parses.
+        git: Any repository of the engine: git only parses.
         content: The file as a guest has left it.
-        baseline: The file as it was before the first agent.
-        changes: What has changed since then.
+        baseline: The file before the first agent.
+        changes: The changes since then.
     """
     found = _settings(git, content)
     harmless = [each for each in found if _is_allowed(each, _HARMLESS)]
@@ -88,10 +88,10 @@ def own_config(git: Git, content: bytes, baseline: bytes, changes: TreeChanges) 
 
 
 def inner_config(git: Git, content: bytes, git_dir: bytes) -> bytes:
-    """Return what is harmless of the configuration of a submodule's repository, or of one inside the worktree.
+    """Return the harmless settings of a submodule's repository, or of a repository inside the worktree.
 
     Args:
-        git: Any repository of the engine's.
+        git: Any repository of the engine.
         content: The file as a guest has left it.
         git_dir: The folder of that repository, relative to the worktree.
     """
@@ -126,7 +126,7 @@ def _named_paths(setting: Setting, root: bytes) -> Iterator[bytes]:
 
 
 def _settings(git: Git, content: bytes) -> list[Setting]:
-    """Return a file's settings in their order, as git reads them; none of a file that git cannot read."""
+    """Return a file's settings in their order, as git reads them; empty for a file that git cannot read."""
     listed = git.try_run("config", "--file", "-", "--no-includes", "--null", "--list", stdin=content)
     if listed.exit_code != 0:
         return []
@@ -140,14 +140,14 @@ def _is_allowed(setting: Setting, rules: Mapping[str, str]) -> bool:
 
 
 def _is_inside(setting: Setting, git_dir: bytes) -> bool:
-    """Say whether a setting names the submodule's files, inside the worktree and outside of any `.git`."""
+    """Return whether a setting names the submodule's files, inside the worktree and outside of any `.git`."""
     name, value = setting
     path = normpath(join(git_dir, os.fsencode(value or ".")))
     return name == "core.worktree" and not path.startswith((b"/", b"..")) and b".git" not in path.split(b"/")
 
 
 def _as_file(content: bytes, settings: list[Setting], own: list[Setting]) -> bytes:
-    """Return our settings as a file: the one that is there, where it says the same and something."""
+    """Return the allowed settings as a file: `content` itself if it has exactly these settings."""
     by_name = itemgetter(0)  # git keeps the order of the values of one name
     if settings and sorted(own, key=by_name) == sorted(settings, key=by_name):
         return content

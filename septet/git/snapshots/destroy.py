@@ -1,4 +1,4 @@
-"""Change or remove a workspace: first a snapshot, on disk and verified, then the destruction.
+"""Change or remove a workspace, after a snapshot that is on disk and verified.
 
 No other module resets, cleans or removes a workspace; `forget.py` removes the rest of closed work orders.
 `tests/unit/test_destructive_git.py` checks both.
@@ -47,22 +47,21 @@ def return_to(
     adding: Mapping[bytes, Item] | None = None,
     passes_on: bool = False,
 ) -> Snapshot | None:
-    """Make the workspace as it was at `snapshot`, and return the rescue of its state before.
+    """Return the workspace to its state at `snapshot`, and return the rescue of its state before.
 
-    There is no rescue if nothing had changed since the base commit, `options.equal_to` or `snapshot`. What the
-    rescue had to leave out stays at its place, an ignored folder over the limit as a whole.
+    There is no rescue if nothing had changed since the base commit, `options.equal_to` or `snapshot`. Files that
+    the rescue had to leave out stay in place, and so does the whole of an ignored folder over the limit.
 
     Args:
         place: The workspace.
         snapshot: One of its snapshots.
         options: The reason and the limits of the rescue.
-        adding: More files of the vault that the workspace is to hold, by path; folders before their content.
-        passes_on: The snapshot may be of another work order, whose settings in `.git` stay behind.
+        adding: More files of the vault for the workspace, by path; folders before their content.
+        passes_on: Whether the snapshot may be of another work order, whose settings in `.git` are dropped.
 
     Raises:
-        SnapshotError: The workspace could not be secured first, or something that was left out is in the way: then
-            nothing was changed. Or the disk failed on the way: then the rescue stands, and the call can be
-            repeated.
+        SnapshotError: The workspace could not be secured first, or a file that was left out is in the way: nothing
+            was changed. Or the disk failed halfway: the rescue exists, and the call can be repeated.
     """
     always = bool(adding) or passes_on
 
@@ -74,7 +73,7 @@ def return_to(
 
 
 def return_git_folder(place: Place, snapshot: Snapshot, options: SnapshotOptions) -> Snapshot | None:
-    """Make `.git` as it was at `snapshot`, and return the rescue, as `return_to`; all else stays as it is."""
+    """Return `.git` to its state at `snapshot`, and return the rescue, like `return_to`; the other files stay."""
 
     def content_of(then: Mapping[bytes, Item], now: Mapping[bytes, Item]) -> dict[bytes, Item]:
         rest = {path: item for path, item in now.items() if path.split(b"/")[0] != GIT_FOLDER}
@@ -87,7 +86,7 @@ def return_git_folder(place: Place, snapshot: Snapshot, options: SnapshotOptions
 def _change(
     place: Place, snapshot: Snapshot, options: SnapshotOptions, content_of: _Content, *, always: bool = False
 ) -> Snapshot | None:
-    """Secure the workspace and make it as `content_of` returns; return the rescue.
+    """Secure the workspace and change it to the result of `content_of`; return the rescue.
 
     Args:
         place: The workspace.
@@ -117,18 +116,18 @@ def _change(
 
 
 def own_repository(place: Place, options: SnapshotOptions) -> tuple[tuple[str, ...], Snapshot | None]:
-    """Make `.git` what the engine says, after a guest; return what went or was put back, and the rescue of it.
+    """Restore the engine's settings and files in `.git` after a guest; return the changed paths and their rescue.
 
-    Settings are no work and cost no rescue, but a snapshot holds them too. Where nothing was touched, no snapshot
-    is taken and no process started.
+    Settings are no work and cost no rescue, but a snapshot holds them too. If nothing was touched, it takes no
+    snapshot and starts no process.
 
     Args:
         place: The workspace; no guest works in it.
         options: The reason and the limits of the rescue.
 
     Raises:
-        SnapshotError: The workspace could not be secured first; then nothing was changed. Or the disk failed on
-            the way: then the snapshot stands, and the call can be repeated.
+        SnapshotError: The workspace could not be secured first: nothing was changed. Or the disk failed halfway:
+            the snapshot exists, and the call can be repeated.
     """
     if is_own(place):
         return (), None
@@ -153,7 +152,7 @@ def own_repository(place: Place, options: SnapshotOptions) -> tuple[tuple[str, .
 
 
 def change_tree(place: Place, git: Git, was: str, to: str, options: SnapshotOptions) -> Snapshot | None:
-    """Let the worktree go from one tree to another, as a checkout without force does, and return the rescue.
+    """Change the worktree from one tree to another, like a checkout without force, and return the rescue.
 
     Args:
         place: The workspace.
@@ -163,9 +162,9 @@ def change_tree(place: Place, git: Git, was: str, to: str, options: SnapshotOpti
         options: The reason and the limits of the rescue.
 
     Raises:
-        SnapshotError: The workspace could not be secured first; then nothing was changed.
+        SnapshotError: The workspace could not be secured first; nothing was changed.
         WorkspaceError: git would wait at a pipe.
-        GitError: git refuses, for what is there would be overwritten.
+        GitError: git refuses, since present files would be overwritten.
     """
     refuse_pipes(place.worktree)
     _, rescue = _secure(place, options)
@@ -174,7 +173,7 @@ def change_tree(place: Place, git: Git, was: str, to: str, options: SnapshotOpti
 
 
 def put_index_back(place: Place, snapshot: Snapshot) -> None:
-    """Put git's index back as it was at a snapshot; the caller has one that holds the other index."""
+    """Restore git's index from a snapshot; the caller has a snapshot that holds the other index."""
     vault = vault_at(place)
     item = Item(
         FILE, snapshot.index, _INDEX_BITS, int(vault.text("cat-file", "-s", snapshot.index)), in_tree=False
@@ -184,18 +183,18 @@ def put_index_back(place: Place, snapshot: Snapshot) -> None:
 
 
 def remove_workspace(place: Place, options: SnapshotOptions, *, accept_loss: bool = False) -> Snapshot | None:
-    """Remove a workspace and return its rescue: `None` when nothing had changed since the base commit.
+    """Remove a workspace and return its rescue: `None` if nothing had changed since the base commit.
 
-    The snapshots stay. A workspace that is gone already is no error.
+    The snapshots stay. A missing workspace is no error.
 
     Args:
         place: The workspace.
         options: The reason and the limits of the rescue.
-        accept_loss: A person says that what the rescue had to leave out may go.
+        accept_loss: Whether a person allows the loss of files that the rescue had to leave out.
 
     Raises:
-        SnapshotError: The workspace could not be secured first, or something was left out: then nothing was
-            removed. Or the disk failed on the way: then the rescue stands, and the call can be repeated.
+        SnapshotError: The workspace could not be secured first, or files were left out: nothing was removed. Or
+            the disk failed halfway: the rescue exists, and the call can be repeated.
     """
     if not os.path.lexists(place.worktree):
         _clear(_aside(place))
@@ -228,7 +227,7 @@ def _secure(place: Place, options: SnapshotOptions) -> tuple[Snapshot, Snapshot 
 
 
 def _own(place: Place, items: Mapping[bytes, Item], *, passes_on: bool = False) -> dict[bytes, Item]:
-    """Return what a worktree is to hold, with its repositories as the engine says."""
+    """Return the content for a worktree, with the engine's settings in its repositories."""
     vault = vault_at(place)
     baseline = find_baseline(vault, place.order_id)
     before = read(vault, baseline.commit) if baseline is not None else {}
@@ -236,9 +235,9 @@ def _own(place: Place, items: Mapping[bytes, Item], *, passes_on: bool = False) 
 
 
 def disarm_repository(place: Place) -> None:
-    """Rename what git would run or follow in `.git`, where no snapshot can be taken: no byte goes.
+    """Rename the files in `.git` that git would run or follow, when no snapshot can be taken; no byte is removed.
 
-    `own_repository` puts back what is the engine's when a snapshot can be taken again.
+    `own_repository` restores the engine's files once a snapshot can be taken again.
 
     Raises:
         OSError: The disk refused.
@@ -253,20 +252,20 @@ def disarm_repository(place: Place) -> None:
 
 
 def _unkept_repositories(place: Place, have: Mapping[bytes, Item]) -> list[bytes]:
-    """Return the repositories that git looks into and no snapshot holds: in an ignored folder over the limit."""
+    """Return the repositories that git reads but no snapshot holds: in an ignored folder over the limit."""
     paths = (join(path, GIT_FOLDER) for path in gitlinks(f"{place.worktree}/.git"))
     return [path for path in paths if path not in have and os.path.lexists(place.worktree / os.fsdecode(path))]
 
 
 def _rename(root: int, path: bytes) -> None:
-    """Give what no snapshot holds a name under which git neither runs nor follows it."""
+    """Rename a path that no snapshot holds, so that git neither runs nor follows it."""
     folder, _, name = path.rpartition(b"/")
     with close_after(open_below(root, folder)) as holder:
         os.rename(name, name + ASIDE + secrets.token_hex(4).encode(), src_dir_fd=holder, dst_dir_fd=holder)
 
 
 def _aside(place: Place) -> Path:
-    """Return where a workspace lies while it is removed; `~` is no character of an id."""
+    """Return the path of a workspace while it is removed; `~` is not a character of an id."""
     return place.worktree.with_name(f"{place.worktree.name}~removed")
 
 
@@ -277,7 +276,7 @@ def _clear(aside: Path) -> None:
 
 @contextmanager
 def _naming(place: Place, current: Snapshot) -> Iterator[None]:
-    """Name place and remedy where the disk fails on the way."""
+    """Name the workspace and the remedy if the disk fails halfway."""
     try:
         yield
     except OSError as error:

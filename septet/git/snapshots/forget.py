@@ -1,6 +1,6 @@
-"""Remove what nothing needs any more: snapshots of closed work orders, and their folders.
+"""Remove the snapshots and folders of closed work orders.
 
-The caller decides that the time of a snapshot or a folder is over.
+The caller decides that the retention time of a snapshot or a folder is over.
 """
 
 import math
@@ -20,17 +20,18 @@ from septet.system.locks import hold_lock
 
 
 def remove_closed(folder: Path, trash: Path) -> None:
-    """Remove a folder of a closed work order or repository that is no worktree: runs, records, a vault, a mirror.
+    """Remove a folder of a closed work order or repository: runs, records, a vault, a mirror, but no worktree.
 
-    It leaves its place at once, and what is in it then; a link is not followed. The caller holds its locks.
+    The folder and its present content leave their place at once; a link is not followed. The caller holds the
+    locks.
 
     Args:
-        folder: What nothing needs any more.
-        trash: The folder of the same disk in which things lie that are on their way out.
+        folder: The folder that nothing needs.
+        trash: The folder on the same disk for content that is being removed.
 
     Raises:
-        SnapshotError: It is a link.
-        OSError: Something cannot be removed; `clear_trash` goes on with it.
+        SnapshotError: The folder is a link.
+        OSError: A file cannot be removed; `clear_trash` tries again.
     """
     if folder.is_symlink():
         raise SnapshotError(f"{folder} is a link.", remedy="Find out who put it there; Septet leaves it as it is.")
@@ -41,10 +42,10 @@ def remove_closed(folder: Path, trash: Path) -> None:
 
 
 def clear_trash(trash: Path) -> None:
-    """Remove what a janitor that was killed left on its way out.
+    """Remove the content that a killed janitor left in the trash.
 
     Raises:
-        OSError: Something cannot be removed.
+        OSError: A file cannot be removed.
     """
     for path in sorted(trash.iterdir()) if trash.is_dir() else ():
         if path.is_dir() and not path.is_symlink():
@@ -52,27 +53,27 @@ def clear_trash(trash: Path) -> None:
 
 
 def forget_snapshots(place: Place, snapshots: Iterable[Snapshot]) -> None:
-    """Forget snapshots of a work order whose workspace is gone. The caller says that their time is over.
+    """Forget snapshots of a work order whose workspace is gone. The caller decides that their time is over.
 
     Raises:
-        GitError: One has changed meanwhile.
+        GitError: A snapshot's ref has changed meanwhile.
     """
     with hold_lock(place.records / "snapshot.lock"):
         forget_brought(vault_at(place), snapshots)
 
 
 def forget_brought(vault: Git, snapshots: Iterable[Snapshot]) -> None:
-    """Forget snapshots of a workspace that never was on this host. The caller says that their time is over.
+    """Forget snapshots of a workspace that never was on this host. The caller decides that their time is over.
 
     Raises:
-        GitError: One has changed meanwhile.
+        GitError: A snapshot's ref has changed meanwhile.
     """
     for snapshot in snapshots:
         vault.run("update-ref", "-d", snapshot.ref, snapshot.commit)
 
 
 def forget_chain(vault: Git, order_id: str) -> None:
-    """Forget what this host knew of a work order on the checkpoint remote, when its last snapshot is forgotten.
+    """Remove the vault's refs to a work order's chain, once its last snapshot is forgotten.
 
     Raises:
         GitError: git failed.
@@ -83,17 +84,17 @@ def forget_chain(vault: Git, order_id: str) -> None:
 
 
 def has_forgotten(vault: Git, kept_for: timedelta) -> bool:
-    """Say whether there is room to be given back: the pack of what no snapshot needs is as old as that."""
+    """Return whether disk space can be freed: a pack of unneeded objects is older than `kept_for`."""
     return any(is_older(path, kept_for) for path in (vault.git_dir / "objects" / "pack").glob("*.mtimes"))
 
 
 def drop_forgotten(vault: Git, kept_for: timedelta) -> None:
-    """Give back the room of what no snapshot has needed for so long: what is younger may be of one under way.
+    """Free the space of objects that no snapshot has needed for `kept_for`: a new snapshot may use younger ones.
 
-    Until then it lies in one pack of its own, which git calls cruft and which notes the age of each object.
+    Until then they are in a separate pack, which git calls cruft and which records the age of each object.
 
     Raises:
-        GitError: git failed; then nothing but room is lost.
+        GitError: git failed; no space was freed, and no needed object was lost.
     """
     expiry = f"{math.ceil(kept_for.total_seconds())}.seconds.ago"
     with hold_lock(vault_lock(vault.git_dir)):

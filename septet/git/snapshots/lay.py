@@ -1,7 +1,7 @@
-"""Lay files, links and folders out below a root: from what is there to what is wanted, and nothing else touched.
+"""Write files, links and folders below a root: from the present content to the wanted content.
 
-Every folder is opened by descriptor from the root down and no link is followed, so nothing is written or removed
-outside of it. What lies there without being in `have` stays, and so does the folder that holds it.
+Every folder is opened by descriptor from the root down and no link is followed, so nothing outside is written or
+removed. A path that is not in `have` stays, and so does the folder that holds it.
 """
 
 import errno
@@ -23,20 +23,21 @@ _OWNER_CHANGES: Final = 0o300
 _OWNER_ALL: Final = 0o700
 
 Contents = Callable[[Mapping[str, int]], Iterator[tuple[str, bytes]]]
-"""Yields the id and the content of each blob, by the ids and sizes."""
+"""Yields the id and the content of each blob, from the ids and sizes."""
 
 
 def lay(root: int, have: Mapping[bytes, Item], want: Mapping[bytes, Item], contents: Contents) -> None:
-    """Make what lies below the descriptor `root` as `want` says.
+    """Change the content below the descriptor `root` to `want`.
 
     Args:
         root: The folder.
-        have: What is there, by path; nothing else is removed or replaced. Folders come before what is in them.
-        want: What shall be there, in the same order, with the root itself as `b""`.
-        contents: Where the files' bytes come from.
+        have: The present content, by path; no other path is removed or replaced. Folders come before their
+            content.
+        want: The wanted content, in the same order, with the root itself as `b""`.
+        contents: Reads the files' bytes.
 
     Raises:
-        OSError: Something else is in the way, or the disk failed.
+        OSError: Another file is in the way, or the disk failed.
     """
     different = {path for path, item in want.items() if not _same(have.get(path), item)}
     for path in reversed(list(have)):
@@ -53,14 +54,14 @@ def lay(root: int, have: Mapping[bytes, Item], want: Mapping[bytes, Item], conte
 
 
 def _same(have: Item | None, want: Item) -> bool:
-    """Say whether nothing has to be written; a folder's own content is its entries' affair."""
+    """Return whether nothing must be written; a folder's content is checked by its own entries."""
     if have is None or have.mode != want.mode:
         return False
     return want.mode == FOLDER or have.sha == want.sha
 
 
 def _remove(root: int, path: bytes, item: Item) -> None:
-    """Remove a file or an empty folder; one that still holds something not in `have` stays."""
+    """Remove a file or an empty folder; a folder with a path that is not in `have` stays."""
     with suppress(FileNotFoundError), _holder(root, path) as (folder, name):
         if item.mode != FOLDER:
             os.unlink(name, dir_fd=folder)
@@ -73,7 +74,7 @@ def _remove(root: int, path: bytes, item: Item) -> None:
 
 
 def _write(root: int, items: Mapping[bytes, Item], contents: Contents) -> None:
-    """Make new files and links; each content is fetched once."""
+    """Make new files and links; each content is read once."""
     paths: dict[str, list[bytes]] = defaultdict(list)
     for path, item in items.items():
         paths[item.sha].append(path)
@@ -107,7 +108,7 @@ def _set_bits(root: int, path: bytes, item: Item) -> None:
 
 @contextmanager
 def _holder(root: int, path: bytes) -> Iterator[tuple[int, bytes]]:
-    """Give the descriptor of the folder that holds `path`, made writable for its owner, and the name in it."""
+    """Yield the descriptor of the folder that holds `path`, made writable for its owner, and the name in it."""
     parent, _, name = path.rpartition(b"/")
     with close_after(open_below(root, parent)) as folder:
         mode = os.fstat(folder).st_mode

@@ -1,7 +1,7 @@
-"""A worktree's repositories as the engine says: what a guest has left in a `.git` for git to run or follow goes.
+"""Remove the files that a guest has left in a worktree's repositories for git to run or follow.
 
-These are the workspace's own repository, those of its submodules, and each one inside the worktree. Objects, refs,
-logs and indexes stay as they are.
+These are the workspace's own repository, the repositories of its submodules, and each one inside the worktree.
+Objects, refs, logs and indexes stay.
 """
 
 import os
@@ -20,26 +20,26 @@ from septet.git.vault.survey import GIT_FOLDER, above, parent
 _CONFIG: Final = b"config"
 _CONFIGS: Final = frozenset({_CONFIG, b"config.worktree"})
 _FOREIGN: Final = frozenset({b"commondir", b"info/attributes"})
-"""What git would follow or obey; the baseline's alone counts."""
+"""Files that git would follow or obey; only the baseline's count."""
 _FOREIGN_FOLDERS: Final = frozenset({b"hooks", b"remotes", b"branches"})
 _PLAIN_FOLDERS: Final = frozenset({b"info", b"modules", *_FOREIGN_FOLDERS})
 _WORKTREES: Final = b"worktrees"
 _EXCLUDE: Final = b"info/exclude"
 _BASELINE: Final = frozenset({b"hooks", b"info"})
-"""Folders whose files of the baseline are put back."""
+"""Folders whose files of the baseline are restored."""
 _OBEYED: Final = frozenset({GIT_FOLDER, b"attributes", b"commondir", *_CONFIGS, *_PLAIN_FOLDERS, _WORKTREES})
 _OBEYED_FOLDERS: Final = frozenset({_WORKTREES, *_FOREIGN_FOLDERS})
 ARMED: Final = (b"hooks", b"worktrees", *sorted(_FOREIGN), *sorted(_CONFIGS))
-"""What is renamed in `.git` where nothing can be read first."""
+"""The names in `.git` that are renamed when no snapshot can be taken."""
 ASIDE: Final = b".left-"
-"""In the names of what was renamed, because no snapshot holds it."""
+"""A part of the names of renamed files that no snapshot holds."""
 _PASSED_ON: Final = frozenset({
     b"HEAD", b"config", b"config.worktree", b"description", b"hooks", b"index", b"info", b"modules", b"objects",
     b"packed-refs", b"refs", b"shallow",
 })  # fmt: skip
-"""What one work order hands on to the next one in a lane."""
+"""The names in `.git` that a lane passes from one work order to the next."""
 _SAMPLE: Final = b".sample"
-"""git does not run a hook whose name ends so."""
+"""git does not run a hook whose name ends with this."""
 _MODULES: Final = b".git/modules/"
 _LINK_WORD: Final = b"gitdir:"
 _LIMIT_BYTES: Final = 1 << 20
@@ -54,14 +54,14 @@ def own_items(
     *,
     passes_on: bool = False,
 ) -> dict[bytes, Item]:
-    """Return what a worktree is to hold; settings that are new are stored in the vault.
+    """Return the content for a worktree with the engine's settings; new settings are stored in the vault.
 
     Args:
-        vault: Has the content of `items` and `baseline`.
-        items: What the worktree holds, as a snapshot has it.
-        baseline: What it held before its first agent: hooks, settings and attributes of that survive.
+        vault: The vault with the content of `items` and `baseline`.
+        items: The worktree's content, from a snapshot.
+        baseline: The content before the first agent: its hooks, settings and attributes survive.
         root: The worktree's path, which settings may name.
-        passes_on: The worktree goes to another work order: of its `.git` only commits, refs and index go along.
+        passes_on: Whether another work order gets the worktree: of its `.git` only commits, refs and index stay.
 
     Raises:
         GitError: The vault cannot be read or written.
@@ -95,14 +95,14 @@ def own_items(
             want.pop(path, None)
         elif content != content_now or path not in items or items[path].mode != FILE:
             want[path] = _store(vault, content)
-    # Without its link, the files of a linked worktree would become a part of the work: they stay in the snapshot.
+    # Without its link, the files of a linked worktree would become a part of the work: only the snapshot keeps them.
     return _with_parents({path: item for path, item in want.items() if not _is_below(path, linked)})
 
 
 def _without_foreign(
     items: Mapping[bytes, Item], repositories: Collection[bytes]
 ) -> tuple[dict[bytes, Item], dict[bytes, bytes]]:
-    """Return what stays, and the files that are read first, settings and `.git` files, with their repository."""
+    """Return the items that stay, and the settings and `.git` files to read first, with their repositories."""
     want, files = dict(items), {}
     for path, item in items.items():
         if GIT_FOLDER not in path:
@@ -117,7 +117,7 @@ def _without_foreign(
 
 
 def _with_parents(want: Mapping[bytes, Item]) -> dict[bytes, Item]:
-    """Return, in their order, the files and folders whose folder stays too."""
+    """Return, in order, the files and folders whose folder stays too."""
     folders, kept = {b""}, {}
     for path, item in sorted(want.items()):
         if parent(path) in folders:
@@ -133,10 +133,10 @@ def _goes_along(path: bytes) -> bool:
 
 
 def is_foreign(name: bytes, mode: int) -> bool:
-    """Say whether something in a repository's folder goes unless the baseline has it.
+    """Return whether a path in a repository's folder is removed unless the baseline has it.
 
     Args:
-        name: Its path below that folder.
+        name: The path below that folder.
         mode: git's mode.
     """
     first, _, rest = name.partition(b"/")
@@ -150,7 +150,7 @@ def is_foreign(name: bytes, mode: int) -> bool:
 
 
 def is_obeyed(path: bytes) -> bool:
-    """Say whether git would run or follow what lies at a path, whatever that is: it is in no snapshot."""
+    """Return whether git would run or follow a file at this path, whatever it holds: no snapshot has the file."""
     parts = path.split(b"/")
     if GIT_FOLDER not in parts or ASIDE in parts[-1]:
         return False
@@ -166,7 +166,7 @@ def _is_repository(path: bytes, items: Mapping[bytes, Item]) -> bool:
 
 
 def _put_back(want: dict[bytes, Item], baseline: Mapping[bytes, Item]) -> None:
-    """Put back what the baseline has in folders where a guest may have changed or removed it."""
+    """Restore the baseline's files in folders where a guest may have changed or removed them."""
     for path, item in baseline.items():
         folder, _, name = path.partition(b"/")
         if folder != GIT_FOLDER or name.partition(b"/")[0] not in _BASELINE:
@@ -176,7 +176,7 @@ def _put_back(want: dict[bytes, Item], baseline: Mapping[bytes, Item]) -> None:
 
 
 def _part(items: Mapping[bytes, Item], path: bytes) -> dict[bytes, tuple[int, str]]:
-    """Return the files at a path and below; of the whole tree all but its `.git`."""
+    """Return the files at a path and below; of the whole tree all except its `.git`."""
     return {
         each: (item.mode, item.sha)
         for each, item in items.items()
@@ -186,7 +186,7 @@ def _part(items: Mapping[bytes, Item], path: bytes) -> dict[bytes, tuple[int, st
 
 
 def _target(path: bytes, content: bytes, root: Path) -> bytes:
-    """Return the submodule's repository that a `.git` file names, below the worktree; empty for another one."""
+    """Return the path, below the worktree, of the submodule's repository that a `.git` file names; else empty."""
     word, _, target = content.strip().partition(b" ")
     folder = normpath(join(os.fsencode(root), dirname(path), target))
     below = folder.removeprefix(os.fsencode(root) + b"/")
@@ -194,7 +194,7 @@ def _target(path: bytes, content: bytes, root: Path) -> bytes:
 
 
 def _names_worktree(path: bytes, content: bytes, root: Path) -> bool:
-    """Say whether a `.git` file in a folder makes a linked worktree of it."""
+    """Return whether a `.git` file makes its folder a linked worktree."""
     word, _, target = content.strip().partition(b" ")
     folder = normpath(join(os.fsencode(root), dirname(path), target))
     return word == _LINK_WORD and b"/.git/worktrees/" in folder and bool(dirname(path))
@@ -210,7 +210,7 @@ def _store(vault: Git, content: bytes) -> Item:
 
 
 class _Contents:
-    """The small files that are read: as they are now, and as the baseline has them."""
+    """The small files that are read: their present content, and the baseline's."""
 
     def __init__(
         self, vault: Git, items: Mapping[bytes, Item], baseline: Mapping[bytes, Item], paths: Iterable[bytes]

@@ -1,7 +1,7 @@
-"""`rescue.patch`: what changed since the base commit, as `git apply` takes it.
+"""`rescue.patch`: the changes since the base commit, in the form of `git apply`.
 
-A snapshot holds raw bytes; a patch needs them as the repository would commit them, with line endings converted and
-encodings undone. So the changed files are laid out once more, where no agent can reach them, and added from there.
+A snapshot holds raw bytes; a patch needs them as the repository would commit them, with converted line endings and
+encodings. So the changed files are written again, where no agent can reach them, and staged from there.
 """
 
 import os
@@ -30,14 +30,14 @@ _DIFF: Final = ("diff-index", "--cached", "--binary", "--find-renames", "--no-ex
 
 
 def write_patch(place: Place, snapshot: Snapshot, to: Path) -> Path | None:
-    """Write what differs between the base commit and a snapshot to `to`; return it, or `None` when nothing does.
+    """Write the difference between the base commit and a snapshot to `to`; return it, or `None` if it is empty.
 
-    It has tracked and untracked files, binary ones, modes, renames and links, whether the agent committed them
-    or not. Ignored files, submodules and paths that are too long to open are in the snapshot alone. No filter
+    The patch has tracked and untracked files, binary files, modes, renames and links, whether the agent committed
+    them or not. Ignored files, submodules and paths that are too long to open are only in the snapshot. No filter
     program runs.
 
     Raises:
-        SnapshotError: It could not be written. The snapshot itself is not touched.
+        SnapshotError: The patch could not be written. The snapshot is unchanged.
     """
     new = to.with_name(f"{to.name}.new")
     try:
@@ -55,7 +55,7 @@ def write_patch(place: Place, snapshot: Snapshot, to: Path) -> Path | None:
 
 
 class _Patch:
-    """One patch under way, in a folder of its own."""
+    """One patch in progress, in a separate folder."""
 
     def __init__(self, place: Place, snapshot: Snapshot, folder: Path) -> None:
         self._place = place
@@ -64,7 +64,7 @@ class _Patch:
         self._folder = folder
 
     def write(self, to: Path) -> None:
-        """Add what changed to an index of the base commit and write the difference."""
+        """Add the changes to an index of the base commit and write the difference."""
         items = read(vault_at(self._place), self._snapshot.commit)
         removals, others = self._changes()
         self._lay_out({path: items[path] for path in others})
@@ -72,12 +72,12 @@ class _Patch:
         try:
             git = self._index_with(self._place.mirror, names)
         except GitError:
-            # A file that says it has an encoding which it has not: then as raw bytes, like all in the vault.
+            # A file does not have the encoding of its attribute: stage raw bytes, as in the vault.
             git = self._index_with(self._place.vault, names)
         git.run(*_DIFF, f"--output={to}", self._place.base_sha)
 
     def _changes(self) -> tuple[list[bytes], list[bytes]]:
-        """Return the paths of the base commit that are gone, and those that are new or hold other bytes."""
+        """Return the paths of the base commit that are missing, and the paths that are new or changed."""
         vault = vault_at(self._place)
         trees = (f"{self._place.base_sha}^{{tree}}", self._snapshot.tree)
         fields = vault.run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", *trees).split(b"\0")
@@ -105,7 +105,7 @@ class _Patch:
             )
 
     def _index_with(self, git_dir: Path, names: bytes) -> Git:
-        """Return a repository over the folder whose index is the base commit with `names` as they are there."""
+        """Return a repository over the folder; its index is the base commit with the folder's version of `names`."""
         objects = self._folder / "objects"
         objects.mkdir(exist_ok=True)
         git = Git(git_dir, self._files, self._place.env, index=self._folder / "index").with_env(

@@ -1,6 +1,6 @@
-"""Pipes in the place of what git opens by its name in a worktree: it would wait there for a writer.
+"""Refuse pipes in the place of files that git opens in a worktree: git would wait there for a writer.
 
-What is in the worktree's own `.git` is `septet.git.worktree.foreign`'s, but for the repositories of submodules.
+`septet.git.worktree.foreign` covers the worktree's own `.git`, except the repositories of submodules.
 """
 
 import os
@@ -18,7 +18,7 @@ from septet.system.durable import close_after
 _OPENED: Final = frozenset({
     b".gitignore", b".gitattributes", b".gitmodules", b"HEAD", b"commondir", b"config", b"packed-refs",
 })  # fmt: skip
-"""In any folder: a `.git` elsewhere may lead to it, as a link or by what it says."""
+"""In any folder: a `.git` elsewhere may lead to it, as a link or by its content."""
 _OPENED_FOLDERS: Final = frozenset({GIT_FOLDER, b"refs"})
 _MODULES: Final = b".git/modules"
 _LONGEST_PATH_BYTES: Final = 4096
@@ -28,11 +28,11 @@ def refuse_pipes(worktree: Path, survey: Survey | None = None) -> None:
     """Refuse a worktree in which git would wait at a pipe.
 
     Args:
-        worktree: Its root.
-        survey: What it looks like now, where that is known; it is not walked again.
+        worktree: The worktree's root.
+        survey: The current survey, if the caller has one; then the worktree is not scanned again.
 
     Raises:
-        WorkspaceError: There is one; the message names it.
+        WorkspaceError: There is a pipe; the message names it.
     """
     is_whole = survey is not None and not survey.closed
     pipes = _pipes_in(survey) if survey is not None and is_whole else _find_pipes(os.fsencode(worktree))
@@ -49,14 +49,14 @@ def _is_opened(path: bytes) -> bool:
 
 
 def _pipes_in(survey: Survey) -> Iterator[bytes]:
-    """Give the pipes that a survey of all folders has seen, but for those in the worktree's own `.git`."""
+    """Yield the pipes of a complete survey, except those in the worktree's own `.git`."""
     for folder, look in survey.looks.items():
         if folder.partition(b"/")[0] != GIT_FOLDER or (folder + b"/").startswith(_MODULES + b"/"):
             yield from (join(folder, name) for name in pipes_in(look))
 
 
 def _find_pipes(worktree: bytes) -> Iterator[bytes]:
-    """Give the pipes below a folder, by paths relative to it; what cannot be listed git cannot list either."""
+    """Yield the pipes below a folder, as relative paths, without folders that cannot be listed: git cannot either."""
     folders = [b""]
     while folders:
         folder = folders.pop()
@@ -71,10 +71,10 @@ def _find_pipes(worktree: bytes) -> Iterator[bytes]:
 
 @contextmanager
 def _listing(worktree: bytes, folder: bytes) -> Iterator[Iterator[os.DirEntry[Any]]]:
-    """List a folder; one whose path is longer than the system takes is opened part by part, as git may reach it.
+    """List a folder; a path beyond the system's limit is opened part by part, as git may reach it.
 
     Raises:
-        OSError: It cannot be listed.
+        OSError: The folder cannot be listed.
     """
     path = join(worktree, folder) if folder else worktree
     if len(path) < _LONGEST_PATH_BYTES:

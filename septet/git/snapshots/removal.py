@@ -1,4 +1,4 @@
-"""Remove a folder with whatever is in it: any depth, any permission bits, links not followed."""
+"""Remove a folder with its content: any depth, any permission bits, links not followed."""
 
 import itertools
 import os
@@ -16,11 +16,10 @@ _OWNER_ALL: Final = 0o700
 def remove_folder(folder: Path) -> None:
     """Remove `folder`.
 
-    A folder within a folder is moved to the top before it is looked into, so that depth costs neither
-    descriptors nor recursion.
+    A nested folder is moved to the top before it is read, so that depth costs neither descriptors nor recursion.
 
     Raises:
-        OSError: Something cannot be removed; the rest may be gone.
+        OSError: A file cannot be removed; the rest may be gone.
     """
     folder.chmod(_OWNER_ALL)
     root = os.open(folder, OPEN_FOLDER)
@@ -43,7 +42,7 @@ def _remove_entry(root: int, name: str, new_names: Iterator[str]) -> None:
     """Remove a file, or a folder whose own folders move up to `root`."""
     try:
         os.unlink(name, dir_fd=root)
-    except (IsADirectoryError, PermissionError):  # Linux says the first, macOS the second
+    except (IsADirectoryError, PermissionError):  # the first on Linux, the second on macOS
         with close_after(_open_for_removal(root, name)) as folder:
             with os.scandir(folder) as entries:
                 below = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
@@ -57,7 +56,7 @@ def _remove_entry(root: int, name: str, new_names: Iterator[str]) -> None:
 
 
 def _open_for_removal(folder: int, name: str) -> int:
-    """Open a folder that may have taken all rights from its owner."""
+    """Open a folder that may deny all rights to its owner."""
     if not os.access(name, os.R_OK | os.W_OK | os.X_OK, dir_fd=folder, follow_symlinks=False):
         os.chmod(name, _OWNER_ALL, dir_fd=folder)
     return os.open(name, OPEN_FOLDER, dir_fd=folder)

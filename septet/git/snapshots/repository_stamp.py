@@ -1,6 +1,6 @@
 """Digests in engine records that show whether a guest has touched a worktree's own repositories.
 
-It costs a few `lstat` and small reads for each repository of a worktree, and no process.
+A digest costs a few `lstat` and small reads for each repository of a worktree, and no process.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from septet.system.durable import read_model, write_durably
 
 FILE: Final = "dot-git.json"
 _CONFIG: Final = "state/config"
-"""In a snapshot: see `septet.git.vault.layout`."""
+"""A path in a snapshot: see `septet.git.vault.layout`."""
 _NAMES: Final = (
     "", "hooks", "info", "modules", "remotes", "branches", "worktrees", "config", "config.worktree", "commondir",
     "info/attributes", "info/exclude",
@@ -43,21 +43,21 @@ _MOST: Final = 10_000
 
 
 class OwnRepository(Wire):
-    """What is known of a workspace's repositories: beside the vault, out of the reach of guests."""
+    """The record of a workspace's repositories: next to the vault, out of the reach of guests."""
 
     baseline: str
     """The snapshot from before the first agent."""
     depends_on: tuple[str, ...] = ()
-    """The paths of the worktree that its settings depend on."""
+    """The paths of the worktree that the repositories' settings depend on."""
     stamp: str = ""
-    """The digest of the repositories as the engine says; empty where that is not known."""
+    """The digest of the repositories after the engine's last change; empty if unknown."""
 
 
 def note_baseline(place: Place, snapshot: Snapshot) -> None:
-    """Note the snapshot from before the first agent: what it has in `.git` is the engine's, or set-up's.
+    """Record the snapshot from before the first agent: its `.git` is the engine's, or set-up's.
 
     Raises:
-        SnapshotError, GitError: It cannot be read.
+        SnapshotError, GitError: The snapshot cannot be read.
     """
     vault = vault_at(place)
     config = vault.try_run("cat-file", "blob", f"{snapshot.commit}:{_CONFIG}").stdout
@@ -68,7 +68,7 @@ def note_baseline(place: Place, snapshot: Snapshot) -> None:
 
 
 def find_baseline(vault: Git, order_id: str) -> Snapshot | None:
-    """Return the snapshot from before a work order's first agent; `None` where no snapshot is left."""
+    """Return the snapshot from before a work order's first agent; `None` if no snapshot is left."""
     record = read_model(vault.git_dir / RECORDS / order_id / FILE, OwnRepository)
     if record is not None:
         with suppress(NotFoundError):
@@ -78,13 +78,13 @@ def find_baseline(vault: Git, order_id: str) -> Snapshot | None:
 
 
 def is_own(place: Place) -> bool:
-    """Say whether the repositories of a worktree are as the engine has noted them."""
+    """Return whether the repositories of a worktree match the engine's record."""
     record = read_model(place.records / FILE, OwnRepository)
     return record is not None and record.stamp != "" and record.stamp == _stamp(place, record.depends_on)
 
 
 def note_own(place: Place) -> None:
-    """Note that the repositories of a worktree are as the engine says."""
+    """Record the present state of a worktree's repositories as the engine's."""
     record = read_model(place.records / FILE, OwnRepository)
     if record is None and (baseline := find_baseline(vault_at(place), place.order_id)) is not None:
         record = OwnRepository(baseline=baseline.name)
@@ -97,7 +97,7 @@ def _write(place: Place, record: OwnRepository) -> None:
 
 
 def _stamp(place: Place, depends_on: Collection[str]) -> str:
-    """Return the digest; empty where it says nothing, or there is more than an honest repository has."""
+    """Return the digest; empty if a setting depends on the whole tree, or if there are too many files."""
     root = os.fspath(place.worktree)
     look = _Look(root)
     if WHOLE_TREE.decode() in depends_on:
@@ -106,23 +106,23 @@ def _stamp(place: Place, depends_on: Collection[str]) -> str:
         look.repository(root, f"{root}/.git")
         for path in depends_on:
             look.tree(f"{root}/{path}")
-    except OSError:  # a folder that nobody may list
+    except OSError:  # a folder that cannot be listed
         return ""
     return look.digest.hexdigest() if look.budget else ""
 
 
 @dataclass(slots=True)
 class _Look:
-    """One look at the repositories of a worktree. Paths are plain strings: it is taken after each guest."""
+    """One reading of a worktree's repositories. Paths are plain strings: it runs after each guest."""
 
     root: str
     digest: "hashlib._Hash" = field(default_factory=hashlib.sha256)
     budget: int = _MOST
-    """How many more files and folders are looked at."""
+    """The number of files and folders that may still be read."""
     looks: set[str] = field(default_factory=set)
 
     def repository(self, tree: str, git_dir: str) -> None:
-        """Look at one repository, and at those of its submodules."""
+        """Read one repository, and those of its submodules."""
         if git_dir in self.looks or not self.budget:
             return
         self.looks.add(git_dir)
@@ -137,7 +137,7 @@ class _Look:
             self._modules(f"{git_dir}/modules")
 
     def tree(self, path: str) -> None:
-        """Look at a file, or at all that is in a folder; hooks that are samples do not count."""
+        """Read a file, or everything in a folder; sample hooks do not count."""
         try:
             mode = os.lstat(path).st_mode
         except OSError:
@@ -163,7 +163,7 @@ class _Look:
                 self.repository(tree, target)
 
     def _modules(self, folder: str) -> None:
-        """Look at the repositories of submodules, whose names may have slashes."""
+        """Read the repositories of submodules, whose names may have slashes."""
         for name in sorted(os.listdir(folder)) if self.budget else ():
             path = f"{folder}/{name}"
             if _kind(path) != stat.S_IFDIR:
@@ -179,7 +179,7 @@ class _Look:
 
 
 def _kind(path: str) -> int:
-    """Return the type of a file, link not followed; 0 where there is none."""
+    """Return the type of a file, link not followed; 0 for a missing file."""
     try:
         return stat.S_IFMT(os.lstat(path).st_mode)
     except OSError:
@@ -187,7 +187,7 @@ def _kind(path: str) -> int:
 
 
 def gitlinks(git_dir: str) -> tuple[bytes, ...]:
-    """Return the paths at which an index has another repository: git looks into what lies there."""
+    """Return the paths of submodules in an index: git reads the repositories at these paths."""
     gitlinks: list[bytes] = []
     with suppress(OSError):
         for name in os.listdir(git_dir):
@@ -206,7 +206,7 @@ def _gitlinks_in(index: str, stamp: tuple[int, int, int]) -> tuple[bytes, ...]: 
 
 
 def _plain_gitlinks(content: bytes) -> Iterator[bytes]:
-    """Give what looks like a gitlink in an index of version 2 or 3; what is none names nothing."""
+    """Yield the paths that look like gitlinks in an index of version 2 or 3; a false match names no repository."""
     at = content.find(_GITLINK, _HEADER_BYTES)
     while at >= 0:
         name = at - _MODE_AT + _name_at(content, at - _MODE_AT)
@@ -215,7 +215,7 @@ def _plain_gitlinks(content: bytes) -> Iterator[bytes]:
 
 
 def _compressed_gitlinks(content: bytes) -> Iterator[bytes]:
-    """Give the same of version 4, where a name is what differs from the one before it."""
+    """Yield the gitlinks of an index of version 4, which stores a name as its difference from the one before."""
     start, name = _HEADER_BYTES, b""
     for _ in range(int.from_bytes(content[8:12], "big")):
         at = start + _name_at(content, start)
@@ -236,5 +236,5 @@ def _compressed_gitlinks(content: bytes) -> Iterator[bytes]:
 
 
 def _name_at(content: bytes, start: int) -> int:
-    """Return where the name begins in an entry."""
+    """Return the offset of the name in an entry."""
     return _NAME_AT + (2 if int.from_bytes(content[start + _FLAGS_AT : start + _FLAGS_AT + 1]) & _EXTENDED else 0)

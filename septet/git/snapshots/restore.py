@@ -1,4 +1,4 @@
-"""Give a snapshot back as a folder of its own, which needs neither workspace nor vault nor mirror any more."""
+"""Restore a snapshot as a separate folder, which needs neither workspace nor vault nor mirror."""
 
 import os
 import shutil
@@ -29,11 +29,11 @@ _NEW_ROOT: Final = Item(FOLDER, "", 0o700, 0)
 
 
 def restore(vault: Git, snapshot: Snapshot, to: Path) -> None:
-    """Write what a snapshot holds to the new or empty folder `to`.
+    """Write a snapshot's content to the new or empty folder `to`.
 
-    Names, types, bytes, permission bits, index, and the state of HEAD, branches, stash, merge or rebase are as
-    they were. What the repository borrowed from the mirror is its own now, and of settings and hooks only those of
-    the engine and of set-up are there: a person's git runs nothing in it that an agent has left.
+    Names, types, bytes, permission bits, index, and the state of HEAD, branches, stash, merge or rebase are
+    restored. The repository gets its own copy of the objects that it borrowed from the mirror. Only settings and
+    hooks of the engine and of set-up are restored: a person's git runs nothing that an agent has left.
 
     Raises:
         SnapshotError: `to` is not empty, or the snapshot cannot be read or written.
@@ -44,7 +44,7 @@ def restore(vault: Git, snapshot: Snapshot, to: Path) -> None:
 
 
 def restore_as_it_was(vault: Git, snapshot: Snapshot, to: Path) -> None:
-    """Write what a snapshot holds to the new or empty folder `to`, which borrows its objects as it did.
+    """Write a snapshot's content to the new or empty folder `to`, which still borrows the mirror's objects.
 
     Raises:
         SnapshotError: `to` is not empty, or the snapshot cannot be read or written.
@@ -63,7 +63,7 @@ def _lay_out(vault: Git, snapshot: Snapshot, to: Path) -> None:
 
 
 def _own(vault: Git, snapshot: Snapshot) -> dict[bytes, Item]:
-    """Return what a snapshot holds, with its repositories as the engine says."""
+    """Return a snapshot's content, with the engine's settings in its repositories."""
     order_id = snapshot.order_id
     baseline = find_baseline(vault, order_id)
     before = read(vault, baseline.commit) if baseline is not None else {}
@@ -73,7 +73,7 @@ def _own(vault: Git, snapshot: Snapshot) -> dict[bytes, Item]:
 
 @contextmanager
 def _naming(snapshot: Snapshot, to: Path) -> Iterator[None]:
-    """Name place and remedy where the disk or git fails on the way."""
+    """Name the snapshot and the remedy if the disk or git fails halfway."""
     try:
         yield
     except (OSError, GitError) as error:
@@ -86,7 +86,7 @@ def _naming(snapshot: Snapshot, to: Path) -> Iterator[None]:
 def _own_objects(vault: Git, objects: Path) -> None:
     """Give a restored repository the objects that it borrowed from the vault's mirror."""
     if not objects.is_dir() or any(path.is_symlink() for path in (objects.parent, objects, *objects.iterdir())):
-        return  # nothing is written through a link of the agent's
+        return  # nothing is written through an agent's link
     alternates = read_file(objects / _ALTERNATES)
     if alternates is None:
         return
@@ -103,7 +103,7 @@ def _own_objects(vault: Git, objects: Path) -> None:
 
 
 def _lenders(objects: Path) -> Iterator[Path]:
-    """Give the folders from which a repository borrows objects, and those from which these do."""
+    """Yield the folders from which a repository borrows objects, and those from which these borrow."""
     for line in (read_file(objects / _ALTERNATES) or b"").splitlines():
         lender = objects / os.fsdecode(line)
         yield lender
@@ -117,7 +117,7 @@ def _object_files(objects: Path) -> Iterator[Path]:
 
 
 def _link(source: Path, to: Path) -> None:
-    """Link an object file, which nobody ever writes to again; copy it where the disk is another one."""
+    """Link an object file, which is never written again; copy it if it is on another disk."""
     to.parent.mkdir(exist_ok=True)
     with suppress(FileExistsError):
         try:

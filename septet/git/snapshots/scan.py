@@ -1,4 +1,4 @@
-"""A walk over a worktree, held against the last snapshot: what looks otherwise, and whether that is too much."""
+"""A scan of a worktree, compared with the last snapshot: the changed names, and whether they are too large."""
 
 import os
 import stat
@@ -24,20 +24,20 @@ _EXECUTABLE: Final = 0o100
 
 @dataclass(frozen=True, slots=True)
 class WorktreeScan:
-    """What a worktree looked like on one walk."""
+    """The result of one scan of a worktree."""
 
     survey: Survey
     past: SnapshotBaseline
-    """What was known before it."""
+    """The baseline before the scan."""
 
     @property
     def since(self) -> str:
-        """The commit of the last snapshot; empty where none is known."""
+        """The commit of the last snapshot; empty if there is none."""
         return self.past.commit
 
     @property
     def touched(self) -> frozenset[bytes]:
-        """Names outside every `.git` that look otherwise than in the last snapshot, whatever git makes of them."""
+        """Names outside every `.git` whose figures differ from the last snapshot's, even if the content may not."""
         return frozenset(
             join(path, name)
             for path, names in _changed_names(self.survey, self.past)
@@ -47,14 +47,14 @@ class WorktreeScan:
 
 
 def scan(place: Place, *, ignored_limit_bytes: int) -> WorktreeScan:
-    """Walk over the worktree once.
+    """Scan the worktree once.
 
     Args:
-        place: Where the workspace and its vault are.
-        ignored_limit_bytes: What all ignored files together may take on disk, as for a snapshot.
+        place: The place of the workspace and its vault.
+        ignored_limit_bytes: The bytes on disk that all ignored files together may take, as for a snapshot.
 
     Raises:
-        SnapshotError: The worktree or the ledger cannot be read, or more was added than is to be read.
+        SnapshotError: The worktree or the ledger cannot be read, or more was added than the limit allows.
     """
     try:
         with close_after(os.open(place.worktree, OPEN_FOLDER)) as root:
@@ -71,10 +71,10 @@ def scan(place: Place, *, ignored_limit_bytes: int) -> WorktreeScan:
 
 
 def refuse_too_large(place: Place, survey: Survey, past: SnapshotBaseline) -> None:
-    """Refuse a worktree to which more was added since the last snapshot than git is to read: files may have holes.
+    """Refuse a worktree with more new bytes since the last snapshot than git may read; holes in files count too.
 
     Raises:
-        SnapshotError: It is so; the message names the largest file.
+        SnapshotError: The limit is exceeded; the message names the largest file.
     """
     if not (place.tree_limit_bytes and past.commit):
         return
@@ -94,7 +94,7 @@ def refuse_too_large(place: Place, survey: Survey, past: SnapshotBaseline) -> No
 
 
 def differing(survey: Survey, records: Mapping[bytes, Record]) -> dict[bytes, dict[bytes, Figures]]:
-    """Return the folders that look otherwise than their records have them, unpacked."""
+    """Return the folders that differ from their records, unpacked."""
     return {
         path: look.entries()
         for path, look in survey.looks.items()
@@ -103,7 +103,7 @@ def differing(survey: Survey, records: Mapping[bytes, Record]) -> dict[bytes, di
 
 
 def _changed_names(survey: Survey, past: SnapshotBaseline) -> Iterator[tuple[bytes, set[bytes]]]:
-    """Give the folders that look otherwise, each with the names in it that do."""
+    """Yield the folders that differ, each with its changed names."""
     for path, now in differing(survey, past.records).items():
         record = past.records.get(path)
         before = record.look.entries() if record is not None else {}
@@ -111,7 +111,7 @@ def _changed_names(survey: Survey, past: SnapshotBaseline) -> Iterator[tuple[byt
 
 
 def really_changed(place: Place, scan: WorktreeScan) -> list[bytes]:
-    """Return the names outside `.git` that are not what the last snapshot holds, sorted."""
+    """Return the names outside `.git` whose content differs from the last snapshot, sorted."""
     return sorted(path for path in scan.touched if not _is_same(place, scan, path))
 
 

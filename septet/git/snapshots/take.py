@@ -1,7 +1,7 @@
-"""Take a snapshot: look at the worktree, store what changed, and have it on disk before returning.
+"""Take a snapshot: survey the worktree, store the changes, and sync them to disk before returning.
 
-Nothing is read through the agent's repository: no config, filter, hook or index of its has a say. What a
-`.gitignore` says decides where a file is kept, and never whether, but for the limit on ignored files.
+The agent's repository is never used to read files: its config, filters, hooks and index have no effect. A
+`.gitignore` decides where a file is kept, and not whether, except for the limit on ignored files.
 """
 
 import hashlib
@@ -45,7 +45,7 @@ _HEADS: Final = b".git/refs/heads"
 _REWRITTEN: Final = frozenset({
     b"HEAD", b"index", b"config", b"refs", b"logs", b"COMMIT_EDITMSG", b"FETCH_HEAD", b"ORIG_HEAD",
 })  # fmt: skip
-"""What git rewrites while nobody's work changes; HEAD and the branches count by the commits that they name."""
+"""Files that git rewrites without a change of work; HEAD and the branches count by the commits that they name."""
 _SIGNATURE: Final = "Septet <septet@localhost>"
 _NS_PER_SECOND: Final = 1_000_000_000
 
@@ -53,12 +53,12 @@ _NS_PER_SECOND: Final = 1_000_000_000
 def seed(place: Place, *, ignored_limit_bytes: int) -> Snapshot:
     """Take the snapshot that all later ones are compared with: right after checkout, before any agent.
 
-    It reads every file; later snapshots read what changed.
+    It reads every file; later snapshots read only changed files.
 
     Raises:
         SnapshotError: It could not be taken.
     """
-    # A file as young as one tick of the clock would have to be read again by the next snapshot.
+    # The next snapshot would read files again that are as young as one tick of the clock.
     time.sleep(CLOCK_STEP_NS / _NS_PER_SECOND)
     options = SnapshotOptions("the base commit, checked out", ignored_limit_bytes)
     snapshot = _take_locked(place, "base", options, None)
@@ -168,7 +168,7 @@ class _Taking:
 
 
 def _see_git_again(last_scan: WorktreeScan | None, past: SnapshotBaseline, root: int) -> Survey | None:
-    """Return what the last scan says, with `.git` as it is now; `None` where all has to be looked at."""
+    """Return the last scan's survey with the present `.git`; `None` if everything must be scanned."""
     if last_scan is None or last_scan.since != past.commit or GIT_FOLDER not in last_scan.survey.looks:
         return None
     survey = look_again(root, last_scan.survey, os.fsdecode(GIT_FOLDER))
@@ -184,7 +184,7 @@ def _left_out(records: Mapping[bytes, Record]) -> tuple[LeftOut, ...]:
 
 
 def _clock_ns(place: Place) -> int:
-    """Return what time it is for the file system."""
+    """Return the current time of the file system's clock."""
     stamp = place.records / "clock"
     stamp.touch()
     return stamp.stat().st_mtime_ns
@@ -197,15 +197,15 @@ def _commit(snapshot: Snapshot) -> bytes:
 
 
 def _without_name(snapshot: Snapshot) -> Snapshot:
-    """Return the facts without those that the ref and the commit tell."""
+    """Return the facts without those that the ref and the commit hold."""
     return msgspec.structs.replace(snapshot, name="", content="")
 
 
 def mark_of(place: Place, records: Mapping[bytes, Record]) -> Mark:
-    """Return the mark of a worktree whose records are just made.
+    """Return the mark of a worktree from its new records.
 
-    Files and modes, what is left out, the commits that HEAD and the branches name, and the rest of `.git` with its
-    objects (a stash, a dropped commit, a merge under way) make the essence.
+    The essence covers files and modes, paths that are left out, the commits that HEAD and the branches name, and
+    the rest of `.git` with its objects (a stash, a dropped commit, an unfinished merge).
     """
     within_git = {
         path: record for path, record in records.items() if path == GIT_FOLDER or path.startswith(b".git/")
@@ -240,7 +240,7 @@ def mark_of(place: Place, records: Mapping[bytes, Record]) -> Mark:
 
 
 def is_base(place: Place, now: Mark, base: Mark) -> bool:
-    """Say whether nothing changed since the base commit: the index may be another file with the same entries."""
+    """Return whether nothing changed since the base commit; the index may be another file with equal entries."""
     if now.essence != base.essence:
         return False
     if now.index == base.index:
@@ -265,7 +265,7 @@ def _moved_branches(records: Mapping[bytes, Record], place: Place) -> set[bytes]
 
 
 def _head(place: Place) -> str:
-    """Return the commit of HEAD, whichever branch names it."""
+    """Return the commit of HEAD; empty if HEAD leads to no commit."""
     try:
         return read_head(place.worktree / ".git").sha
     except WorkspaceError:

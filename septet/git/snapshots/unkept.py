@@ -1,4 +1,4 @@
-"""Files of a workspace that no snapshot holds: they stay, move beside the workspace, or are refused."""
+"""Files of a workspace that no snapshot holds: they stay, move next to the workspace, or are refused."""
 
 import os
 import stat
@@ -21,7 +21,7 @@ _SHOWN_PATHS: Final = 5
 
 
 def moved_out(place: Place) -> Path:
-    """Return the place of the folder beside a workspace for files that were moved out of it."""
+    """Return the folder next to a workspace for files that were moved out of it."""
     return place.worktree.with_name(f"{place.worktree.name}~left")
 
 
@@ -35,7 +35,7 @@ def set_aside(place: Place, paths: Iterable[bytes]) -> None:
     """Move files out of a workspace.
 
     Raises:
-        SnapshotError: The disk failed on the way; the other files stay at their place.
+        SnapshotError: The disk failed halfway; the other files stay in place.
     """
     folder = moved_out(place)
     try:
@@ -51,7 +51,7 @@ def set_aside(place: Place, paths: Iterable[bytes]) -> None:
                 name = basename(path)
                 facts = os.stat(name, dir_fd=holder, follow_symlinks=False)
                 if stat.S_ISDIR(facts.st_mode) and facts.st_mode & stat.S_IRWXU != stat.S_IRWXU:
-                    os.chmod(name, stat.S_IRWXU, dir_fd=holder)  # else it could not be moved
+                    os.chmod(name, stat.S_IRWXU, dir_fd=holder)  # otherwise it could not be moved
                 os.rename(name, target, src_dir_fd=holder)
     except OSError as error:
         message = f"{place.worktree} could not be changed completely: {error}."
@@ -59,7 +59,7 @@ def set_aside(place: Place, paths: Iterable[bytes]) -> None:
 
 
 def without_heavy(want: Mapping[bytes, Item], left_out: Mapping[bytes, str]) -> dict[bytes, Item]:
-    """Return the wanted content without ignored folders that are over the limit now: they stay as they are."""
+    """Return the wanted content without ignored folders that are over the limit now: they stay unchanged."""
     heavy = {path for path, reason in left_out.items() if reason == OVER_LIMIT}
     return {
         path: item
@@ -69,15 +69,15 @@ def without_heavy(want: Mapping[bytes, Item], left_out: Mapping[bytes, str]) -> 
 
 
 def is_in_the_way(path: bytes, want: Mapping[bytes, Item]) -> bool:
-    """Return whether a file that was left out lies where other content is wanted."""
+    """Return whether a file that was left out is in the place of wanted content."""
     return path in want or any(folder in want and want[folder].mode != FOLDER for folder in above(path))
 
 
 def refuse_unkept(place: Place, left_out: Iterable[bytes], remedy: str) -> None:
-    """Refuse to remove what no snapshot holds.
+    """Refuse to remove files that no snapshot holds.
 
     Raises:
-        SnapshotError: There is something.
+        SnapshotError: There is such a file.
     """
     paths = [shown_path(path) for path in left_out]
     if not paths:

@@ -122,7 +122,7 @@ def _rules_differ(scene: Scene, path: bytes) -> bool:
 
 
 def _ask(vault: Git, paths: list[bytes]) -> set[bytes]:
-    """Return those of `paths` for which git reads no pipe: a `.gitignore` that is a pipe ignores nothing."""
+    """Return those of `paths` that git ignores; none if git fails, so that all paths are kept."""
     stdin = b"".join(b"./%s\0" % path for path in paths if len(path) < LONGEST_PATH_BYTES)
     if not stdin:
         return set()
