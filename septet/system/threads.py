@@ -67,7 +67,7 @@ class Beside:
     """Work in threads of its own for which nobody waits; it ends with what has it done."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Begin without a waiting read."""
         self._halt = Halt()
         self._threads: list[Thread] = []
 

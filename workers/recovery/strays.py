@@ -38,22 +38,22 @@ _LEFT_ALONE: Final = "orphan_limit"
 _log = structlog.get_logger()
 
 _SETTLED_NS: Final = 1_000_000_000
-"""A folder that has changed so lately may change again without another time."""
+"""The nanoseconds after a folder's change in which a second change may leave the folder's time as it is."""
 
 
 @dataclass(slots=True)
 class BusyOrders:
-    """Those of one host.
+    """The busy work orders of one host.
 
-    A lock of a work order that nobody holds is taken by one who starts an agent, and he makes a folder beside it.
+    A process that takes a free lock makes a run's folder beside the lock, and so changes the work order's folder.
     """
 
     runs: Runs
     _quiet: dict[str, int] = field(default_factory=dict)
-    """By work order: when its folder had changed last, in nanoseconds, as nobody held a lock of it."""
+    """By work order without a held lock: the time of its folder's last change, in nanoseconds."""
 
     def find(self) -> list[str]:
-        """Return the work orders of which somebody holds a lock: an agent, an attempt, or a process that waits."""
+        """Return the work orders with a lock that an agent, an attempt or a warm process holds."""
         busy: list[str] = []
         quiet: dict[str, int] = {}
         settled = time.time_ns() - _SETTLED_NS

@@ -1,8 +1,8 @@
-"""The home of a work order, or of a lane: folders that a CLI finds where the user's own would be.
+"""The home of a work order, or of a lane: folders that a CLI finds in place of the user's own.
 
-They hold the session that a run continues, what it needs to log in while it runs, and settings without what is
-the user's alone. Each visit has them anew: of what an agent leaves there, nothing but its sessions is there again,
-for those who continue with one.
+The folders hold the session that a run continues, a login for the time of the run, and settings without the
+user's own data. Each visit begins with new folders: of an agent's files only the sessions come back, for a run
+that continues a session.
 """
 
 import re
@@ -32,14 +32,14 @@ _PARTS_OF_DATABASE: Final = ("", "-wal", "-shm")
 
 @dataclass(frozen=True, slots=True)
 class SessionStore:
-    """A folder for each visit that had sessions, by number, with their files by the names that they had."""
+    """The sessions of earlier visits: a numbered folder for each visit, with the files under their own names."""
 
     root: Path
     facts: Capabilities
-    """Say which files are a session's."""
+    """The facts of the CLI, with the patterns of a session's files."""
 
     def take(self, home: GuardedFolder) -> None:
-        """Take all sessions out of the folder in which a CLI has written them.
+        """Move all sessions from the CLI's folder into the store.
 
         Raises:
             OSError: The disk refused.
@@ -54,7 +54,7 @@ class SessionStore:
             home.move(name, GuardedFolder(folder))
 
     def give(self, session_id: str, home: GuardedFolder) -> None:
-        """Put a session's files where the CLI looks for them, and no other's; nothing where there is none.
+        """Move the files of one session from the store into the CLI's folder; nothing without the session.
 
         Raises:
             OSError: The disk refused.
@@ -77,7 +77,7 @@ class SessionStore:
         return [path for path in self.root.glob("*") if path.name.isdecimal()]
 
     def _patterns(self, session_id: str = "") -> Iterator[str]:
-        """Yield the patterns of the files of a session, or of all; a database has many in one file."""
+        """Yield the patterns of the files of a session, or of all sessions; a database holds many sessions."""
         start = session_id[:_START_CHARACTERS] or "*"
         for pattern in filter(None, (self.facts.session_files, *self.facts.session_copies)):
             yield pattern.format(id=session_id or "*", start=start)
@@ -91,28 +91,28 @@ _NO_WORD: Final = re.compile(r"[^A-Za-z0-9]")
 
 @dataclass(frozen=True, slots=True)
 class AgentHome:
-    """What one CLI has in the home of one work order or lane."""
+    """The part of one CLI in the home of one work order or lane."""
 
     root: Path
-    """`STATE/homes/<work order or lane>/<agent>`: a guest that is a user of its own writes all that is in it."""
+    """`STATE/homes/<work order or lane>/<agent>`: a guest with a user of its own writes all files in it."""
     adapter: Adapter
     machine: Machine
     logins: Logins
 
     @property
     def packages(self) -> Path:
-        """What CLIs have unpacked of themselves for all homes."""
+        """The folder with the packages that CLIs have unpacked, for all homes."""
         return self.root.parents[2] / "packages"
 
     @property
     def folders(self) -> tuple[OwnFolder, ...]:
-        """Its folders, and where the CLI looks for them."""
+        """The folders of the home, with the paths at which the CLI finds them."""
         folders = own_folders_by_name(self.adapter, self.machine).items()
         return tuple(OwnFolder(self.root / name, path) for name, path in folders)
 
     @property
     def sessions(self) -> SessionFolder | None:
-        """Where its sessions lie; `None` for a CLI that keeps none."""
+        """The folder of its sessions; `None` for a CLI without sessions."""
         return next((SessionFolder(folder.source, self.root) for folder in self.folders), None)
 
     @property
@@ -120,7 +120,7 @@ class AgentHome:
         return SessionStore(self.root / _STORE, self.adapter.capabilities)
 
     def open(self) -> tuple[OwnFolder, ...]:
-        """Make its folders, closed to others, and return them; what is in them stays.
+        """Make the folders, closed to others, and return them; files in the folders stay.
 
         Raises:
             OSError: The disk refused.
@@ -137,13 +137,13 @@ class AgentHome:
         return self.folders
 
     def prepare(self, session_id: str | None, run_seconds: float, *, anew: bool = True) -> tuple[OwnFolder, ...]:
-        """Make it ready for a run and return its folders; the caller holds the writer's lock.
+        """Prepare the home for a run and return its folders; the caller holds the writer's lock.
 
         Args:
-            session_id: The session that the run continues: one that lies in the user's home is copied, as those
-                of runs without a sandbox do.
-            run_seconds: How long the run may last.
-            anew: Nobody lives in it any more.
+            session_id: The session that the run continues; a session of a run without a sandbox is copied from the
+                user's home.
+            run_seconds: The longest time of the run.
+            anew: Whether no process lives in the home any more.
 
         Raises:
             LoginBusyError: Another agent is about to refresh the login.
@@ -165,7 +165,7 @@ class AgentHome:
         return folders
 
     def _clear(self) -> None:
-        """Take the sessions out, and leave nothing else of what agents have written.
+        """Store the sessions and the workspace's notes, and remove all other files of agents.
 
         Raises:
             OSError: The disk refused.
@@ -179,14 +179,14 @@ class AgentHome:
         gone.mkdir(mode=0o700)
         for name in names:
             if name != _STORE:
-                (self.root / name).rename(gone / name)  # its own name, so no link in it is followed
+                (self.root / name).rename(gone / name)  # the name has one part, so no link is followed
         notes = self.adapter.capabilities.notes_of_workspace
         for name in below if notes else ():
             old, new = GuardedFolder(gone, name), GuardedFolder(self.root, name)
             for note in old.find(notes.format(order="*")):
                 new.make_closed()
                 old.move(note, new)
-        shutil.rmtree(gone, ignore_errors=True)  # what cannot be removed goes with the workspace
+        shutil.rmtree(gone, ignore_errors=True)  # the rest is removed with the workspace
 
     def _give(self, session_id: str) -> None:
         own = self.sessions
@@ -194,11 +194,11 @@ class AgentHome:
             self._store.give(session_id, GuardedFolder(self.root, str(own.root.relative_to(self.root))))
 
     def hide_keys(self) -> None:
-        """Have the keys masked that the user's own files of its login and its settings hold now."""
+        """Mask the keys that the user's own files of the CLI's logins and settings hold now."""
         hide_keys_of(self.adapter, self.machine)
 
     def give_session_to_user(self, session_id: str) -> None:
-        """Copy a session to the user's own home, for a run that no sandbox confines.
+        """Copy a session to the user's own home, for a run without a sandbox.
 
         Raises:
             OSError: The disk refused.
@@ -231,11 +231,11 @@ class Homes:
     logins: Logins
 
     def of(self, order_id: str, adapter: Adapter, machine: Machine) -> AgentHome:
-        """Return the home of a work order or lane, which need not be there yet."""
+        """Return the home of a work order or lane, which need not exist yet."""
         return AgentHome(self.root / order_id / adapter.name, adapter, machine, self.logins)
 
     def take_logins_back(self, order_id: str, *, is_over: bool) -> None:
-        """Write back what the CLIs of a work order have refreshed; where nobody works there, leave no login.
+        """Write back the logins that a work order's CLIs have refreshed; remove all copies if `is_over`.
 
         Raises:
             OSError: The disk refused.
@@ -243,7 +243,7 @@ class Homes:
         self.logins.take_back(self.root / order_id, is_over=is_over)
 
     def close(self, order_id: str) -> Path | None:
-        """Take back what agents have of the user's logins; return the folder that may go, if there is one.
+        """Write the logins of a work order back, and return the folder to remove; `None` without a folder.
 
         Raises:
             OSError: The disk refused.
@@ -254,7 +254,7 @@ class Homes:
 
 
 def hide_keys_of(adapter: Adapter, machine: Machine) -> None:
-    """Have the keys masked that a CLI's files of its login and its settings hold now."""
+    """Mask the keys that a CLI's files of its logins and settings hold now."""
     facts = adapter.capabilities
     for name in (*(file.name for file in facts.logins), *(file.name for file in facts.settings)):
         path = locate(adapter, machine, name)

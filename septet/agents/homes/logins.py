@@ -1,12 +1,12 @@
-"""The user's logins, as they are lent to agents: a copy for each run, and what its CLI refreshed written back.
+"""Lend the user's logins to agents: make a copy for each run, and write a refreshed login back.
 
-A lock on each login file is held while copies are made and taken back, and never through a run. What says which
-copies are out lies on disk, without any secret: so a copy whose worker was killed is taken back by the next start
-of the same login, by the next worker, or by the janitor.
+A lock on each login file is held while a copy is made or written back, and never through a run. Loans on disk,
+without any secret, record the copies that are out: after the death of a worker, the next start with the same
+login, the next worker, or the janitor writes its copy back.
 
-A refresh token works once, so two agents must not use the same one. A login that would expire within a run is lent
-as one that has expired: the first agent refreshes it in its first second, and until the new one is written back
-nobody else gets it.
+A refresh token works once, so two agents must not use the same token. A login that would expire within a run is
+lent as an expired login: the first agent refreshes it in its first second, and no other agent gets the login until
+the new login is written back.
 """
 
 import hashlib
@@ -31,13 +31,13 @@ from septet.system.masking import hide_of
 
 _LOCK: Final = "lock"
 _LIMIT_BYTES: Final = 256 * 1024
-"""No login is longer."""
+"""The longest login."""
 _REFRESH_SECONDS: Final = 60.0
-"""After that nobody waits any longer for an agent to refresh its copy."""
+"""The seconds that other agents wait for an agent to refresh its copy."""
 _LONGEST_RUN_SECONDS: Final = 3600.0
-"""A login that is valid for so long is as good as one that is valid for longer."""
+"""The seconds that a login has to stay valid at most, also for a longer run."""
 _MARGIN_SECONDS: Final = 600.0
-"""CLIs refresh before a login expires, not after."""
+"""The seconds of validity beyond a run: CLIs refresh a login before it expires."""
 
 _log: Final = logging.getLogger(__name__)
 
@@ -47,26 +47,26 @@ class LoginBusyError(Exception):
 
 
 class Loan(msgspec.Struct, frozen=True):
-    """What is noted of a copy of a login that an agent has; no secret is in it."""
+    """The record of an agent's copy of a login, without secrets."""
 
     login: str
     """The user's file."""
     agent: str
-    """Whose login it is."""
+    """The agent of the login."""
     folder: str
     """The folder of a work order's home that holds the copy."""
     name: str
-    """The copy's name in it, and the user's file's."""
+    """The name of the copy, and of the user's file."""
     lent: str
     """A digest of the login that the user's file held."""
     given: str
     """A digest of the copy."""
     lent_at: float
-    """When it was made, in seconds."""
+    """The time of the copy, in seconds."""
     is_due: bool = False
-    """Its CLI refreshes it as it starts."""
+    """Whether the CLI refreshes the copy as it starts."""
     written: str = ""
-    """A digest of the login that is written into the user's file in place of that: who is killed leaves either."""
+    """A digest of the login that replaces `lent` in the user's file: a killed writer leaves either login."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +80,11 @@ class LoginCopy:
     home: Path
     """The home, in which guests write."""
     borrower: str
-    """The work order, and the agent: a file's name."""
+    """The work order, the agent and the login's file name: the name of the loan's file."""
 
     @property
     def name(self) -> str:
-        """Its name in the home."""
+        """The copy's name in the home."""
         return _name_in_home(self.file)
 
 
@@ -95,17 +95,17 @@ class Logins:
     root: Path
     """`STATE/logins`."""
     write: Callable[[Path, bytes], None] = write_durably
-    """Puts a file on disk, whole or not at all."""
+    """Writes a file, whole or not at all."""
 
     def lend(self, copy: LoginCopy, run_seconds: float) -> None:
-        """Give a work order's home the login as it is now; without one, none.
+        """Copy the present login into a work order's home; remove an old copy if the user has no login.
 
         Args:
-            copy: What is made where.
-            run_seconds: How long the run may last.
+            copy: The copy to make.
+            run_seconds: The longest time of the run.
 
         Raises:
-            LoginBusyError: Another agent is about to refresh it.
+            LoginBusyError: Another agent is about to refresh the login.
             OSError: The disk refused.
         """
         if not copy.login.exists() and not self.is_out(copy):
@@ -130,11 +130,11 @@ class Logins:
             GuardedFolder(copy.home).write(copy.name, msgspec.json.encode(given))
 
     def take_back(self, home: Path, *, is_over: bool) -> None:
-        """Write back what CLIs have refreshed in a home; where nobody works there any more, leave no copy in it.
+        """Write back the logins that CLIs have refreshed in a home.
 
         Args:
             home: The home of a work order or lane, or of one agent in it.
-            is_over: Whether nobody works there.
+            is_over: Whether no process works in the home; its copies are then removed.
 
         Raises:
             OSError: The disk refused.
@@ -153,7 +153,7 @@ class Logins:
                         path.unlink(missing_ok=True)
 
     def take_all_back(self) -> None:
-        """Write back what any CLI has refreshed whose worker was killed before it could.
+        """Write back all refreshed logins, also of workers that were killed before.
 
         Raises:
             OSError: The disk refused.
@@ -163,7 +163,7 @@ class Logins:
                 self._take_all_back(loans)
 
     def close(self, folder: Path) -> None:
-        """Take back all that agents of one home have, and leave no note of them: the home is about to go.
+        """Write back the logins of one home and remove its loans, before the home is removed.
 
         Raises:
             OSError: The disk refused.
@@ -176,7 +176,7 @@ class Logins:
                         path.unlink()
 
     def is_out(self, copy: LoginCopy) -> bool:
-        """Return whether a work order's home has a copy."""
+        """Return whether a loan records the copy."""
         return (self._folder(copy.login) / f"{copy.borrower}.json").exists()
 
     def _take_all_back(self, loans: Path) -> None:
@@ -184,7 +184,7 @@ class Logins:
             self._take_back(path)
 
     def _take_back(self, path: Path) -> None:
-        """Write one copy back, where it is a later login than the user's own, which nobody has changed since."""
+        """Write one copy back if its CLI refreshed it and the user's own login has not changed since."""
         loan = read_struct(path, Loan)
         file = _file_of(loan) if loan is not None else None
         if loan is None or file is None or file.tokens is None:
@@ -195,7 +195,7 @@ class Logins:
         own = Path(loan.login)
         content = _read(own)
         login = file.read(content)
-        if login is not None and file.has_tokens_of(login, copy):  # who wrote them was killed before the note
+        if login is not None and file.has_tokens_of(login, copy):  # their writer was killed before the note
             self._note(path, loan, login, copy)
             return
         if content is None or login is None or digest_of(login) not in {loan.lent, loan.written}:
@@ -215,7 +215,7 @@ class Logins:
         _log.info("login_written_back: %s", loan.login)
 
     def _note(self, path: Path, loan: Loan, login: Login | None, copy: Login) -> None:
-        """Note that the user's file holds a login that is the copy's."""
+        """Record that the user's file holds the login of the copy."""
         digests = {"lent": digest_of(login), "given": digest_of(copy), "written": ""}
         self.write(path, msgspec.json.encode(msgspec.structs.replace(loan, **digests, is_due=False)))
 
@@ -227,7 +227,7 @@ class Logins:
 
     @contextmanager
     def _hold_lock(self, login: Path) -> Iterator[Path]:
-        """Hold the lock of a login, and give the folder of its loans."""
+        """Hold the lock of a login, and yield the folder of its loans."""
         loans = self._folder(login)
         with hold_lock(loans / _LOCK):
             yield loans
@@ -244,7 +244,7 @@ def _notes(loans: Path) -> list[Path]:
 
 
 def _loan_in(path: Path, home: Path) -> Loan | None:
-    """Return what is noted of a copy in a home; `None` where it is another's."""
+    """Return the loan of a copy in a home; `None` for a copy in another home."""
     loan = read_struct(path, Loan)
     return loan if loan is not None and Path(loan.folder).is_relative_to(home) else None
 
@@ -267,7 +267,7 @@ def _remove_copy(loan: Loan) -> None:
 
 
 def _home_of(loan: Loan, file: LoginFile) -> Path:
-    """Return the home that a copy lies in: the folders between the two are a guest's to rename."""
+    """Return the home of a copy: a guest may rename the folders between home and copy."""
     return Path(loan.folder, loan.name).parents[len(Path(_name_in_home(file)).parts) - 1]
 
 
@@ -276,7 +276,7 @@ def _name_in_home(file: LoginFile) -> str:
 
 
 def _read(path: Path) -> bytes | None:
-    """Return what the user's own file holds; `None` where there is none."""
+    """Return the content of the user's own file; `None` if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError:

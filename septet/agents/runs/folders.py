@@ -1,4 +1,4 @@
-"""The agent runs that a host keeps: a folder for each, never overwritten, and locks: who lives, and who writes."""
+"""The agent runs of a host: a folder for each run, never overwritten, and the locks of runs and of writers."""
 
 import os
 import re
@@ -21,21 +21,21 @@ from septet.system.durable import create_file, read_struct, write_atomically
 from septet.system.locks import lock, lock_is_held, open_lock, take_lock
 
 RUN_VARIABLE: Final = "SEPTET_RUN"
-"""Every process of an agent has its run's mark in this variable, so that leftovers can be found."""
+"""The variable with the run's mark in every process of an agent, by which a sweep finds leftovers."""
 
 SETUP_FOLDER: Final = "setup"
-"""Beside the runs of a workspace: the records of its set-up, which is no agent's run."""
+"""The folder beside a workspace's runs with the records of its set-up, which is no agent's run."""
 
 _SAFE_NAME: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}")
 _OWNER_ONLY_FOLDER: Final = 0o700
 R = TypeVar("R")
 _SET_ASIDE: Final = "set-aside"
 _KEPT_FILES: Final = 1024
-"""Records and ends of runs that are not read again: a step looks at those of its work order many times."""
+"""The number of cached records and ends of runs: a step reads those of its work order many times."""
 
 
 class _Home(msgspec.Struct):
-    """Where a run's supervisor lives, by its own account."""
+    """The machine and container of a run's supervisor, as the supervisor recorded them."""
 
     boot_id: str
     pid_namespace: str
@@ -47,9 +47,9 @@ class Run:
 
     folder: Path
     record: RunRecord | None = field(repr=False)
-    """`None` when `run.json` cannot be read: then it is nobody's."""
+    """The record of the start; `None` if `run.json` cannot be read: the run then belongs to no key."""
     runner: Path | None = None
-    """The lock of this host's runner, where supervisors are its children."""
+    """The lock of this host's runner, if supervisors are children of the runner."""
 
     @property
     def name(self) -> str:
@@ -58,7 +58,7 @@ class Run:
 
     @property
     def checks(self) -> Path:
-        """Where the records of the checks of its work lie."""
+        """The folder with the records of the checks of the run's work."""
         return self.folder / "checks"
 
     @property
@@ -68,21 +68,21 @@ class Run:
 
     @property
     def stderr(self) -> Path:
-        """What it printed beside."""
+        """The agent's standard error."""
         return self.folder / "stderr.log"
 
     @property
     def has_started(self) -> bool:
-        """Whether a supervisor took it up; else the attempt that made the folder died before that."""
+        """Whether a supervisor took the run; else the attempt that made the folder died before."""
         return self.stdout.exists()
 
     @property
     def set_aside(self) -> bool:
-        """Whether its activity was reset since: then it counts no more than one of another workflow run."""
+        """Whether its activity was reset since; the run then counts as a run of another workflow run."""
         return (self.folder / _SET_ASIDE).exists()
 
     def leave_aside(self) -> None:
-        """Let the run count no more."""
+        """Set the run aside."""
         self.put(_SET_ASIDE, b"")
 
     def lives(self) -> bool:
@@ -90,19 +90,19 @@ class Run:
         return lock_is_held(self.folder / "lock")
 
     def exit(self) -> ExitRecord | None:
-        """Return how it ended; `None` while it lives, and when its supervisor was killed."""
+        """Return how the run ended; `None` while it lives, and if its supervisor was killed."""
         try:
             return _read_whole(f"{self.folder}/exit.json", ExitRecord)
         except (FileNotFoundError, msgspec.MsgspecError):
             return None
 
     def close_as_lost(self) -> None:
-        """Record that nobody saw it end, and whether the machine or container ended with it."""
+        """Record an unseen end, and whether the machine or container ended with the run."""
         why = RESTARTED if self._was_elsewhere() else ""
         self.put("exit.json", msgspec.json.encode(ExitRecord(cause="lost", why=why)))
 
     def drop_unstarted(self) -> None:
-        """Leave nothing of a run that no supervisor has taken up: there may be many tries."""
+        """Remove the folder of a run that no supervisor has taken; many tries would leave many folders."""
         if not (self.lives() or self.has_started):
             with suppress(OSError):
                 drop_run(self.folder)
@@ -118,12 +118,12 @@ class Run:
         return (home.boot_id, home.pid_namespace) != (here["boot_id"], here["pid_namespace"])
 
     def size_of(self, name: str) -> int:
-        """Return how many bytes one of its files has; 0 where it is not there."""
+        """Return the bytes of one of the run's files; 0 for a missing file."""
         path = self.folder / name
         return path.stat().st_size if path.exists() else 0
 
     def put(self, name: str, content: bytes) -> None:
-        """Put a file beside the run's own, whole or not at all."""
+        """Write a file into the run's folder, whole or not at all."""
         write_atomically(self.folder / name, content)
 
 
@@ -134,18 +134,18 @@ class Runs:
     root: Path
     """`STATE/runs`."""
     runner: Path | None = None
-    """The lock of this host's runner, where supervisors are its children."""
+    """The lock of this host's runner, if supervisors are children of the runner."""
 
     def of(self, order_id: str) -> list[Run]:
-        """Return a work order's runs in the order of their starts; those that nobody can read come first."""
+        """Return a work order's runs in the order of their starts; runs with unreadable records come first."""
         return self._list_except(order_id, frozenset())
 
     def lately(self, order_id: str) -> list[Run]:
-        """Return the runs as `of`, in a lane only those since it was passed on last: thousands may lie before."""
+        """Return the runs as `of` does, without the archived runs of a lane, which may be thousands."""
         return self._list_except(order_id, read_archive(self.folder_of(order_id)).runs)
 
     def at(self, folder: Path) -> Run:
-        """Return the run that lies in a folder."""
+        """Return the run of a folder."""
         return read_run(folder, self.runner)
 
     def orders(self) -> list[str]:
@@ -163,17 +163,17 @@ class Runs:
         return 1 + max((read_archive(self.folder_of(order_id)).serial, *serials))
 
     def living(self, order_id: str) -> Run | None:
-        """Return the work order's run whose supervisor lives, if there is one."""
+        """Return the work order's run whose supervisor lives; `None` without a living supervisor."""
         return next((run for run in reversed(self.lately(order_id)) if run.lives()), None)
 
     def set_aside(self, order_id: str, key: RunKey) -> None:
-        """Let the runs of a key count no more: the next attempt begins anew, from the step's checkpoint."""
+        """Set aside the runs of a key: the next attempt begins anew, from the step's checkpoint."""
         for run in self.lately(order_id):
             if run.record is not None and run.record.key == key and not run.set_aside:
                 run.leave_aside()
 
     def lock_writer(self, order_id: str) -> int | None:
-        """Take the lock of the workspace's one writer and return its descriptor; `None` when another holds it.
+        """Take the lock of the workspace's one writer and return its descriptor; `None` if the lock is held.
 
         The holder passes the lock on to the supervisor of the agent that it starts; the lock is free when that
         agent and every process below it are dead, or when a warm agent stands still after its turn.
@@ -200,7 +200,7 @@ class Runs:
         return Run(folder, record, self.runner), descriptor
 
     def folder_of(self, order_id: str) -> Path:
-        """Return where a work order's runs lie.
+        """Return the folder of a work order's runs.
 
         Raises:
             InvalidInputError: The id cannot be a folder's name.
@@ -224,7 +224,7 @@ class Runs:
         return sorted(runs, key=lambda run: run.record.serial if run.record is not None else 0)
 
     def _new_folder(self, order_id: str, stem: str) -> Path:
-        """Make a folder under a name that none has, nor had one that is remembered."""
+        """Make a folder under a name that neither a folder nor an archived run has."""
         parent = self.folder_of(order_id)
         parent.mkdir(mode=_OWNER_ONLY_FOLDER, parents=True, exist_ok=True)
         with os.scandir(parent) as entries:
@@ -244,7 +244,7 @@ def _check_name(name: str) -> str:
 
 
 def drop_run(folder: Path) -> None:
-    """Remove the files of a run that was made and not started, and their folder."""
+    """Remove the folder of a run that was not started."""
     for name in ("prompt.md", "run.json", "lock"):
         (folder / name).unlink(missing_ok=True)
     folder.rmdir()
@@ -263,11 +263,11 @@ def _read_record(folder: Path) -> RunRecord | None:
 
 
 def _read_whole(path: str, kind: type[R]) -> R:
-    """Read a file that nobody changes once it is whole; one that was read lately is not read again.
+    """Read a record, from the cache if the file has not changed; a whole record does not change.
 
     Raises:
-        OSError: It cannot be read.
-        MsgspecError: It is no record of this kind.
+        OSError: The file cannot be read.
+        MsgspecError: The file holds no record of this kind.
     """
     facts = os.stat(path)  # noqa: PTH116 -- of hundreds, in text
     return cast("R", _read_once(path, cast("Hashable", kind), (facts.st_ino, facts.st_mtime_ns, facts.st_size)))
@@ -280,7 +280,7 @@ def _read_once(path: str, kind: Hashable, stamp: tuple[int, ...]) -> object:
 
 
 def _changed_at(path: Path) -> int:
-    """Return when a file was written last, in nanoseconds; 0 when it is not there."""
+    """Return the time of a file's last change, in nanoseconds; 0 for a missing file."""
     try:
         return path.stat().st_mtime_ns
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""A lane is passed on: the runs of those who have left are summed up, and no step looks at them again."""
+"""Pass a lane on: archive the runs of the work orders that have left, so that no step reads the runs again."""
 
 from septet.agents.runs.folders import Run, Runs
 from septet.agents.runs.records import ArchivedRuns, InSession, read_archive, write_archive
@@ -6,12 +6,12 @@ from septet.agents.runs.usage import read_usage
 
 
 def pass_on(runs: Runs, lane: str) -> None:
-    """Sum up the runs of a lane that are over; the caller holds its writer's lock, so none is about to begin.
+    """Archive the ended runs of a lane; the caller holds the writer's lock, so no run is about to begin.
 
     A run without a recorded end stays as it is, until it is finalized.
 
     Raises:
-        OSError: The disk did not take it; nothing has changed then.
+        OSError: The disk refused; nothing has changed.
     """
     over = [run for run in runs.lately(lane) if not run.has_started or run.exit() is not None]
     if not over:

@@ -5,7 +5,7 @@ than its time-out finds a later attempt there when it wakes, and stops: else it 
 request for the second time.
 
 If a worker repeats an attempt, for example after a refusal because the runner is down, the new line replaces the
-old line: a work order has one line for each activity and each worker that had it, after any number of attempts.
+old line: a work order has one line for each activity and worker, after any number of attempts.
 """
 
 import os
@@ -28,11 +28,11 @@ from septet.system.lock_holder import holder_of, read_lock_holders, stopped_hold
 from septet.system.locks import await_lock, open_lock
 
 WorkerId = tuple[int, int]
-"""A process id, and when it started, in the kernel's ticks since the boot."""
+"""A process id, and the process's start in the kernel's ticks since the boot."""
 
 ATTEMPTS_FILE: Final = "attempts.jsonl"
 RESTORED: Final = b'{"before_the_backup":'
-"""How the line begins of an attempt from before the backup that this host was restored from."""
+"""The start of the line of an attempt that comes from a restored backup."""
 _LOOK_SECONDS: Final = 0.02
 WAY_SECONDS: Final = 1.0
 """A writer mostly releases the lock within moments: after this time, check whether the writer is stopped."""
@@ -42,17 +42,17 @@ class Attempt(msgspec.Struct, frozen=True):
     """An attempt, as the Temporal server numbers it."""
 
     run_id: str
-    """The workflow's run."""
+    """The workflow's run, and the visit to the lane."""
     activity_id: str
-    """Names an activity of a workflow's run; a plain number counts them."""
+    """The id of the activity in its workflow run; plain numbers count the activities."""
     number: int = 1
-    """Counts the attempts of an activity, and begins anew when a person resets it."""
+    """The number of the attempt of its activity; it begins anew when a person resets the activity."""
     started_at: float = 0.0
-    """When the server handed it out, in seconds by the server's clock."""
+    """The time at which the server handed the attempt out, in seconds by the server's clock."""
     worker: WorkerId = (0, 0)
-    """The process that carries it out."""
+    """The process of the worker."""
     epoch: int = 0
-    """How many attempts the work order has had on this host, with this one."""
+    """The number of attempts of the work order on this host, with this attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,9 @@ class Lease:
     runs: Runs
     order_id: str
     epoch: int
-    """How many attempts the work order has had on this host, with this one."""
+    """The number of attempts of the work order on this host, with this attempt."""
     _line: bytes
-    """As it was written down; whatever comes behind it, or in its place, is later."""
+    """The attempt's line; any line behind it or in its place belongs to a later attempt."""
     _begins_at: int
 
     @classmethod
@@ -77,21 +77,21 @@ class Lease:
         number: int = 1,
         started_at: float = 0.0,
     ) -> Self:
-        """Write the attempt down and return its lease.
+        """Record the attempt and return its lease.
 
-        Where a person has reset the activity since its last attempt, the runs of its key count no more.
+        If a person has reset the activity since its last attempt, the runs of the key are set aside.
 
         Args:
             runs: The runs of this host.
-            key: Which activity of which work order's run it is.
-            lane: The lane in which it works, and which of the work order's visits to that lane; both are empty for
-                the work order's own workspace.
-            number: Which attempt of that activity.
-            started_at: When the server handed it out, in seconds.
+            key: The attempt's activity and workflow run.
+            lane: The lane, and the work order's visit to the lane; both are empty for the work order's own
+                workspace.
+            number: The number of the attempt of its activity.
+            started_at: The time at which the server handed the attempt out, in seconds.
 
         Raises:
-            SupersededError: A later attempt has begun already: this one was held up between server and host.
-            LockHeldError: Another attempt's worker was stopped as it wrote itself down.
+            SupersededError: A later attempt has begun already: this attempt was held up between server and host.
+            LockHeldError: Another attempt's worker was stopped while it recorded its attempt.
         """
         place_id, visit = lane
         order_id = place_id or key.workflow_id
@@ -108,7 +108,7 @@ class Lease:
             before = max(last.epoch if last is not None else 0, sum(line.endswith(b"}") for line in lines))
             attempt = msgspec.structs.replace(attempt, epoch=before + 1)
             kept, of_others = _split_repeats(lines, attempt)
-            # A line that a dying machine left half written ends here; an empty one is passed over.
+            # A line that a dying machine left half written ends here; readers skip an empty line.
             file.seek(len(b"\n".join(kept)))
             file.writelines(b"\n" + line for line in of_others)
             begins_at, line = file.tell(), b"\n" + msgspec.json.encode(attempt)
@@ -117,10 +117,10 @@ class Lease:
             return cls(runs, order_id, attempt.epoch, line, begins_at)
 
     def check(self) -> None:
-        """See that this attempt is still the last one.
+        """Check that this attempt is still the last attempt.
 
         Raises:
-            SupersededError: It is not.
+            SupersededError: A later attempt has begun.
         """
         with (self.runs.folder_of(self.order_id) / ATTEMPTS_FILE).open("rb") as file:
             file.seek(self._begins_at)
@@ -129,10 +129,10 @@ class Lease:
             raise SupersededError(f"A later attempt at {self.order_id} has begun: this one writes nothing more.")
 
     def make_way(self) -> bool:
-        """End an earlier attempt's worker that was stopped with the writer's lock in hand; say if there was one.
+        """Kill the stopped worker of an earlier attempt that holds the writer's lock; return whether it was found.
 
         Raises:
-            SupersededError: A later attempt has begun: it will see to that itself.
+            SupersededError: A later attempt has begun, which does the same.
         """
         self.check()
         attempts = _attempts(_attempts_file(self.runs, self.order_id).read_bytes())
@@ -143,7 +143,8 @@ class Lease:
     def hold(self, patience_seconds: float = 30.0) -> Iterator[int]:
         """Hold the writer's lock during the block, and yield its descriptor.
 
-        A holder that is about to release the lock is waited for.
+        Args:
+            patience_seconds: The longest wait for the present holder.
 
         Raises:
             SupersededError: A later attempt has begun.
@@ -165,7 +166,7 @@ class Lease:
 
 
 def busy_error(runs: Runs, order_id: str) -> WorkspaceBusyError:
-    """Return the error that says who holds the writer's lock of a work order."""
+    """Return the error that names the holder of a work order's writer's lock."""
     living, holder = runs.living(order_id), holder_of(runs.lock_of(order_id))
     who = f"the agent of {living.folder}" if living is not None else holder or "an unknown process"
     return WorkspaceBusyError(
@@ -176,16 +177,16 @@ def busy_error(runs: Runs, order_id: str) -> WorkspaceBusyError:
 
 
 def _is_superseded(attempt: Attempt, last: Attempt, of_its_run: list[Attempt]) -> bool:
-    """Return whether the last of those that began is a later one, by the server's numbers.
+    """Return whether the last recorded attempt is later than the attempt that begins, by the server's numbers.
 
-    A run that is not the last one's is a reset when it is new here, and superseded by a reset when it is not.
-    A run takes its activities one after the other: one with a name that is known here is over.
-    When a person resets an activity, its attempts count from 1 again: the server's clock identifies an old one.
+    An attempt of another workflow run follows a reset if its run is new here; else a reset superseded its run. A
+    run takes its activities one after the other, so an earlier activity with a known name is over. After a reset
+    of an activity its attempts count from 1 again, so the server's clock identifies an old attempt.
 
     Args:
-        attempt: The one that begins.
-        last: The one that began before it.
-        of_its_run: Those of the same workflow's run that began before.
+        attempt: The attempt that begins.
+        last: The last recorded attempt.
+        of_its_run: The recorded attempts of the same workflow run.
     """
     if attempt.run_id != last.run_id:
         return bool(of_its_run)
@@ -198,20 +199,15 @@ def _is_superseded(attempt: Attempt, last: Attempt, of_its_run: list[Attempt]) -
 
 
 def _was_reset(attempt: Attempt, last: Attempt) -> bool:
-    """Return whether a person reset the activity since its last attempt: else the server counts attempts up."""
+    """Return whether a person reset the activity since its last attempt; without a reset the number grows."""
     is_again = attempt.number <= last.number and attempt.started_at > last.started_at
     return is_again and _is_same_activity(attempt, last)
 
 
 def _split_repeats(lines: list[bytes], attempt: Attempt) -> tuple[list[bytes], list[bytes]]:
-    """Return the lines that stay where they are, and those that stay of the last ones, on the same activity.
+    """Return the lines before the attempt's activity, and the activity's last lines without the worker's own.
 
-    What the attempt's own worker has there goes, for the new line says all that it said. Which other workers have
-    begun attempts is needed yet.
-
-    Args:
-        lines: All that are written down.
-        attempt: The one that begins.
+    The new line replaces the lines of the attempt's own worker. `make_way` needs the lines of other workers.
     """
     start = len(lines)
     of_others: list[bytes] = []
@@ -234,7 +230,7 @@ def _late_message(order_id: str, attempt: Attempt) -> str:
 
 
 def was_restored(runs: Runs, order_id: str) -> bool:
-    """Return whether what is here of a work order comes from a backup: it may have continued elsewhere since."""
+    """Return whether a work order's files here come from a backup: it may have continued elsewhere since."""
     path = runs.folder_of(order_id) / ATTEMPTS_FILE
     return path.exists() and any(line.startswith(RESTORED) for line in path.read_bytes().splitlines())
 
@@ -246,7 +242,7 @@ def _attempts_file(runs: Runs, order_id: str) -> Path:
 
 
 def _of_run(run_id: str, lines: list[bytes]) -> list[Attempt]:
-    """Return the attempts of a workflow's run; a lane has thousands of others, which are not decoded."""
+    """Return the attempts of a workflow run; the thousands of other attempts of a lane are not decoded."""
     mark = msgspec.json.encode(run_id)
     attempts = (_parse_attempt(line) for line in lines if mark in line)
     return [attempt for attempt in attempts if attempt is not None and attempt.run_id == run_id]
@@ -264,21 +260,21 @@ def _parse_attempt(line: bytes) -> Attempt | None:
 
 
 def worker_id(pid: int) -> WorkerId:
-    """Return an identity that no later process with the same number has; zeros if the system reports none."""
+    """Return an identity that no later process with the same id has; zeros if the system reports no start."""
     start = identity(pid)["pid_start"]
     return (pid, int(start)) if start is not None else (0, 0)
 
 
 def end_stopped_writer(runs: Runs, order_id: str, older_writers: Collection[WorkerId]) -> bool:
-    """Kill the worker that is stopped and holds a work order's writer's lock, with what it runs in the worktree.
+    """Kill a stopped worker that holds a work order's writer's lock; return whether there was such a worker.
 
-    The worker loses nothing: its other agents live on and are adopted. Any other holder, such as a person's
-    `septet rescue restore`, is left alone. Return whether such a worker was found.
+    Its children in the worktree die too; its other agents live on and are adopted. Any other holder, for example a
+    person's `septet rescue restore`, is left alone.
 
     Args:
         runs: The runs of this host.
         order_id: The work order.
-        older_writers: The workers whose attempts at it are superseded.
+        older_writers: The workers of the work order's superseded attempts.
     """
     holder = stopped_holder(runs.lock_of(order_id), read_lock_holders())
     if holder is None or worker_id(holder.pid) not in older_writers:

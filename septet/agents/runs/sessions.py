@@ -1,6 +1,6 @@
-"""An agent's session as files: taken from the CLI's folder on one host or in one home, put into another.
+"""An agent's session as files, which move between the CLI's folders of hosts and homes.
 
-That folder is the user's own, or in the home of a work order, where guests write.
+A folder of a CLI is the user's own, or lies in the home of a work order, where guests write.
 """
 
 import io
@@ -22,41 +22,41 @@ from septet.system.guarded_folder import GuardedFolder
 
 @dataclass(frozen=True, slots=True)
 class SessionFolder:
-    """Names in it are relative to the CLI's first folder of its own."""
+    """A folder with a CLI's sessions; file names are relative to the CLI's first own folder."""
 
     root: Path
     home: Path | None = None
-    """The home of a work order that holds it: guests write there, and no link below it is followed. `None` for the
-    user's own folder, which may have links of the user's."""
+    """The work order's home around the folder: guests write there, and no link below is followed. `None` for the
+    user's own folder, which may have the user's links."""
 
     @property
     def _guard(self) -> GuardedFolder | None:
-        """The folder as one in which guests write; `None` for the user's own."""
+        """The guarded folder, in which guests write; `None` for the user's own."""
         return None if self.home is None else GuardedFolder(self.home, str(self.root.relative_to(self.home)))
 
     def find(self, pattern: str) -> list[str]:
-        """Return the names of the files that a pattern fits; a file that is a link itself is none."""
+        """Return the names of the files that match a pattern, without links."""
         if self._guard is not None:
             return self._guard.find(pattern)
         paths = (path for path in self.root.glob(pattern) if path.is_file() and not path.is_symlink())
         return sorted(str(path.relative_to(self.root)) for path in paths)
 
     def read(self, name: str, limit_bytes: int) -> bytes | None:
-        """Return what a file holds; `None` where it is not there, or larger."""
+        """Return the content of a file; `None` if the file is missing or larger."""
         if self._guard is not None:
             return self._guard.read(name, limit_bytes)
         path = self.root / name
         return path.read_bytes() if path.is_file() and path.stat().st_size <= limit_bytes else None
 
     def changed_at(self, name: str) -> float | None:
-        """Return when a file was written last; `None` where it is not there."""
+        """Return the time of a file's last change, in seconds; `None` for a missing file."""
         if self._guard is not None:
             return self._guard.changed_at(name)
         path = self.root / name
         return path.stat().st_mtime if path.exists() else None
 
     def write(self, name: str, content: bytes) -> None:
-        """Put a file there, with the folders that lead to it.
+        """Write a file, and make the folders that lead to it.
 
         Raises:
             OSError: The disk refused.
@@ -73,13 +73,13 @@ class SessionFolder:
 _DATABASE_LIMIT_BYTES: Final = 1 << 30
 _LOCK_SECONDS: Final = 5.0
 _WITHOUT_KEYS: Final = ("account", "account_state", "control_account", "credential", "permission", "session_share")
-"""Tables that hold what is the user's alone."""
+"""The tables with the user's own data."""
 
 
 def reduced_database(path: Path, session_id: str) -> bytes | None:
-    """Return a copy of a user's database in which one session is left; `None` where it has none of that id.
+    """Return a copy of a user's database with one session alone; `None` without the session.
 
-    A database that is built otherwise than is known here is left alone: its session begins anew.
+    A database with an unknown structure also gives `None`: its session begins anew.
     """
     if not path.is_file() or path.stat().st_size > _DATABASE_LIMIT_BYTES:
         return None
@@ -98,7 +98,7 @@ def reduced_database(path: Path, session_id: str) -> bytes | None:
 
 
 def _reduce(database: sqlite3.Connection, session_id: str) -> None:
-    """Delete all rows of other sessions, and what says who the user is; the file keeps nothing of them."""
+    """Delete the rows of other sessions and of the user's own data; the file keeps no trace of the rows."""
     database.execute("PRAGMA journal_mode = DELETE")
     database.execute("PRAGMA foreign_keys = OFF")
     database.execute("PRAGMA secure_delete = ON")
@@ -117,26 +117,26 @@ def _reduce(database: sqlite3.Connection, session_id: str) -> None:
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _LIMIT_BYTES: Final = 64 << 20
-"""A longer session stays where it is: the next host begins anew."""
+"""The largest session that moves to another host; a larger session begins anew there."""
 _MOVED_LIMIT_BYTES: Final = 512 << 20
-"""The same on one host, where it is only copied."""
+"""The largest file that is copied between the homes of one host."""
 _START_CHARACTERS: Final = 8
-"""So much of an id stands in some file names."""
+"""The length of the start of an id in some file names."""
 
 
 def pack_session(
     adapter: Adapter, session_id: str, host: Machine, folder: SessionFolder | None = None
 ) -> bytes | None:
-    """Return a session's files as a compressed archive; `None` where there are none, or they are too large.
+    """Return a session's files as a compressed archive; `None` without files, or if they are too large.
 
     Args:
-        adapter: Whose session it is.
+        adapter: The adapter of the session's CLI.
         session_id: The session.
-        host: The machine, whose user has the folder where no other is given.
-        folder: The folder in which it lies.
+        host: The machine of the user.
+        folder: The folder of the session; `None` for the user's own.
 
     Raises:
-        OSError: They cannot be read.
+        OSError: The files cannot be read.
     """
     pattern, folder = adapter.capabilities.session_files, folder or user_sessions(adapter, host)
     if not pattern or folder is None or not _ID.fullmatch(session_id):
@@ -158,10 +158,10 @@ def pack_session(
 def unpack_session(
     adapter: Adapter, archive_bytes: bytes, host: Machine, folder: SessionFolder | None = None
 ) -> None:
-    """Put a session's files where the CLI looks for them, also over those of an earlier time on this host.
+    """Write a session's files into the CLI's folder, also over older files of the session.
 
     Raises:
-        AgentError: The archive holds something that is no session of this CLI.
+        AgentError: The archive holds a file that is no session of this CLI.
         OSError: The disk refused.
     """
     folder, pattern = folder or user_sessions(adapter, host), adapter.capabilities.session_files.format(id="*")
@@ -176,7 +176,7 @@ def unpack_session(
 
 
 def copy_session(adapter: Adapter, session_id: str, source: SessionFolder, target: SessionFolder) -> None:
-    """Copy a session from one folder of its CLI to another, where it is not there or older; nothing where none is.
+    """Copy the files of a session that are missing or older in the target; nothing without a session.
 
     Raises:
         OSError: The disk refused.
@@ -191,7 +191,7 @@ def copy_session(adapter: Adapter, session_id: str, source: SessionFolder, targe
     for pattern in patterns:
         copy_files(pattern, source, target)
     database = facts.session_database
-    # What a guest has written is not opened as a database: its session begins anew outside.
+    # A guest's file is not opened as a database: the guest's session begins anew outside.
     if database and target.home is not None and target.changed_at(database) is None:
         content = reduced_database(source.root / database, session_id)
         if content is not None:
@@ -199,7 +199,7 @@ def copy_session(adapter: Adapter, session_id: str, source: SessionFolder, targe
 
 
 def copy_files(pattern: str, source: SessionFolder, target: SessionFolder) -> None:
-    """Copy the files that a pattern fits, where they are not there or older.
+    """Copy the files that match a pattern and are missing or older in the target.
 
     Raises:
         OSError: The disk refused.
@@ -213,6 +213,6 @@ def copy_files(pattern: str, source: SessionFolder, target: SessionFolder) -> No
 
 
 def user_sessions(adapter: Adapter, host: Machine) -> SessionFolder | None:
-    """Return the folder in the user's home in which a CLI keeps its sessions; `None` for one that keeps none."""
+    """Return the folder of a CLI's sessions in the user's home; `None` for a CLI without sessions."""
     folders = own_folders_by_name(adapter, host)
     return SessionFolder(next(iter(folders.values()))) if folders else None

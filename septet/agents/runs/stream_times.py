@@ -14,15 +14,15 @@ _OWNER_ONLY: Final = 0o600
 
 
 class Written(NamedTuple):
-    """Up to a position, the stream was written by a time."""
+    """A position of a stream, and a time by which the bytes before it were written."""
 
     position: int
     seconds: float
-    """Since 1970, by the file's own time of change."""
+    """The time in seconds since 1970, by the file's own time of change."""
 
 
 def note_written(run: Run, position: int, seconds: float) -> None:
-    """Note by when the stream was written up to a position; a disk that is full notes nothing."""
+    """Record the time by which the stream was written up to a position; disk errors are ignored."""
     with suppress(OSError):
         descriptor = os.open(
             run.folder / _FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, _OWNER_ONLY
@@ -34,7 +34,7 @@ def note_written(run: Run, position: int, seconds: float) -> None:
 
 
 def times_written(run: Run) -> list[Written]:
-    """Return what was noted, by position; an attempt that read the stream once more changes no time."""
+    """Return the recorded times by position; a second reading of the stream changes no time."""
     try:
         lines = (run.folder / _FILE).read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:
@@ -48,7 +48,7 @@ def times_written(run: Run) -> list[Written]:
 
 
 def written_last(run: Run) -> str:
-    """Return when the stream was written last; empty where there is none."""
+    """Return the time of the stream's last change, as ISO 8601 in UTC; empty without a stream."""
     try:
         return _utc(run.stdout.stat().st_mtime)
     except OSError:
@@ -56,13 +56,13 @@ def written_last(run: Run) -> str:
 
 
 def pieces(chunk: bytes, begins_at: int, times: Sequence[Written], otherwise: str) -> Iterator[tuple[bytes, str]]:
-    """Yield the parts of a chunk, each with when it was written, as ISO 8601 in UTC.
+    """Yield the parts of a chunk, each with the time of its writing, as ISO 8601 in UTC.
 
     Args:
         chunk: A part of a stream.
-        begins_at: The position of its first byte there.
-        times: What was noted.
-        otherwise: The time of what nobody has noted.
+        begins_at: The position of the chunk's first byte in the stream.
+        times: The recorded times.
+        otherwise: The time of bytes without a recorded time.
     """
     inside = [note for note in times if note.position > begins_at]
     ends = [min(note.position - begins_at, len(chunk)) for note in inside]

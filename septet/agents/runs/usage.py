@@ -17,7 +17,7 @@ from septet.system.durable import read_model
 
 _FILE: Final = "spent.json"
 _TIMES_MORE, _TOKENS_MORE = 2, 20_000
-"""A model may report so much more than its CLI: CLIs send further requests beside a turn, for a title."""
+"""The factor and the tokens that a model may report beyond its CLI: a CLI sends further requests, for a title."""
 MOST_TRIES: Final = 3
 """The tries of a turn that end in an unknown error; each may be paid."""
 _REMEDY: Final = "Find out what it means, look in the run's files for what the agent did, then run `septet retry`."
@@ -47,7 +47,7 @@ def spent_before(runs: Iterable[Run], session_id: str | None) -> Usage:
 
 
 def spent_in(runs: Iterable[Run]) -> Usage:
-    """Return what these runs used together, whatever their sessions."""
+    """Return the usage of these runs together, over all sessions."""
     return _sum(note.usage for note in _notes(runs))
 
 

@@ -1,4 +1,4 @@
-"""Whether guests find the programs that a repository's commands name, and what shows them the missing ones."""
+"""Find the programs of a repository's commands that guests do not see, and the setting that shows them."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ for name; do
     printf '%s\\0' "$name"
 done
 """
-"""Prints the names of programs that are not there. Each has a `=` in front, for a path shows a guest its file."""
+"""Prints the names of missing programs. A `=` precedes each name: a bare path would show the guest its file."""
 _SHELL: Final = "/bin/sh"
 _LOOK_SECONDS: Final = 30.0
 _NOWHERE: Final = "Install it where the worker runs, or correct its name."
@@ -33,7 +33,7 @@ _MOST_NAMES: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class MissingProgram:
-    """A program that guests do not find, in words."""
+    """A program that guests do not find, with a message and a remedy."""
 
     name: str
     message: str
@@ -43,16 +43,16 @@ class MissingProgram:
 def missing_programs(
     sandbox: Sandbox, folder: Path, env: Mapping[str, str], commands: Sequence[Sequence[str]], what: str
 ) -> Iterator[MissingProgram]:
-    """Give the programs of a repository's commands that guests do not find, each once.
+    """Yield each program of a repository's commands that guests do not find, once.
 
-    A path relative to the repository is not looked for: set-up, or an agent, may be about to make it.
+    Paths relative to the repository are not checked: set-up or an agent may make the file later.
 
     Args:
-        sandbox: What confines guests here.
-        folder: Where they work.
-        env: Their environment.
+        sandbox: The sandbox of the guests.
+        folder: The guests' working folder.
+        env: The guests' environment.
         commands: Programs with their arguments.
-        what: What people call such a command.
+        what: The kind of the commands, as the messages name it.
 
     Raises:
         OSError: No guest could be started.
@@ -87,7 +87,7 @@ def _describe(sandbox: Sandbox, env: Mapping[str, str], name: str, what: str) ->
 
 
 def _paths_to_name(sandbox: Sandbox, env: Mapping[str, str], program: str) -> list[str]:
-    """Return what has to be named so that guests find a program: the program, and what it is a part of."""
+    """Return the paths to name so that guests find a program: the program, and the toolchain around it."""
     home, path = sandbox.world.home, Path(program)
     needs = Needs(env.get("PATH", ""), home)
     needs.add_program(path)

@@ -36,11 +36,11 @@ def failure_of(
     """Return the error for an outcome.
 
     Args:
-        outcome: How the run ended.
-        run: Where its files are.
-        starts: Why each run of the step was started: each wait for the same is twice as long as the one before,
-            where the CLI has not named the time.
-        crashed_again: Every rung of the ladder was tried.
+        outcome: The outcome of the run.
+        run: The run, whose folder the message names.
+        starts: The start reasons of the step's runs: each wait is twice as long as the wait before, unless the CLI
+            has named the time.
+        crashed_again: Whether every rung of the ladder was tried.
     """
     words = outcome.message.rstrip()
     message = f"{words}{'' if words.endswith(_ENDS) else '.'} The run's files are in {run.folder}."
@@ -70,7 +70,7 @@ def failure_of(
 
 
 def _open_requests(run: Run) -> str:
-    """Return what to do about requests to its model that a run was refused, if there were any."""
+    """Return the remedy for the model requests that the sandbox refused; empty without a refused request."""
     refused = refused_requests(run)[:_MOST_REQUESTS]
     if not refused:
         return ""

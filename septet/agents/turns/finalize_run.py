@@ -1,4 +1,4 @@
-"""The end of a work order's agents: the living one is ended, and what killed supervisors left is swept."""
+"""The end of a work order's agents: end the living agent, and sweep what killed supervisors left."""
 
 import asyncio
 import time
@@ -23,7 +23,7 @@ def finalize_run(run: Run, within_seconds: float = _RECORD_SECONDS) -> None:
     """Wait for a living run's record; for a dead run, sweep leftovers and write the record.
 
     Raises:
-        WorkspaceBusyError: Its supervisor lives, and has not written the record within so many seconds.
+        WorkspaceBusyError: Its supervisor lives, and has not written the record within `within_seconds`.
         AgentCrashedError: The runner that has to sweep does not answer.
     """
     bound = time.monotonic() + within_seconds
@@ -72,7 +72,7 @@ async def end_all(runs: Runs, order_id: str, why: str) -> None:
     """End the agent of a work order, at work or waiting, with all its processes, and sweep leftovers.
 
     Raises:
-        AgentError: It could not be ended.
+        AgentError: The agent could not be ended.
     """
     living = await asyncio.to_thread(runs.living, order_id)
     if living is not None:

@@ -1,4 +1,4 @@
-"""Follow an agent by its files: each byte is read once, while the stream grows and to its end."""
+"""Follow an agent by its files; each byte of the stream is read once."""
 
 import asyncio
 import math
@@ -159,7 +159,7 @@ class StreamReading:
         return len(chunk) < _CHUNK_BYTES
 
     def _next_bytes(self) -> int:
-        """Return the size of the next read: reading ends a chunk after the limit, behind which a hole may be."""
+        """Return the bytes of the next read: reads end one chunk after the limit, as a hole may follow."""
         left = self.most_bytes + _CHUNK_BYTES - self.position if self.most_bytes else _CHUNK_BYTES
         return max(0, min(left, _CHUNK_BYTES))
 
@@ -180,7 +180,7 @@ class StreamReading:
     def _with_text(self, outcome: Outcome) -> Outcome:
         """Return the outcome of a run without events: its output counts if it is an answer.
 
-        An error that the output names counts before a plain form, and not before JSON; `bool` proves nothing.
+        An error in the output counts before a plain answer, but not before JSON; `is_answer=bool` proves nothing.
         """
         printed = self._end_of(self.run.stdout, _ANSWER_READ_BYTES)
         record = self.run.record
@@ -231,15 +231,15 @@ class Pace:
     """The intervals and grace times by which an agent is followed."""
 
     poll_seconds: float = 0.5
-    """Between two polls of the stream; the end is reported at once."""
+    """The seconds between two polls of the stream; an agent's end needs no poll."""
     result_grace_seconds: float = 15.0
-    """For a CLI that continues after its result."""
+    """The seconds for a CLI that continues after its result."""
     command_grace_seconds: float = 60.0
-    """For a CLI that is silent, has answered, and waits for commands alone: a server among them never ends."""
+    """The seconds for a silent CLI that has answered and waits for commands: a server among them never ends."""
     task_grace_seconds: float = 600.0
-    """For a CLI that is silent and waits for other work; claude itself waits no longer."""
+    """The seconds for a silent CLI that waits for other work; claude itself waits no longer."""
     polls: Polls = field(default_factory=Polls)
-    """The place where the streams of all agents of a host are read."""
+    """The reader of the streams of all agents of a host."""
 
 
 async def follow(
@@ -252,8 +252,8 @@ async def follow(
 ) -> ExitRecord | None:
     """Follow an agent to its end and return how it ended; `None` when its supervisor was killed.
 
-    A cancel leaves the agent as it is. The supervisor holds the limits of time; the limit of turns and the end
-    after a result follow from the stream, so they are requested here.
+    A cancel leaves the agent running. The supervisor ends the agent at a limit of time; this function requests the
+    end at the limit of turns, at a used-up budget, and after a result.
     """
     on_progress(reading.progress())
     over_at, seen, began_at = math.inf, None, time.monotonic() - _age_of(reading.run)

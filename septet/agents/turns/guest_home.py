@@ -1,4 +1,4 @@
-"""A turn's home: made ready before its agent starts, and the user's login taken back when the agent has ended."""
+"""A turn's home: prepare it before the agent starts, and write the user's login back after the agent's end."""
 
 import logging
 from contextlib import nullcontext
@@ -16,7 +16,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 def open_home(request: TurnRequest) -> tuple[OwnFolder, ...]:
-    """Return the folders of the work order's own home; none where agents use the user's own.
+    """Return the folders of the work order's own home; empty without a sandbox or an own home.
 
     Raises:
         AgentMissingError: The program was not found.
@@ -29,15 +29,14 @@ def open_home(request: TurnRequest) -> tuple[OwnFolder, ...]:
 
 
 def prepare_home(request: TurnRequest, session_id: str | None, *, anew: bool) -> None:
-    """Make the work order's own home ready for a turn, where it has one.
+    """Prepare the work order's own home, if any, for a turn; the caller holds the writer's lock.
 
-    The caller holds the writer's lock. Without a sandbox the session comes back into the user's home, where one
-    has been confined before.
+    Without a sandbox, a session that an earlier turn had in a sandbox comes back into the user's home.
 
     Args:
         request: The request of the turn.
         session_id: The session that the turn continues.
-        anew: A process is started: none that is kept lives in it.
+        anew: Whether the turn starts a process, so that no warm process lives in the home.
 
     Raises:
         LoginBusyError: Another agent is about to refresh the login.

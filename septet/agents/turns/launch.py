@@ -50,23 +50,23 @@ _NOTES: Final[Mapping[StartReason, str]] = {
         f"{_LOOK} Go on from there. The task was:"
     ),
 }
-"""By the reason of a further start: the note that stands before the prompt, or in place of it."""
+"""By start reason: the note before the prompt, or in place of the prompt."""
 
 
 def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, socket.socket]:
-    """Start an agent, or give one that waits its turn; return the run, and the socket that attaches this attempt.
+    """Start an agent, or send the turn to a warm process; return the run and this attempt's socket.
 
     Args:
         request: The request of the turn.
-        start: Why and how.
-        writer_lock: The descriptor of the writer's lock: it belongs to the supervisor now, or is closed.
+        start: The reason and the session of the start.
+        writer_lock: The descriptor of the writer's lock; `launch` passes it to the supervisor or closes it.
 
     Raises:
-        DiskFullError: The agent would end for want of room; nothing was started.
+        DiskFullError: The disk has too little room for an agent; nothing was started.
         AgentMissingError: The program was not found.
-        AgentError: It cannot work on this host, or the process of the turn before it does not end.
-        AgentCrashedError: The runner that would start it is not there.
-        GitBusyError: A git that is no agent's works in the worktree.
+        AgentError: The agent cannot work on this host, or the process of the turn before does not end.
+        AgentCrashedError: The runner that starts agents is missing.
+        GitBusyError: A git process that no agent started works in the worktree.
         LoginBusyError: Another agent is about to refresh the login; nothing was started.
         OSError: The disk or the machine refused.
     """
@@ -138,7 +138,7 @@ def _keeps_processes(runtime: AgentRuntime) -> bool:
 
 
 def _warm_start(request: TurnRequest, turn: Turn, own_home: tuple[OwnFolder, ...]) -> WarmStart | None:
-    """Return how the process of a turn is started that is to be left running after it."""
+    """Return the start of a turn's process that is kept for further turns; `None` if the process is not kept."""
     if not turn.warm:
         return None
     host = request.runtime.host
@@ -152,7 +152,7 @@ def _warm_start(request: TurnRequest, turn: Turn, own_home: tuple[OwnFolder, ...
 def _confinement(
     request: TurnRequest, invocation: Invocation, own_home: tuple[OwnFolder, ...]
 ) -> Confinement | None:
-    """Return what is around the agent of a turn."""
+    """Return the confinement of a turn's agent; `None` without a sandbox."""
     runtime = request.runtime
     if not runtime.sandbox.confines:
         return None
@@ -173,7 +173,7 @@ def _confinement(
 
 
 def _inside(request: TurnRequest, invocation: Invocation) -> Invocation:
-    """Return how the agent is started in its sandbox: in a network of its own its models' keys stay outside."""
+    """Return the agent's invocation in its sandbox; with a network of its own, the models' keys stay outside."""
     sandbox = request.runtime.sandbox
     inside = without_keys(request.adapter, request.runtime.host, invocation) if sandbox.has_network else invocation
     compiled = request.adapter.capabilities.compiled
@@ -225,9 +225,9 @@ def _prompt(start: Start, prompt: str, *, whole: bool) -> str:
     """Return the agent's prompt.
 
     Args:
-        start: Why and how it is started.
+        start: The reason and the session of the start.
         prompt: The step's own prompt.
-        whole: Repeat the prompt even if its session has received it.
+        whole: Whether to repeat the prompt even if the session has received it.
     """
     anew = start.session_id is None
     because = start.begins_as if anew else start.because

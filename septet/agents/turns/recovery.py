@@ -42,13 +42,13 @@ class Start:
 
     because: StartReason
     session_id: str | None = None
-    """The session to resume; a new one when absent."""
+    """The session to resume; `None` for a new session."""
     serial: int = 1
-    """Counts the runs of one work order."""
+    """The number of the run in its work order."""
     was_reset: bool = False
     """A person has reset the activity: its session may remember work that the worktree no longer has."""
     earlier: tuple[StartReason, ...] = ()
-    """Why the agents before it were started, in order."""
+    """The start reasons of the earlier agents, in order."""
 
     @property
     def rung(self) -> Rung | None:
@@ -64,7 +64,7 @@ class Start:
 
     @property
     def begins_anew(self) -> bool:
-        """Whether the turn's named session is given up: after a reset, a rerun, a refusal, or a failure of it."""
+        """Whether a new session replaces the turn's: after a reset, rerun, refusal, or failure of the session."""
         return self.was_reset or not _BEGIN_ANEW.isdisjoint({self.because, *self.earlier})
 
     @property
@@ -87,12 +87,12 @@ def next_move(
 ) -> Move:
     """Return the next move after the last run.
 
-    Each crash leads to one rung, and each rung is tried once. So the number of starts is bounded: it is counted by
-    the runs on disk, over all attempts and workers.
+    Each crash leads to one rung, and each rung is tried once, so the number of starts is bounded. The runs on disk
+    count the starts over all attempts and workers.
 
     Args:
-        starts: Why each run so far was started, in order.
-        last: How the last of them ended; `None` when there is none.
+        starts: The start reasons of all runs so far, in order.
+        last: The outcome of the last run; `None` without a run.
         seen_now: Whether this attempt followed the last run to its end; else its record was read from disk.
         session: The session of the last run.
         resumes_after_kill: Whether the CLI can resume a session whose process was killed.

@@ -20,7 +20,7 @@ _LEAST_USD: Final = 0.000001
 
 @dataclass(frozen=True, slots=True)
 class AgentRuntime:
-    """What a host runs its agents with."""
+    """The means of a host to run its agents."""
 
     runs: Runs
     supervisors: Supervisors
@@ -34,16 +34,16 @@ class AgentRuntime:
     """The wait for other agents that refresh a login one after the other, a minute for each at most."""
     sandbox: Sandbox = field(default_factory=Sandbox)
     warm: bool = True
-    """Processes may be left running between turns."""
+    """Whether processes may stay between turns."""
     homes: Homes | None = None
-    """The homes of work orders; confined agents have the user's own folders of their CLI when absent."""
+    """The homes of work orders; without them confined agents use the user's own folders of their CLI."""
     resources: Mapping[str, int] = field(default_factory=dict)
     """The limits of one agent, by the names of an order's limits; an amount that is not named is not limited."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnRequest:
-    """What an attempt wants of an agent."""
+    """An attempt's request for one turn of an agent."""
 
     key: RunKey
     order_id: str
@@ -61,9 +61,9 @@ class TurnRequest:
     caps: Caps = field(default_factory=Caps)
     """The amounts that budgets allow the agent now."""
     login: str = ""
-    """The name of the further login that the agent has; empty for the worker's own."""
+    """The name of the agent's further login; empty for the worker's own login."""
     has_fallback: bool = False
-    """Another agent may take over."""
+    """Whether another agent may take over."""
     payer: Payer | None = None
     """The payer of the turn's costs; `None` if they are not counted."""
     is_answer: Callable[[str], bool] = bool

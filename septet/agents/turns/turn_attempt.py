@@ -1,4 +1,4 @@
-"""The ladder of a retry: adopt the living agent, else read its outcome, else resume it, else run again."""
+"""The ladder of a retry: adopt the living agent, else read its outcome, else resume its session, else rerun."""
 
 import asyncio
 import os
@@ -68,7 +68,7 @@ class NeedsStart:
         return self.last_agent not in {request.adapter.name, ""}
 
     def pass_lock_on(self) -> int:
-        """Return the lock's descriptor, which is the caller's from now on."""
+        """Return the lock's descriptor, which the caller has to close from now on."""
         if (lock := self.lock) is None:
             raise AssertionError
         self.lock = None
@@ -113,13 +113,13 @@ class TurnAttempt:
         """Wait for the next step: the outcome that stands, an agent to adopt, or an agent to start.
 
         Raises:
-            AgentApiUnavailableError: The model API passes; try again after the time it names, and no slot is held.
+            AgentApiUnavailableError: The model API is unavailable; retry after the error's time, without a slot.
             AgentApiError: The model API refused.
             AgentLimitError: A limit was reached, also by the resumed session.
-            AgentGaveUpError: It crashed on every rung.
-            AgentError: What lives and is not the request's could not be ended.
-            WorkspaceBusyError: The writer's lock is held, and no agent lives that would hold it; or one has ended,
-                and its supervisor is still writing the record.
+            AgentGaveUpError: The agent crashed on every rung.
+            AgentError: The living agent of another request could not be ended.
+            WorkspaceBusyError: The writer's lock is held without a living agent, or the supervisor of an ended
+                agent still writes its record.
             SupersededError: A later attempt has begun.
             OSError: The disk or the machine refused.
         """
@@ -142,12 +142,12 @@ class TurnAttempt:
         """Start an agent and follow it to its end; `None` if its end decides nothing yet.
 
         Args:
-            needs: What was decided; its lock is passed on.
-            request: As this agent has it: it may be another one than that of the last start, with another login.
+            needs: The decision; its lock is passed on.
+            request: The request for this agent; agent and login may differ from those of the last start.
 
         Raises:
-            AgentCrashedError: The machine is short of something, supervisors end before they start an agent, or
-                another agent is refreshing the login for long.
+            AgentCrashedError: The machine lacks a resource, supervisors end before they start an agent, or
+                another agent refreshes the login for too long.
             AgentMissingError, AgentRefusedError, AgentError: The agent could not be started.
             OSError: The disk or the machine refused.
         """
@@ -224,7 +224,7 @@ class TurnAttempt:
         await asyncio.sleep(_LOGIN_SECONDS)
 
     async def _follow(self, run: Run, attachment: Attachment, rung: Rung | None) -> TurnResult | None:
-        """Follow a run to its end; `None` when it takes another move."""
+        """Follow a run to its end; `None` if another move follows."""
         loop, supervisors = asyncio.get_running_loop(), self.request.runtime.supervisors
         spare = loop.call_later(_SPARE_SECONDS, loop.run_in_executor, None, supervisors.prepare)
         try:

@@ -137,7 +137,7 @@ class TurnRuns:
         Runs that a person's reset has set aside were paid too.
 
         Raises:
-            WorkspaceBusyError: The supervisor of one lives, and does not write its record within five seconds.
+            WorkspaceBusyError: The supervisor of a run lives, and does not write its record within five seconds.
             AgentCrashedError: The runner that has to sweep does not answer.
             OSError: A run's files cannot be read or written.
         """

@@ -1,4 +1,4 @@
-"""Warm processes, from the side of attempts: one that fits takes the next turn, and any other is ended first."""
+"""Warm processes, as attempts use them: a process that fits takes the next turn, any other process ends first."""
 
 import hashlib
 import os
@@ -24,25 +24,25 @@ from septet.system.durable import read_struct
 from septet.system.locks import lock_is_held, open_lock, try_lock
 
 REPLACED: Final = "replaced"
-"""Why a process is ended that the next turn does not fit."""
+"""The reason to end a process that does not fit the next turn."""
 
 _LOCK: Final = "warm.lock"
 _SOCKET: Final = "warm.sock"
 _LOOK_SECONDS: Final = 0.02
 _END_SECONDS: Final = 15.0
-"""It takes two seconds of grace at the most where a turn is under way, and a moment else."""
+"""The seconds to wait for a process's end: a turn has two seconds of grace, an idle process ends at once."""
 
 
 class WarmProcess(msgspec.Struct, frozen=True):
-    """What is known of a process that serves a workspace's turns, in the file of the lock that it holds."""
+    """The record of a process that serves a workspace's turns, in the file of the lock that the process holds."""
 
     mark: str
-    """The value of `SEPTET_RUN` in it and in all that it starts: that of its first turn, and of all others."""
+    """The value of `SEPTET_RUN` in the process and all that it starts, in its first turn and all others."""
     folder: str
     """The run of its first turn."""
     session_id: str | None
     fingerprint: str
-    """Of how it was started, prompt and session aside."""
+    """The digest of the process's start, without prompt and session."""
 
     @classmethod
     def living(cls, runs: Runs, order_id: str) -> "WarmProcess | None":
@@ -62,7 +62,7 @@ class WarmProcess(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class WarmStart:
-    """How a process is started that is kept for further turns: all but its prompt and its session."""
+    """The start of a process that is kept for further turns, without prompt and session."""
 
     argv: tuple[str, ...] = field(repr=False)
     env: Mapping[str, str] = field(repr=False)
@@ -88,10 +88,10 @@ def connect_to_warm_process(folder: Path) -> socket.socket | None:
 
 
 def take_place(runs: Runs, order_id: str, why: str) -> int:
-    """End a workspace's warm process, sweep what a killed one left, and return the lock of the next one.
+    """End a workspace's warm process, sweep what a killed process left, and return the next process's lock.
 
     Raises:
-        AgentError: It does not end.
+        AgentError: The process does not end.
     """
     path = _lock_of(runs, order_id)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -111,17 +111,15 @@ def take_place(runs: Runs, order_id: str, why: str) -> int:
 
 
 def note_process(lock: int, process: WarmProcess) -> None:
-    """Write into its lock what a process is that is about to start."""
+    """Write the record of a process that is about to start into its lock."""
     os.pwrite(lock, msgspec.json.encode(process), 0)
 
 
 def end_warm(runs: Runs, order_id: str, why: str = "closed") -> None:
-    """End the process that was left running for a workspace's next turn, with what a killed one left.
-
-    A turn that is under way is ended too. Nothing is done where there is no such process.
+    """End a workspace's warm process, if any, also during a turn, and sweep what a killed process left.
 
     Raises:
-        AgentError: It does not end.
+        AgentError: The process does not end.
     """
     if _lock_of(runs, order_id).exists():
         os.close(take_place(runs, order_id, why))
@@ -169,23 +167,23 @@ class TurnProcess:
 
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
     living: WarmProcess | None = None
-    """The living process."""
+    """The warm process that takes the turn."""
     start: WarmStart | None = None
     lock: int | None = None
-    """That of the new process that is kept."""
+    """The descriptor of the lock of a new process that is kept."""
 
     @classmethod
     def for_turn(cls, runs: Runs, order_id: str, start: WarmStart | None, session_id: str | None) -> Self:
-        """Find the process for a turn; a warm one that it does not fit is ended. The caller has the writer's lock.
+        """Find the process for a turn, and end a warm process that does not fit; the caller has the writer's lock.
 
         Args:
             runs: The runs of this host.
             order_id: The workspace.
-            start: How its process is started; `None` for one that is not kept.
+            start: The start of a process that is kept; `None` for a process that is not kept.
             session_id: The session that the turn continues.
 
         Raises:
-            AgentError: The process that is in the way does not end.
+            AgentError: The warm process does not end.
         """
         if start is None:
             end_warm(runs, order_id, REPLACED)
@@ -205,18 +203,18 @@ class TurnProcess:
     ) -> socket.socket:
         """Send the order to its supervisor and return the attempt's attachment.
 
-        Only now is the living process used: it stands still until it has the order, however long a busy disk
-        takes over the run's files.
+        A living process stands still from the connection until it has the order. So this function connects after
+        the run's files are written, over which a busy disk may take long.
 
         Args:
-            supervisors: They start one where none waits.
+            supervisors: The source of a supervisor for a new process.
             run: The turn's run.
-            order: What to run.
+            order: The order.
             locks: Descriptors of the writer's lock and the run's.
 
         Raises:
             OSError: No supervisor could be started, or the disk is full.
-            AgentCrashedError: There is no runner where there should be one, or the living process has ended.
+            AgentCrashedError: The runner is missing, or the living process has ended.
         """
         connection = supervisors.connect() if self.living is None else _connect_to_warm(run.folder.parent)
         session_id = run.record.session_id if run.record is not None else None
@@ -233,16 +231,16 @@ class TurnProcess:
         return connection
 
     def close(self) -> None:
-        """Let go of what a supervisor has now."""
+        """Close this side's descriptor of the lock, which the supervisor has now."""
         if self.lock is not None:
             os.close(self.lock)
 
 
 def _connect_to_warm(folder: Path) -> socket.socket:
-    """Return a connection to the warm process of a workspace, whose runs lie in a folder.
+    """Return a connection to the warm process of the workspace that has its runs in `folder`.
 
     Raises:
-        AgentCrashedError: It has ended since it was found.
+        AgentCrashedError: The process has ended since it was found.
     """
     connected = connect_to_warm_process(folder)
     if connected is None:
