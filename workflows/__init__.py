@@ -1,1 +1,1 @@
-"""Deterministic workflows: what happens in which order, and what follows from a failure."""
+"""Deterministic workflows: the order of the steps, and the consequence of each failure."""

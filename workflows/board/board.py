@@ -23,14 +23,14 @@ _AT_A_TIME: Final = 100
 """Work orders that are notified at a time: more would fill one workflow task."""
 _SHOWN: Final = 10
 _STOCK_LASTS: Final = 300.0
-"""Seconds after which a board that does not remember all looks for better ones among the others."""
+"""The age in seconds at which a board that left out waiting work orders reads them again."""
 _STOCK_AGAIN: Final = 10.0
-"""Seconds after which it does so where few are left."""
+"""The same age for a board with few waiting work orders left."""
 
 
 @workflow.defn(name="Board")
 class Board:
-    """The waiting and the seated work orders: they and workers signal the board, and it signals back `begin`."""
+    """The waiting and the seated work orders. They and workers signal the board; the board signals `begin`."""
 
     @workflow.init
     def __init__(self, state: BoardState | None = None) -> None:
@@ -46,7 +46,7 @@ class Board:
 
     @workflow.run
     async def run(self, state: BoardState | None = None) -> None:
-        """Give seats for ever; a run of the board hands over to the next before its history grows long."""
+        """Give seats for ever; continue as new before the history grows long."""
         if state is None:
             await self._take_stock()
         while not workflow.info().is_continue_as_new_suggested():
@@ -72,13 +72,13 @@ class Board:
 
     @workflow.signal(description="A host serves, with these limits.")
     def serves(self, capacity: HostCapacity) -> None:
-        """Take in a host and the limits."""
+        """Record a host and the limits."""
         before = (self._seats.places(_now()), self._seats.project_limit)
         self._seats.hear(capacity, _now())
         self._has_news = self._has_news or before != (self._seats.places(_now()), self._seats.project_limit)
 
     def _note_change(self) -> None:
-        """Have the board go on; the next look may come sooner by that, and never later."""
+        """Wake the board; the next look may become earlier by that, and never later."""
         self._has_news, self._look_after = True, _FIRST_LOOK
         if self._look is not None and self._look_at > _now() + _FIRST_LOOK.total_seconds():
             self._look.cancel()
@@ -98,17 +98,17 @@ class Board:
             self._has_news = True
 
     def _next_takers(self) -> list[SeatRequest]:
-        """Return those whose turn it is now."""
+        """Return the work orders that get a seat now."""
         self._seats.keep_best(_now())
         return self._seats.due(_now())[:_AT_A_TIME]
 
     def _is_stock_due(self) -> bool:
-        """Say whether it is time to ask who was passed over: few are left, or it was long ago."""
+        """Return whether to read the left-out work orders: few known ones wait, or the last reading is old."""
         age = _now() - self._stock_at
         return age >= _STOCK_LASTS or (age >= _STOCK_AGAIN and self._seats.is_low)
 
     async def _wait_for_news(self) -> None:
-        """Wait for news; where somebody waits for a seat, look now and then whether one is free."""
+        """Wait for news; while a work order waits for a seat, check now and then for seats that are free."""
         if self._look is None and (self._seats.passed_over or (self._seats.waiting and self._seats.holders)):
             self._look = asyncio.create_task(self._find_closed_later())
         await workflow.wait_condition(self._must_go_on)
@@ -118,12 +118,12 @@ class Board:
                 self._seats.leave(order_id)
 
     def _must_go_on(self) -> bool:
-        """Say whether there is something to do; what hosts say makes the history of an idle board grow too."""
+        """Return whether to stop waiting; also for a long history: signals of hosts grow an idle board's too."""
         looked = self._look is not None and self._look.done()
         return self._has_news or looked or workflow.info().is_continue_as_new_suggested()
 
     async def _find_closed_later(self) -> list[str]:
-        """Look after a pause; without news the pauses grow."""
+        """Return the ended work orders after a pause; without news the pauses grow."""
         pause, self._look_after = self._look_after, min(2 * self._look_after, _RAREST_LOOK)
         self._look_at = _now() + pause.total_seconds()
         await workflow.sleep(pause, summary=_LOOK_SUMMARY)
@@ -131,7 +131,7 @@ class Board:
         return await self._find_closed()
 
     async def _find_closed(self) -> list[str]:
-        """Return those with a seat that have ended."""
+        """Return the work orders that have a seat and have ended."""
         return await FIND_CLOSED.start(
             KnownOrders(ids=tuple(self._seats.holders)),
             start_to_close_timeout=_ANSWER_WITHIN,
@@ -152,7 +152,7 @@ class Board:
         self._seats.take_stock(orders, self._stock_at)
 
     def _show(self) -> None:
-        """Show in the web UI how many wait, who runs, and who serves."""
+        """Show the waiting and running work orders and the hosts in the web UI."""
         seats = self._seats
         hosts = ", ".join(f"`{host}` ({limit})" for host, (limit, _) in list(seats.hosts.items())[:_SHOWN])
         running = ", ".join(f"`{order_id}`" for order_id in list(seats.holders)[:_SHOWN])

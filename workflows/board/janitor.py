@@ -1,4 +1,4 @@
-"""The passes of the janitor over one host, which a schedule starts: each reports what it removed and kept."""
+"""A pass of the janitor over one host, started by a schedule: it reports what it removed and kept."""
 
 from datetime import timedelta
 from typing import Final

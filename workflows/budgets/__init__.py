@@ -1,1 +1,1 @@
-"""The workflows that keep amounts: accounts of budgets, costs of projects, pauses of logins."""
+"""The workflows that record amounts: accounts of budgets, costs of projects, pauses of logins."""

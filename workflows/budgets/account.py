@@ -31,8 +31,8 @@ with workflow.unsafe.imports_passed_through():
 _CALLED_AGAIN: Final = timedelta(minutes=2)
 """The pause before waiting work orders are called again if there is room: the last called may have ended."""
 _QUIET: Final = 0.25
-"""The share of the time between two looks in which an account with news is still used. A state that was read so
-lately is not old: another workflow run that began and ended since would have taken all that time."""
+"""The share of the time between two looks in which an account with news still counts as used. A state that was
+read so lately is not old: another workflow run that began and ended since would have taken all that time."""
 _TIMER: Final = "until those that wait are called again"
 
 
@@ -164,7 +164,7 @@ class Account:
             self._book.note_time()
 
     def _pause(self) -> timedelta | None:
-        """Return the pause before a look without news; `None` if nobody waits or nothing changes by itself."""
+        """Return the pause before a look without news; `None` if no order waits or nothing changes by itself."""
         book = self._book
         if book.calls_again:
             return _CALLED_AGAIN

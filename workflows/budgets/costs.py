@@ -10,22 +10,22 @@ with workflow.unsafe.imports_passed_through():
     from septet.costs.cost_book import CostBook
 
 _MESSAGES: Final = 500
-"""After so many it continues as new, whatever the server suggests: a query replays them all on a new worker."""
+"""Messages after which the workflow continues as new: a query on a new worker replays them all."""
 
 
 @workflow.defn(name="Costs")
 class Costs:
-    """The history of one project; it stays for ever, and no server's retention removes it."""
+    """The history of one project. It runs for ever, so the server's retention never removes it."""
 
     @workflow.init
     def __init__(self, history: CostHistory) -> None:
-        """Go on from what the run before knew."""
+        """Restore the previous run's history."""
         self._book = CostBook(history)
         self._messages = 0
 
     @workflow.run
     async def run(self, history: CostHistory) -> None:
-        """Take notes in, until there are so many that a new run is to begin."""
+        """Record notes until the number of messages calls for a new run."""
         del history
         await workflow.wait_condition(
             lambda: self._messages >= _MESSAGES or workflow.info().is_continue_as_new_suggested()
@@ -34,7 +34,7 @@ class Costs:
 
     @workflow.signal(description="What turns of this project's work orders have used.")
     def note(self, notes: CostNotes) -> None:
-        """Take it in; what comes again counts nothing."""
+        """Record the notes; a repeated note counts nothing."""
         self._book.add(notes.notes)
         self._messages += 1
         self._show()

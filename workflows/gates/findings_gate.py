@@ -1,4 +1,4 @@
-"""The gate before a commit or push with keys or protected paths: a person lets them pass or has them taken out."""
+"""The gate before a commit or push with keys or protected paths: a person allows or rejects the findings."""
 
 from collections.abc import Callable
 from typing import Final
@@ -15,18 +15,18 @@ FINDINGS_UPDATES: Final = "Or use the update `approve_findings` or `reject_findi
 
 
 class FindingsGate(PersonGate):
-    """Where a work order waits with findings for a person's word."""
+    """A work order's wait for a person's decision on findings."""
 
     def __init__(self, state: AsksPerson, show: Callable[[], None]) -> None:
-        """Begin with nothing found and nothing allowed; `show` shows the work order where people look."""
+        """Start without a finding; `show` shows the work order to people."""
         super().__init__(state, show)
         self.rejects = False
-        """Whether the last word was that the agent takes something out."""
+        """Whether the last decision was a rejection."""
         self.allowed: tuple[str, ...] = ()
-        """The ids of what people have let pass."""
+        """The ids of the findings that people have allowed."""
 
     async def wait_for_words(self, findings: tuple[KeyFinding, ...]) -> str:
-        """Wait until a person has let all findings pass, or rejected them; return the feedback for the agent.
+        """Wait until a person allowed all findings or rejected them; return the feedback for the agent.
 
         Raises:
             asyncio.CancelledError: The work order is to end.
@@ -35,7 +35,7 @@ class FindingsGate(PersonGate):
         return await self._wait(lambda: self._state.wait_for_findings(findings, workflow.now()))
 
     def check(self, decision: FindingsDecision, *, rejects: bool) -> None:
-        """Refuse a decision where nothing waits, on what is not found, and a rejection that does not say why."""
+        """Refuse a decision without a wait, on an unknown finding, or a rejection without feedback."""
         self._check_waits("findings")
         task = self._state.task
         known = {finding.id for finding in task.findings if finding.id}
@@ -47,7 +47,7 @@ class FindingsGate(PersonGate):
             raise refusal(f"{task.id}: no finding is named.", task.findings_question)
 
     def decide(self, decision: FindingsDecision, *, rejects: bool) -> Task:
-        """Take a decision that was checked; return the work order as it is now: it waits on with what is left."""
+        """Apply a checked decision; return the work order, which still waits if findings are left."""
         if rejects:
             self.rejects = True
             told = tell_findings(self._state.task.findings)

@@ -1,4 +1,4 @@
-"""A gate at which a work order waits for a person's word: what those of plans and of findings have in common."""
+"""A gate at which a work order waits for a person's decision: the base of the plan's and the findings' gate."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,34 +15,34 @@ from workflows.wire.refusals import refusal
 
 
 class AsksPerson(Protocol):
-    """Whose work waits for a person's word, and says so."""
+    """The state of a work order that waits for a person's decision."""
 
     @property
     def task(self) -> Task:
-        """The work order object, as people see it."""
+        """The work order, as people see it."""
 
     def wait_for_decision(self, now: datetime) -> None:
-        """Wait with the plan."""
+        """Record the wait with a plan."""
 
     def wait_for_findings(self, findings: tuple[KeyFinding, ...], now: datetime) -> None:
-        """Wait with what was found in the work."""
+        """Record the wait with findings."""
 
     def go_on(self, who: str, why: str, now: datetime) -> None:
-        """Go on."""
+        """Record the end of the wait."""
 
 
 class PersonGate:
-    """Where a work order waits for a person's word."""
+    """A work order's wait for a person's decision."""
 
     def __init__(self, state: AsksPerson, show: Callable[[], None]) -> None:
-        """Begin open; `show` shows the work order where people look."""
+        """Start without a wait; `show` shows the work order to people."""
         self._state = state
         self._show = show
         self._is_waiting = False
         self._feedback = ""
 
     async def _wait(self, ask: Callable[[], None]) -> str:
-        """Have `ask` change the state so that it shows the question, and wait; return what the agent is told.
+        """Record the question with `ask`, wait for the decision, and return the feedback for the agent.
 
         Raises:
             asyncio.CancelledError: The work order is to end.
@@ -59,13 +59,13 @@ class PersonGate:
         return self._feedback
 
     def _check_waits(self, on: str) -> None:
-        """Refuse a decision where nothing waits for it."""
+        """Refuse a decision that the work order does not wait for."""
         task = self._state.task
         if not self._is_waiting:
             raise refusal(f"{task.id} is not waiting for a decision on {on}: it is {task.status.value}.")
 
     def _go_on(self, decision: PlanDecision | FindingsDecision, what: str) -> None:
-        """End the wait; the history shows who decided what, and why."""
+        """End the wait, and record who decided what, and why."""
         self._is_waiting = False
         why = f"{what} ({decision.why})" if decision.why else what
         self._state.go_on(decision.who, why, workflow.now())
@@ -73,6 +73,6 @@ class PersonGate:
 
 
 def check_feedback(decision: PlanDecision | FindingsDecision, agent: str) -> None:
-    """Refuse a rejection that does not say to the agent, such as the planner, what is wrong."""
+    """Refuse a rejection without feedback for the agent."""
     if not decision.feedback.strip():
         raise refusal("A rejection needs feedback.", f"Say in `feedback` what the {agent} should do differently.")

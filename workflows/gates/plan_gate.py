@@ -1,4 +1,4 @@
-"""The gate after the plan: a person reads it, and approves or rejects it."""
+"""The gate after the plan: a person approves or rejects it."""
 
 from temporalio import workflow
 
@@ -9,10 +9,10 @@ from workflows.wire.refusals import refusal
 
 
 class PlanGate(PersonGate):
-    """Where a work order waits with its plan for a person's word."""
+    """A work order's wait for a person's decision on its plan."""
 
     async def wait_for_feedback(self) -> str:
-        """Wait for a decision on the plan; return what a person wants otherwise: nothing when it is approved.
+        """Wait for a decision on the plan; return the feedback, empty if the plan is approved.
 
         Raises:
             asyncio.CancelledError: The work order is to end.
@@ -20,7 +20,7 @@ class PlanGate(PersonGate):
         return await self._wait(lambda: self._state.wait_for_decision(workflow.now()))
 
     def check(self, decision: PlanDecision, *, rejects: bool) -> None:
-        """Refuse a decision where no plan waits, on another plan, and a rejection that does not say why."""
+        """Refuse a decision without a waiting plan, on another plan, or a rejection without feedback."""
         self._check_waits("a plan")
         task = self._state.task
         if decision.plan_sha256 != task.plan_sha256:
@@ -32,7 +32,7 @@ class PlanGate(PersonGate):
             check_feedback(decision, "planner")
 
     def decide(self, decision: PlanDecision, *, rejects: bool) -> Task:
-        """Take a decision that was checked; return the work order as it is now."""
+        """Apply a checked decision, and return the work order."""
         self._feedback = decision.feedback if rejects else ""
         self._go_on(decision, f"the plan is rejected: {decision.feedback}" if rejects else "the plan is approved")
         return self._state.task

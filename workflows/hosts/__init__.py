@@ -1,1 +1,1 @@
-"""The hosts of a workspace: activities there, and what follows when a host falls silent."""
+"""The hosts of a workspace: the activities there, and the consequences of a host's silence."""

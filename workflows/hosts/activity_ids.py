@@ -4,10 +4,10 @@ from collections import Counter
 
 
 class ActivityIds:
-    """The ids of one workflow run: `<activity>-<n>` for the n-th activity of a type, so that no two share one."""
+    """The unique ids of one workflow run's activities: `<activity>-<n>` for the n-th activity of a type."""
 
     def __init__(self) -> None:
-        """Begin at one."""
+        """Start at 1."""
         self._counts: Counter[str] = Counter()
 
     def of(self, activity: str) -> str:

@@ -1,4 +1,4 @@
-"""The gate of budgets: where a budget is used up, the work waits until that budget is open again."""
+"""The gate of budgets: work whose budget is used up waits here until the budget is open again."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -12,39 +12,34 @@ _REMEDY_LIMIT: Final = 500
 
 
 class Waiting(Protocol):
-    """Who waits for a budget, and says so."""
+    """The state of work that waits for a budget."""
 
     def wait_for_budget(self, wait: BudgetWait, now: datetime) -> None:
-        """Wait until a budget is open again."""
+        """Record the wait for a budget."""
 
     def go_on(self, who: str, why: str, now: datetime) -> None:
-        """Go on."""
+        """Record the end of the wait."""
 
 
 class BudgetGate:
-    """Where work waits for a budget."""
+    """One work's wait for a budget."""
 
     def __init__(self, waiting: Waiting, show: Callable[[], None]) -> None:
-        """Begin with no budget used up.
-
-        Args:
-            waiting: Whose work it is.
-            show: Shows it where people look.
-        """
+        """Start closed; `show` shows the waiting work to people."""
         self._waiting = waiting
         self._show = show
         self._is_open = False
 
     def open(self) -> None:
-        """Take it that a budget is open again; whoever waits asks once more."""
+        """Record that a budget is open again: the waiting work reserves again."""
         self._is_open = True
 
     def close(self) -> None:
-        """Take it that every budget that was used up is asked again."""
+        """Forget earlier reports of open budgets, before a new reservation."""
         self._is_open = False
 
     async def wait(self, wait: BudgetWait) -> None:
-        """Wait until a budget is open again, and show it where people look."""
+        """Wait until a budget is open again, and show the wait to people."""
         shown = wait.model_copy(update={"remedy": wait.remedy[:_REMEDY_LIMIT]})
         self._waiting.wait_for_budget(shown, workflow.now())
         self._show()

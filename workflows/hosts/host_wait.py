@@ -20,10 +20,10 @@ from workflows.wire.failures import explain_failure
 from workflows.wire.policies import WORKSPACE_OPTIONS, probe_options
 
 RAREST: Final = 10
-"""The pauses between probes of a host that answers grow up to so many times the first: a history is no log."""
+"""The longest pause between probes of a host that answers, in first pauses: it keeps histories short."""
 LONGEST_PAUSE: Final = timedelta(days=1)
-"""The pauses between probes of a gone host double up to this: some hosts never come back, and a history has a
-limit. A host that comes back carries out its activities at once, whatever the pause."""
+"""The longest pause between probes of a gone host, to which the pauses double: some hosts never come back, and
+a history has a limit. A host that comes back carries out its activities at once, whatever the pause."""
 
 _ANY: Final = "that opens it"
 _WAIT: Final = (
@@ -106,14 +106,14 @@ class HostWait(ABC):
 
     @abstractmethod
     async def is_left(self, running: Running, call: HostCall) -> bool:
-        """Wait until the activity has ended or its workspace has moved; after a move, a late result is ignored."""
+        """Return whether the workspace moved before the activity ended; after a move, a late result is ignored."""
 
     @abstractmethod
     async def end_of(self, running: Running) -> Any:  # noqa: ANN401 -- what the activity returns
         """Wait for the end of an activity of cancelled work, and return its result.
 
         Raises:
-            AgentLeft: The host is silent, and nobody waits for it.
+            AgentLeft: The host is silent.
         """
 
     @abstractmethod
@@ -174,7 +174,7 @@ class HostWait(ABC):
         return True
 
     def _tell_silence(self, since: datetime, gone_at: datetime) -> None:
-        """Report the silent host and the work order's next step, so that nobody thinks that it runs."""
+        """Report the silent host and the work order's next step."""
         here = self.hosts.here
         silence = f"Host {here.host}, which has the workspace, has been silent since {since:%H:%M} UTC"
         goes_on, remedy = "it keeps no checkpoints elsewhere", _WAIT

@@ -1,6 +1,6 @@
 """Run a work order's activities on the host of its workspace, or on another host if that host is gone.
 
-Gone is not busy: a host is gone if it was silent for as long as its agents may live unseen, or if a person
+A busy host is not gone. A host is gone if it was silent for as long as its agents may live unseen, or if a person
 reports it dead.
 """
 
@@ -28,10 +28,10 @@ from workflows.wire.search_attributes import HOST
 
 
 class WatchedHostWait(HostWait):
-    """Silent is what others have not heard of; gone is what then stays so for as long as its agents may live."""
+    """Waits by reports: watchers report a silent host; it is gone after as long as its agents may live unseen."""
 
     async def is_left(self, running: Running, call: HostCall) -> bool:
-        """Wait until the activity has ended, or its workspace has moved: then a late result does not count."""
+        """Return whether the workspace moved before the activity ended: then a late result does not count."""
         first = timedelta(seconds=self.hosts.here.probe_seconds)
         pause: timedelta | None = None
         pause_when_gone = first
@@ -54,10 +54,10 @@ class WatchedHostWait(HostWait):
         return False
 
     async def end_of(self, running: Running) -> Any:  # noqa: ANN401 -- what the activity returns
-        """Wait for the end of an activity of cancelled work, and return what it came to.
+        """Wait for the end of an activity of cancelled work, and return its result.
 
         Raises:
-            AgentLeft: The host is silent, and nobody waits for it.
+            AgentLeft: The host is silent.
         """
         await wait_despite_cancel(lambda: running.done() or self.hosts.is_silent)
         if running.done():
@@ -67,13 +67,16 @@ class WatchedHostWait(HostWait):
         raise AgentLeft
 
     async def leave(self, running: Running, host: str) -> None:
-        """Cancel an activity whose workspace has moved, and wait for its end where the host is not silent."""
+        """Cancel an activity whose workspace has moved, and wait for its end unless the host is silent."""
         running.cancel()
         forget(running)
         await workflow.wait_condition(lambda: running.done() or host in self.hosts.silent_since)
 
     async def _ends_within(self, running: Running, pause: timedelta | None) -> bool:
-        """Wait for the activity's end, a person's word, or news of the host; of a silent one only for so long."""
+        """Wait for the activity's end, a person's report or news of the host; return whether the activity ended.
+
+        `pause` bounds the wait for a silent host.
+        """
         was_silent = self.hosts.is_silent and pause is not None
         self.hosts.is_back = self.hosts.is_back and pause is not None
         with suppress(TimeoutError):
@@ -91,7 +94,7 @@ class WatchedHostWait(HostWait):
         return running.done()
 
     async def _answers(self) -> bool:
-        """Ask the host whether it is there; one that is has not been silent."""
+        """Probe the host; if it answers, end its silence, and return whether it did."""
         host = self.hosts.here.host
         if not await super()._answers():
             return False
@@ -116,7 +119,7 @@ class HostWatch:
 
     @property
     def workspace(self) -> Workspace | None:
-        """The workspace, once it is open."""
+        """The workspace; `None` before it is open."""
         return self._known.workspace
 
     @property
@@ -135,7 +138,7 @@ class HostWatch:
         return (HOST.value_set(self.here.host),) if self._is_watched else ()
 
     def take_in(self, workspace: Workspace) -> None:
-        """Work in a workspace from now on."""
+        """Set the workspace."""
         self._known.workspace = workspace
 
     def holds(self, host: str) -> bool:
@@ -156,7 +159,7 @@ class HostWatch:
         self._known.is_nudged = True
 
     def note_silence(self, silence: HostSilence) -> None:
-        """Record that a host is silent; of two times the later counts, and a future time counts as now."""
+        """Record a host's silence; of two start times the later counts, and a future time counts as now."""
         since = min(silence.since, workflow.now())
         self._known.silent_since[silence.host] = max(since, self._known.silent_since.get(silence.host, since))
 
@@ -245,7 +248,7 @@ class HostWatch:
         If the server does not push cancels, an activity on the host makes the attempt check for the cancel.
 
         Raises:
-            AgentLeft: The host is silent, and nobody waits for it.
+            AgentLeft: The host is silent.
         """
         running.cancel()
         if DELIVERS_CANCELS not in self.here.serves:

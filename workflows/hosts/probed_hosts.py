@@ -1,6 +1,6 @@
-"""A host that its work orders ask themselves: by rare probes, each with a timer. Living ones go on so.
+"""The wait for a host that its work orders probe themselves: by rare probes, each with a timer.
 
-Others do it where nobody else can: the server does not tell of workers, or the host is of an older release.
+It serves where no watcher reports hosts: the server does not list workers, or the host runs an older release.
 """
 
 from contextlib import suppress
@@ -14,10 +14,10 @@ from workflows.wire.cancellation import cancel_and_wait
 
 
 class ProbedHostWait(HostWait):
-    """Gone is what has not answered for as long as its agents may live unseen, or is dead by a person's word."""
+    """Waits by probes: a host is gone after as long as its agents may live unseen, or by a person's report."""
 
     async def is_left(self, running: Running, call: HostCall) -> bool:
-        """Wait until the activity has ended, or its workspace has moved: then a late result does not count."""
+        """Return whether the workspace moved before the activity ended: then a late result does not count."""
         first = pause = timedelta(seconds=self.hosts.here.probe_seconds)
         silent_since: datetime | None = None
         while not await self._ends_within(running, pause):
@@ -37,15 +37,15 @@ class ProbedHostWait(HostWait):
         return False
 
     async def end_of(self, running: Running) -> Any:  # noqa: ANN401 -- what the activity returns
-        """Wait for the end of a cancelled activity, however long that takes, and return what it came to."""
+        """Wait without limit for the end of a cancelled activity, and return its result."""
         return await running
 
-    async def leave(self, running: Running, host: str) -> None:  # noqa: ARG002 -- nobody says that it is silent
+    async def leave(self, running: Running, host: str) -> None:  # noqa: ARG002 -- no watcher reports its silence
         """Cancel an activity whose workspace has moved, and wait for its end."""
         await cancel_and_wait(running)
 
     async def _ends_within(self, running: Running, pause: timedelta) -> bool:
-        """Wait for the activity's end, a person's word, or the time to ask."""
+        """Wait for the activity's end, a person's report or the pause; return whether the activity ended."""
         with suppress(TimeoutError):
             await workflow.wait_condition(
                 lambda: running.done() or self.hosts.is_nudged or self.hosts.is_dead,

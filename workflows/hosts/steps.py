@@ -1,7 +1,7 @@
-"""One try of one step: run it; if its answer cannot be read, request only the answer from the same session.
+"""One try of one step: run it; if its answer is unreadable, request only the answer from the same session.
 
-If its push waits for a reader, the reader runs, and the step continues with the answer that it has. The use of a
-try's activities adds up, even if the try waits for budgets or is cancelled.
+If its push waits for a reader, the reader runs, and the step continues with its answer. The use of a try's
+activities adds up, even if the try waits for budgets or is cancelled.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from workflows.wire.policies import end_options, step_options
 
 
 def reader_of(call: StepCall, unread: StepResult) -> StepCall:
-    """Return the call of the reader: another agent's turn, in a session of its own, paid as the step is."""
+    """Return the call of the reader: another agent's turn in a separate session, paid like the step."""
     return call.model_copy(
         update={
             "reads": unread.unread,
@@ -49,9 +49,9 @@ def going_on(
 
     Args:
         last: The call that was answered.
-        activity_id: The activity whose agent has answered it.
-        so_far: What the step has come to, with all that was used.
-        reading: What the reader has said.
+        activity_id: The activity whose agent answered it.
+        so_far: The step's result, with all use.
+        reading: The reader's report.
     """
     call = step_of(last)
     update = {"reading": reading, "settles": activity_id, "starts_from": so_far.checkpoint or call.starts_from}
@@ -70,12 +70,12 @@ def let_pass(waiting: StepCall | FinalizeCall, call: StepCall) -> StepCall | Fin
     step = step.model_copy(update={"allowed_findings": call.allowed_findings, "workspace": call.workspace})
     if not isinstance(waiting, FinalizeCall):
         return step
-    unused = waiting.result.model_copy(update={"usage": Usage(), "duration_seconds": 0.0})  # it was counted before
+    unused = waiting.result.model_copy(update={"usage": Usage(), "duration_seconds": 0.0})  # already counted
     return waiting.model_copy(update={"call": step, "result": unused})
 
 
 def step_of(call: StepCall | FinalizeCall) -> StepCall:
-    """Return the step that a call is about."""
+    """Return the step of a call."""
     return call.call if isinstance(call, FinalizeCall) else call
 
 
@@ -84,32 +84,32 @@ _GOES_ON: Final = (
     "before you do anything twice."
 )
 _READINGS: Final = 3
-"""Of one answer: its base or its host may be another one when the reader is done."""
+"""The most readings of one answer: its base or its host may have changed when the reader is done."""
 _TRIES: Final = 2
-"""Of a reader whose answer cannot be read."""
+"""The most turns of a reader whose answer is unreadable."""
 
 
 class StepTaker:
-    """Takes steps on the host of a workspace, one after the other, and ends the one that is under way."""
+    """Runs steps on the host of a workspace, one after the other, and ends a cancelled step."""
 
     def __init__(self, hosts: HostWatch, ids: ActivityIds, gate: BudgetGate) -> None:
-        """Begin with no step."""
+        """Start without a step."""
         self._hosts = hosts
         self._ids = ids
         self._gate = gate
         self._known: StepResult | None = None
-        """What the activities of the last try have come to together."""
+        """The combined result of the last try's activities."""
         self._activity_id: str | None = ""
-        """The one of them that has not come back; `None` where it has no readable id."""
+        """The id of the try's running activity, empty without one; `None` if the id is unreadable."""
         self.is_under_way = False
-        """Whether a try has begun, and nobody has its result yet."""
+        """Whether a try has begun and has not returned its result."""
         self._answered: tuple[StepCall | FinalizeCall, str] | None = None
-        """The step's call that was carried out last, and the activity whose agent answers it."""
+        """The step's last call, and the activity whose agent answers it."""
         self._held: tuple[StepCall | FinalizeCall, frozenset[str]] | None = None
         """The call that continues once a person allows the reader's findings, and the ids of these findings."""
 
     async def take(self, call: StepCall, priority: Priority) -> StepResult:
-        """Run one step, its finalizers and its reader; an answer that a person has allowed is continued."""
+        """Run one step, its finalizers and its reader; continue an answer whose findings a person allowed."""
         self._known, self._activity_id, self.is_under_way = None, "", True
         held, self._held = self._held, None
         is_let_pass = held is not None and held[1] <= set(call.allowed_findings)
@@ -122,7 +122,7 @@ class StepTaker:
         return result
 
     async def _ask(self, call: StepCall | FinalizeCall, priority: Priority) -> StepResult:
-        """Carry a call out, and ask the finalizer where it is needed: once, and once more."""
+        """Carry out a call; if the answer is unreadable, run the finalizer, at most twice."""
         start, finalize = partial(self._start, priority), partial(self._start_finalizer, priority)
         if isinstance(call, FinalizeCall):
             result = await self._carry_out(call, finalize)
@@ -146,7 +146,7 @@ class StepTaker:
         activity_id: str,
         priority: Priority,
     ) -> StepResult:
-        """Have a reader look at what is about to leave, and return what the step comes to with that."""
+        """Run a reader on the outgoing work, and return the step's result with the report."""
         reading = unread
         for _ in range(_TRIES):
             reading = await self._ask(reader_of(call, unread), priority)
@@ -154,12 +154,12 @@ class StepTaker:
                 break
         if reading.verdict is Verdict.CANCELLED:
             return reading
-        if reading.verdict is Verdict.UNPROVEN:  # the host is another one now, and nobody has the answer there
+        if reading.verdict is Verdict.UNPROVEN:  # the host is another one now, and it does not have the answer
             return await self._ask(call, priority)
         used = {"usage": reading.usage, "duration_seconds": reading.duration_seconds}
         so_far = unread.model_copy(update=used)
         if reading.verdict is not Verdict.DONE:
-            self._answered = None  # nobody reads it any more: the step fails
+            self._answered = None  # no reader follows: the step fails
             reasons = tuple(f"nothing was pushed, for its reader did not answer: {why}" for why in reading.reasons)
             return so_far.model_copy(update={"reasons": reasons})
         read = ReaderReport(digest=unread.unread, findings=reading.findings)
@@ -170,9 +170,9 @@ class StepTaker:
         return result
 
     async def end(self, call: StepCall) -> StepResult:
-        """End the agent of a cancelled step that could not do so itself, and keep what it did.
+        """End the agent of a cancelled step that could not do so itself, and keep its work.
 
-        It waits for no slot of an agent where the host serves it on its control queue.
+        On a host that serves it on its control queue, the activity waits for no agent's slot.
 
         Raises:
             AgentLeft: The host is silent.
@@ -186,9 +186,9 @@ class StepTaker:
         return await self._hosts.end_of(running)
 
     async def _carry_out(self, call: AnyStepCall, start: Callable[[AnyStepCall], Running]) -> StepResult:
-        """Carry a call out where the workspace is; where a budget is used up, wait for the budget and go on.
+        """Carry out a call on the host of the workspace; if a budget is used up, wait for it and continue.
 
-        What each activity came to is added to what is known; a finalizer does so itself.
+        The result adds the earlier activities' use; a finalizer adds it itself.
 
         Raises:
             asyncio.CancelledError: The work is to end.
@@ -246,7 +246,7 @@ def _role_of(call: StepCall) -> str:
 
 
 def _after_wait(call: AnyStepCall, result: StepResult) -> AnyStepCall:
-    """Return the call that goes on from where the budget ended: in its session, with its work."""
+    """Return the call that continues after the wait for a budget: in its session, with its work."""
     if isinstance(call, FinalizeCall):
         unread = result.model_copy(update={"verdict": Verdict.UNPARSED, "budget_wait": None})
         return call.model_copy(update={"result": unread})
@@ -262,7 +262,7 @@ def _after_wait(call: AnyStepCall, result: StepResult) -> AnyStepCall:
 
 
 def _add_earlier(result: StepResult, earlier: StepResult) -> StepResult:
-    """Return a result with what the runs before the wait used."""
+    """Return a result with the use of the earlier runs."""
     return result.model_copy(
         update={
             "usage": result.usage.plus(earlier.usage),

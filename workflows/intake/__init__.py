@@ -1,1 +1,1 @@
-"""The workflows that start work orders: passes of an intake, comments, sessions of a tracker."""
+"""The workflows that start work orders: passes of an intake, commands in comments, sessions of a tracker."""

@@ -1,4 +1,4 @@
-"""A command in a comment: whether it is obeyed, and its one answer."""
+"""The workflow of a command in a comment: it checks the author, obeys the command, and answers once."""
 
 from typing import Final
 
@@ -16,11 +16,11 @@ _TAKEN: Final = "Septet has taken this issue: work order `{}`."
 
 @workflow.defn(name="CommentCommand")
 class CommentCommandWorkflow:
-    """One command of one comment. Its id is the comment's, so that it is obeyed once and answered once."""
+    """One command of one comment. Its id is the comment's: each command is obeyed and answered once."""
 
     @workflow.run
     async def run(self, call: CommentCall) -> bool:
-        """Ask who gave it, carry it out, and answer; return whether it was obeyed."""
+        """Check the command's author, carry out the command, and answer; return whether it was obeyed."""
         standing = await CHECK_COMMENTER.start(call, **OPTIONS, summary=f"may {call.event.author} do this?")
         if not standing.is_obeyed:
             workflow.set_current_details(f"Ignored: {standing.why_not}.")
@@ -35,7 +35,7 @@ class CommentCommandWorkflow:
 
 
 async def _take(call: CommentCall) -> CommandAnswer | None:
-    """Take the issue and start its work order, and return the answer; `None` where it was taken before."""
+    """Claim the issue, start its work order, and return the answer; `None` if the issue was claimed before."""
     event, now = call.event, timestamp(workflow.now())
     request = ClaimIssue(
         repository=call.intake.repository,

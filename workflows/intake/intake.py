@@ -1,4 +1,4 @@
-"""A pass of an intake: issues that nobody has taken become work orders, each once."""
+"""A pass of an intake: each unclaimed issue becomes one work order."""
 
 from datetime import timedelta
 from typing import Final
@@ -37,23 +37,23 @@ OPTIONS: Final = ActivityOptions(
         maximum_attempts=0,
     ),
 )
-"""A forge that is down for a night still has its issues taken; meanwhile a schedule begins no second pass.
+"""An activity outlasts a night's outage of the forge; meanwhile the schedule begins no second pass.
 
-A worker may die before it has noted that it has an attempt: heartbeats tell of it."""
+Heartbeats reveal the death of a worker that has not yet recorded its attempt."""
 
 
 @workflow.defn(name="Intake")
 class Intake:
-    """One pass over a repository or a team, or over one issue of which a webhook tells.
+    """One pass over a repository or a team, or over the one issue of a webhook.
 
-    Whose an issue is says a ref on the repository, which git creates once, or a mark on a tracker's issue: so
-    several passes at a time, one that is reset, and one long after Temporal has forgotten the work order start it
+    A ref on the repository, which git creates once, or a mark on a tracker's issue records the claim of an issue.
+    So several passes at a time, a reset pass, and a pass long after Temporal has deleted the work order start it
     once in all.
     """
 
     @workflow.run
     async def run(self, request: IntakePass) -> IntakeResult:
-        """Find issues, take each, and start its work order."""
+        """Find issues, claim each, and start its work order."""
         intake = request.intake
         last = _last_pass() if request.issue is None else IntakeResult()
         found = await FIND_ISSUES.start(
@@ -92,7 +92,7 @@ class Intake:
 
 
 def _last_pass() -> IntakeResult:
-    """Return what the schedule's last pass came to: from when on comments are new, and what is known."""
+    """Return the last pass's result: the time of the last read comment, and the issues that it passed over."""
     if workflow.has_last_completion_result():
         last = workflow.get_last_completion_result(IntakeResult)
         if last is not None and last.comments_until:
@@ -101,7 +101,7 @@ def _last_pass() -> IntakeResult:
 
 
 async def _obey(intake: IntakeInput, comment: CommandComment) -> None:
-    """Have a command obeyed of which no webhook has told; the id is that which a webhook would give it."""
+    """Start the workflow of a command that no webhook has reported; the id is the one that a webhook gives it."""
     event = comment.event.model_copy(update={"repository": intake.repository})
     try:
         await workflow.start_child_workflow(
@@ -116,7 +116,7 @@ async def _obey(intake: IntakeInput, comment: CommandComment) -> None:
 
 
 async def _take(intake: IntakeInput, number: int, delivered: IssueRequest | None) -> tuple[str, str]:
-    """Take an issue, and start its work order; return its id where this did, and else why not, if that is news."""
+    """Claim an issue, start its work order, and return the id; or return a new reason why not."""
     now = timestamp(workflow.now())
     claim = await CLAIM_ISSUE.start(
         ClaimIssue(
@@ -138,7 +138,7 @@ async def _take(intake: IntakeInput, number: int, delivered: IssueRequest | None
 
 
 async def start_order(order: WorkOrderInput, order_id: str, now: str) -> bool:
-    """Start the work order of an issue that was taken, which lives on by itself; return whether this did."""
+    """Start the independent work order of a claimed issue; return whether this call started it."""
     row = row_of(first_task(order_id, order, waits_in(order), now))
     issue = f"#{order.issue}" if order.tracker is None else order.tracker.key
     try:

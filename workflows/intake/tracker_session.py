@@ -1,4 +1,4 @@
-"""Sessions of a tracker: an issue becomes a work order, whose end is told; and what people answer is obeyed."""
+"""Sessions of a tracker: an issue becomes a work order whose end is reported, and answers of people are obeyed."""
 
 from contextlib import suppress
 from datetime import timedelta
@@ -45,28 +45,28 @@ _AT_ONCE: Final = ActivityOptions(
         initial_interval=timedelta(seconds=0.5), backoff_coefficient=2.0, maximum_interval=timedelta(minutes=1)
     ),
 )
-"""Linear takes an agent for dead that says nothing for ten seconds."""
+"""Linear takes an agent for dead that posts nothing for ten seconds."""
 
 
 @workflow.defn(name="TrackerSession")
 class TrackerSession:
-    """One session: a first word at once, the issue's work order once in all, and how that ended.
+    """One session: a greeting at once, the issue's work order once in all, and the report of its end.
 
-    Whose an issue is says a mark on the issue: it stays when Temporal has forgotten the work order.
+    A mark on the issue records its claim: the mark stays when Temporal has deleted the work order.
     """
 
     def __init__(self) -> None:
-        """Begin with nobody having said stop."""
+        """Start without a request to stop."""
         self._stop: SessionPrompted | None = None
 
     @workflow.signal(name="stop")
     def stop(self, prompt: SessionPrompted) -> None:
-        """Start nothing any more; what has just been started is cancelled."""
+        """Start nothing more, and cancel a work order that was just started."""
         self._stop = prompt
 
     @workflow.run
     async def run(self, event: SessionStarted) -> str:
-        """Answer, take the issue, start its work order and tell how it ended; return the work order's id."""
+        """Greet, claim the issue, start its work order and report its end; return the work order's id."""
         issue = event.issue
         await _tell(issue, "greeting", "thought", GREETING, _AT_ONCE)
         if self._who_stopped() is not None:
@@ -96,11 +96,11 @@ class TrackerSession:
 
 @workflow.defn(name="TrackerPrompt")
 class TrackerPrompt:
-    """One answer of a person in a session. Its id is the answer's own, so that it is obeyed once."""
+    """One answer of a person in a session. Its id is the answer's: each answer is obeyed once."""
 
     @workflow.run
     async def run(self, prompt: SessionPrompted) -> str:
-        """Carry it out, and say so; return what was said."""
+        """Obey the answer, report the result to the session, and return the reported text."""
         if prompt.is_stop:
             with suppress(ApplicationError):  # the session is over
                 handle = workflow.get_external_workflow_handle(session_workflow_id(prompt.issue))
@@ -113,21 +113,21 @@ class TrackerPrompt:
 
 @workflow.defn(name="TrackerReport")
 class TrackerReport:
-    """What a session is told of a work order after the session's own workflow has ended."""
+    """A report on a work order to a session whose own workflow has ended."""
 
     @workflow.run
     async def run(self, message: SessionMessage) -> None:
-        """Tell it, once in all."""
+        """Send the report, once in all."""
         await TELL_SESSION.start(message, **OPTIONS, summary=message.kind)
 
 
 def session_workflow_id(issue: TrackedIssue) -> str:
-    """Return the id of the workflow of a session."""
+    """Return a session's workflow id."""
     return f"session/{issue.tracker}/{issue.session}"
 
 
 async def _start(claim: TrackedClaim) -> ChildWorkflowHandle[object, Task] | None:
-    """Start the work order of an issue that was taken, which lives on by itself; `None` where there is one."""
+    """Start the independent work order of a claimed issue; return `None` if it exists."""
     order = WorkOrderInput(
         repository=claim.repository,
         tracker=claim.issue,
@@ -153,7 +153,7 @@ async def _start(claim: TrackedClaim) -> ChildWorkflowHandle[object, Task] | Non
 
 
 async def _end_of(order: ChildWorkflowHandle[object, Task], claim: TrackedClaim) -> SessionMessage:
-    """Wait for the end of a work order, and return what is said of it."""
+    """Wait for the end of a work order, and return the report of it."""
     try:
         return completed_message(claim.issue, await order)
     except ChildWorkflowError as error:

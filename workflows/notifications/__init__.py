@@ -1,1 +1,1 @@
-"""What a work order reports to people, by a workflow that outlives the work order."""
+"""The notifications of people about a work order, sent by a workflow that outlives it."""

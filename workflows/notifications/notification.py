@@ -21,14 +21,14 @@ _OPTIONS: Final = ActivityOptions(
         maximum_attempts=0,
     ),
 )
-"""A receiver that is away for a night still hears of it; after a day nobody wants to."""
+"""A notification outlasts a receiver's outage of a night; after a day it is out of date."""
 
 
 @workflow.defn(name="Notification")
 class NotificationWorkflow:
-    """One notification, until it was received."""
+    """One notification; it runs until a receiver has taken it."""
 
     @workflow.run
     async def run(self, notification: Notification) -> None:
-        """Have it sent by the host of the work order, again and again until somebody has taken it."""
+        """Send it from the host of the work order, with retries until a receiver has taken it."""
         await SEND_NOTIFICATION.start(notification, task_queue=notification.task_queue, **_OPTIONS)

@@ -1,4 +1,4 @@
-"""The workflow of many issues, planned by one agent and carried out by others."""
+"""The workflow of many issues: one agent plans them, and others carry out the plans."""
 
 from workflows.pipeline.workflow import Pipeline
 

@@ -1,4 +1,4 @@
-"""What a pipeline can be asked and told: its query, its updates with their validators, its signals."""
+"""The query, the updates with their validators, and the signals of a pipeline."""
 
 import asyncio
 
@@ -17,19 +17,19 @@ _ANYBODY = PipelineCall()
 
 
 class PipelineHandlers:
-    """One pipeline, as far as it answers; a refused update leaves no trace."""
+    """The handlers of one pipeline; a refused update leaves no trace."""
 
     def __init__(self) -> None:
-        """Begin with nothing known; the input is read in `run`, where a wrong one can be refused."""
+        """Start empty: `run` reads the input, because only `run` can refuse a wrong one."""
         self._state = PipelineState()
         self._waiting_orders: set[str] = set()
         """The work orders that wait for the planner."""
         self._absent_orders: set[str] = set()
-        """Those that wait no more: a person moved them away on the board, or they have ended."""
+        """The work orders that a person moved away on the board, or that have ended."""
         self._holders: dict[str, tuple[str, str]] = {}
-        """By lane: the work order that has it, and which of its stays this is."""
+        """By lane: the work order that has it, and the id of that visit."""
         self._order_tasks: dict[str, asyncio.Task[None]] = {}
-        """By issue: the task that has its work order."""
+        """By issue: the task that runs its work order."""
         self._has_news = True
 
     @workflow.query(description="The pipeline, with the state of each issue.")
@@ -41,7 +41,7 @@ class PipelineHandlers:
     @workflow.update(description="Start nothing new until it is resumed; work in progress continues.")
     @reads_input("pause", PipelineCall)
     def pause(self, call: PipelineCall = _ANYBODY) -> PipelineView:
-        """Pause; this and the other updates answer the pipeline with the issue that was meant alone, or none."""
+        """Pause; this and the other updates return the pipeline with only the named issue, or without issues."""
         self._state.take_word("paused", call)
         self._state.is_paused = self._has_news = True
         return self._state.view_of()
@@ -60,7 +60,7 @@ class PipelineHandlers:
     @workflow.update(description="Continue after a pause.")
     @reads_input("resume", PipelineCall)
     def resume(self, call: PipelineCall = _ANYBODY) -> PipelineView:
-        """Go on."""
+        """Resume."""
         self._state.take_word("resumed", call)
         self._state.is_paused, self._has_news = False, True
         return self._state.view_of()
@@ -77,7 +77,7 @@ class PipelineHandlers:
     @workflow.update(description="Finish the work in progress and start nothing else.")
     @reads_input("stop", PipelineCall)
     def stop(self, call: PipelineCall = _ANYBODY) -> PipelineView:
-        """Stop after the current one."""
+        """Stop after the work in progress."""
         self._state.take_word("stopped", call)
         self._state.is_stopping, self._state.is_paused, self._has_news = True, False, True
         return self._state.view_of()
@@ -93,7 +93,7 @@ class PipelineHandlers:
     @workflow.update(description="Skip an issue that is not in progress.")
     @reads_input("skip", IssueCall)
     def skip(self, call: IssueCall) -> PipelineView:
-        """Skip it; what depends on it is skipped as well."""
+        """Skip an issue, and every issue that depends on it."""
         who = call.who or "a person"
         self._state.to_skip[call.issue_id] = f"{who} skipped it: {call.why}" if call.why else f"{who} skipped it"
         self._has_news = True
@@ -112,7 +112,7 @@ class PipelineHandlers:
     @workflow.update(description="Plan an issue again whose plan is not being implemented yet.")
     @reads_input("replan", IssueCall)
     async def replan(self, call: IssueCall) -> PipelineView:
-        """Plan it again as soon as the planner is free; `why` is what the planner is told."""
+        """Plan an issue again as soon as the planner is free; the planner gets `why`."""
         issue = self._find_issue(call.issue_id)
         self._state.change_issue(issue, status=IssueStatus.WAITING, solution=None, planned_at=None)
         await workflow.get_external_workflow_handle(issue.order_id).signal("plan_again", call)
@@ -131,7 +131,7 @@ class PipelineHandlers:
     @workflow.update(description="A host is dead: lanes there open on another. Some work may be paid for twice.")
     @reads_input("host_gone", str)
     def host_gone(self, host: str) -> None:
-        """Give up a host: a work order in a lane is told itself, one that enters later by its grant."""
+        """Give up a host. A work order in a lane gets its own report; a later one learns it from its grant."""
         self._state.lost_hosts.add(host)
 
     @host_gone.validator
@@ -143,14 +143,14 @@ class PipelineHandlers:
 
     @workflow.signal(description="A work order waits for the planner.")
     def waits(self, request: SeatRequest) -> None:
-        """Take in who waits."""
+        """Record the waiting work order."""
         self._waiting_orders.add(request.id)
         self._absent_orders.discard(request.id)
         self._has_news = True
 
     @workflow.signal(description="A work order no longer waits, or has ended.")
     def leaves(self, order_id: str) -> None:
-        """Free what it had; one that went back to the board's waiting stages has its turn again later."""
+        """Free a work order's lane; an order that went back to a waiting stage of the board may plan later."""
         self._waiting_orders.discard(order_id)
         self._absent_orders.add(order_id)
         for lane in [lane for lane, (holder, _) in self._holders.items() if holder == order_id]:
@@ -162,7 +162,7 @@ class PipelineHandlers:
 
     @workflow.signal(description="A work order has left a lane, with what it knows about its plan.")
     def left(self, report: LaneLeft) -> None:
-        """Free the lane, and take in the plan."""
+        """Free the lane, and record the plan."""
         if self._holders.get(report.lane.id) == (report.order_id, report.visit):
             del self._holders[report.lane.id]
             self._state.leave_lane(report)
@@ -175,11 +175,11 @@ class PipelineHandlers:
         self._has_news = True
 
     def _note_plan(self, issue: IssueState) -> None:
-        """Have a plan noted."""
+        """Write a plan to the notes; a subclass does it."""
 
     @workflow.signal(description="A work order has changed these files.")
     def changed(self, report: FilesChanged) -> None:
-        """Take in what git has seen."""
+        """Record the changed files."""
         self._state.change_files(report)
         self._has_news = True
 

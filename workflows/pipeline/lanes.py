@@ -7,7 +7,7 @@ from septet.contracts.pipeline_view import PipelineRun
 
 
 def make_lanes(pipeline_id: str, opened_by: str, run: PipelineRun) -> Iterator[Lane]:
-    """Yield the lanes as a pipeline begins, the planner's first."""
+    """Yield the lanes of a new pipeline, the planner's first."""
     thinker, doer = run.planner or run.agent, run.executor or run.agent
     yield Lane(
         id=f"{pipeline_id}-planner",
@@ -27,7 +27,7 @@ def make_lanes(pipeline_id: str, opened_by: str, run: PipelineRun) -> Iterator[L
 
 
 def is_open(lane: Lane) -> bool:
-    """Return whether a lane was left somewhere; a lane that is not open follows the planner, also after a move."""
+    """Return whether a lane was left on a host; a lane that is not open follows the planner, also after a move."""
     return lane.task_queue != "" and (lane.workspace is None or lane.workspace.lane == lane.id)
 
 

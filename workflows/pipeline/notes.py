@@ -1,4 +1,4 @@
-"""What a pipeline keeps on disk as it goes: both documents of results, and the report at its end."""
+"""The files that a pipeline writes: both documents of results while it runs, and the report at its end."""
 
 import asyncio
 from datetime import timedelta
@@ -18,54 +18,55 @@ from workflows.wire.policies import ActivityOptions
 
 _CLOSED_WITHIN: Final = timedelta(minutes=2)
 _NOTED_WITHIN: Final = timedelta(seconds=30)
-"""A note is written in milliseconds; one that a dying worker has taken with it is asked for again after that."""
+"""The seconds to write a note, which takes milliseconds; if a dying worker took it, it is requested again
+after that."""
 _IN_ALL: Final = timedelta(minutes=15)
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(seconds=30), maximum_attempts=10)
 
 
 class Notes:
-    """The notes of one pipeline: one writer, in the order in which things happened.
+    """The notes of one pipeline, written one after the other in the order of events.
 
-    They lie on the planner's host. Where that is gone they begin anew on another one, with all that is known.
+    They are on the planner's host. If that host is gone, they begin anew on another host, with all known issues.
     """
 
     def __init__(self, state: PipelineState) -> None:
-        """Begin with nothing to write, and with what the runs before have noted."""
+        """Start with nothing to write, and with the notes of the earlier runs."""
         self._state = state
         self._unwritten: list[str] = []
         self._writing: asyncio.Task[None] | None = None
         before = state.request.carried.noted if state.request.carried else None
         self._host_queue = before.queue if before else state.planner.task_queue
-        """The queue of the host that has what was noted so far; empty where any host may have taken it."""
+        """The queue of the host that has the notes; empty if any host may have them."""
         self._host_issues: dict[str, IssueState] = {}
-        """By issue: what that host has of it."""
+        """By issue: the state that this host has written."""
         if before:
             self._host_issues = {
                 name: state.issues[name] for name in _closed_issues(state) if name not in before.lacks
             }
         self._gone_queues: set[str] = set()
-        """The queues that nobody has served for too long."""
+        """The queues that no worker has served for too long."""
 
     def note(self, issue_id: str) -> None:
-        """Have it written what is known of an issue now."""
+        """Write the current state of an issue."""
         if issue_id not in self._unwritten:
             self._unwritten.append(issue_id)
         if self._writing is None or self._writing.done():
             self._writing = asyncio.create_task(self._write())
 
     async def wait_until_written(self) -> None:
-        """Wait until all is written."""
+        """Wait until all notes are written."""
         await workflow.wait_condition(lambda: self._writing is None or self._writing.done())
 
     def noted_issues(self) -> NotedIssues:
-        """Return what the next run has to know of the notes."""
+        """Return the state of the notes for the next run."""
         outdated = set(self._find_outdated())
         return NotedIssues(
             queue=self._host_queue, lacks=tuple(name for name in _closed_issues(self._state) if name in outdated)
         )
 
     async def close(self) -> None:
-        """Close the agents' lanes, and write the report: neither keeps the other from being done."""
+        """Close the agents' lanes, and write the report; neither waits for the other's success."""
         await self.wait_until_written()
         await self._close_lanes()
         queue = self._queue
@@ -76,12 +77,12 @@ class Notes:
         await self._wait_for_end(writing, queue, "report_not_written")
 
     def _find_outdated(self) -> list[str]:
-        """Return the issues of which the notes do not have the last word."""
+        """Return the issues whose notes are not current."""
         return [name for name in self._state.issues if self._host_issues.get(name) != self._state.issue_view(name)]
 
     @property
     def _queue(self) -> str:
-        """The planner's host; where that is gone, another one of the pipeline's, or any."""
+        """The queue of the planner's host; if that host is gone, of another lane's; else empty for any host."""
         lanes = (self._state.planner, *self._state.executors)
         return next((lane.task_queue for lane in lanes if lane.task_queue not in self._gone_queues), "")
 
@@ -119,7 +120,7 @@ class Notes:
                 self._unwritten = [*names, *(name for name in self._unwritten if name not in names)]
 
     async def _write_note(self, some: PipelineView, queue: str) -> bool:
-        """Write what is known of issues; return whether their host has it."""
+        """Write the state of issues; return whether their host has it."""
         names = ", ".join(issue.issue_id for issue in some.issues)
         noting = NOTE_RESULTS.start(
             some, task_queue=queue or None, **_options(), summary=f"results of {names}"[:200]
@@ -130,7 +131,7 @@ class Notes:
         return await self._wait_for_end(noting, queue, "results_not_noted")
 
     async def _wait_for_end(self, doing: workflow.ActivityHandle[None], queue: str, otherwise: str) -> bool:
-        """Wait for an activity's end; return whether it was done. A host that nobody serves is taken for gone."""
+        """Wait for an activity's end; return whether it succeeded. A host without a worker counts as gone."""
         try:
             await doing
         except ActivityError as error:
@@ -151,5 +152,5 @@ def _is_worth_a_note(issue: IssueState) -> bool:
 
 
 def _options(within: timedelta = _NOTED_WITHIN) -> ActivityOptions:
-    """Return the options of an activity on a host: one that is gone is not waited for."""
+    """Return the options of an activity on a host, which do not wait for a gone host."""
     return ActivityOptions(start_to_close_timeout=within, schedule_to_close_timeout=_IN_ALL, retry_policy=_RETRIES)

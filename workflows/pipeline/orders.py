@@ -1,4 +1,4 @@
-"""The work orders of a pipeline: each issue's is started, followed to its end, and ended where it is skipped."""
+"""The work orders of a pipeline: it starts one for each issue, follows it, and ends it if the issue is skipped."""
 
 import asyncio
 from collections.abc import Callable
@@ -34,42 +34,42 @@ from workflows.wire.failures import GO_ON
 from workflows.wire.search_attributes import start_attributes
 
 _ENOUGH_EVENTS: Final = 3_000
-"""After so many, or so many bytes, a run starts nothing more: what is open by then still has to fit in."""
+"""Events, or bytes below, after which a run starts no work order: the open ones must still fit in."""
 _ENOUGH_BYTES: Final = 3_000_000
 _MOST_EVENTS: Final = 20_000
-"""Of a run that goes on beside an issue that does not end; Temporal ends a workflow with more than 51,200."""
+"""The same limit of a run that continues beside an issue that does not end; Temporal ends a workflow at 51,200."""
 _MOST_BYTES: Final = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class WindowLimits:
-    """How wide the window is, and how far it slides in one run."""
+    """The width of the window, and its way in one run."""
 
     open_orders: int = 40
-    """Work orders that wait for a lane or have one; others are beside them, planned or held back by a person."""
+    """Work orders that wait for a lane or have one; planned work orders and held-back ones do not count."""
     issues_of_a_run: int = 80
-    """Some fifty events each stay below a tenth of what a history may be."""
+    """Issues that one run starts: some fifty events each stay below a tenth of the limit of a history."""
     patience: timedelta = timedelta(minutes=10)
-    """So long lanes may be idle because the next run waits for an issue that does not end."""
+    """The longest time that lanes may be idle because the next run waits for an issue that does not end."""
 
 
 class Window:
     """The window of one run of a pipeline."""
 
     def __init__(self, limits: WindowLimits, on_news: Callable[[], None]) -> None:
-        """Begin at the first issue; `on_news` is called when a run has waited long enough for its last issues."""
+        """Start at the first issue; the window calls `on_news` when its patience with the last issues ends."""
         self._limits = limits
         self._on_news = on_news
         self._patience: asyncio.Task[None] | None = None
         self._goes_on = False
-        """Whether this run goes on beside issues that do not end."""
+        """Whether this run continues beside issues that do not end."""
 
     def room(self, open_orders: int, started_count: int) -> int:
-        """Return how many work orders may be started now.
+        """Return the number of work orders that may start now.
 
         Args:
-            open_orders: Those that wait for a lane, or have one.
-            started_count: All that this run has started.
+            open_orders: The number of work orders that wait for a lane or have one.
+            started_count: The number of work orders that this run has started.
         """
         room = self._limits.open_orders - open_orders
         if self._goes_on:
@@ -78,16 +78,16 @@ class Window:
         return max(room, 0) if _is_shorter(_ENOUGH_EVENTS, _ENOUGH_BYTES) else 0
 
     def go_on(self) -> None:
-        """Start more in this run than it would: what is left may take for ever."""
+        """Let this run start more work orders than its limit: the open issues may never end."""
         self._goes_on = True
 
     def begin_patience(self) -> None:
-        """Go on after a while, if lanes are idle until then."""
+        """Continue after the limits' patience if lanes are idle until then."""
         if self._patience is None and not self._goes_on:
             self._patience = asyncio.create_task(self._lose_patience())
 
     def end_patience(self) -> None:
-        """Note that lanes have something to do."""
+        """Record that lanes have work."""
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
@@ -104,12 +104,12 @@ def _is_shorter(events: int, size: int) -> bool:
 
 
 class PipelineChoice(PipelineHandlers):
-    """One pipeline, as far as it says which work orders are started."""
+    """The choice of the work orders that a pipeline starts."""
 
     window_limits: ClassVar[WindowLimits] = WindowLimits()
 
     def __init__(self) -> None:
-        """Begin with an empty window."""
+        """Start with an empty window."""
         super().__init__()
         self._window = Window(self.window_limits, self._note_news)
 
@@ -118,7 +118,7 @@ class PipelineChoice(PipelineHandlers):
         return not all(work.done() for work in self._order_tasks.values())
 
     def _next_issues(self) -> list[IssueState]:
-        """Return the issues whose work orders are to be started now, in their order."""
+        """Return the issues whose work orders start now, in their order."""
         state, following = self._state, self._following_issues()
         if not following or state.is_stopping or (state.is_paused and self._order_tasks):
             self._window.end_patience()
@@ -135,15 +135,15 @@ class PipelineChoice(PipelineHandlers):
         return [issue for issue in following[:room] if issue.issue_id not in state.to_skip]
 
     def _issues_left(self) -> list[IssueState]:
-        """Return the issues whose work orders are under way."""
+        """Return the issues with a running work order."""
         return [self._state.issues[name] for name, work in self._order_tasks.items() if not work.done()]
 
     def _following_issues(self) -> list[IssueState]:
-        """Return the issues that have no work order in this run yet."""
+        """Return the issues without a work order in this run."""
         return [issue for issue in self._state.open_issues if issue.issue_id not in self._order_tasks]
 
     def _is_held_back(self, issue: IssueState) -> bool:
-        """Say whether nothing happens to an issue before a person has moved it, or one that it depends on."""
+        """Return whether an issue waits until a person moves it or another issue that it depends on."""
         away = issue.status is IssueStatus.WAITING and issue.order_id in self._absent_orders
         return away or (issue.status is IssueStatus.PLANNED and issue.issue_id not in self._state.to_skip)
 
@@ -152,17 +152,17 @@ _OTHER_ID: Final = "Put the issue into a pipeline with another id: its work orde
 
 
 class PipelineBase(PipelineChoice):
-    """One pipeline, as far as it has work orders."""
+    """The work orders of one pipeline."""
 
     def __init__(self) -> None:
-        """Begin with no issue."""
+        """Start without an issue."""
         super().__init__()
         self._notes: Notes
         self._texts: dict[str, PipelineIssue] = {}
-        """By issue: what its work order is given to read."""
+        """By issue: the text for its work order."""
 
     def _start_orders(self) -> bool:
-        """Start the work orders for which there is room now; return whether there were any."""
+        """Start the work orders that have room now; return whether any started."""
         issues = self._next_issues()
         for issue in issues:
             task = self._order_tasks[issue.issue_id] = asyncio.create_task(self._carry_out_issue(issue))
@@ -170,7 +170,7 @@ class PipelineBase(PipelineChoice):
         return bool(issues)
 
     async def _carry_out_issue(self, issue: IssueState) -> None:
-        """Have one issue worked on, and take in how that ended."""
+        """Run the work order of an issue, and record its end."""
         text = self._texts.get(issue.issue_id) or PipelineIssue(id=issue.issue_id)
         order = _make_order(self._state.id, self._state.request, text)
         row = row_of(first_task(issue.order_id, order, Stage.TRIAGED, timestamp(workflow.now())))
@@ -193,7 +193,7 @@ class PipelineBase(PipelineChoice):
         self._end_issue(issue.issue_id, status, task, error)
 
     def _check_result(self, issue_id: str, work: asyncio.Task[None]) -> None:
-        """See that an issue has a result whose work has ended without one: before it began, or by a fault."""
+        """Give an issue a result if its task ended without one: before it began, or by a fault."""
         if self._state.issues[issue_id].status not in CLOSED:
             fault = None if work.cancelled() else work.exception()
             status = IssueStatus.CANCELLED if fault is None else IssueStatus.FAILED
@@ -201,7 +201,7 @@ class PipelineBase(PipelineChoice):
             self._end_issue(issue_id, status, None, error)
 
     def _end_issue(self, issue_id: str, status: IssueStatus, task: Task | None, error: TaskError | None) -> None:
-        """Take in how an issue ended, have it noted, and free what it had."""
+        """Record the end of an issue, write its note, and free its lane."""
         state = self._state
         if reason := state.to_skip.get(issue_id):
             status, error = IssueStatus.SKIPPED, skip_error(reason)
@@ -213,7 +213,7 @@ class PipelineBase(PipelineChoice):
         self._notes.note(issue.issue_id)
 
     def _skip_issues(self) -> None:
-        """End what cannot or must not be carried out any more."""
+        """Skip the issues that cannot be carried out, and the requested ones."""
         state = self._state
         while lost := find_doomed(state.issues, state.to_skip):
             for issue, before in lost:
@@ -233,7 +233,7 @@ class PipelineBase(PipelineChoice):
 
 
 def _make_order(pipeline_id: str, request: PipelineRun, issue: PipelineIssue) -> WorkOrderInput:
-    """Return what the work order of an issue is asked for."""
+    """Return the input of an issue's work order."""
     return WorkOrderInput(
         repository=request.repository,
         issue=issue.number,
@@ -258,7 +258,7 @@ def _make_order(pipeline_id: str, request: PipelineRun, issue: PipelineIssue) ->
 
 
 def _explain_ending(fault: BaseException, order_id: str) -> tuple[IssueStatus, Task | None, TaskError | None]:
-    """Return what a work order that was not completed came to."""
+    """Return the status, the task and the error of a work order that was not completed."""
     cause = fault.cause if isinstance(fault, ChildWorkflowError) else fault
     if is_cancelled_exception(fault) or (cause is not None and is_cancelled_exception(cause)):
         return IssueStatus.CANCELLED, None, TaskError(type="Cancelled", message="The work order was cancelled.")

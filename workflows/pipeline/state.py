@@ -1,4 +1,4 @@
-"""What has happened in a pipeline so far: its issues and its lanes."""
+"""The state of a pipeline: its issues and its lanes."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -30,7 +30,7 @@ class PipelineState:
     """The issues of one pipeline, in their order, and its lanes."""
 
     def __init__(self) -> None:
-        """Begin with nothing known: a pipeline whose input was read has an id."""
+        """Start empty; `id` is set once the input was read."""
         self.id = ""
         self.request: PipelineRun
         self.created_at = ""
@@ -38,23 +38,23 @@ class PipelineState:
         self.issues: dict[str, IssueState] = {}
         self.lanes: dict[str, Lane] = {}
         self.visits = 0
-        """How often a lane was given so far."""
+        """The number of visits to lanes so far."""
         self.is_paused = False
         self.reason = ""
-        """What a person did last with all of it, and why."""
+        """A person's last action on the whole pipeline, and the reason."""
         self.is_stopping = False
         self.closed_at: str | None = None
         self.status: PipelineStatus | None = None
         self.error: TaskError | None = None
         self.to_skip: dict[str, str] = {}
-        """By issue: why it is to be skipped."""
+        """By issue: the reason to skip it."""
         self.lost_hosts: set[str] = set()
-        """Those that a person says are dead: lanes that were left there open elsewhere."""
+        """The hosts that a person reported dead: their lanes open elsewhere."""
         self._rows: dict[str, Task] = {}
         """By work order: its row as it left a lane."""
 
     def begin(self, pipeline_id: str, run: PipelineRun, first_run_id: str, now: datetime) -> None:
-        """Take in what was asked for, and go on from what the run before knew where there was one."""
+        """Record the request, and restore the previous run's state if one is carried."""
         self.id, self.request = pipeline_id, run
         if before := run.carried:
             self.created_at, self.first_run_id = before.created_at, before.first_run_id
@@ -79,11 +79,11 @@ class PipelineState:
 
     @property
     def open_issues(self) -> list[IssueState]:
-        """Those that have no result yet."""
+        """The issues without a result."""
         return [issue for issue in self.issues.values() if issue.status not in CLOSED]
 
     def add_issues(self, issues: Iterable[PipelineIssue]) -> None:
-        """Take in the issues, in the order in which they are to be worked on."""
+        """Record the issues in the order of their work."""
         listed = tuple(issues)
         self.issues = {
             each.id: IssueState(
@@ -102,14 +102,14 @@ class PipelineState:
         return self.issues.get(order_id.removeprefix(f"{self.id}-"))
 
     def change_issue(self, issue: IssueState, **values: object) -> IssueState:
-        """Change what is known of an issue."""
+        """Change the known state of an issue, and return it."""
         self.issues[issue.issue_id] = issue = issue.model_copy(update=values)
         return issue
 
     def prepare_visit(self, lane: Lane, issue: IssueState) -> Lane:
-        """Return a lane as a work order gets it: with its session, or with none where each has its own.
+        """Return a lane for a work order's visit, without its session if each issue has a fresh one.
 
-        An executor begins with the work of what the issue depends on.
+        An executor starts from the work of an issue that this issue depends on.
         """
         self.visits += 1
         values: dict[str, object] = {"session_id": None} if self.request.fresh else {}
@@ -121,24 +121,24 @@ class PipelineState:
         return lane.model_copy(update=values)
 
     def has_lane_on(self, host: str) -> bool:
-        """Say whether a lane was left on a host, or is to open there."""
+        """Return whether a lane was left on a host, or opens there."""
         return any(host_of(lane) == host for lane in self.lanes.values())
 
     def is_lost(self, lane: Lane) -> bool:
-        """Say whether a lane is on a host that a person says is dead."""
+        """Return whether a lane is on a host that a person reported dead."""
         return host_of(lane) in self.lost_hosts
 
     def is_too_long(self, lane: Lane) -> bool:
-        """Say whether a lane's session is to go on in a new one, with a summary."""
+        """Return whether a lane's session is so long that it must continue as a summary in a new session."""
         return lane.session_id is not None and lane.context_tokens > self.request.context_tokens
 
     def leave_lane(self, report: LaneLeft) -> None:
-        """Take in what a work order says as it leaves a lane."""
+        """Record the report of a work order that leaves a lane."""
         lane = report.lane
-        if not lane.one_branch:  # where it began this time is not where the next one begins
+        if not lane.one_branch:  # the next visit begins elsewhere
             lane = lane.model_copy(update={"starts_from": "", "lacks": ()})
         self.lanes[lane.id] = lane
-        if report.result is not None or report.done_at:  # who came to something there found it alive
+        if report.result is not None or report.done_at:  # a result from there shows a living host
             self.lost_hosts.discard(host_of(lane))
         if report.role is Role.PLANNER and self.planner.task_queue:
             self._place_executors()
@@ -148,14 +148,14 @@ class PipelineState:
             self.change_issue(issue, **_values_from(report, issue))
 
     def _place_executors(self) -> None:
-        """Have executors open on the planner's host: the plan goes from vault to worktree there."""
+        """Place unopened executors on the planner's host: the plan goes from vault to worktree there."""
         place = {"task_queue": self.planner.task_queue, "workspace": self.planner.workspace}
         for lane in self.executors:
             if not is_open(lane):
                 self.lanes[lane.id] = lane.model_copy(update=place)
 
     def change_files(self, report: FilesChanged) -> None:
-        """Take in which files a work order has really changed, and who was at them at the same time."""
+        """Record the files that a work order changed, and the running issues with the same files."""
         issue = self.issue_of(report.order_id)
         if issue is None:
             return
@@ -169,7 +169,7 @@ class PipelineState:
     def end_issue(
         self, issue: IssueState, status: IssueStatus, now: datetime, task: Task | None, error: TaskError | None
     ) -> None:
-        """Take in how a work order ended."""
+        """Record the end of a work order."""
         task = task or self._rows.pop(issue.order_id, None)
         executed = issue.status is IssueStatus.EXECUTING
         values: dict[str, object] = {"status": status, "error": error}
@@ -194,11 +194,11 @@ class PipelineState:
         self.issues[issue.issue_id] = shorten_issue(issue.model_copy(update=values), len(self.issues))
 
     def view(self) -> PipelineView:
-        """Return the pipeline as every face shows it."""
+        """Return the pipeline with all its issues."""
         return self.view_of(self.issues)
 
     def view_of(self, issues: Iterable[str] = ()) -> PipelineView:
-        """Return the pipeline with some of its issues: a history holds what is answered to updates and noted."""
+        """Return the pipeline with some of its issues: answers to updates and notes use space in the history."""
         return PipelineView(
             id=self.id,
             repository=self.request.repository,
@@ -215,14 +215,14 @@ class PipelineState:
         )
 
     def issue_view(self, issue_id: str) -> IssueState:
-        """Return an issue as people see it: one that is to be skipped is, also while its work order ends."""
+        """Return an issue as people see it: a skipped issue shows as skipped while its work order still ends."""
         issue, why = self.issues[issue_id], self.to_skip.get(issue_id)
         if why is None or issue.status not in {IssueStatus.WAITING, IssueStatus.PLANNED}:
             return issue
         return issue.model_copy(update={"status": IssueStatus.SKIPPED, "error": skip_error(why)})
 
     def continued_state(self, noted_issues: NotedIssues) -> ContinuedState:
-        """Return what the next run has to know."""
+        """Return the state for the next run."""
         return ContinuedState(
             created_at=self.created_at,
             first_run_id=self.first_run_id,
@@ -242,11 +242,11 @@ class PipelineState:
         )
 
     def details(self) -> str:
-        """Return the pipeline as Markdown: what the web UI shows without opening a payload."""
+        """Return the pipeline as Markdown, for the web UI."""
         return format_table(self.view_of(), list(self.issues.values()), self.open_issues)
 
     def take_word(self, verb: str, call: PipelineCall) -> None:
-        """Take in what a person did with all of it, and why."""
+        """Record a person's action on the whole pipeline, and the reason."""
         words = f"{call.who or 'a person'} {verb} it{f': {call.why}' if call.why else ''}"
         self.reason = cut_line(words, _REASON_BYTES)
 
@@ -266,12 +266,12 @@ _EXECUTING: Final = frozenset(
 
 
 def skip_error(why: str) -> TaskError:
-    """Return the reason of an issue that is skipped."""
+    """Return the error of a skipped issue."""
     return TaskError(type="Skipped", message=f"{why}.")
 
 
 def _values_from(report: LaneLeft, issue: IssueState) -> dict[str, object]:
-    """Return what is known of an issue from what its work order says as it leaves a lane."""
+    """Return the fields of an issue from the report of its work order."""
     values: dict[str, object] = {}
     if report.done_at:
         values["done_at"] = report.done_at

@@ -13,7 +13,7 @@ _REASON_LIMIT: Final = 200
 
 
 def format_table(view: PipelineView, issues: Sequence[IssueState], open_issues: Sequence[IssueState]) -> str:
-    """Return the issues that are open still, or the last ones where none is, as Markdown below the counts."""
+    """Return the counts and the open issues, or the last issues if none is open, as Markdown."""
     counts = Counter(each.status for each in issues)
     summary = ", ".join(f"{counts[name]} {name.value}" for name in IssueStatus if counts[name])
     reason = f" ({table_cell(view.reason, _REASON_LIMIT)})" if view.reason else ""

@@ -1,4 +1,4 @@
-"""The pipeline: many issues, one agent that plans them and one or more that carry the plans out."""
+"""The pipeline: one agent plans many issues, and one or more agents carry out the plans."""
 
 import asyncio
 from datetime import timedelta
@@ -36,12 +36,12 @@ _BEGIN_ANEW: Final = "When the cause is gone, start another pipeline, with anoth
 
 @workflow.defn(name="Pipeline")
 class Pipeline(PipelineBase):
-    """Issues in their order, each a work order: planned ahead by one agent, carried out by others."""
+    """Issues in their order, each a work order: one agent plans ahead, and others carry out the plans."""
 
     @workflow.run
     @takes_raw_input
     async def run(self, order: RawValue | None = None, *rest: object) -> PipelineView:
-        """Read the issues; have each planned and carried out; close both agents; report."""
+        """Read the issues; plan and carry out each; close the agents' lanes; report."""
         self._accept(order, rest)
         state = self._state
         try:
@@ -71,7 +71,7 @@ class Pipeline(PipelineBase):
         self._notes = Notes(self._state)
 
     async def _read_issues(self) -> None:
-        """Read titles and dependencies of what is on the forge, and order all; a circle is refused."""
+        """Read the forge's issues, and order all; refuse dependencies in a circle."""
         state, request = self._state, self._state.request
         if state.issues:
             return
@@ -96,12 +96,12 @@ class Pipeline(PipelineBase):
         state.add_issues(issues)
 
     async def _carry_out(self) -> None:
-        """Start work orders for the next issues, and give them the lanes in turn, until each has its result."""
+        """Start work orders for the next issues, and give them the lanes, until each issue has its result."""
         state = self._state
         self._skip_issues()
         self._start_orders()
         while self._is_under_way or self._start_orders() or await self._has_news_as_notes_are_written():
-            if workflow.cancellation_reason() is not None:  # it may have come as something else was waited for
+            if workflow.cancellation_reason() is not None:  # it came during another wait
                 raise asyncio.CancelledError
             self._has_news = False
             self._skip_issues()
@@ -111,13 +111,13 @@ class Pipeline(PipelineBase):
             await workflow.wait_condition(lambda: self._has_news or not self._is_under_way)
 
     async def _has_news_as_notes_are_written(self) -> bool:
-        """Wait until all is noted; say whether anything was heard meanwhile, such as a stop or a skip."""
+        """Wait until all notes are written; return whether news came meanwhile, such as a stop or a skip."""
         self._has_news = False
         await self._notes.wait_until_written()
         return self._has_news
 
     async def _give_lanes(self) -> None:
-        """Give each free lane to the issue whose turn it is; one may let another have its turn."""
+        """Give each free lane to the next issue for it."""
         state = self._state
         while not (state.is_paused or state.is_stopping):
             unskipped = [each for each in state.issues.values() if each.issue_id not in state.to_skip]
@@ -136,7 +136,7 @@ class Pipeline(PipelineBase):
         return lane.id in self._holders
 
     async def _give_lane(self, issue: IssueState, role: Role, lane: Lane) -> None:
-        """Say to a work order that a lane is its own."""
+        """Signal a lane's grant to a work order."""
         state = self._state
         status = IssueStatus.PLANNING if role is Role.PLANNER else IssueStatus.EXECUTING
         state.change_issue(issue, status=status, executor="" if role is Role.PLANNER else lane.id)
@@ -149,14 +149,16 @@ class Pipeline(PipelineBase):
             is_lost=state.is_lost(lane),
         )
         self._holders[lane.id] = (issue.order_id, grant.visit)
-        if not await send_signal(issue.order_id, "take_lane", grant):  # it has just ended, and says so
+        if not await send_signal(
+            issue.order_id, "take_lane", grant
+        ):  # the work order has just ended, and signals `leaves`
             self._holders.pop(lane.id, None)
 
     async def _continue_as_new(self) -> None:
-        """Go on in a run with a short history."""
+        """Continue in a new run with a short history."""
         state = self._state
         await workflow.wait_condition(workflow.all_handlers_finished)
-        texts = tuple(  # what they depend on is carried as well
+        texts = tuple(  # the carried state has the dependencies
             self._texts[issue.issue_id].model_copy(update={"depends_on": ()})
             for issue in state.open_issues
             if issue.issue_id in self._texts
@@ -167,7 +169,7 @@ class Pipeline(PipelineBase):
         )
 
     async def _close(self, status: PipelineStatus, error: TaskError | None = None) -> None:
-        """End what is still under way, close both agents, and report."""
+        """Cancel the running work orders, close the agents' lanes, and report."""
         state = self._state
         for work in self._order_tasks.values():
             work.cancel()
@@ -176,7 +178,7 @@ class Pipeline(PipelineBase):
             state.change_issue(issue, status=IssueStatus.CANCELLED)
         state.status, state.error, state.closed_at = status, error, timestamp(workflow.now())
         if status is PipelineStatus.CANCELLED:
-            state.reason = ""  # it tells of a pause, or of a pause's end
+            state.reason = ""  # the reason belongs to a pause or a resume
         workflow.set_current_details(state.details())
         closing = asyncio.create_task(self._notes.close())
         await wait_despite_cancel(lambda: closing.done() and workflow.all_handlers_finished())

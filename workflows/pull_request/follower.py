@@ -1,4 +1,4 @@
-"""The rounds on one pull request: what waits for an answer, and one round after the other until it ends."""
+"""The rounds on one pull request: the events that wait for an answer, and one round after the other."""
 
 from collections.abc import Callable, Iterable
 from datetime import timedelta
@@ -27,14 +27,14 @@ from workflows.wire.policies import WORKSPACE_OPTIONS, priority_of
 _TITLES_SHOWN: Final = 5
 _GONE: Final = "its branch is gone"
 _TRIES: Final = 2
-"""Of a round, and once more after each word of a person's."""
+"""The most tries of a round; a person's decision on findings allows as many again."""
 
 
 class Follower:
-    """What an agent answers on a pull request; without `begin` it answers nothing."""
+    """Follows one pull request with an agent's rounds; without `begin` it answers nothing."""
 
     def __init__(self, show: Callable[[], None]) -> None:
-        """Begin with nothing known; `show` shows the task where people look."""
+        """Start inactive; `show` shows the task to people."""
         self._follow: Follow | None = None
         self._show = show
         self._waits = RoundWaits()
@@ -44,20 +44,20 @@ class Follower:
         self._steps = StepTaker(self._hosts, self._ids, self._budget_gate)
         self._waiting: dict[str, ReworkEvent] = {}
         self._taken: set[str] = set()
-        """Events that a round has taken in: none is answered twice."""
+        """The ids of the events of earlier rounds: no event is answered twice."""
         self._worked = timedelta(0)
         self.findings_gate = FindingsGate(self._waits, show)
         self._news_at = workflow.now()
         self._call: StepCall | None = None
-        """The call of the round that works."""
+        """The call of the running round."""
         self.state: ReworkState | None = None
         self._base_usage = Usage()
-        """What the work order itself used."""
+        """The use of the work order before the rounds."""
         self.usage = Usage()
         self.rescues: tuple[Rescue, ...] = ()
 
     def begin(self, follow: Follow, task: Task) -> None:
-        """Follow from now on; the rounds of before are forgotten, for the work was taken up again since."""
+        """Follow from now on, and forget earlier rounds: the work order has completed again since."""
         self._follow, self._news_at = follow, workflow.now()
         self._base_usage, self.usage = task.usage, Usage()
         self._hosts.take_in(follow.call.workspace)
@@ -66,17 +66,17 @@ class Follower:
 
     @property
     def is_active(self) -> bool:
-        """Whether it follows, and has not ended."""
+        """Whether the pull request is followed."""
         return self.state is not None and self.state.state != "ended"
 
     @property
     def is_due(self) -> bool:
-        """Whether something waits for an answer."""
+        """Whether an event waits for an answer."""
         return self.is_active and bool(self._waiting)
 
     @property
     def quiet_left(self) -> timedelta | None:
-        """How long it still waits for news; `None` where it follows nothing."""
+        """The time left to wait for news; `None` while inactive."""
         if self._follow is None or not self.is_active:
             return None
         until = self._news_at + timedelta(seconds=self._follow.terms.quiet_seconds)
@@ -84,12 +84,12 @@ class Follower:
 
     @property
     def hosts(self) -> HostWatch:
-        """Where the workspace is."""
+        """The hosts of the workspace."""
         return self._hosts
 
     @property
     def text(self) -> str:
-        """How it stands, in words."""
+        """The state of the rounds, in words."""
         return self.state.text if self.state is not None else ""
 
     def tell(self, task: Task) -> Task:
@@ -112,7 +112,7 @@ class Follower:
         return task.model_copy(update=update | self._waits.task_fields(task.id))
 
     def note(self, events: Iterable[ReworkEvent]) -> None:
-        """Take in what a look has seen; what a round has taken in before is not taken again."""
+        """Record the events of a poll; ignore the events of earlier rounds."""
         if not self.is_active:
             return
         new = {event.id: event for event in events if event.id not in self._taken}
@@ -121,7 +121,7 @@ class Follower:
         self._waiting |= new
 
     def end(self, why: str) -> None:
-        """Follow no more."""
+        """Stop following."""
         if self.state is not None and self.is_active:
             self._waiting = {}
             self._waits.end()
@@ -129,7 +129,7 @@ class Follower:
             self.state = state.model_copy(update={"state": "ended", "why": why})
 
     def take_round(self) -> bool:
-        """Begin the next round with all that waits; where there may be none any more, end instead."""
+        """Start the next round with all waiting events; if a limit is reached, end and return `False`."""
         if self.state is None or self._follow is None:
             return False
         terms = self._follow.terms
@@ -156,7 +156,7 @@ class Follower:
         return True
 
     async def carry_out(self, task: Task) -> None:
-        """Carry the round out that was taken; why it failed is why it ends.
+        """Run the round; if it fails, stop following, with the reason.
 
         Raises:
             AgentEnded: The round was cancelled, and has ended its agent.
@@ -174,7 +174,7 @@ class Follower:
         self._call = None
 
     async def end_agent(self) -> None:
-        """See that no agent of a cancelled round works any more; a host that is silent is not waited for."""
+        """End the agent of a cancelled round; it does not wait for a silent host."""
         call, self._call = self._call, None
         if call is None or self._hosts.is_silent:
             return
@@ -237,7 +237,7 @@ class Follower:
         return await self._hosts.prepare(call, start)
 
     def _leave(self, preparation: PreparedRework) -> None:
-        """End a round in which there was nothing to do; it counts for none where all was answered already."""
+        """End a round without work; a round whose events were already answered does not count."""
         if preparation.state == "gone":
             self._end_round("gone")
             self.end(_GONE)
@@ -256,7 +256,7 @@ class Follower:
         self.rescues = (*self.rescues, *(new for new in result.rescues if new not in self.rescues))
 
     def _learn(self, result: StepResult) -> None:
-        """Let the next round go on from where this one ended, in its session."""
+        """Let the next round continue from this round's work, in its session."""
         self._end_round("done", result.commit_sha or "")
         if self._follow is None:
             return
@@ -278,7 +278,7 @@ class Follower:
         return self._follow.url if self._follow is not None else ""
 
     def open_budget(self) -> None:
-        """Take it that a budget is open again; a round that waits for one asks once more."""
+        """Record that a budget is open again; a waiting round requests it again."""
         self._budget_gate.open()
 
     @property

@@ -1,4 +1,4 @@
-"""The waits of a round on a pull request: for a budget, for a person's word on findings, for a host."""
+"""The waits of a round on a pull request: for a budget, for a person's decision on findings, for a host."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -11,12 +11,12 @@ from septet.system.timestamps import timestamp
 
 @dataclass
 class RoundWaits:
-    """The wait of the round that works; gates and the host's watch report to it."""
+    """The wait of the running round; gates and the host's watch report to it."""
 
     task: Task = field(default_factory=lambda: Task(id=""))
-    """The task as people saw it last."""
+    """The task as people last saw it."""
     waited: timedelta = timedelta(0)
-    """How long the round has waited for a budget or a person."""
+    """The time that the round has waited for a budget or a person."""
     error: TaskError | None = None
     """The reason of a delay: a host that is gone."""
     _shown_error: TaskError | None = None
@@ -34,28 +34,28 @@ class RoundWaits:
         return fields
 
     def end(self) -> None:
-        """End the wait for a budget and for a person's word."""
+        """End the wait for a budget and for a person's decision."""
         self._budget, self._findings = None, ()
 
     def wait_for_decision(self, now: datetime) -> None:
         """Wait with a plan: a round has none."""
 
     def wait_for_findings(self, findings: tuple[KeyFinding, ...], now: datetime) -> None:
-        """Wait for a person's word on what was found in the round's work."""
+        """Record the wait for a person's decision on findings."""
         self._findings, self._since = findings, self._since if self._findings else now
 
     def wait_for_budget(self, wait: BudgetWait, now: datetime) -> None:
-        """Wait until a budget is open again."""
+        """Record the wait for a budget."""
         self._budget, self._since = wait, now
 
     def go_on(self, who: str, why: str, now: datetime) -> None:
-        """Continue after a wait for a budget or a person's word."""
+        """Continue after a wait for a budget or a person's decision."""
         del who, why
         self.waited += now - (self._since or now)
         self.end()
 
     def wait_for_host(self, error: TaskError, now: datetime) -> bool:
-        """Wait for a host that is gone, and record why; return whether that is news."""
+        """Record the wait for a gone host and its reason; return whether that is news."""
         del now
         is_news, self.error = self.error != error, error
         return is_news

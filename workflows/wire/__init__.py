@@ -1,1 +1,1 @@
-"""What all workflows share: stubs of activities, time-outs, inputs, search attributes, failures."""
+"""Shared parts of all workflows: stubs of activities, time-outs, inputs, search attributes, failures."""

@@ -1,4 +1,4 @@
-"""The activities as workflows see them: name, input and result of each, without a line of what carries it out."""
+"""The activities as workflows see them: name, input and result, without the code that runs them."""
 
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar, Unpack
@@ -41,12 +41,12 @@ from workflows.wire.policies import ActivityOptions
 Input = TypeVar("Input")
 Result = TypeVar("Result")
 NOTHING: Final = type(None)
-"""What an activity without input takes, and what one without a result returns."""
+"""The type of a missing input or result."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActivityStub(Generic[Input, Result]):
-    """One activity. A test holds each stub against what workers serve under its name."""
+    """One activity. A test compares each stub with the activity that workers serve under its name."""
 
     name: str
     input_type: type[Input]
@@ -62,7 +62,7 @@ class ActivityStub(Generic[Input, Result]):
         priority: Priority = Priority.default,
         **options: Unpack[ActivityOptions],
     ) -> workflow.ActivityHandle[Result]:
-        """Have the activity scheduled; awaiting what this returns gives its result.
+        """Schedule the activity, and return its handle.
 
         Raises:
             ActivityError: As it is awaited: the activity failed, timed out or was cancelled.
@@ -91,7 +91,7 @@ OPEN_WORKSPACE: Final = ActivityStub("open_workspace", OpenWorkspace, Workspace)
 MOVE_WORKSPACE: Final = ActivityStub("move_workspace", MoveWorkspace, Workspace)
 DELIVER_CANCEL: Final = ActivityStub("deliver_cancel", CancelledWork, NOTHING)
 CHECK_AGENT: Final = ActivityStub("check_agent", AgentQuestion, AgentAnswer)
-"""Clients ask it, before there is a work order."""
+"""For clients, before a work order starts."""
 PROBE_HOST: Final = ActivityStub("probe_host", NOTHING, str)
 SWEEP_HOST: Final = ActivityStub("sweep_host", SweepCall, SweepReport)
 

@@ -1,4 +1,4 @@
-"""Waits in which no cancel is lost, and those that outlast one."""
+"""Waits that lose no cancel, and waits that outlast a cancel."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,13 +10,13 @@ from temporalio.exceptions import ActivityError, FailureError
 
 
 def is_to_end() -> bool:
-    """Say whether the work was cancelled: that outlasts an activity which was done all the same."""
+    """Return whether the work was cancelled, even if its last activity completed all the same."""
     work = asyncio.current_task()
     return work is not None and work.cancelling() > 0
 
 
 async def cancel_and_wait(running: workflow.ActivityHandle[Any]) -> None:
-    """Cancel an activity whose result does not count any more, and wait until it has ended.
+    """Cancel an activity whose result no longer counts, and wait until it has ended.
 
     Raises:
         asyncio.CancelledError: The work is to end: the wait for one activity swallows a cancel of all.
@@ -29,12 +29,12 @@ async def cancel_and_wait(running: workflow.ActivityHandle[Any]) -> None:
 
 
 def forget(running: workflow.ActivityHandle[Any]) -> None:
-    """Let an activity end unwatched: neither its result nor its failure means anything any more."""
+    """Let an activity end unwatched: its result and its failure no longer count."""
     running.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
 
 
 async def send_signal(workflow_id: str, signal: str, content: object) -> bool:
-    """Signal another workflow; return whether it is there.
+    """Signal another workflow; return whether it exists.
 
     The wait for a signal swallows a cancel; the wait for a task that sends it does not.
     """
@@ -48,7 +48,7 @@ async def send_signal(workflow_id: str, signal: str, content: object) -> bool:
 
 
 async def wait_despite_cancel(is_over: Callable[[], bool]) -> None:
-    """Wait for what must be done also where a person cancels meanwhile."""
+    """Wait even if a person cancels meanwhile."""
     while not is_over():
         with suppress(asyncio.CancelledError):
             await workflow.wait_condition(is_over)

@@ -1,4 +1,4 @@
-"""From what went wrong to what a person reads: type, message, remedy, and what is known of the step."""
+"""The error that a person reads, made from a failure: type, message, remedy, and the step's facts."""
 
 import asyncio
 from typing import Final
@@ -12,7 +12,7 @@ from septet.contracts.steps import FailureFacts, StepResult
 from septet.contracts.task import TaskError
 
 _IN_WORDS: Final = {"open_workspace": "The workspace was not opened", "read_issues": "The issues were not read"}
-"""What people do not know by the name of its activity, as they know a step."""
+"""The words for activities that are no steps."""
 GO_ON: Final = "Your work is saved. Inspect it, then continue with `septet retry`."
 _MEND: Final = (
     "Your work is saved. Have an agent mend it with `septet retry ID --from implement_plan --feedback '…'`; "
@@ -24,13 +24,13 @@ class StepFailed(Exception):  # noqa: N818 -- it says what happened to the step
     """A step was not accepted, nor was its second try."""
 
     def __init__(self, step: Step, reasons: tuple[str, ...]) -> None:
-        """Name the step and why it was not accepted."""
+        """Name the step and the reasons."""
         self.step = step
         self.reasons = reasons
         super().__init__(f"{step.value}: {'; '.join(reasons)}")
 
     def as_task_error(self) -> TaskError:
-        """Return it as a part of the work order object."""
+        """Return the failure as the work order's error."""
         reasons = "; ".join(reason.rstrip(".") for reason in self.reasons) or "no reason was given"
         remedy = _MEND if self.step is Step.CREATE_COMMIT else GO_ON
         return TaskError(type="StepFailed", message=f"{self.step.value} failed: {reasons}.", remedy=remedy)
@@ -45,7 +45,7 @@ class AgentLeft(asyncio.CancelledError):
 
 
 def explain_failure(error: BaseException) -> tuple[TaskError, StepResult | None]:
-    """Return what an activity's failure says, and what it tells of the step."""
+    """Return the error of a failed activity, and the step's result if the failure carries one."""
     if not isinstance(error, ActivityError):
         return TaskError(type=type(error).__name__, message=str(error), remedy=GO_ON), None
     where, cause = _IN_WORDS.get(error.activity_type, error.activity_type), error.cause
@@ -68,13 +68,13 @@ def explain_failure(error: BaseException) -> tuple[TaskError, StepResult | None]
 
 
 def failure_facts(error: BaseException) -> FailureFacts:
-    """Return what a failure carries; nothing where no activity has failed."""
+    """Return the facts that a failure carries; empty facts if no activity has failed."""
     cause = error.cause if isinstance(error, ActivityError) else None
     return _facts_of(cause) if isinstance(cause, ApplicationError) else FailureFacts()
 
 
 def _facts_of(cause: ApplicationError) -> FailureFacts:
-    """Return what an activity's error carries; nothing where it is none of ours."""
+    """Return the facts of an activity's error; empty facts if the error is not Septet's."""
     try:
         return FailureFacts.model_validate(cause.details[0], strict=False) if cause.details else FailureFacts()
     except ValidationError:

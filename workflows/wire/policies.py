@@ -12,8 +12,8 @@ from septet.contracts.task import Task
 from septet.system.text import cut_bytes
 
 HEARTBEAT_TIMEOUT: Final = timedelta(seconds=Timeouts().heartbeat_seconds)
-"""Heartbeats are paid for, and come as rarely as it allows; shorter than an outage of the server, it would discard
-results that a living worker still holds."""
+"""Each heartbeat costs, so they are as rare as this limit allows. A limit shorter than a server's outage would
+discard results that a living worker still has."""
 
 _STEP_RETRIES: Final = RetryPolicy(
     initial_interval=timedelta(seconds=0.2),
@@ -21,8 +21,8 @@ _STEP_RETRIES: Final = RetryPolicy(
     maximum_interval=timedelta(seconds=1),
     maximum_attempts=0,
 )
-"""A worker's death costs no try: agents are counted in their runs' records, and an error that only time can
-cure names its own delay."""
+"""A worker's death costs no try: runs' records count the agents, and an error that only time can cure names
+its own delay."""
 
 _SHORT_RETRIES: Final = RetryPolicy(
     initial_interval=timedelta(seconds=0.5),
@@ -30,21 +30,22 @@ _SHORT_RETRIES: Final = RetryPolicy(
     maximum_interval=timedelta(seconds=30),
     maximum_attempts=0,
 )
-"""A worker's death costs no try here either: the activity says itself after how many an error is for good."""
+"""A worker's death costs no try here either: the activity itself decides after how many tries an error is
+final."""
 
 _AGENT_STARTS: Final = 3
-"""A start, a resume, a rerun: what one activity may take at the most."""
+"""The most agent runs of one activity: a start, a resume, a rerun."""
 _AROUND_AN_AGENT: Final = timedelta(minutes=15)
-"""Evidence, the repository's own checks, a snapshot, a push."""
+"""The time for evidence, the repository's own checks, a snapshot, and a push."""
 _AGENT_LIVES_ALONE: Final = timedelta(hours=1)
-"""Beyond the orphan limit of 30 minutes, after which a supervisor that nobody follows ends its agent."""
+"""Longer than the orphan limit of 30 minutes, after which a supervisor without a worker ends its agent."""
 
 _DELIVERED_WITHIN: Final = timedelta(seconds=5)
 _SUMMARY_IN_ALL: Final = timedelta(minutes=30)
 
 
 class ActivityOptions(TypedDict, total=False):
-    """What `execute_activity` takes."""
+    """The options of `execute_activity`."""
 
     schedule_to_start_timeout: timedelta
     start_to_close_timeout: timedelta
@@ -57,13 +58,13 @@ class ActivityOptions(TypedDict, total=False):
 _DEFAULT_SCORE: Final = 3
 _SCORES_TO_A_KEY: Final = 3
 _FAIRNESS_BYTES: Final = 64
-"""What the server takes."""
+"""The server's limit."""
 _STAGES: Final = (range(1, 2), range(2, 5), range(5, 6), range(6, 8))
-"""The numbers of the steps that begin, plan, implement and deliver."""
+"""The numbers of the steps that classify, plan, implement and deliver."""
 
 
 def priority_of(task: Task, step: Step = Step.CLASSIFY_ISSUE) -> Priority:
-    """Return by what a host's slots are given out: best score first, then what has begun, and fairly by project.
+    """Return the order for a host's slots: best score first, then begun work orders, fairly by project.
 
     The scores from 9 to -3 become the keys 1 to 5; the default score 3 becomes the server's default key 3. In one
     key the server takes turns between fairness keys by their weights. Each stage of a project has its own fairness
@@ -79,10 +80,10 @@ def priority_of(task: Task, step: Step = Step.CLASSIFY_ISSUE) -> Priority:
 def step_options(limits: Timeouts) -> ActivityOptions:
     """Return the options of an activity that runs an agent.
 
-    A cancelled work order waits for its activity: it ends the agent, takes the rescue and says where it is.
+    A cancelled work order waits for the activity: it ends the agent, takes the rescue and reports it.
 
-    All its tries together have no limit: a usage limit may hold it back until the next month, and nothing is lost
-    meanwhile. The server would keep a timer of such a limit until its time, also when the step is done.
+    All tries together have no limit: a usage limit may delay the activity until the next month, and nothing is
+    lost meanwhile. The server would also keep a timer of such a limit after the step is done.
     """
     return ActivityOptions(
         start_to_close_timeout=_AGENT_STARTS * timedelta(seconds=limits.wall_seconds) + _AROUND_AN_AGENT,
@@ -93,14 +94,14 @@ def step_options(limits: Timeouts) -> ActivityOptions:
 
 
 def summary_options(limits: Timeouts) -> ActivityOptions:
-    """Return the options of the question for a summary: work that is asked for does not wait for it for hours."""
+    """Return the options of the request for a summary: the next step does not wait hours for it."""
     return ActivityOptions(**step_options(limits) | {"schedule_to_close_timeout": _SUMMARY_IN_ALL})
 
 
 def deliver_options() -> ActivityOptions:
-    """Return the options of a cancel's delivery: each try may meet another worker of the host.
+    """Return the options of a cancel's delivery: each try may reach another worker of the host.
 
-    Where none has the attempt, its own looks and heartbeats tell it.
+    If no worker has the attempt, its own polls and heartbeats find the cancel.
     """
     return ActivityOptions(
         schedule_to_close_timeout=_DELIVERED_WITHIN,
@@ -110,7 +111,7 @@ def deliver_options() -> ActivityOptions:
 
 
 def probe_options(probe_seconds: float) -> ActivityOptions:
-    """Return the options of the question whether a host is there: asked once, and answered soon or not at all."""
+    """Return the options of a probe of a host: one try, with a short time-out."""
     soon = min(timedelta(seconds=probe_seconds), timedelta(seconds=10))
     return ActivityOptions(
         schedule_to_start_timeout=soon,
@@ -122,7 +123,7 @@ def probe_options(probe_seconds: float) -> ActivityOptions:
 def end_options(limits: Timeouts) -> ActivityOptions:
     """Return the options of the activity that ends a cancelled step's agent.
 
-    A host without a worker is waited for as long as its agent can live there by itself; after that there is none.
+    It waits for a host without a worker as long as an agent can live there by itself.
     """
     return ActivityOptions(
         schedule_to_close_timeout=_AGENT_LIVES_ALONE,
@@ -138,12 +139,12 @@ OPENING_OPTIONS: Final = ActivityOptions(
     retry_policy=_SHORT_RETRIES,
     cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
 )
-"""Opening a workspace clones a repository, which may be large, and runs what it names for its set-up. It waits for
-a host as long as it takes: a fleet may be drained for a night. So does a lane: its host may be gone and have kept
-nothing elsewhere."""
+"""Opening a workspace clones a repository, which may be large, and runs the repository's set-up. It waits for
+a host without limit: a fleet may be drained for a night. So does a lane: its host may be gone without a copy
+elsewhere."""
 
 WORKSPACE_OPTIONS: Final = ActivityOptions(**OPENING_OPTIONS | {"schedule_to_close_timeout": timedelta(hours=4)})
-"""Of what has a workspace already: nobody waits in vain for another host to open it."""
+"""The options of work with a workspace: the wait for another host has a limit."""
 
 LIST_OPTIONS: Final = ActivityOptions(start_to_close_timeout=timedelta(minutes=2), retry_policy=_SHORT_RETRIES)
-"""What asks the server's own list, which may be some seconds late."""
+"""The options of a request for the server's own list, which may be some seconds late."""

@@ -1,4 +1,4 @@
-"""How an update is refused: in words that every client shows, and of a type that ours knows."""
+"""The refusals of updates: every client shows their words, and Septet's clients know their types."""
 
 from typing import Final
 
@@ -20,5 +20,5 @@ def invalid_update(message: str) -> ApplicationError:
 
 
 def unsealed_update(message: str) -> ApplicationError:
-    """Return the refusal of an update that a worker is not to heed."""
+    """Return the refusal of an update that is not sealed."""
     return ApplicationError(message, message, "", type=UNSEALED_INPUT, non_retryable=True)

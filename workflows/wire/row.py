@@ -1,4 +1,4 @@
-"""The row of a task as its workflow keeps it: search attributes and the memo `task`, written as they change."""
+"""The row of a task: search attributes and the memo `task`, written by its workflow on a change."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,17 +13,17 @@ from workflows.wire.search_attributes import PULL_REQUEST, ROW, attribute_update
 
 
 class Row:
-    """What a task is found and shown by."""
+    """The search attributes and the memo of a task."""
 
     def __init__(self) -> None:
-        """Begin with what the one who started the workflow wrote."""
+        """Start with the memo of the workflow's start."""
         self._memo = _read_memo()
         self._attributes: list[SearchAttributeUpdate[Any]] = []
 
     def write(self, task: Task, more: Sequence[SearchAttributeUpdate[Any]] = ()) -> None:
-        """Write what the task and `more` are found by, once for a stage, because each write costs.
+        """Write the search attributes of the task and `more`, once for a stage, because each write costs.
 
-        The memo is written only where it says more, and at the end. A branch and an address can wait.
+        It writes the memo only if the memo says more, and at the end. A branch and an address can wait.
         """
         attributes = [*attribute_updates(task), *more]
         known = self._attributes or updates_of(workflow.info().typed_search_attributes)
@@ -43,7 +43,7 @@ class Row:
             self._memo = row
 
     def erase(self) -> None:
-        """Be found no more: another workflow has the task's row."""
+        """Remove the search attributes: another workflow has the task's row."""
         workflow.upsert_search_attributes([key.value_unset() for key in ROW])
 
 

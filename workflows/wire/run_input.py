@@ -1,4 +1,4 @@
-"""Wrong input fails the work order at once and names the field."""
+"""The input of a workflow: wrong input fails the workflow at once and names the field."""
 
 import inspect
 import re
@@ -18,10 +18,10 @@ Input = TypeVar("Input", bound=BaseModel)
 
 
 def takes_raw_input(run: Run) -> Run:
-    """Let the SDK hand over the input undecoded, so that `run` itself can refuse it.
+    """Let the SDK pass the input undecoded, so that `run` itself can refuse it.
 
-    Input that the SDK cannot decode would fail the workflow task for ever. It passes on raw payloads where the
-    signature shows exactly one parameter of type `RawValue`; more inputs than one still reach `run`.
+    Input that the SDK cannot decode would fail the workflow task for ever. The SDK passes raw payloads if the
+    signature has exactly one parameter of type `RawValue`; more inputs still reach `run`.
     """
     first = [*inspect.signature(run).parameters.values()][:2]
     run.__annotations__["order"] = RawValue
@@ -40,16 +40,16 @@ def parse_input(
     """Return the input of a workflow.
 
     Args:
-        workflow_id: Its id.
-        inputs: Its inputs, the first one undecoded.
-        kind: What the input must be.
-        ids: What the id must match.
-        by_workflow: A workflow of ours gave it, perhaps one of a later release: unknown fields are ignored, while
-            those that people give are refused.
+        workflow_id: The workflow's id.
+        inputs: The inputs, the first one undecoded.
+        kind: The type of the input.
+        ids: The pattern of valid ids.
+        by_workflow: Whether a workflow of Septet gave the input, perhaps of a later release: it may have unknown
+           fields, which are refused in a person's input.
 
     Raises:
         ApplicationError: Of type `InvalidInput`, non-retryable: location and message, never the value. Of type
-            `UnsealedInput` where a worker that refuses what is not sealed has marked it so.
+           `UnsealedInput` if a worker that requires seals has marked the input as unsealed.
     """
     if workflow_id in {".", ".."} or not re.fullmatch(ids, workflow_id):
         raise invalid_input(f"the workflow id must match {ids}")

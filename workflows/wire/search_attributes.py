@@ -1,4 +1,4 @@
-"""What work orders can be found by: `temporal workflow list --query 'SeptetStage="review"'`."""
+"""The search attributes of work orders: `temporal workflow list --query 'SeptetStage="review"'`."""
 
 from typing import Any, Final
 
@@ -21,23 +21,23 @@ PRIORITY: Final = SearchAttributeKey.for_int("SeptetPriority")
 AGENT: Final = SearchAttributeKey.for_keyword("SeptetAgent")
 PULL_REQUEST: Final = SearchAttributeKey.for_keyword("SeptetPullRequest")
 HOST: Final = SearchAttributeKey.for_keyword("SeptetHost")
-"""Where the workspace of a work order is; by it others tell it that its host is silent."""
+"""The host of a work order's workspace, by which watchers find the work orders of a silent host."""
 
 TAKEN_UP_AGAIN: Final = SearchAttributeKey.for_bool("SeptetTakenUpAgain")
-"""Of every run that a reset took up again: the runs before it stay in the server's index."""
+"""Set on every run that a reset began: the earlier runs stay in the server's index."""
 
 
 KEYWORDS: Final = (STATUS, STAGE, PROJECT, REPOSITORY, ISSUE, AGENT, PULL_REQUEST)
 ROW: Final = (*KEYWORDS, PRIORITY)
-"""What a task's row consists of."""
+"""The attributes of a task's row."""
 ALL: Final = (*ROW, HOST, TAKEN_UP_AGAIN)
 
 _MOST_BYTES: Final = 2000
-"""Of a value; the server's limit is 2 KiB, its own signs included."""
+"""The limit of a value; the server's limit is 2 KiB, with its own overhead."""
 
 
 def attribute_updates(task: Task) -> list[SearchAttributeUpdate[Any]]:
-    """Return what a work order is found by now."""
+    """Return the search attributes of a work order."""
     return [
         STATUS.value_set(task.status.value),
         STAGE.value_set(task.stage.value),
@@ -51,16 +51,16 @@ def attribute_updates(task: Task) -> list[SearchAttributeUpdate[Any]]:
 
 
 def updates_of(attributes: TypedSearchAttributes) -> list[SearchAttributeUpdate[Any]]:
-    """Return the updates that would write what a workflow has already."""
+    """Return the updates that would write a workflow's present attributes."""
     return [pair.key.value_set(pair.value) for pair in attributes]
 
 
 def start_attributes(task: Task) -> TypedSearchAttributes:
-    """Return what a workflow is found by as soon as it is started."""
+    """Return the search attributes of a workflow's start."""
     pairs = ((update.key, update.value) for update in attribute_updates(task))
     return TypedSearchAttributes([SearchAttributePair(key, value) for key, value in pairs])
 
 
 def _cut(value: str) -> str:
-    """Return as much of a value as the server takes: for more it refuses the start, or fails the workflow task."""
+    """Cut a value to the server's limit: a longer one fails the start or the workflow task."""
     return cut_bytes(value, _MOST_BYTES)

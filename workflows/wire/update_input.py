@@ -1,4 +1,4 @@
-"""Wrong input of an update refuses it in words of ours, whoever sent it: Temporal's own command line too."""
+"""The input of an update: wrong input refuses the update in Septet's words, also for Temporal's command line."""
 
 import inspect
 from collections.abc import Callable
@@ -16,16 +16,16 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 
 def reads_input(name: str, kind: type[Any], *, by_worker: bool = False) -> Callable[[Handler], Handler]:
-    """Let the handler or the validator of an update take what was sent as a value of a type.
+    """Pass an update's input to its handler or validator as a value of a type.
 
-    The SDK hands the input over undecoded, as it does for a workflow's own (record 28): what it cannot decode
-    it would refuse in the words of its libraries.
+    The SDK passes the input undecoded, like a workflow's input (record 28): it would refuse undecodable input in
+    the words of its libraries.
 
     Args:
-        name: The update's, as people who send it know it.
-        kind: What it takes; what is not sent is read as an empty object.
-        by_worker: A worker of ours sends it, perhaps one of a later release: unknown fields are ignored, while
-            those that people send are refused.
+        name: The update's name, for messages.
+        kind: The type of the input; a missing input is read as an empty object.
+        by_worker: Whether a worker of Septet sends the update, perhaps of a later release: it may have unknown
+           fields, which are refused in a person's update.
 
     Raises:
         ApplicationError: The update is refused: the message names update and field, never the value.
@@ -51,7 +51,7 @@ def reads_input(name: str, kind: type[Any], *, by_worker: bool = False) -> Calla
 
 
 def _with_raw_signature(wrapper: Callable[..., Any], handler: Handler) -> Handler:
-    """Show the SDK one parameter of type `RawValue`: then it decodes nothing."""
+    """Give the handler one parameter of type `RawValue`: then the SDK decodes nothing."""
     parameters = [
         inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD),
         inspect.Parameter("call", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=RawValue),

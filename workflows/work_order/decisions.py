@@ -1,4 +1,4 @@
-"""What people decide about a work order while it is open, and as a reset takes it up again."""
+"""The decisions of people on an open work order, and on one that a reset restarts."""
 
 import asyncio
 from collections.abc import Callable
@@ -27,30 +27,30 @@ class Decisions:
     """The moves of one work order."""
 
     def __init__(self, state: WorkOrderState, hosts: HostWatch, show: Callable[[], None]) -> None:
-        """Begin with nothing decided; `show` shows the work order where people look."""
+        """Start without a decision; `show` shows the work order to people."""
         self._state = state
         self._hosts = hosts
         self._show = show
         self._work: asyncio.Task[Any] | None = None
         self._end_call: MoveCall | None = None
-        """The decision that ends the work: what its agent did is kept first."""
+        """The decision that ends the work; the agent's work is saved first."""
         self._previous_run: PreviousRun | None = None
         self._seed = workflow.random_seed()
-        """It changes with a reset, and with nothing else."""
+        """The seed of this run; only a reset changes it."""
         self._feedback = ""
         self.is_in_pipeline = False
-        """Whether a pipeline says when it is its turn."""
+        """Whether a pipeline starts the work order."""
         self.was_reset = False
-        """Whether a reset has taken it up again since somebody looked."""
+        """Whether a reset has restarted the work order."""
         self.is_of_a_reset = False
-        """Whether this run is one that a reset began."""
+        """Whether a reset began this run."""
 
     def watch(self) -> None:
-        """Take the running task for the work that a person may end."""
+        """Record the current task as the work that a person may end."""
         self._work = asyncio.current_task()
 
     def check(self, call: MoveCall) -> None:
-        """Refuse a move that is not allowed from here; the refusal lists what is."""
+        """Refuse a move that is not allowed from here; the refusal lists the allowed moves."""
         self._check_begun()
         if self._is_over or self._end_call is not None:
             raise refusal(f"{self._state.task.id} is about to close.", "Try again when it is closed.")
@@ -65,7 +65,7 @@ class Decisions:
             raise refusal(error.message, error.remedy) from None
 
     async def make(self, call: MoveCall) -> Task:
-        """Make a move that was checked; return the work order as it is then: closed, where the move ends it."""
+        """Make a checked move; return the work order after the move, closed if the move ends it."""
         match call.to:
             case Target.CANCELLED:
                 self._end_call = call
@@ -85,7 +85,7 @@ class Decisions:
         return self._state.task
 
     def check_retry(self, call: RetryCall) -> None:
-        """Refuse to retry what goes on by itself."""
+        """Refuse to retry a work order that continues by itself."""
         self._check_begun()
         task = self._state.task
         if self._is_over or not (self._is_held_up or self._state.waits_for_host):
@@ -97,7 +97,7 @@ class Decisions:
             raise refusal(f"{task.id} is not closed and cannot go back to a step.", "Cancel it first.")
 
     def retry(self, call: RetryCall) -> Task:
-        """Let what is held up on the board have its turn, or ask a host that is gone once more."""
+        """Triage a work order that is blocked on the board, or probe a gone host again."""
         self._feedback = call.feedback
         if self._is_held_up:
             self._state.place(Stage.TRIAGED, call.who, call.why or "retried", workflow.now())
@@ -107,19 +107,19 @@ class Decisions:
         return self._state.task
 
     def resume(self, previous: PreviousRun) -> None:
-        """Hear what the person says whose reset took the work order up again."""
+        """Record the reason and the feedback of a reset."""
         self._previous_run = previous
 
     async def give_up(self, previous: PreviousRun) -> None:
-        """End what a reset took up again only for that."""
+        """End a work order that a reset restarted only to cancel it."""
         self._previous_run = previous
         self._end_call = MoveCall(to=Target.CANCELLED, who=previous.who, why=previous.why)
         await _cancel(self._end_call)
 
     async def apply_reset(self) -> bool:
-        """Begin with what was said as a reset took the work order up; nothing follows where it is given up.
+        """Apply the reason of a reset; if the reset is there to cancel the work order, wait for that.
 
-        Returns: Whether a reset has taken it up at this place.
+        Returns: Whether a reset restarted the work order at this place.
         """
         is_taken_up = await self._wait_for_reset_reason()
         previous, self._previous_run = self._previous_run, None
@@ -134,11 +134,11 @@ class Decisions:
         return is_taken_up
 
     async def _wait_for_reset_reason(self) -> bool:
-        """After a reset, wait for the signal that says what for: a reset by Temporal's own means sends none.
+        """After a reset, wait for the signal with its reason: a reset by Temporal's own tools sends none.
 
-        A run that a reset has begun before its first task has one seed alone: there the signal tells of the reset.
+        A run that a reset began before its first task has only one seed: the signal alone reveals the reset.
 
-        Returns: Whether there was one.
+        Returns: Whether a reset happened.
         """
         seed, self._seed = self._seed, workflow.random_seed()
         if seed == self._seed and not self.knows_of_reset:
@@ -155,7 +155,7 @@ class Decisions:
 
     @property
     def knows_of_reset(self) -> bool:
-        """Whether somebody has said what a reset was for, and it was not applied yet."""
+        """Whether the reason of a reset is known and not yet applied."""
         return self._previous_run is not None
 
     def take_feedback(self) -> tuple[str, ...]:
@@ -164,13 +164,13 @@ class Decisions:
         return (f"A person says: {feedback}",) if feedback else ()
 
     def end_reason(self) -> tuple[str, str]:
-        """Return who has the work order cancelled, as far as it is known, and why."""
+        """Return the person who cancelled the work order, if known, and the reason."""
         if self._end_call is not None:
             return self._end_call.who, self._end_call.why or Status.CANCELLED.value
         return "", workflow.cancellation_reason() or Status.CANCELLED.value
 
     def block_error(self) -> TaskError | None:
-        """Return why a person has ended the work, where it was no cancel."""
+        """Return the reason of a person's move to blocked; `None` for a cancel."""
         if self._end_call is None or self._end_call.to is not Target.BLOCKED:
             return None
         who = self._end_call.who or "a person"
@@ -182,7 +182,7 @@ class Decisions:
         return TaskError(type="Blocked", message=message, remedy=GO_ON)
 
     def _check_begun(self) -> None:
-        """Refuse what comes before the work order has read its own input: nobody knows yet where it is."""
+        """Refuse an update that comes before the work order has read its own input."""
         if not self._state.task.id:
             raise refusal("The work order has not started yet.", "Try again in a moment.")
 
@@ -196,5 +196,5 @@ class Decisions:
 
 
 async def _cancel(call: MoveCall) -> None:
-    """Have the server cancel this work order."""
+    """Request this work order's cancel from the server."""
     await CANCEL_WORK_ORDER.start(call, summary="a person ends it", start_to_close_timeout=_CANCEL_WITHIN)

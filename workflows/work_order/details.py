@@ -10,16 +10,16 @@ from workflows.gates.findings_gate import FINDINGS_UPDATES
 
 _FAILURE_LIMIT: Final = 2000
 _SPACE: Final = "\u00a0"
-"""Where a cell is not to be broken."""
+"""A space at which a cell does not break."""
 _GAP: Final = 2 * _SPACE
-"""At the end of a cell: the UI puts columns side by side without a space between them."""
+"""The end of a cell: the UI puts columns side by side without a space between them."""
 _PLAN_WAITS: Final = """\
 **Waiting for your decision** on the plan `{path}` (SHA-256 `{sha256}`): `septet approve {id}`, or
 `septet reject {id} --feedback …`, or the update `approve_plan` or `reject_plan`."""
 
 
 def format_details(task: Task, running_step: Step | None) -> str:
-    """Return a work order as Markdown: what the web UI shows without opening a payload."""
+    """Return a work order as Markdown, for the web UI."""
     lines = [
         f"**{task.id}** · {table_cell(task.project)} · {table_cell(task.title)} · **{task.status.value}**",
         "",

@@ -1,4 +1,4 @@
-"""How a work order works: its workspace, or the lanes of its pipeline, and one step after the other."""
+"""The work of a work order: its workspace, or the lanes of its pipeline, and one step after the other."""
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
@@ -21,10 +21,10 @@ from workflows.work_order.role_sessions import RoleSessions
 
 
 class WorkOrderBase(WorkOrderHandlers):
-    """One work order, as far as it works: what it has, and how it takes a step."""
+    """The workspace, the lanes and the steps of one work order."""
 
     def __init__(self) -> None:
-        """Begin with nothing known; the input is read in `run`, where a wrong one can be refused."""
+        """Start empty: `run` reads the input, because only `run` can refuse a wrong one."""
         super().__init__()
         self._order: WorkOrderInput
         self._checkpoint = ""
@@ -38,7 +38,7 @@ class WorkOrderBase(WorkOrderHandlers):
         self._role_sessions = RoleSessions()
 
     async def _open_workspace(self) -> None:
-        """Open a workspace of its own; in a pipeline, enter the planner's."""
+        """Open the work order's own workspace; in a pipeline, enter the planner's lane."""
         if self._order.pipeline is not None:
             await self._visit.wait_for_lane(Role.PLANNER)
             await self._enter_lane()
@@ -47,11 +47,11 @@ class WorkOrderBase(WorkOrderHandlers):
             try:
                 return await self._open_own_workspace(self._make_opening())
             except ActivityError:
-                if not await self._decisions.apply_reset():  # a retry goes back to this place, and opens it anew
+                if not await self._decisions.apply_reset():  # a retry resets to this place, and opens it anew
                     raise
 
     async def _find_plan(self) -> None:
-        """Find the plan's file; where there is none, plan once more."""
+        """Find the plan's file; if the file is missing, plan once more."""
         if (await self._take(Step.FIND_PLAN_FILE)).result_text != "0":
             return
         await self._take(Step.BUILD_PLAN, feedback=("the plan's file was not found in the worktree",))
@@ -59,7 +59,7 @@ class WorkOrderBase(WorkOrderHandlers):
             raise StepFailed(Step.FIND_PLAN_FILE, ("there is no plan file, even after a second plan",))
 
     async def _hand_over_plan(self) -> None:
-        """In a pipeline, pass the plan on to an executor; where a person wants another one, plan again first."""
+        """In a pipeline, pass the plan to an executor; if a person requests another plan, plan again first."""
         await self._apply_reset()
         if self._order.pipeline is None:
             return
@@ -72,7 +72,7 @@ class WorkOrderBase(WorkOrderHandlers):
         await self._enter_lane((self._checkpoint, self._state.progress.plan_path or ""))
 
     async def _name_branch(self) -> None:
-        """Have a branch named, but where a pipeline keeps to one."""
+        """Name the branch, or keep to the branch of the pipeline."""
         await self._apply_reset()
         if branch := self._visit.branch:
             self._state.keep_to_branch(branch, workflow.now())
@@ -81,13 +81,13 @@ class WorkOrderBase(WorkOrderHandlers):
             await self._take(Step.GENERATE_BRANCH)
 
     async def _take(self, step: Step, feedback: tuple[str, ...] = ()) -> StepResult:
-        """Take a step, with the feedback on an earlier one; where it is not accepted once more, with the reasons.
+        """Run a step with feedback; a rejected answer is tried once more, with the reasons.
 
-        Where it is not accepted because of a key or a protected path, a person's word is waited for. Where an
-        earlier step has to do more first, that is taken once more, in its agent's session.
+        If a key or a protected path is the reason, it waits for a person's decision. If an earlier step must do
+        more first, it repeats that step in its agent's session.
 
         Raises:
-            StepFailed: Nor was its second try accepted.
+            StepFailed: The second try was not accepted either.
             AgentEnded: The work order is cancelled, and the step has ended its agent.
         """
         await self._apply_reset()
@@ -100,7 +100,7 @@ class WorkOrderBase(WorkOrderHandlers):
             if not result.findings:
                 raise StepFailed(step, result.reasons)
             words = (await gate.wait_for_words(result.findings),)
-            if gate.rejects and step is Step.CREATE_PULL_REQUEST:  # its commit is what is pushed
+            if gate.rejects and step is Step.CREATE_PULL_REQUEST:  # the push sends its commit
                 await self._take(Step.CREATE_COMMIT, words)
             result = await self._try_twice(step, words, first_attempt=2)
         self._checkpoint = result.checkpoint or self._checkpoint
@@ -110,7 +110,7 @@ class WorkOrderBase(WorkOrderHandlers):
         return result
 
     async def _go_back(self, step: Step, result: StepResult) -> StepResult:
-        """Have an earlier step done again, and the commit; return how this one ends then."""
+        """Repeat an earlier step and the commit; return this step's new result."""
         self._went_back = True
         self._checkpoint = result.checkpoint or self._checkpoint
         if result.goes_back_to is not None:
@@ -121,7 +121,7 @@ class WorkOrderBase(WorkOrderHandlers):
     async def _try_twice(self, step: Step, feedback: tuple[str, ...], first_attempt: int = 1) -> StepResult:
         """Return a step's result: of its first try, or of the second try, which receives the reasons.
 
-        There is no second one where a person alone can help.
+        A failure that only a person can resolve has no second try.
 
         Raises:
             AgentEnded: The work order is cancelled, and the step has ended its agent.
@@ -147,9 +147,9 @@ class WorkOrderBase(WorkOrderHandlers):
         return result
 
     async def _apply_reset(self) -> None:
-        """Apply a reset; a work order that was reset leaves its pipeline.
+        """Apply a reset; a reset work order leaves its pipeline.
 
-        Another work order may have its lane by now: it continues in a workspace of its own, from its checkpoint.
+        Another work order may have its lane by now: it continues in its own workspace, from its checkpoint.
         """
         if await self._decisions.apply_reset():
             self._role_sessions.forget()
@@ -171,7 +171,7 @@ class WorkOrderBase(WorkOrderHandlers):
             await self._begin_session()
 
     async def _begin_session(self) -> None:
-        """Go on in the lane's session; where that is too long, begin a new one with a summary of it."""
+        """Continue in the lane's session; if the session is too long, start a new one with its summary."""
         if self._visit.is_too_long:
             call = SummariseCall(
                 workspace=self._hosts.here,
@@ -189,7 +189,7 @@ class WorkOrderBase(WorkOrderHandlers):
     async def _open_own_workspace(
         self, opening: OpenWorkspace, queue: str | None = None, lane: Workspace | None = None
     ) -> None:
-        """Open a workspace; if it continues from a lane's, it starts with the same work of others."""
+        """Open a workspace; a workspace that continues from a lane starts with the same work of other orders."""
         workspace = await OPEN_WORKSPACE.start(
             opening,
             task_queue=queue,
@@ -235,12 +235,12 @@ class WorkOrderBase(WorkOrderHandlers):
         await self._visit.leave(self._order, task=self._state.task, outline=self._outline, plan=plan)
 
     def _branch_and_snapshot(self) -> tuple[str, str]:
-        """Return the branch and the last snapshot of a work order that is completed; nothing of another."""
+        """Return the branch and the last snapshot of a completed work order; else empty texts."""
         task = self._state.task
         return (task.branch_name or "", self._checkpoint) if task.status is Status.COMPLETED else ("", "")
 
     def _session_again(self, step: Step) -> str | None:
-        """Return the session of a step that is done once more for a later one's sake."""
+        """Return the session of a step that is repeated for a later step."""
         rows = self._state.task.steps if self._went_back and step is Step.IMPLEMENT_PLAN else ()
         return next((row.session_id for row in reversed(rows) if row.step == step), None)
 

@@ -14,7 +14,7 @@ from workflows.intake.tracker_session import TrackerReport
 
 
 async def report_failure(task: Task, issue: TrackedIssue | None) -> None:
-    """Report the failure of a retry by a separate workflow, which nobody waits for."""
+    """Report the failure of a retry by a separate workflow; the work order does not wait for its end."""
     if issue is None or not issue.session or task.status is not Status.FAILED or task.error is None:
         return
     why = f"{task.error.message} {task.error.remedy}".strip()

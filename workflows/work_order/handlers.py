@@ -1,4 +1,4 @@
-"""What a work order can be asked and told: its queries, its updates with their validators, its signals."""
+"""The queries, the updates with their validators, and the signals of a work order."""
 
 from temporalio import workflow
 
@@ -24,10 +24,10 @@ _ANYBODY = RetryCall()
 
 
 class WorkOrderHandlers:
-    """One work order, as far as it answers; a refused update leaves no trace."""
+    """The handlers of one work order; a refused update leaves no trace."""
 
     def __init__(self) -> None:
-        """Begin with nothing known."""
+        """Start empty."""
         self._state = WorkOrderState()
         self._row = Row()
         self._notifications = Notifications()
@@ -51,7 +51,7 @@ class WorkOrderHandlers:
 
     @workflow.query(description="The step in progress, or an empty string.")
     def running_step(self) -> str:
-        """Return the step that is under way."""
+        """Return the running step."""
         return self._state.running_step or ""
 
     @workflow.query(description="The stages it has been through: when, from, to, why.")
@@ -62,7 +62,7 @@ class WorkOrderHandlers:
     @workflow.update(description="Move it on the board. A refusal lists where it may move from here.")
     @reads_input("move", MoveCall)
     async def move(self, call: MoveCall) -> Task:
-        """Move it, and return it as it is then."""
+        """Move the work order, and return it."""
         return await self._decisions.make(call)
 
     @move.validator
@@ -73,7 +73,7 @@ class WorkOrderHandlers:
     @workflow.update(description="Approve the plan that waits for approval, named by the SHA-256 of its file.")
     @reads_input("approve_plan", PlanDecision)
     def approve_plan(self, decision: PlanDecision) -> Task:
-        """Go on with the plan, and return it as it is then."""
+        """Continue with the plan, and return the work order."""
         return self._plan_gate.decide(decision, rejects=False)
 
     @approve_plan.validator
@@ -86,7 +86,7 @@ class WorkOrderHandlers:
     )
     @reads_input("reject_plan", PlanDecision)
     def reject_plan(self, decision: PlanDecision) -> Task:
-        """Plan once more, and return it as it is then."""
+        """Plan once more, and return the work order."""
         return self._plan_gate.decide(decision, rejects=True)
 
     @reject_plan.validator
@@ -97,7 +97,7 @@ class WorkOrderHandlers:
     @workflow.update(description="Allow findings that may be pushed, named by their ids.")
     @reads_input("approve_findings", FindingsDecision)
     def approve_findings(self, decision: FindingsDecision) -> Task:
-        """Go on with what was found, and return the work order as it is then."""
+        """Continue with the findings, and return the work order."""
         return self._findings_gate.decide(decision, rejects=False)
 
     @approve_findings.validator
@@ -108,7 +108,7 @@ class WorkOrderHandlers:
     @workflow.update(description="Have the agent remove what was found, with your feedback.")
     @reads_input("reject_findings", FindingsDecision)
     def reject_findings(self, decision: FindingsDecision) -> Task:
-        """Take the step again, and return the work order as it is then."""
+        """Repeat the step, and return the work order."""
         return self._findings_gate.decide(decision, rejects=True)
 
     @reject_findings.validator
@@ -119,7 +119,7 @@ class WorkOrderHandlers:
     @workflow.update(description="Continue a work order that is blocked on the board, or waits for a lost host.")
     @reads_input("retry", RetryCall)
     def retry(self, call: RetryCall = _ANYBODY) -> Task:
-        """Let it go on, and return it as it is then."""
+        """Continue the work order, and return it."""
         return self._decisions.retry(call)
 
     @retry.validator
@@ -136,63 +136,63 @@ class WorkOrderHandlers:
     @host_gone.validator
     @reads_input("host_gone", str)
     def _is_on(self, host: str) -> None:
-        """Refuse the word on a host that does not have the workspace."""
+        """Refuse the report on a host that does not have the workspace."""
         if not self._hosts.holds(host):
             raise refusal(f"host {host} does not have the workspace")
 
     @workflow.signal(description="The board says that it is its turn.")
     async def begin(self) -> None:
-        """Begin, where it still waits for its turn."""
+        """Take the seat, or give it back if the work order no longer waits."""
         await self._seat.give()
 
     @workflow.signal(description="The account of a budget says that there is room again.")
     def budget_open(self, scope: str) -> None:
-        """Ask once more, where it waits for that."""
+        """Request the budget again if the work waits for it."""
         del scope
         self._budget_gate.open()
 
     @workflow.signal(description="The pipeline has given it a lane.")
     async def take_lane(self, grant: LaneGrant) -> None:
-        """Begin to plan, or to carry the plan out; a lane that is not waited for any more is given back."""
+        """Take the lane, or give it back if the work order no longer waits for it."""
         if grant.role is Role.EXECUTOR or await self._seat.give():
             self._visit.take_grant(grant)
 
     @workflow.signal(description="The pipeline asks for another plan.")
     def plan_again(self, call: IssueCall) -> None:
-        """Plan once more, as soon as the planner is free."""
+        """Plan once more as soon as the planner is free."""
         self._visit.plan_again(call)
 
     @workflow.signal(description="Check now what it waits for, instead of at the next interval.")
     def nudge(self) -> None:
-        """Ask the host of the workspace again, or look at those that it comes after."""
+        """Probe the host of the workspace, check the earlier work orders, and request the budget again, now."""
         self._hosts.nudge()
         self._seat.look_again()
         self._budget_gate.open()
 
     @workflow.signal(description="Other hosts report that no worker of a host has answered for a while.")
     def host_silent(self, silence: HostSilence) -> None:
-        """Ask the host, where the workspace is there; after a while without an answer go on elsewhere."""
+        """Record the silence; if the host has the workspace, probe it, and later continue on another host."""
         self._hosts.note_silence(silence)
 
     @workflow.signal(description="A worker of a silent host answers again.")
     def host_back(self, host: str) -> None:
-        """Go on there, where it was waited for."""
+        """Record the return; if the work order waits for the host, continue there."""
         self._hosts.note_return(host)
 
     @workflow.signal(description="A reset has restarted it; sent right after the reset.")
     def resumed(self, previous: PreviousRun) -> None:
-        """Learn who wanted that, and what the agent is to be told."""
+        """Record the reset's author and reason, and the feedback for the agent."""
         self._decisions.resume(previous)
 
     @workflow.signal(
         description="A reset has restarted it so that it can be cancelled; sent right after the reset."
     )
     async def give_up(self, previous: PreviousRun) -> None:
-        """Learn who wanted that, and end."""
+        """Record the reset's author and reason, and end."""
         await self._decisions.give_up(previous)
 
     def _show(self) -> None:
-        """Show the work order as it is now where people look: in the web UI, and in its row on the board."""
+        """Show the work order to people: in the web UI, in its row on the board, and by notifications."""
         workflow.set_current_details(self._state.details())
         self._row.write(self._state.task, self._hosts.attributes)
         self._notifications.note(self._state.task, self._hosts.workspace)

@@ -1,4 +1,4 @@
-"""A work order's stays in the lanes of its pipeline: first with the planner, then with an executor."""
+"""A work order's visits to the lanes of its pipeline: first the planner's, then an executor's."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -37,31 +37,31 @@ from workflows.wire.policies import OPENING_OPTIONS, summary_options
 
 @dataclass
 class LaneSession:
-    """It may change on the way: a session that is lost or too long is followed by a new one."""
+    """The session of a lane's visit; a new one follows a lost or too long session."""
 
     id: str | None = None
-    """`None`: a new one begins."""
+    """The session's id; `None` to start a new session."""
     tokens: int = 0
-    """How long it is."""
+    """The length of the session's context."""
     context: SessionContext = "shared"
     summarised: bool = False
-    """The lane's host keeps a summary, with which each new one begins."""
+    """Whether the lane's host has a summary with which each new session starts."""
 
     @classmethod
     def of(cls, lane: Lane) -> Self:
-        """Return the session as the lane is given."""
+        """Return the session of a granted lane."""
         session = cls(lane.session_id, lane.context_tokens, "shared", lane.summarised)
         if session.id is None:
             session._forget_context()
         return session
 
     def begin_anew(self, *, is_kept: bool) -> None:
-        """Be followed by a new one; a summary is kept of it, or there is none but an earlier one's."""
+        """Start a new session, with a summary if one is kept or an earlier one exists."""
         self.id, self.tokens, self.summarised = None, 0, is_kept or self.summarised
         self._forget_context()
 
     def follow(self, result: StepResult) -> None:
-        """Go on as the session in which the agent answered last."""
+        """Continue with the session of the agent's last answer."""
         if result.session_id is None:
             return
         if self.id not in {None, result.session_id}:
@@ -71,7 +71,7 @@ class LaneSession:
         self.id, self.tokens = result.session_id, result.context_tokens
 
     def lane_values(self) -> dict[str, object]:
-        """Return what the lane is told of it."""
+        """Return the session's fields of a lane."""
         return {"session_id": self.id, "context_tokens": self.tokens, "summarised": self.summarised}
 
     def _forget_context(self) -> None:
@@ -82,10 +82,10 @@ _MOST_FILES = 20
 
 
 class LaneVisit:
-    """Which lane a work order has, and with which session its agent goes on there."""
+    """The lane that a work order has, and the session of its agent there."""
 
     def __init__(self, hosts: HostWatch) -> None:
-        """Begin outside of all lanes; `hosts` know where the workspace is."""
+        """Start without a lane."""
         self._hosts = hosts
         self._session = LaneSession()
         self._next_grant: LaneGrant | None = None
@@ -93,11 +93,11 @@ class LaneVisit:
         self._replan_reason = ""
 
     def take_grant(self, grant: LaneGrant) -> None:
-        """Take the pipeline's word that a lane is this work order's now."""
+        """Record the grant of a lane."""
         self._next_grant = grant
 
     def plan_again(self, call: IssueCall) -> None:
-        """Hear that a person wants another plan."""
+        """Record a person's request for another plan."""
         self._replan_reason = call.why or "another plan is wanted"
 
     async def wait_for_lane(self, role: Role) -> None:
@@ -105,7 +105,7 @@ class LaneVisit:
         await workflow.wait_condition(lambda: self._next_grant is not None and self._next_grant.role is role)
 
     async def wait_for_executor(self) -> str:
-        """Wait for an executor; return what a person wants otherwise, where that comes first."""
+        """Wait for an executor; return a person's reason for another plan if that comes first, else an empty text."""
         await workflow.wait_condition(lambda: self._replan_reason != "" or self._has_lane(Role.EXECUTOR))
         if self._has_lane(Role.EXECUTOR):
             return ""
@@ -116,7 +116,7 @@ class LaneVisit:
     async def enter(
         self, opening: OpenWorkspace, ids: ActivityIds, plan: tuple[str, str] | None = None
     ) -> Workspace:
-        """Enter the lane that was given, with the plan where there is one: its snapshot, and its path."""
+        """Enter the granted lane, with the snapshot and the path of the plan if it exists."""
         grant, self._next_grant = self._next_grant, None
         if grant is None:
             message = "no lane was given"
@@ -133,16 +133,16 @@ class LaneVisit:
 
     @property
     def session_id(self) -> str | None:
-        """The session to go on with."""
+        """The session to continue."""
         return self._session.id
 
     @property
     def is_too_long(self) -> bool:
-        """Whether the lane's session is to be summarised before anything else."""
+        """Whether to summarise the lane's session first."""
         return self._grant is not None and self._grant.summarise and self._session.id is not None
 
     async def begin_anew(self, call: SummariseCall, activity_id: str | None) -> SessionSummary:
-        """Ask the session for a summary, and go on in a new one: with it, or without where there is none."""
+        """Request a summary of the session, and start a new session, even without a summary."""
         try:
             summary = await SUMMARISE_SESSION.start(
                 call,
@@ -159,13 +159,13 @@ class LaneVisit:
         return summary
 
     def follow_session(self, result: StepResult) -> None:
-        """Go on with the session in which the agent answered last."""
+        """Continue with the session of the agent's last answer."""
         if self._grant is not None:
             self._session.follow(result)
 
     @property
     def branch(self) -> str:
-        """The branch that it goes on with; empty where it has one of its own."""
+        """The pipeline's one branch; empty if the work order has its own."""
         return self._grant.lane.branch if self._grant is not None else ""
 
     async def leave(
@@ -177,20 +177,20 @@ class LaneVisit:
         outline: Outline | None = None,
         plan: PlanningOutcome | None = None,
     ) -> None:
-        """Report to the pipeline that its lane is free again, and the plan made in it.
+        """Report the free lane and the plan to the pipeline.
 
         Args:
-            order: What is worked on.
-            done_at: Branch and last snapshot, where it was completed.
+            order: The input of the work order.
+            done_at: Branch and last snapshot of a completed work order.
             task: The work order as it is now.
-            outline: What is remembered of the plan.
-            plan: Where it lies.
+            outline: The summary of the plan.
+            plan: The path and the duration of the plan.
         """
         if self._grant is None:
             return
         role, lane, visit = self._grant.role, self._grant.lane, self._grant.visit
         workspace = self._hosts.workspace
-        if workspace is not None and workspace.lane == lane.id:  # else it was never entered
+        if workspace is not None and workspace.lane == lane.id:  # else the lane was never entered
             lane = lane.at(workspace)
         values = self._session.lane_values()
         branch, snapshot = done_at
@@ -224,7 +224,7 @@ class LaneVisit:
         return self._next_grant is not None and self._next_grant.role is role
 
     async def _signal_pipeline(self, order: WorkOrderInput, signal: str, report: LaneLeft | FilesChanged) -> None:
-        """Signal the pipeline; one that is over has no need to know."""
+        """Signal the pipeline; ignore a pipeline that is over."""
         if not await send_signal(order.pipeline or "", signal, report):
             workflow.logger.info("the pipeline is over")
 

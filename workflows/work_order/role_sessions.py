@@ -1,4 +1,4 @@
-"""The sessions that a work order's steps share, where it is so chosen: the planner's, and the implementor's."""
+"""The sessions that a work order's steps share if the input says so: the planner's and the implementor's."""
 
 from septet.contracts.lanes import Role
 from septet.contracts.names import Step
@@ -6,10 +6,10 @@ from septet.contracts.steps import StepCall, StepResult
 
 
 class RoleSessions:
-    """With which session the next step of a role goes on. In a pipeline lanes know that."""
+    """The session of each role's next step; a pipeline's lanes have their own."""
 
     def __init__(self) -> None:
-        """Begin without any."""
+        """Start without a session."""
         self._sessions: dict[Role, str] = {}
 
     def session_of(self, step: Step) -> str | None:
@@ -17,12 +17,12 @@ class RoleSessions:
         return self._sessions.get(_role_of(step))
 
     def follow(self, call: StepCall, result: StepResult) -> None:
-        """Go on with the session in which the agent answered last, where steps share one."""
+        """Record the session of the agent's last answer if steps share sessions."""
         if call.shares_session and not call.pipeline and result.session_id is not None:
             self._sessions[_role_of(call.step)] = result.session_id
 
     def forget(self) -> None:
-        """Begin new ones: after a reset they know what the worktree does not hold."""
+        """Start new sessions: after a reset the old ones know work that the worktree does not have."""
         self._sessions.clear()
 
 

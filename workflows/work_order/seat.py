@@ -17,25 +17,25 @@ from workflows.wire.cancellation import cancel_and_wait, send_signal
 
 _LOOK: Final = timedelta(minutes=2)
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=5), maximum_attempts=0)
-"""Others that are not over are looked at again by retries: they grow no history, and say what is waited for."""
+"""Retries poll the work orders that must end first: they grow no history, and their message names the wait."""
 _BOARD_IS_BACK: Final = timedelta(seconds=10)
 _BOARD_IS_AWAY: Final = timedelta(minutes=10)
 
 
 class Seat:
-    """One work order's place among those that run at a time."""
+    """One work order's place among the running ones."""
 
     def __init__(self) -> None:
-        """Begin without one."""
+        """Start without a seat."""
         self._board = ""
         self._is_given = False
         self._is_requested = False
         self._looks_again = False
 
     async def take(self, order: WorkOrderInput, task: Task, is_wanted: Callable[[], bool]) -> bool:
-        """Wait for a seat for as long as it `is_wanted`; return whether it was taken.
+        """Wait for a seat while `is_wanted`; return whether the work order may begin.
 
-        The board of the queue gives it; in a pipeline the pipeline does.
+        The board of the queue gives the seat; in a pipeline the pipeline gives it.
         """
         self._board, since = order.pipeline or "", workflow.now()
         if await self._wait_for_others(order, task, is_wanted) and await self._request(task, is_wanted):
@@ -47,7 +47,7 @@ class Seat:
         return False
 
     async def give(self) -> bool:
-        """Take the board's word that the seat is this work order's; one that was not asked for is given back."""
+        """Record the board's grant, or give back a seat that was not requested; return whether it is held."""
         if self._is_requested:
             self._is_given = True
         else:
@@ -55,17 +55,17 @@ class Seat:
         return self._is_given
 
     def look_again(self) -> None:
-        """Look again now at those that it comes after."""
+        """Check the earlier work orders now."""
         self._looks_again = True
 
     async def give_back(self) -> None:
-        """Give back what was asked for or taken: the work order begins without a seat, or closes."""
+        """Give back a requested or taken seat: the work order begins without a seat, or closes."""
         if self._is_requested:
             self._is_requested = self._is_given = False
             await self._tell_board("leaves", workflow.info().workflow_id)
 
     async def _wait_for_others(self, order: WorkOrderInput, task: Task, is_wanted: Callable[[], bool]) -> bool:
-        """Wait for those that it comes after; return whether they are over while it still `is_wanted`."""
+        """Wait for the earlier work orders; return whether they are over while `is_wanted`."""
         look = OthersLook(id=task.id, after=order.after, until=order.after_until)
         while order.after and is_wanted():
             self._looks_again = False
@@ -75,7 +75,7 @@ class Seat:
                 retry_policy=_RETRIES,
                 summary=f"after {', '.join(order.after)} ({order.after_until})"[:200],
             )
-            await workflow.wait_condition(lambda: looking.done() or self._looks_again or not is_wanted())  # noqa: B023 -- it is asked in this round only
+            await workflow.wait_condition(lambda: looking.done() or self._looks_again or not is_wanted())  # noqa: B023 -- the condition is checked in this round only
             if looking.done():
                 await looking
                 break
@@ -83,7 +83,7 @@ class Seat:
         return is_wanted()
 
     async def _request(self, task: Task, is_wanted: Callable[[], bool]) -> bool:
-        """Ask the board for a seat, again and again where there is no board yet."""
+        """Request a seat from the board, with retries until a board exists."""
         self._is_requested, self._is_given, pause = True, False, _BOARD_IS_BACK
         since = workflow.info().workflow_start_time.timestamp()
         request = SeatRequest(
@@ -100,11 +100,11 @@ class Seat:
         return is_wanted()
 
     async def _tell_board(self, signal: str, content: SeatRequest | str) -> bool:
-        """Signal the board of this queue, or the pipeline; return whether there is one."""
+        """Signal the board of this queue, or the pipeline; return whether it exists."""
         return await send_signal(self._board or board_id(workflow.info().task_queue), signal, content)
 
 
 def _record_wait(wait: timedelta) -> None:
-    """Record how long a seat was waited for; the SDK's meter leaves out what a replay repeats."""
+    """Record the wait for a seat; the SDK's meter leaves out replays."""
     histogram = workflow.metric_meter().create_histogram_float(SEAT_WAIT.name, SEAT_WAIT.help)
     histogram.record(wait.total_seconds())

@@ -1,4 +1,4 @@
-"""What has happened to a work order so far."""
+"""The state of a work order."""
 
 from datetime import datetime
 
@@ -17,48 +17,48 @@ from workflows.work_order.details import format_details
 
 
 class WorkOrderState:
-    """The work order object as it grows; `progress` is the input of the next step."""
+    """The growing work order object; `progress` is the input of the next step."""
 
     def __init__(self) -> None:
-        """Begin with nothing known: a work order whose input was read has an id."""
+        """Start empty; `task.id` is set once the input was read."""
         self.task = Task(id="")
         self.progress = Progress()
         self.running_step: Step | None = None
         self.history: tuple[Move, ...] = ()
         self._warnings: tuple[str, ...] = ()
-        """What the next step's row is to warn of."""
+        """Warnings for the next step's row."""
 
     def begin(self, order_id: str, order: WorkOrderInput, now: datetime, waits_in: Stage | None = None) -> None:
-        """Take in what was asked for; `waits_in` is the stage of the board in which it waits."""
+        """Record the input; `waits_in` is the stage of the board in which the work order waits."""
         self.task = first_task(order_id, order, waits_in, timestamp(now))
         self._add_move("", now, "created" if waits_in else "started")
 
     @property
     def waits_for_its_turn(self) -> bool:
-        """Whether it begins as soon as it has a seat."""
+        """Whether the work order begins as soon as it has a seat."""
         return self.task.status is Status.PENDING and self.task.stage is Stage.TRIAGED
 
     def place(self, stage: Stage, who: str, why: str, now: datetime) -> None:
-        """Take the place on the board that a person gives it; in `executing` it begins."""
+        """Move to the stage that a person chose; in `executing` the work order begins."""
         status = Status.RUNNING if stage is Stage.EXECUTING else Status.PENDING
         self._move(now, why, who, status=status, stage=stage)
 
     def planning_outcome(self, now: datetime) -> PlanningOutcome:
-        """Return what the plan came to: its path, and how long its steps took."""
+        """Return the path of the plan and the duration of its steps."""
         seconds = sum(row.duration_seconds for row in self.task.steps)
         return PlanningOutcome(
             plan_path=self.task.plan_path or "", planned_at=timestamp(now), seconds=round(seconds, 3)
         )
 
     def keep_to_branch(self, branch: str, now: datetime) -> None:
-        """Go on on the branch of the work order before."""
+        """Continue on the branch of the previous work order."""
         self.progress = _update_progress(self.progress, branch_name=branch)
         self._change(now, branch_name=branch)
 
     def resume(self, previous: PreviousRun, now: datetime) -> None:
-        """Be taken up again by a reset, with the history and the usage of the run before.
+        """Restart after a reset, with the history and the usage of the previous run.
 
-        One that waited on the board has its turn there, as a retry gives it to one that is blocked.
+        A work order that waited on the board becomes triaged, as a retry does with a blocked one.
         """
         usage = max(self.task.usage, previous.usage, key=lambda used: used.tokens)
         waits = self.task.status is Status.PENDING
@@ -70,27 +70,27 @@ class WorkOrderState:
         self._add_move(previous.came_from.value, now, previous.why or retried, previous.who)
 
     def wait_for_decision(self, now: datetime) -> None:
-        """Wait with the plan for a person's word."""
+        """Record the wait for a person's decision on the plan."""
         self._move(now, f"the plan {self.task.plan_path} waits for approval", status=Status.WAITING)
 
     def wait_for_findings(self, findings: tuple[KeyFinding, ...], now: datetime) -> None:
-        """Wait with what was found in the work for a person's word."""
+        """Record the wait for a person's decision on findings."""
         self._move(now, tell_findings(findings), status=Status.WAITING, findings=findings)
 
     def wait_for_budget(self, wait: BudgetWait, now: datetime) -> None:
-        """Wait until a budget is open again."""
+        """Record the wait for a budget."""
         self._move(now, wait.message, status=Status.WAITING, budget=wait)
 
     def go_on(self, who: str, why: str, now: datetime) -> None:
-        """Go on after a person's word."""
+        """Continue after a wait for a person or a budget."""
         self._move(now, why, who, status=Status.RUNNING, findings=(), budget=None)
 
     def start(self, now: datetime) -> None:
-        """Leave the board's waiting stages: it is its turn."""
+        """Begin: leave the board's waiting stages."""
         self.place(Stage.EXECUTING, "", "started", now)
 
     def take_in_workspace(self, workspace: Workspace, now: datetime) -> None:
-        """Take in what the host found out about repository and issue."""
+        """Record the host's facts about repository and issue."""
         self._change(
             now,
             project=self.task.project or workspace.project,
@@ -101,11 +101,11 @@ class WorkOrderState:
         )
 
     def learn_title(self, title: str) -> None:
-        """Take in the title of an issue for which no workspace was opened."""
+        """Record the title of an issue whose workspace was not opened."""
         self.task = self.task.model_copy(update={"title": self.task.title or title})
 
     def take_in_summary(self, result: SessionSummary, now: datetime) -> None:
-        """Take in what the question for a summary took; why there is none, the next step's warnings say."""
+        """Record the use of a request for a summary; the next step's row warns of a missing one."""
         self._change(now, usage=self.task.usage.plus(result.usage))
         self._warnings = (result.warning,) if result.warning else ()
 
@@ -115,7 +115,7 @@ class WorkOrderState:
         self._change(now)
 
     def end_step(self, result: StepResult, attempt: int, now: datetime) -> None:
-        """Take in how a step ended; a second try replaces the first one's row."""
+        """Record a step's result; a second try replaces the first one's row."""
         self.running_step = None
         result = result.model_copy(update={"warnings": (*self._warnings, *result.warnings)})
         self._warnings = ()
@@ -134,11 +134,11 @@ class WorkOrderState:
 
     @property
     def waits_for_host(self) -> bool:
-        """Whether the host that has the workspace is gone."""
+        """Whether the work order waits for a gone host."""
         return self.task.status is Status.WAITING and self.task.stage is Stage.BLOCKED
 
     def wait_for_host(self, error: TaskError, now: datetime) -> bool:
-        """Wait for a host that is gone, and say why; return whether that is news."""
+        """Record the wait for a gone host and its reason; return whether that is news."""
         error = error.of(self.task.id)
         if self.task.error == error:
             return False
@@ -149,25 +149,25 @@ class WorkOrderState:
         return True
 
     def end_wait_for_host(self, now: datetime) -> bool:
-        """Go on after a wait for a host; return whether there was one."""
+        """Continue after a wait for a host; return whether there was a wait."""
         if not self.waits_for_host:
             return False
         self._move(now, "the host answers again", status=Status.RUNNING, stage=Stage.EXECUTING, error=None)
         return True
 
     def move_to_host(self, lost_host: str, host: str, now: datetime) -> bool:
-        """Go on on another host."""
+        """Continue on another host."""
         why = f"host {lost_host} is gone: the work order continues on host {host}"
         self._move(now, why, status=Status.RUNNING, stage=Stage.EXECUTING, error=None)
         return True
 
     def end_work(self, result: StepResult, attempt: int, now: datetime) -> None:
-        """Take in what was kept for a cancelled work order, also where no step was under way."""
+        """Record the saved work of a cancelled work order, also without a running step."""
         if self.running_step is not None:
             self.end_step(result, attempt, now)
         self._change(now, rescues=self._rescues_with(result))
 
-    def close(  # noqa: PLR0913 -- what the last entry of a history tells
+    def close(  # noqa: PLR0913 -- the last entry of a history needs each
         self,
         status: Status,
         stage: Stage,
@@ -215,7 +215,7 @@ class WorkOrderState:
         return (*self.task.rescues, *(new for new in result.rescues if new not in self.task.rescues))
 
     def _move(self, now: datetime, why: str, who: str = "", **values: object) -> None:
-        """Change the task, and note it as a move from the stage in which it was."""
+        """Change the task, and record the move from its previous stage."""
         before = self.task.stage.value
         self._change(now, **values)
         self._add_move(before, now, why, who)
@@ -238,7 +238,7 @@ def _update_progress(progress: Progress, **values: object) -> Progress:
 
 
 def _source(workspace: Workspace) -> str:
-    """Return where the issue comes from."""
+    """Return the source of the issue."""
     if workspace.tracker is not None:
         return workspace.tracker.tracker
     return workspace.forge if workspace.issue_number else "text"

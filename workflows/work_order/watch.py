@@ -1,4 +1,4 @@
-"""The watch over a pull request, begun by its work order and living on after it."""
+"""Starts the watch over a pull request, which outlives its work order."""
 
 from temporalio import workflow
 from temporalio.exceptions import FailureError, WorkflowAlreadyStartedError
@@ -16,7 +16,7 @@ _TRIES = 3
 
 
 async def watch_pull_request(task: Task, workspace: Workspace, follow: Follow | None) -> None:
-    """Have the pull request of a work order watched that is about to close; one that is watched already, anew."""
+    """Start the watch over the pull request of a completing work order, or renew an existing watch."""
     row = row_of(task.model_copy(update={"status": Status.COMPLETED, "stage": Stage.REVIEW, "error": None}))
     local = workspace.forge == "local"
     queue = (workspace.control_queue or workspace.task_queue) if local else ""

@@ -66,9 +66,9 @@ class WorkOrder(WorkOrderBase):
         self._show()
 
     async def _wait_for_turn(self) -> None:
-        """Wait on the board, in a stage that people choose; a triaged one begins as soon as it has a seat.
+        """Wait on the board, in a stage that people choose; a triaged work order begins with its seat.
 
-        One that a reset has taken up again here is triaged.
+        A reset to this place makes the work order triaged.
         """
         state, decisions = self._state, self._decisions
         await self._apply_reset()
@@ -90,11 +90,11 @@ class WorkOrder(WorkOrderBase):
                 self._show()
 
     async def _is_to_implement(self) -> bool:
-        """Say whether more than the plan is wanted; a reset to this place, such as a retry, wants more."""
+        """Return whether to implement the plan; a reset to this place, such as a retry, requests it."""
         return not self._order.plan_only or await self._decisions.apply_reset()
 
     async def _wait_for_approval(self) -> None:
-        """Wait for a person's word on the plan, where that is asked; one that is rejected is planned again."""
+        """Wait for a person's approval of the plan if the input requires it; plan a rejected plan again."""
         if not self._order.approve_plan:
             return
         while feedback := await self._plan_gate.wait_for_feedback():
@@ -102,11 +102,11 @@ class WorkOrder(WorkOrderBase):
             await self._find_plan()
 
     async def _watch_pull_request(self) -> None:
-        """Let the pull request be watched from now on, by a workflow that outlives this one."""
+        """Start the watch over the pull request, by a workflow that outlives this one."""
         await watch_pull_request(self._state.task, self._hosts.here, self._follow())
 
     def _follow(self) -> Follow | None:
-        """Return what an agent needs to follow the pull request, where that is asked for and the host can."""
+        """Return the agent's input to follow the pull request; `None` if not wanted or not possible."""
         workspace, task = self._hosts.here, self._state.task
         terms = workspace.follow
         is_wanted = self._order.follow_pr or (terms is not None and terms.by_default)
@@ -118,9 +118,9 @@ class WorkOrder(WorkOrderBase):
         return Follow(call=call, terms=terms, url=task.pr_url or "")
 
     async def _report_outcome(self, steps: Coroutine[Any, Any, None]) -> None:
-        """Close the work order with the truth, however its steps end; who wants a move is answered first.
+        """Close the work order with the outcome of its steps; answer a waiting move first.
 
-        A worker's cache drops it as garbage: a generator in place of this could be closed before its caller is.
+        A worker's cache drops the coroutine as garbage: a generator instead could be closed before its caller.
         """
         self._decisions.watch()
         try:
@@ -152,8 +152,8 @@ class WorkOrder(WorkOrderBase):
                 await self._leave()
 
     async def _leave(self) -> None:
-        """Give the seat back, and let those who asked for something have their answer."""
-        with suppress(asyncio.CancelledError):  # it has closed in its own words already
+        """Give back lane and seat, and let every started notification, report and update finish."""
+        with suppress(asyncio.CancelledError):  # the work order is already closed
             await self._visit.leave(self._order, self._branch_and_snapshot(), task=self._state.task)
             await self._seat.give_back()
         await self._notifications.settle()
@@ -162,7 +162,7 @@ class WorkOrder(WorkOrderBase):
         await wait_despite_cancel(workflow.all_handlers_finished)
 
     async def _end_cancelled(self, cause: BaseException) -> None:
-        """Close as cancelled, once its agent has ended.
+        """Close as cancelled after the agent has ended.
 
         Raises:
             asyncio.CancelledError: The work order is closed.
@@ -173,9 +173,9 @@ class WorkOrder(WorkOrderBase):
         raise asyncio.CancelledError from cause
 
     async def _end_agent(self, cause: BaseException) -> TaskError | None:
-        """See that no agent works any more, and return what went wrong; its step may have seen to it already.
+        """End the agent unless its step has ended it, and return the error.
 
-        A host that is gone or silent is not waited for: its next worker ends what it finds there.
+        It does not wait for a gone or silent host: that host's next worker ends the agent.
         """
         call, is_left = self._call_under_way, self._state.waits_for_host or self._hosts.is_silent
         if call is None or is_left or isinstance(cause, AgentEnded):
