@@ -1,4 +1,4 @@
-"""What a budget limits and counts: US dollars, tokens and minutes of agents, and how a limit is written."""
+"""The amounts of a budget: US dollars, tokens and minutes of agents, and the written form of a limit."""
 
 import math
 import re
@@ -12,7 +12,7 @@ from septet.contracts.wire import Wire
 
 EXAMPLES: Final = "5usd, 2Mtok or 90min, or several of them with commas"
 NO_LIMIT: Final = "none"
-"""Written in place of a limit where it is to be removed."""
+"""The word that removes a limit, in place of an amount."""
 _DAILY: Final = "/day"
 _PART: Final = re.compile(r"(\d{1,18}(?:\.\d{1,6})?)\s*([a-z$]+)")
 _UNITS: Final[Mapping[str, tuple[str, float]]] = {
@@ -24,35 +24,35 @@ _UNITS: Final[Mapping[str, tuple[str, float]]] = {
     "h": ("minutes", 60.0),
 }
 _MOST: Final = 1e15
-"""Of dollars, tokens or minutes: so a limit's plain form, whatever its unit, has no more digits than are read."""
+"""The largest dollars, tokens or minutes of a limit: its written form has no more digits than `_PART` reads."""
 _TOKEN_UNITS: Final = ((1_000_000, "Mtok"), (1_000, "ktok"))
 _CENT_PARTS: Final = 6
-"""Decimals of a dollar that are kept: sums of many small costs stay exact to a millionth."""
+"""The decimals of a dollar that are kept, so that sums of many small costs stay exact to a millionth."""
 _CENT: Final = 0.01
 _SECONDS: Final = 60.0
 
 
 def cost_text(usage: Usage) -> str:
-    """Return what was paid, in words; empty where nothing was used."""
+    """Return the cost in words; empty if nothing was used."""
     if usage.cost_usd is None or (usage.cost_is_partial and not usage.cost_usd):
         return "cost unknown" if usage.tokens else ""
     return f"{'at least ' if usage.cost_is_partial else ''}{usd_text(usage.cost_usd)} USD"
 
 
 class Spending(Wire):
-    """What agents used."""
+    """The dollars, tokens and time that agents used."""
 
     usd: float = 0.0
     tokens: int = 0
     seconds: float = 0.0
     turns: int = 0
-    """Agent runs, each from its start to its end."""
+    """The number of agent runs."""
     unpriced: int = 0
-    """Runs without a cost, for their CLI reports none or they were killed before: they count as 0 dollars."""
+    """The runs without a known cost, counted as 0 dollars: the CLI reports none, or the run was killed first."""
 
     @classmethod
     def of(cls, usage: Usage, seconds: float) -> Self:
-        """Return what one run used, by what its CLI told."""
+        """Return the use of one run, as its CLI reported it."""
         unpriced = int(usage.cost_usd is None and usage.tokens > 0)
         usd = round(usage.cost_usd or 0.0, _CENT_PARTS)
         return cls(usd=usd, tokens=usage.tokens, seconds=round(seconds, 3), unpriced=unpriced)
@@ -68,9 +68,9 @@ class Spending(Wire):
         )
 
     def since(self, before: "Spending") -> "Spending":
-        """Return what was used since, as one turn; nothing where less is told than before.
+        """Return the use since `before`, as one turn; an amount that is lower than before counts as 0.
 
-        It is unpriced where any of it is that was not so before.
+        The turn is unpriced if more runs are unpriced than before.
         """
         more = Spending(
             usd=round(max(self.usd - before.usd, 0.0), _CENT_PARTS),
@@ -96,23 +96,23 @@ class Spending(Wire):
 
 
 class Limit(Wire):
-    """How much may be used; what is not named is not limited."""
+    """The amounts that may be used; an absent amount is not limited."""
 
     usd: Annotated[float, Field(gt=0)] | None = None
     tokens: Annotated[int, Field(gt=0)] | None = None
     minutes: Annotated[float, Field(gt=0)] | None = None
     daily: bool = False
-    """It resets at midnight UTC."""
+    """Whether the limit resets at midnight UTC."""
 
     @property
     def amounts(self) -> dict[str, float]:
-        """What is limited, by the names of what is used."""
+        """The limited amounts, by the names of `Spending.amounts`."""
         seconds = None if self.minutes is None else self.minutes * _SECONDS
         amounts = {"usd": self.usd, "tokens": self.tokens, "seconds": seconds}
         return {name: amount for name, amount in amounts.items() if amount is not None}
 
     def plus(self, other: "Limit") -> "Limit":
-        """Return the limit, raised by another one in what that names."""
+        """Return the limit, raised by the amounts of another limit; an unlimited amount stays unlimited."""
         return Limit(
             usd=None if self.usd is None else round(self.usd + (other.usd or 0.0), _CENT_PARTS),
             tokens=None if self.tokens is None else self.tokens + (other.tokens or 0),
@@ -121,7 +121,7 @@ class Limit(Wire):
         )
 
     def lowered(self, other: "Limit | None") -> "Limit":
-        """Return the lower of two limits, in each of what they name: for each day only where both are."""
+        """Return the lower of each amount of two limits; the result is daily only if both limits are daily."""
         if other is None:
             return self
         names = ("usd", "tokens", "minutes")
@@ -129,7 +129,7 @@ class Limit(Wire):
         return Limit.model_validate({**lowest, "daily": self.daily and other.daily})
 
     def __str__(self) -> str:
-        """Return it as it is written."""
+        """Return the form that `parse_limit` reads."""
         amounts = (_text(self.usd, "usd"), _tokens_text(self.tokens), _text(self.minutes, "min"))
         text = ",".join(amount for amount in amounts if amount)
         return f"{text}{_DAILY}" if self.daily else text
@@ -139,15 +139,15 @@ Number = TypeVar("Number", int, float)
 
 
 def lower_of(one: Number | None, other: Number | None) -> Number | None:
-    """Return the lower of two amounts, of which each may be none."""
+    """Return the lower of two amounts; `None` if both are `None`."""
     return min((each for each in (one, other) if each is not None), default=None)
 
 
 def parse_limit(text: str) -> Limit:
-    """Return a limit as it is written: `5usd`, `2Mtok,90min`, `20usd/day`.
+    """Read a limit such as `5usd`, `2Mtok,90min` or `20usd/day`.
 
     Raises:
-        ValueError: It is written otherwise; the message gives examples.
+        ValueError: The text is no limit; the message says why.
     """
     plain = text.strip().lower()
     amounts: dict[str, float] = {}
@@ -185,15 +185,15 @@ def _check_or_none(text: str) -> str:
 
 
 BudgetText = Annotated[str, StringConstraints(max_length=100), AfterValidator(_check)]
-"""A limit as people write it."""
+"""A limit, such as `5usd` or `2Mtok,90min`."""
 LimitText = Annotated[str, StringConstraints(max_length=100), AfterValidator(_check_or_none)]
-"""A limit as people write it, or `none`."""
+"""A limit, or `none`."""
 
 
 def amount_to_add(limit: Limit, use: Spending) -> str:
-    """Return an amount, as it is written, that may be added: a limit's own again, of what is used up, else of all.
+    """Return the written form of an amount to add to a limit: its own amounts in the units that are used up.
 
-    Where more than twice the limit is used, it is as many times as much as leaves something.
+    If no unit is used up, it names all units. An amount is multiplied until the raised limit is above the use.
     """
     used = {"usd": use.usd, "tokens": use.tokens, "minutes": use.seconds / _SECONDS}
     own = {name: most for name in used if (most := getattr(limit, name)) is not None}
@@ -202,13 +202,13 @@ def amount_to_add(limit: Limit, use: Spending) -> str:
 
 
 def usd_text(usd: float) -> str:
-    """Return dollars in cents; less than a cent has two significant digits."""
+    """Return dollars with two decimals; less than a cent has two significant digits."""
     digits = min(1 - math.floor(math.log10(usd)), _CENT_PARTS) if 0 < usd < _CENT else 2
     return f"{usd:.{digits}f}"
 
 
 def describe_spending(use: Spending, limit: Limit) -> str:
-    """Return what was used of a limit, in the limit's own units and with as many digits: `4.10 of 5.00 USD`."""
+    """Return the use of a limit in the limit's units, with its number of decimals: `4.10 of 5.00 USD`."""
     parts = []
     if limit.usd is not None:
         digits = max(_decimals(limit.usd), 2)
@@ -239,5 +239,5 @@ def _decimals(amount: float) -> int:
 
 
 def _number(amount: float) -> str:
-    """Return an amount as it can be read again: sums of decimals have more digits than were written."""
+    """Return an amount without the digits that sums of floats add, so that `parse_limit` can read it."""
     return f"{amount:.{_CENT_PARTS}f}".rstrip("0").rstrip(".")

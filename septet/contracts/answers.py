@@ -1,7 +1,7 @@
-"""What each step must answer: the contract of its `result_text`.
+"""The answer that the agent of each step must give, and its `result_text`.
 
-Every model is strict: a missing key, an extra key or a value of another type is refused. The docstring under a
-field reaches the agent as the description in the JSON Schema.
+Every model is strict: it refuses a missing key, an extra key or a value of another type. The agent sees the
+docstring of a field as the description in the JSON Schema.
 """
 
 from typing import Annotated, Literal
@@ -17,7 +17,7 @@ Text = Annotated[str, StringConstraints(max_length=65_536, pattern=r"\S")]
 
 
 class ClassifyIssueAnswer(StrictWire):
-    """What kind of work the issue asks for."""
+    """The kind of work that the issue requests."""
 
     issue_class: Literal["/bug", "/feature", "/chore"]
     """One of `/bug`, `/feature`, `/chore`."""
@@ -29,7 +29,7 @@ class ClassifyIssueAnswer(StrictWire):
 
 
 class BuildPlanAnswer(StrictWire):
-    """Where the plan was written."""
+    """The file of the plan."""
 
     plan_path: Line
     """The plan's path, relative to the repository's root."""
@@ -43,7 +43,7 @@ class BuildPlanAnswer(StrictWire):
 
 
 class FindPlanFileAnswer(StrictWire):
-    """Which file holds the plan."""
+    """The file that holds the plan."""
 
     plan_path: Line
     """The plan's path, relative to the repository's root, or "0" when there is none."""
@@ -58,7 +58,7 @@ class GenerateBranchAnswer(StrictWire):
     """The branch for this work."""
 
     branch_name: Line
-    """The branch's name, as git takes it."""
+    """The branch's name, in a form that git accepts."""
 
     @property
     def result_text(self) -> str:
@@ -88,22 +88,22 @@ class ThreadReply(StrictWire):
     """A reply to one thread of a review."""
 
     thread: Line
-    """The thread's id, as it was given."""
+    """The thread's id, as the prompt gives it."""
     reply: Text
-    """What is to be said there, in Markdown."""
+    """The text of the reply, in Markdown."""
 
 
 class ReworkAnswer(StrictWire):
     """What was done about the checks, reviews and conflicts of a pull request."""
 
     success: bool
-    """Whether everything that was asked for is done, or answered in `replies`."""
+    """Whether every request is carried out, or answered in `replies`."""
     summary: Text
     """What was done, or why it could not be done."""
     commit_message: Text
-    """The whole message of the commit that holds it: a subject line, and a body after a blank line."""
+    """The whole message of the commit with this work: a subject line, and a body after a blank line."""
     replies: tuple[ThreadReply, ...]
-    """One reply for each thread that was given."""
+    """One reply for each thread in the prompt."""
 
     @property
     def result_text(self) -> str:
@@ -138,27 +138,27 @@ class PullRequestText(StrictWire):
 
 
 class SuspectedPlace(StrictWire):
-    """One thing that a reader suspects in what is about to leave."""
+    """One suspicious place in the outgoing changes."""
 
     path: Line
-    """The file's path, or the name of the text, as it was given."""
+    """The file's path or the text's name, as the prompt gives it."""
     line: Annotated[int, Field(ge=0)]
-    """The line, from 1; 0 where none is meant."""
+    """The line, from 1; 0 if no line is meant."""
     kind: Literal["injected", "leak", "backdoor"]
     """One of `injected`, `leak`, `backdoor`."""
     what: Text
-    """What is suspected, and why, in one sentence."""
+    """The suspicion and its reason, in one sentence."""
 
 
 class ReadOutgoingAnswer(StrictWire):
-    """What a reader suspects in what is about to leave."""
+    """The suspicious places that a reader found in the outgoing changes."""
 
     findings: tuple[SuspectedPlace, ...]
-    """Each thing that is suspected; empty where there is none."""
+    """Each suspicious place; empty if there is none."""
 
     @property
     def result_text(self) -> str:
-        """How many there are."""
+        """The number of findings."""
         return f"findings: {len(self.findings)}"
 
 

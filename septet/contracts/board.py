@@ -1,6 +1,6 @@
-"""The board: reports to it, what it remembers, and the short row of each work order.
+"""The board's messages and state, and the short row of each work order.
 
-Values are short, because ten thousand work orders may wait.
+Values are short because ten thousand work orders may wait.
 """
 
 from typing import Final, Literal
@@ -18,79 +18,79 @@ def board_id(task_queue: str) -> str:
 
 
 class SeatRequest(Wire):
-    """A work order waits for its turn."""
+    """A work order's request for a seat: it waits until it may run."""
 
     id: str
     project: str
     score: int
     since: float
-    """Seconds since the epoch."""
+    """The start of the wait, in seconds since the epoch."""
 
 
 class HostCapacity(Wire):
-    """A host serves."""
+    """A host's report that it serves."""
 
     host: str
     host_limit: int
-    """Work orders that may run at a time for this host."""
+    """The number of work orders that may run at a time for this host."""
     project_limit: int
-    """Work orders of one project that may run at a time."""
+    """The number of work orders of one project that may run at a time."""
     seconds: float
-    """After so many without another word the host counts no more."""
+    """The seconds without another report after which the host no longer counts."""
 
 
 class BoardState(Wire):
-    """What the board knows, from one of its runs to the next."""
+    """The state that the board carries from one of its workflow runs to the next."""
 
     waiting: tuple[tuple[str, str, int, float], ...] = ()
-    """Of each: id, project, score, since."""
+    """The waiting work orders, each with its id, project, score and the start of its wait."""
     holders: tuple[tuple[str, str], ...] = ()
-    """Of each: id, project."""
+    """The work orders that have a seat, each with its id and project."""
     hosts: tuple[tuple[str, int, float], ...] = ()
-    """Of each: id, limit, until when it counts."""
+    """The hosts that serve, each with its id, its limit, and the time until which it counts."""
     project_limit: int = 0
     passed_over: bool = False
-    """More wait than are remembered."""
+    """Whether more work orders wait than the board remembers."""
 
 
 class KnownOrders(Wire):
-    """Which work orders the board knows."""
+    """The work orders that the board knows."""
 
     ids: tuple[str, ...] = ()
     limit: int = 0
-    """The most that it can take in."""
+    """The most work orders that it can add."""
     project_limit: int = 1
-    """How many of a project may run at a time: who may have a turn first depends on it."""
+    """The number of work orders of one project that may run at a time; the order of seats depends on it."""
 
 
 class WaitingOrders(Wire):
-    """What waits on the board, as its server tells."""
+    """The waiting work orders that the server lists and the board does not know."""
 
     waiting: tuple[SeatRequest, ...] = ()
     all: bool = True
-    """Whether there are no more."""
+    """Whether the list is complete."""
 
 
 Until = Literal["merged", "completed", "closed"]
 
 
 class OthersLook(Wire):
-    """Ask whether other work orders are over."""
+    """A request to check whether other work orders are over."""
 
     id: str
-    """The one that waits."""
+    """The work order that waits for them."""
     after: tuple[str, ...]
     until: Until
 
 
 MEMO: Final = "task"
-"""The key of a workflow's memo under which the row of its task lies."""
+"""The memo key of a work order's row."""
 DESCRIPTION_LIMIT: Final = 200
 _TITLE_LIMIT: Final = 300
 _MESSAGE_LIMIT: Final = 500
 _RESCUES: Final = 3
 _ONLY_IN_MEMO: Final = ("title", "error", "rework", "budget")
-"""What the search attributes of a task do not tell, and people look for."""
+"""The fields that people search for and that the search attributes of a task lack."""
 
 
 def row_of(task: Task) -> Task:
@@ -107,30 +107,30 @@ def row_of(task: Task) -> Task:
 
 
 def differ_in_memo(row: Task, other: Task, *, with_branch: bool) -> bool:
-    """Say whether two rows of a task differ in what only the memo tells."""
+    """Say whether two rows of a task differ in fields that only the memo holds."""
     names = (*_ONLY_IN_MEMO, "branch_name") if with_branch else _ONLY_IN_MEMO
     return any(getattr(row, name) != getattr(other, name) for name in names)
 
 
 def differ_but_in_time(row: Task, other: Task) -> bool:
-    """Say whether two rows of a task differ in more than the time at which they were written."""
+    """Say whether two rows of a task differ in more than `updated_at`."""
     return row != other.model_copy(update={"updated_at": row.updated_at})
 
 
 def waits_in(order: WorkOrderInput) -> Stage | None:
-    """Return the stage in which a work order waits on the board; `None`: it begins at once."""
+    """Return the stage in which a work order waits on the board; `None` if it begins at once."""
     if order.stage is not None:
         return Stage(order.stage)
     return Stage.TRIAGED if order.after else None
 
 
 def first_task(order_id: str, order: WorkOrderInput, waits: Stage | None, now: str) -> Task:
-    """Return the task of a work order that has just been asked for.
+    """Return the task of a new work order.
 
     Args:
-        order_id: Its id.
-        order: What was asked for.
-        waits: The stage in which it waits on the board; it begins at once where there is none.
+        order_id: The work order's id.
+        order: The work order's input.
+        waits: The stage in which it waits on the board; `None` if it begins at once.
         now: ISO 8601, UTC.
     """
     return Task(
@@ -155,7 +155,7 @@ def first_task(order_id: str, order: WorkOrderInput, waits: Stage | None, now: s
 
 
 def _external_id(order: WorkOrderInput) -> str:
-    """Return what the issue is called where it lives; empty for one that was given as text."""
+    """Return the issue's name on its tracker or forge; empty for an issue that was given as text."""
     return (order.tracker.key or order.tracker.id) if order.tracker is not None else str(order.issue or "")
 
 

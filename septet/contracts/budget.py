@@ -1,4 +1,4 @@
-"""What an account of a budget is asked and told, and what it knows."""
+"""The calls to the account of a budget, its answers, and its state."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final, Self
@@ -19,14 +19,14 @@ ORDER: Final = "order"
 PIPELINE: Final = "pipeline"
 PROJECT: Final = "project"
 STEPS: Final = (*(step.value for step in Step), REWORK, SUMMARY)
-"""What a budget can limit apart: the steps, the rounds on a pull request and the summaries of a lane."""
+"""The work that can have its own limit: the steps, the rounds on a pull request and the summaries of a lane."""
 
 Scope = Annotated[str, StringConstraints(pattern=r"^(day|(order|pipeline|project)/[^\x00-\x1f]{1,200})$")]
-"""Whose budget it is: `day`, `order/<id>`, `pipeline/<id>` or `project/<name>`."""
+"""The owner of a budget: `day`, `order/<id>`, `pipeline/<id>` or `project/<name>`."""
 
 
 BudgetName = Annotated[str, StringConstraints(pattern=BUDGET_NAME)]
-"""A scope as people write it: a name alone is a work order's."""
+"""A scope as people write it: a name without a prefix is a work order's id."""
 
 
 def account_id(task_queue: str, scope: str) -> str:
@@ -35,14 +35,14 @@ def account_id(task_queue: str, scope: str) -> str:
 
 
 class Caps(Wire):
-    """What a turn may use before it asks again; what is absent is not limited."""
+    """The amounts that a turn may use before its next request; an absent amount is not limited."""
 
     usd: float | None = None
     tokens: int | None = None
     seconds: float | None = None
 
     def lowered(self, other: "Caps") -> "Caps":
-        """Return the lower of two, in each amount."""
+        """Return the lower of each amount."""
         return Caps(
             usd=lower_of(self.usd, other.usd),
             tokens=lower_of(self.tokens, other.tokens),
@@ -51,81 +51,81 @@ class Caps(Wire):
 
 
 class ReserveCall(Wire):
-    """An agent is about to start."""
+    """A turn's request to start its agent."""
 
     key: str
-    """Names the turn: a retry of the same has the same key."""
+    """The turn's key; a retry of the turn has the same key."""
     order_id: str
     step: str = ""
     limit: Limit | None = None
-    """The whole budget's, where the account has none yet."""
+    """The limit of the whole budget, for an account that has none yet."""
     step_limit: Limit | None = None
-    """The step's own, where it has one that the account does not know yet."""
+    """The limit of the step, for an account that has none for it yet."""
     so_far: Spending = Spending()
-    """What the turn has used up to now."""
+    """The turn's use up to now."""
     wall_seconds: float = DAY_SECONDS
-    """How long the agent may run, at the most."""
+    """The most seconds that the agent may run."""
 
 
 class SettleCall(Wire):
-    """A turn is over, for now."""
+    """A turn's report that its agent has ended."""
 
     key: str
     used: Spending = Spending()
-    """What it used in all."""
+    """The turn's use in all."""
 
 
 class BudgetWait(Wire):
-    """Why a work order waits for a budget, and who can change that."""
+    """Why a work order waits for a budget, and the command that helps."""
 
     scope: str
     step: str = ""
-    """The step whose limit it is; empty for the limit of the whole budget."""
+    """The step whose limit is reached; empty for the limit of the whole budget."""
     limit: str = ""
-    """As it is written."""
+    """The limit in its written form."""
     message: str
     remedy: str = ""
     until: str | None = None
-    """When a daily limit resets: ISO 8601, UTC."""
+    """The time at which a daily limit resets: ISO 8601, UTC."""
     is_spent: bool = True
-    """Whether it is used up; else agents that are running hold the rest, and it opens again by itself."""
+    """Whether the limit is used up; if not, running agents hold the rest, and the work order continues later."""
 
 
 class Grant(Wire):
-    """The account's answer: go on, within these bounds, or wait."""
+    """The account's answer to a turn: start within these bounds, or wait."""
 
     granted: bool = True
     caps: Caps = Caps()
     wait: BudgetWait | None = None
     is_listed: bool = True
-    """Whether the account calls who has to wait once there may be room; else `MOST_WAITING` wait before, and the
-    work order asks again by itself."""
+    """Whether the account calls the waiting work order when there may be room; otherwise `MOST_WAITING` others
+    wait, and the work order repeats its request by itself."""
 
 
 class Hold(Wire):
-    """What a turn may still use."""
+    """The amounts that the account holds for a turn."""
 
     key: str
     order_id: str
     step: str = ""
     before: Spending = Spending()
-    """What of it is counted already."""
+    """The part of the turn's use that is counted already."""
     caps: Caps = Caps()
     is_open: bool = True
-    """Whether its agent may still run; else only its figures are waited for."""
+    """Whether the agent may still run; otherwise the account waits only for the report of its use."""
     ends_at: float | None = None
-    """When its agent does not run any longer, whoever tells of its end, in Unix seconds; unknown to older runs."""
+    """The Unix time after which the agent no longer runs even if no report came; `None` in older runs."""
 
 
 class AccountState(Wire):
-    """What an account knows, from one of its runs to the next."""
+    """The state that an account carries from one of its workflow runs to the next."""
 
     scope: str
     limit: Limit | None = None
-    """Nothing is limited where there is none; it counts all the same."""
+    """The limit of the whole budget; without a limit the account only counts."""
     step_limits: Mapping[str, Limit] = Field(default_factory=dict)
     unlimited: tuple[str, ...] = ()
-    """Steps whose limit somebody has removed, empty for the whole budget: no turn brings another one."""
+    """Steps whose limit a person removed; the empty name is the whole budget. A turn sets no new limit there."""
     total: Spending = Spending()
     day: str = ""
     """The day of `today`: ISO 8601, UTC."""
@@ -133,71 +133,71 @@ class AccountState(Wire):
     by_step: Mapping[str, Spending] = Field(default_factory=dict)
     today_by_step: Mapping[str, Spending] = Field(default_factory=dict)
     dearest: Mapping[str, Spending] = Field(default_factory=dict)
-    """By step: the most that one turn used."""
+    """By step: the largest use of one turn."""
     days: tuple[tuple[str, Spending], ...] = ()
     """The last days before today, oldest first."""
     holds: tuple[Hold, ...] = ()
     waiting: tuple[str, ...] = ()
-    """Work orders, oldest first."""
+    """The waiting work orders, oldest first."""
     waiting_steps: Mapping[str, str] = Field(default_factory=dict)
-    """By work order: the step whose limit it waits for; those that wait for the whole budget are not there."""
+    """By work order: the step whose limit it waits for. Work orders that wait for the whole budget are absent."""
     to_call: tuple[str, ...] | None = None
-    """Those of them that are to ask again and were not called yet; `None` where an earlier release did not say."""
+    """Waiting work orders that the account must still call; `None` in the state of an earlier release."""
     looked_at_seconds: Annotated[float, Field(gt=0)] = 3600.0
-    """How often the account of a work order or a pipeline looks whether anybody still uses it: else it ends."""
+    """The seconds between checks whether the account of a work order or pipeline is used; an unused one ends."""
     read_at: float | None = None
-    """When somebody looked up what the account had ended with, in Unix seconds; only what begins a run has it."""
+    """The Unix time at which the state of the ended account was read; only the input of a run has it."""
 
     def waits_for(self, key: str) -> bool:
-        """Say whether what a turn used is still to be counted."""
+        """Say whether a turn's use is not counted yet."""
         return any(hold.key == key for hold in self.holds)
 
 
 class LimitCall(StrictWire):
-    """Set a budget, or raise it."""
+    """A change of a budget's limit."""
 
     limit: LimitText
     """The limit, or `none` to remove it; for a raise, the amount to add."""
     step: Annotated[str, StringConstraints(max_length=40)] = ""
-    """The step to limit; the whole budget when empty."""
+    """The step to limit; empty for the whole budget."""
     who: Annotated[str, StringConstraints(max_length=200)] = ""
 
 
 class RaiseCall(LimitCall):
-    """Raise a budget by an amount."""
+    """A raise of a budget by an amount."""
 
     expected: Annotated[str, StringConstraints(max_length=100)] = ""
-    """The limit as it was seen: nothing is added to another one. Empty to add in any case."""
+    """The limit that you saw: if the limit is a different one, nothing is added. Empty to add in any case."""
 
 
 class AccountView(Wire):
-    """A budget as people see it."""
+    """A budget, as every interface shows it."""
 
     scope: str
     limit: str = ""
-    """The limit as you write it; empty if there is none."""
+    """The limit in its written form; empty if there is none."""
     step_limits: Mapping[str, str] = Field(default_factory=dict)
     spent: Spending = Spending()
-    """What counts against the limit; for a daily limit, today's use."""
+    """The use that counts against the limit; for a daily limit, today's use."""
     total: Spending = Spending()
     by_step: Mapping[str, Spending] = Field(default_factory=dict)
     today_by_step: Mapping[str, Spending] = Field(default_factory=dict)
-    """What counts against the daily limits of steps."""
+    """The use that counts against the daily limits of steps."""
     day: str = ""
     """The day of `today`: ISO 8601, UTC."""
     today: Spending = Spending()
     days: tuple[tuple[str, Spending], ...] = ()
-    """The last days before, oldest first."""
+    """The days before `today`, oldest first."""
     running: int = 0
-    """Agents that are using it now."""
+    """The number of agents that use it now."""
     waiting: tuple[str, ...] = ()
     """The first work orders that wait for it."""
     waiting_count: int = 0
     remedy: str = ""
-    """The command that lets the first of them continue; empty if all of them ask again now, as after a raise."""
+    """The command that lets the first of them continue; empty if all continue by themselves, as after a raise."""
 
     def on(self, day: str) -> Self:
-        """Return it as it is on a day, ISO 8601: its account begins a day only with the next word."""
+        """Return the budget as of a day, ISO 8601: its account begins a new day only with the next call."""
         if not self.day or day <= self.day:
             return self
         is_daily = bool(self.limit) and parse_limit(self.limit).daily
@@ -216,30 +216,30 @@ class RaiseView(AccountView):
     """A budget after a raise."""
 
     is_raised: bool = True
-    """Whether the amount was added; not where the limit was no longer the one that was expected."""
+    """Whether the amount was added; `false` if the limit was not the expected limit any more."""
 
 
 MEMO: str = "quota"
-"""The key of the workflow's memo under which the pause lies: whoever is about to ask reads it there."""
+"""The memo key of the pause; every caller reads it there before its request."""
 LONGEST_PAUSE_SECONDS: float = 32 * 86_400.0
-"""Limits begin anew within a month: a moment that is farther away is a mistake."""
+"""The longest pause: limits reset within a month, so that a later time is a mistake."""
 
 
 class QuotaPause(Wire):
-    """Nobody starts an agent with this login, or asks a forge with this key, until then."""
+    """A pause of a login: until its end no agent starts with the login, or no request uses the forge's key."""
 
     agent: str
-    """Whose login it is: an agent's, or by its host a forge's API."""
+    """The agent whose login it is, or the host of a forge's API."""
     login: str = ""
-    """The name of the further login that it is; empty for the workers' own."""
+    """The name of the further login; empty for the workers' own login."""
     until: float
-    """Seconds since the epoch."""
+    """The end of the pause, in seconds since the epoch."""
     message: str = ""
-    """The CLI's words, or what is to be known of the forge."""
+    """The CLI's message, or a sentence about the forge."""
 
 
 def quota_id(task_queue: str, login: str) -> str:
-    """Return the id of the workflow that lives as long as a login is paused.
+    """Return the id of the workflow that runs as long as a login is paused.
 
     Args:
         task_queue: The queue of work orders.

@@ -1,4 +1,4 @@
-"""What agents have cost: what is noted of each turn, what a project's history keeps, and what is estimated."""
+"""The costs of agents: the notes of turns, the history of a project, and estimates."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final
@@ -10,24 +10,24 @@ from septet.contracts.names import Step
 from septet.contracts.wire import Wire
 
 MOST_COMPLETED: Final = 200
-"""Completed work orders that an estimate can rest on."""
+"""The most completed work orders that a history keeps for estimates."""
 MOST_OPEN: Final = 150
-"""Work orders that are not completed, or not yet."""
+"""The most work orders without a pull request that a history keeps."""
 MOST_TURNS: Final = 12
-"""Of one work order that are told apart; those before are one sum for each step."""
+"""The latest turns of one work order that are kept separately; earlier turns are one sum for each step."""
 MOST_WEEKS: Final = 53
 MOST_ROWS: Final = 2000
 MOST_NOTES: Final = 200
-"""In one message."""
+"""The most notes in one message."""
 MOST_TOGETHER: Final = 200
-"""Histories that are read for one estimate."""
+"""The most histories that one estimate reads."""
 EARLIER: Final = "earlier"
-"""Stands for the weeks, agents, models and turns that are not told apart any more."""
+"""The name of the weeks, agents, models and turns whose costs are added up."""
 COSTS: Final = "costs"
 PLAN_STEPS: Final = frozenset({Step.CLASSIFY_ISSUE.value, Step.BUILD_PLAN.value, Step.FIND_PLAN_FILE.value})
-"""Those of the planner."""
+"""The planner's steps."""
 SUMMARY: Final = "summarise_session"
-"""What the question for a summary of a lane's session is called, beside the steps."""
+"""The name of the turn that summarises a lane's session, beside the names of the steps."""
 
 _SINCE: Final = r"^([0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])|[0-9]{1,4}[dw])?$"
 Since = Annotated[str, WithJsonSchema({"type": "string", "pattern": _SINCE})]
@@ -35,12 +35,12 @@ Since = Annotated[str, WithJsonSchema({"type": "string", "pattern": _SINCE})]
 
 
 def costs_id(task_queue: str, project: str) -> str:
-    """Return the id of the workflow that keeps what a project's work orders have cost."""
+    """Return the id of the workflow that keeps the costs of a project's work orders."""
     return f"{task_queue}-{COSTS}/{project}"
 
 
 class CostNote(Wire):
-    """What a turn has used up to now: a later note of the same turn counts by what is more in it."""
+    """A turn's use up to now; of a later note of the same turn only the increase counts."""
 
     project: str = ""
     order_id: str
@@ -49,20 +49,20 @@ class CostNote(Wire):
     step: str
     agent: str
     login: str = ""
-    """The name of the further login that it had; empty for the worker's own."""
+    """The name of the further login that the agent used; empty for the worker's own login."""
     model: str = ""
-    """Empty where the agent's own default was taken, and its CLI does not name it."""
+    """The model; empty if it was the agent's default and the CLI does not name it."""
     asked_model: str = ""
-    """The model that the work order asks for; empty where it asks for none."""
+    """The model that the work order names; empty if it names none."""
     use: Spending = Spending()
     week: str = ""
-    """The ISO week in which it was noted: `2026-W48`."""
+    """The ISO week of the note: `2026-W48`."""
     completes: bool = False
-    """Whether the work order has its pull request with it."""
+    """Whether the turn completes the work order with its pull request."""
     plan_bytes: int = 0
-    """The size of its plan, known with the last turn."""
+    """The size of the plan in bytes; the last turn knows it."""
     of_pipeline: bool = False
-    """Whether the turn was one in a lane of a pipeline."""
+    """Whether the turn ran in a lane of a pipeline."""
 
 
 class CostNotes(Wire):
@@ -80,16 +80,16 @@ class TurnCost(Wire):
 
 
 class OrderCosts(Wire):
-    """What one work order has cost so far, by turn."""
+    """The costs of one work order so far, by turn."""
 
     order_id: str
     agent: str = ""
     planner: str = ""
-    """The agent that has planned it; empty where that is not known apart."""
+    """The agent that planned; empty if it is not known separately."""
     model: str = ""
-    """The one that the work order asks for."""
+    """The model that the work order names."""
     is_mixed: bool = False
-    """Whether several agents have taken turns at planning it, or at the rest up to its pull request."""
+    """Whether several agents worked on the plan, or several on the rest up to the pull request."""
     turns: tuple[TurnCost, ...] = ()
     plan_bytes: int = 0
     is_completed: bool = False
@@ -97,12 +97,12 @@ class OrderCosts(Wire):
 
     @property
     def agents(self) -> tuple[str, str]:
-        """The one that has planned it, and the one that has done the rest."""
+        """The agent that planned, and the agent that did the rest."""
         return self.planner or self.agent, self.agent
 
     @property
     def by_step(self) -> dict[str, Spending]:
-        """What each step used, all its turns together."""
+        """By step: the use of all its turns."""
         sums: dict[str, Spending] = {}
         for turn in self.turns:
             sums[turn.step] = sums.get(turn.step, Spending()).plus(turn.use)
@@ -110,7 +110,7 @@ class OrderCosts(Wire):
 
 
 class CostRow(Wire):
-    """What was used in one week by one step with one agent, login and model."""
+    """The use in one week by one step with one agent, login and model."""
 
     week: str
     step: str
@@ -121,18 +121,18 @@ class CostRow(Wire):
 
 
 class CostHistory(Wire):
-    """What a project's work orders have cost: all that its workflow knows."""
+    """The costs of a project's work orders, as its workflow keeps them."""
 
     project: str
     rows: tuple[CostRow, ...] = ()
     completed: tuple[OrderCosts, ...] = ()
-    """The last ones, oldest first."""
+    """The latest completed work orders, oldest first."""
     open: tuple[OrderCosts, ...] = ()
-    """Those that are not completed, or not yet; the one that was noted last is the last."""
+    """Work orders that have no pull request, or none yet; the work order of the latest note is the last."""
 
 
 class Interval(Wire):
-    """Where an amount will be found in eight of ten cases, and its middle."""
+    """An interval that holds the amount in eight of ten cases, and its middle."""
 
     low: float
     middle: float
@@ -143,35 +143,35 @@ class Amounts(Wire):
     """An estimate in each unit."""
 
     usd: Interval | None = None
-    """`None` where not all agents of these work orders told their cost."""
+    """`None` if not all agents of these work orders reported their cost."""
     tokens: Interval
     minutes: Interval
-    """Of agents' processes."""
+    """The running time of agents' processes."""
 
 
 class Estimate(Wire):
-    """What a work order, or a pipeline of them, will cost, by those before."""
+    """The expected cost of a work order or a pipeline, from the costs of earlier work orders."""
 
     is_known: bool = False
     orders: int = 0
-    """Completed work orders that it rests on; where it is not known, those that there are."""
+    """The number of completed work orders behind the estimate; if it is unknown, the number there is."""
     issues: int = 1
-    """How many issues it is for: of a pipeline those that have no result yet; 0 where that is not known."""
+    """The number of issues that it covers: for a pipeline, those without a result; 0 if the number is unknown."""
     remaining: Amounts | None = None
-    """All that is still to come: at the start the whole work order, at the plan gate what follows the plan."""
+    """The remaining cost: at the start of the whole work order, at the plan gate of the steps after the plan."""
     steps: Mapping[str, Amounts] = Field(default_factory=dict)
     all_projects: bool = False
-    """Whether it rests on other projects too, because this one has too few."""
+    """Whether it uses other projects too, because this project has too few work orders."""
     by_plan: bool = False
-    """Whether the size of the plan was taken into account."""
+    """Whether it considers the size of the plan."""
     of_pipelines: bool = False
-    """Whether it rests on work orders of pipelines alone, whose agents share sessions."""
+    """Whether it uses only work orders of pipelines, whose agents share sessions."""
     text: str = ""
-    """In words, as each face says it."""
+    """The estimate in words."""
 
 
 class CostGroup(Wire):
-    """What was used in all by one project, step, agent, login, model or week."""
+    """The use of one project, step, agent, login, model or week."""
 
     name: str
     use: Spending = Spending()

@@ -1,4 +1,4 @@
-"""The decisions of people about a work order, and the table of the moves that are allowed."""
+"""The decisions of people about a work order, and the table of the allowed moves."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -16,7 +16,7 @@ from septet.errors import InvalidInputError, RefusedTransitionError
 
 
 class Target(StrEnum):
-    """Where a person may want a work order: a stage of the board, or its end."""
+    """The target of a move of a work order: a stage of the board, or its end."""
 
     COLLECTED = "collected"
     TRIAGED = "triaged"
@@ -46,11 +46,11 @@ ALLOWED: Final[Mapping[tuple[Status, Stage], tuple[Target, ...]]] = MappingProxy
         (Status.FAILED, Stage.BLOCKED): (Target.EXECUTING, Target.CANCELLED),
     }
 )
-"""By status and stage; what is not here stays where it is. One that waits in `blocked` waits for a host."""
+"""By status and stage: the allowed targets. A work order with status `waiting` in `blocked` waits for a host."""
 
 
 def targets_of(status: Status, stage: Stage) -> tuple[Target, ...]:
-    """Return where a work order may move from here."""
+    """Return the targets to which a work order may move."""
     return ALLOWED.get((status, stage), ())
 
 
@@ -64,10 +64,10 @@ def _way_on(task: Task) -> str:
 
 
 def check_move(task: Task, to: Target) -> None:
-    """See that a move is allowed.
+    """Check that a move is allowed.
 
     Raises:
-        RefusedTransitionError: It is not; the remedy lists what is.
+        RefusedTransitionError: The move is not allowed; the remedy lists the allowed targets.
     """
     targets = targets_of(task.status, task.stage)
     if to not in targets:
@@ -78,12 +78,12 @@ def check_move(task: Task, to: Target) -> None:
 
 
 HISTORY_KEPT = 100
-"""Moves that a work order that is taken up again keeps of its run before."""
+"""The number of moves that a continued work order keeps from its previous run."""
 
 Who = Annotated[str, StringConstraints(max_length=200)]
-"""Whose decision it is, as the history shows it."""
+"""The person who decides, as the history shows the name."""
 Words = Annotated[str, StringConstraints(max_length=8000)]
-"""A person's words."""
+"""A text that a person wrote."""
 Decision = TypeVar("Decision", bound=Wire)
 FINDINGS_NAMED = 100
 """Findings that one decision can name."""
@@ -92,7 +92,7 @@ Sha256 = Annotated[str, StringConstraints(pattern=f"^{SHA256.pattern}$")]
 
 
 class MoveReason(Wire):
-    """Where a work order is to be on the board, who wants it there, and why."""
+    """The target of a move on the board, the person who moves the work order, and the reason."""
 
     to: Target
     who: Who = ""
@@ -102,7 +102,7 @@ class MoveReason(Wire):
 
     @property
     def reason_line(self) -> str:
-        """Who wants it, and why, in one line; empty where neither is said."""
+        """The target, the person and the reason in one line; empty without person and reason."""
         by = f"{self.to.value} by {self.who}" if self.who else ""
         return ": ".join(part for part in (by, self.why) if part)
 
@@ -123,10 +123,11 @@ class PlanDecision(StrictWire):
 
 
 class FindingsDecision(StrictWire):
-    """Let pass what was found in the work, keys or protected paths, or have the agent take it out."""
+    """Allow findings in the work, such as keys or protected paths, or have the agent remove them."""
 
     findings: Annotated[tuple[FindingId, ...], Field(max_length=FINDINGS_NAMED)] = ()
-    """Their ids, as the work order names them: a decision on others is refused. All that wait, when rejected."""
+    """The ids of the findings, as the work order names them; other ids are refused. A rejection without ids
+    concerns all waiting findings."""
     who: Who = ""
     why: Words = ""
     feedback: Words = ""
@@ -134,10 +135,10 @@ class FindingsDecision(StrictWire):
 
 
 class RetryCall(StrictWire):
-    """Go on with a work order that is held up or closed."""
+    """Continue a work order that is held up or closed."""
 
     from_step: Step | None = None
-    """The step to go back to; the one that failed when absent."""
+    """The step to go back to; the failed step when absent."""
     who: Who = ""
     why: Words = ""
     feedback: Words = ""
@@ -145,23 +146,23 @@ class RetryCall(StrictWire):
 
 
 class PreviousRun(Wire):
-    """What a work order learns as a reset takes it up again: how the run before ended is not in its history."""
+    """Facts about the previous run for a work order that a reset continues; its event history lacks that end."""
 
     came_from: Stage
-    """The stage in which it was."""
+    """The stage of the previous run."""
     who: Who = ""
     why: Words = ""
     feedback: Words = ""
     history: Annotated[tuple[Move, ...], Field(max_length=HISTORY_KEPT)] = ()
-    """The moves of the run before."""
+    """The moves of the previous run."""
     host: Annotated[str, Field(max_length=200)] = ""
-    """The host on which the run before ended; empty where nothing tells."""
+    """The host on which the previous run ended; empty if it is unknown."""
     usage: Usage = Usage()
-    """All that the work order had used by then, also in steps that the reset takes back."""
+    """The whole use of the work order until the reset, also in steps that the reset takes back."""
 
 
 def parse_decision(kind: type[Decision], **fields: object) -> Decision:
-    """Return a decision of what a person typed.
+    """Return the decision that a person typed.
 
     Raises:
         InvalidInputError: A field is not valid; the message names it.

@@ -1,4 +1,4 @@
-"""Bounded facts about what an agent run did."""
+"""Bounded facts about an agent run."""
 
 from collections.abc import Iterable
 from typing import Final, Literal, Self
@@ -10,10 +10,10 @@ FindingKind = Literal["key", "path", "outgoing"]
 
 
 class Usage(Wire):
-    """What a run used, in tokens and US dollars."""
+    """The tokens and US dollars that a run used."""
 
     input_tokens: int = 0
-    """Those neither read from a cache nor written to one."""
+    """The input tokens that were neither read from a cache nor written to one."""
     output_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
@@ -22,9 +22,9 @@ class Usage(Wire):
     cost_usd: float | None = None
     """US dollars, if the CLI reports them; otherwise `None`."""
     cost_is_partial: bool = False
-    """A part of it has no known cost, such as a run that was killed before its CLI reported any."""
+    """Whether a part of the use has no known cost, such as a run that was killed before its CLI reported one."""
     estimated: bool = False
-    """The tokens were read from text and not from the CLI's own usage record."""
+    """Whether the tokens were read from text and not from the CLI's usage record."""
 
     @property
     def tokens(self) -> int:
@@ -32,7 +32,7 @@ class Usage(Wire):
         return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
 
     def plus(self, other: Self) -> Self:
-        """Return the sum; a cost that neither names stays unknown."""
+        """Return the sum; the cost is `None` if neither usage has a cost."""
         costs = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
         lacks = any(each.cost_usd is None and each.tokens for each in (self, other))
         return self.model_copy(
@@ -50,20 +50,19 @@ class Usage(Wire):
 
 
 class KeyFinding(Wire):
-    """What waits for a person's word: what looks like a key, a protected path, or what a reader suspects."""
+    """A finding that waits for a person's decision: a possible key, a protected path, or a reader's suspicion."""
 
     kind: FindingKind = "key"
     id: str = ""
-    """What a person names to let it pass; empty for a key of the worker's own, which nobody can let pass."""
+    """The id with which a person allows the finding; empty for a key of the worker, which is never allowed."""
     path: str
-    """Relative to the worktree's root, cut to 200 characters; a reader names texts too, such as `(body)`."""
+    """The path relative to the worktree's root, cut to 200 characters; or the name of a text, such as `(body)`."""
     line: int = 0
-    """From 1; 0 where the path itself holds it, and for a protected path."""
+    """The line, from 1; 0 if the path itself holds the finding, and for a protected path."""
     rule: str
-    """What it looks like to the scanner, such as `github-pat`, never the value; what became of the path; or what
-    is suspected."""
+    """The kind of the key, such as `github-pat`, never its value; the change of the path; or the suspicion."""
     commit: str = ""
-    """The first characters of the commit that adds it; empty where nothing is committed yet."""
+    """The first characters of the commit that adds the finding; empty before a commit."""
 
     @property
     def where(self) -> str:
@@ -76,7 +75,7 @@ class KeyFinding(Wire):
 
 
 def tell_findings(findings: Iterable[KeyFinding]) -> str:
-    """Return what was found and where, as a sentence without its full stop."""
+    """Return the findings and their places as a sentence without its full stop."""
     places: dict[FindingKind, list[str]] = {"key": [], "path": [], "outgoing": []}
     for finding in findings:
         places[finding.kind].append(finding.where)
@@ -94,36 +93,36 @@ class FileChange(Wire):
     """One file that differs from the base commit."""
 
     path: str
-    """Relative to the worktree's root, with `/`; bytes that are not UTF-8 are shown as `\\xNN`."""
+    """The path relative to the worktree's root, with `/`; bytes that are not UTF-8 are shown as `\\xNN`."""
     operation: Operation
 
 
 LEFT_BESIDE_PLAN: Final = "left besides the plan, and not passed on"
-"""What the reason of a rescue begins with that holds what agents had left beside a plan."""
+"""The beginning of the reason of a rescue that holds files that agents left beside a plan."""
 
 
 class Rescue(Wire):
-    """A snapshot that a person may want back."""
+    """A snapshot of work that a person may want to restore."""
 
     snapshot: str
-    """The snapshot's name: what `septet rescue restore` takes."""
+    """The snapshot's name, for `septet rescue restore`."""
     reason: str
-    """Why it was taken, in a few words."""
+    """The reason for the snapshot, in a few words."""
     step: str | None = None
     """The step that was running."""
     patch: str | None = None
-    """The path of `rescue.patch` on the host that took it; `None` if the tree equals the base."""
+    """The path of `rescue.patch` on the host that took the snapshot; `None` if the tree equals the base."""
     host: str | None = None
     """The id of the host whose vault holds it."""
     taken_at: str = ""
-    """ISO 8601, UTC."""
+    """The time of the snapshot: ISO 8601, UTC."""
 
     @property
     def is_left_by_planner(self) -> bool:
-        """Whether it holds what agents had left beside a plan as that was found."""
+        """Whether it holds files that agents left beside a plan."""
         return self.reason.startswith(LEFT_BESIDE_PLAN)
 
     @property
     def telling(self) -> str:
-        """What it holds, with the command that gives it back."""
+        """The reason, with the command that restores the snapshot."""
         return f"{self.reason} (`septet rescue restore {self.snapshot} --to DIR`)"

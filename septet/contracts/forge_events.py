@@ -1,7 +1,7 @@
-"""What a forge tells by a webhook, whichever forge it is: a nudge, by which the forge is asked how things stand.
+"""The events that a forge reports by webhook, in one form for all forges.
 
-Only of issues and comments more is kept: who did it, and what the issue said then. What people wrote is untrusted
-text, and bounded.
+An event only makes Septet read the state from the forge. Events of issues and comments also keep the account, and
+the issue's text at that time. Texts of people are untrusted and bounded.
 """
 
 from typing import Annotated, Final, Literal
@@ -13,13 +13,13 @@ from septet.contracts.names import Step
 from septet.contracts.wire import Wire
 
 EVENT_TEXT_LIMIT: Final = 8000
-"""Characters of what somebody wrote."""
+"""The most characters of a text that a person wrote."""
 _LABELS: Final = 100
 _PULL_REQUESTS: Final = 20
 
 
 class ForgeEvent(Wire):
-    """What all events have."""
+    """The fields of all events."""
 
     forge: str = Field(max_length=20)
     """`github`, `gitlab` or `gitea`."""
@@ -28,85 +28,86 @@ class ForgeEvent(Wire):
 
 
 class IssueChanged(ForgeEvent):
-    """An issue was opened, opened again, or given other labels."""
+    """An issue was opened or reopened, or its labels changed."""
 
     kind: Literal["issue"] = "issue"
     number: int
     state: Literal["open", "closed"] = "open"
     labels: tuple[str, ...] = Field(default=(), max_length=_LABELS)
-    """All that it has now."""
+    """All labels of the issue after the event."""
     actor: str = Field(default="", max_length=200)
-    """Who did it."""
+    """The account that caused the event."""
     text_sha256: str = Field(default="", max_length=64)
-    """Of the issue's title and body as they were then."""
+    """The SHA-256 of the issue's title and body at that time."""
 
 
 class CommentWritten(ForgeEvent):
-    """Somebody wrote a comment on an issue or a pull request."""
+    """A comment was written on an issue or a pull request."""
 
     kind: Literal["comment"] = "comment"
     number: int
-    """Of the issue or the pull request."""
+    """The number of the issue or the pull request."""
     url: str = Field(default="", max_length=2048)
-    """Of its page."""
+    """The address of its page."""
     is_on_pull_request: bool = False
     comment_id: int
     author: str = Field(max_length=200)
     body: str = Field(max_length=EVENT_TEXT_LIMIT)
     created_at: str = Field(default="", max_length=40)
-    """ISO 8601."""
+    """The time of the comment: ISO 8601."""
     text_sha256: str = Field(default="", max_length=64)
-    """Of the title and the body of the issue as they were then; empty where it is not told."""
+    """The SHA-256 of the issue's title and body at that time; empty if unknown."""
 
 
 Look = Literal["none", "followers", "watches", "merged"]
 
 
 class PullRequestTouched(ForgeEvent):
-    """Something happened on a pull request, or to a commit: how things stand is asked of the forge."""
+    """Something happened on a pull request or to a commit; Septet reads the state from the forge."""
 
     kind: Literal["pull_request"] = "pull_request"
     look: Look = "none"
-    """Who is to look at it now: agents that follow it, or all its watches. `merged`: nobody needs to look."""
+    """The watches that read its state now: `followers` are those with an agent, `watches` are all. `merged`: none
+    needs to."""
     url: str = Field(default="", max_length=2048)
-    """Of the pull request; empty where a commit is named."""
+    """The address of the pull request; empty if the event names a commit."""
     commit: str = Field(default="", max_length=64)
-    """Whose checks have ended."""
+    """The commit whose checks have ended."""
     pull_requests: tuple[int, ...] = Field(default=(), max_length=_PULL_REQUESTS)
-    """Those of the commit that the forge names; it may name none."""
+    """The commit's pull requests that the forge names; it may name none."""
 
 
 Verb = Literal["run", "retry", "cancel", "approve", "reject", "unknown"]
 
 
 class CommentCommand(Wire):
-    """What a comment asks for: validated fields, and words that only people and the planner read."""
+    """The command in a comment: validated fields, and words that only people and the planner read."""
 
     verb: Verb
     plan_sha256: Sha256 | None = None
     findings: Annotated[tuple[FindingId, ...], Field(max_length=FINDINGS_NAMED)] = ()
-    """Ids of what is let pass."""
+    """The ids of the allowed findings."""
     step: Step | None = None
-    """Where to go on."""
+    """The step from which to continue."""
     words: Words = ""
     """A reason, or feedback."""
 
 
 class CommandComment(Wire):
-    """A comment that asks for something, as a pass of an intake has found it."""
+    """A comment with a command, as a pass of an intake found it."""
 
     event: CommentWritten
     command: CommentCommand
     workflow_id: str = Field(default="", max_length=500)
-    """Of the workflow that obeys it: the same, whoever tells of the comment."""
+    """The id of the workflow that obeys the command; a webhook starts the same one."""
 
 
 def comment_workflow_id(forge: str, key: str, comment_id: int) -> str:
-    """Return the id of the workflow that obeys a comment.
+    """Return the id of the workflow that obeys a comment's command.
 
     Args:
-        forge: Its name.
+        forge: The forge's name.
         key: The key of the repository's address.
-        comment_id: The forge's own.
+        comment_id: The comment's id on the forge.
     """
     return f"comment/{forge}/{key}/{comment_id}"

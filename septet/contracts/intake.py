@@ -1,4 +1,4 @@
-"""Issues that are taken from a forge or a tracker: which ones, how they are done, and what passes on the way."""
+"""Intakes, which take issues from a forge or a tracker: their options, calls and replies."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -15,13 +15,13 @@ from septet.contracts.wire import StrictWire, Wire
 from septet.system.timestamps import timestamp
 
 INTAKE_PREFIX: Final = "septet-intake-"
-"""What the ids of the schedules of intakes begin with."""
+"""The prefix of the ids of intakes' schedules."""
 TAKEN_AT_ONCE: Final = 100
-"""The most issues that one pass takes; the next one takes more."""
+"""The most issues that one pass takes; the next pass takes more."""
 OBEYED_AT_ONCE: Final = 20
 """The most comments with commands that one pass finds."""
 LOOKED_AT_AGAIN: Final = 20
-"""Issues that one pass looks at although passes before have not taken them."""
+"""The most issues that one pass checks although earlier passes did not take them."""
 SEEN_LIMIT: Final = 500
 _DELIVERED: Final = "last webhook: "
 DEFAULT_LABEL: Final = "septet"
@@ -32,14 +32,14 @@ Label = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r
 
 
 class IntakeInput(StrictWire):
-    """Which issues of a repository become work orders, and how these are done."""
+    """The issues of a repository that become work orders, and the options of these work orders."""
 
     repository: Repository
     """An address that git takes, a path on the worker's host, or the page of a team of Linear."""
     label: Label = DEFAULT_LABEL
-    """Open issues that have this label are taken, each once."""
+    """The label of the open issues to take, each once."""
     every_seconds: Annotated[int, Field(ge=10, le=86_400)] = EVERY_SECONDS
-    """How often Septet asks the forge; a webhook reports an issue immediately."""
+    """The seconds between two requests to the forge; a webhook reports an issue immediately."""
     agent: Name | None = None
     """The agent to use; the worker's default when absent."""
     model: Name | None = None
@@ -54,7 +54,7 @@ class IntakeInput(StrictWire):
     """Open the pull requests as drafts."""
 
     def order_for(self, issue: int, requested: IssueRequest | None) -> WorkOrderInput:
-        """Return the input of the work order of an issue: all but its number and who asked is the intake's own."""
+        """Return the input of an issue's work order, with the intake's options."""
         return WorkOrderInput(
             repository=self.repository,
             issue=issue,
@@ -64,9 +64,9 @@ class IntakeInput(StrictWire):
         )
 
     def order_for_tracked(self, claim: TrackedClaim) -> WorkOrderInput:
-        """Return the input of the work order of a tracker's issue: its repository is as the settings say.
+        """Return the input of the work order of a tracker's issue; the settings name its repository.
 
-        What the intake says goes before what the settings say of the team.
+        The intake's options take precedence over the settings of the team.
         """
         choices = self._choices()
         choices["agent"] = self.agent or claim.agent
@@ -74,32 +74,32 @@ class IntakeInput(StrictWire):
         return WorkOrderInput(repository=claim.repository, tracker=claim.issue, **choices)
 
     def _choices(self) -> dict[str, Any]:
-        """Return what all of its work orders have in common."""
+        """Return the options that all of its work orders share."""
         names = ("agent", "model", "project", "approve_plan", "draft")
         stage: Literal["triaged"] | None = None if self.at_once else "triaged"
         return {"stage": stage} | {name: getattr(self, name) for name in names}
 
 
 def choose_intake(intakes: Sequence[IntakeInput], labels: Collection[str]) -> IntakeInput:
-    """Return the intake of a repository whose options apply to an issue, whoever finds it first.
+    """Return the intake of a repository whose options apply to an issue; every caller gets the same intake.
 
-    One whose label the issue has goes before others, then one that waits for approval of the plan, then the one
-    whose label comes first in the alphabet.
+    An intake whose label the issue has takes precedence, then an intake that waits for approval of the plan, then
+    the intake whose label comes first in the alphabet.
 
     Args:
-        intakes: Those of the repository, at least one.
-        labels: Of the issue.
+        intakes: The intakes of the repository, at least one.
+        labels: The labels of the issue.
     """
     return min(intakes, key=lambda each: (each.label not in labels, not each.approve_plan, each.label))
 
 
 def delivery_note(when: datetime) -> str:
-    """Return the note at an intake that its repository sends webhooks of pull requests."""
+    """Return an intake's note of the time at which its repository sent a webhook of a pull request."""
     return f"{_DELIVERED}{timestamp(when)}"
 
 
 def delivered_at(note: str) -> datetime | None:
-    """Return when a repository has sent a webhook, by the note at its intake; `None` where it does not say."""
+    """Return the time of a repository's last webhook from its intake's note; `None` if the note has no time."""
     if not note.startswith(_DELIVERED):
         return None
     try:
@@ -109,86 +109,86 @@ def delivered_at(note: str) -> datetime | None:
 
 
 class IntakePass(Wire):
-    """One pass of an intake: over all issues with its label, or over one that somebody tells of."""
+    """One pass of an intake: over all issues with its label, or over one issue that a webhook reports."""
 
     intake: IntakeInput
     issue: int | None = None
     delivered: IssueRequest | None = None
-    """Who did what a webhook tells of, and the issue's text as that tells it."""
+    """The request that a webhook reports: the account, and the issue's text at that time."""
 
 
 class FindIssues(Wire):
-    """Which issues are to be found that nobody has taken."""
+    """A request to find issues that are not taken yet."""
 
     repository: str
     label: str
     issue: int | None = None
-    """This one alone."""
+    """The only issue to check."""
     comments_since: str = ""
-    """Comments with commands are found from this time on (ISO 8601); none, where it is empty."""
+    """The time from which comments with commands are searched (ISO 8601); empty: no comments are searched."""
     comments_seen: tuple[int, ...] = ()
-    """Ids of comments that passes before have found."""
+    """The ids of comments that earlier passes found."""
     passed_over: tuple[int, ...] = ()
-    """Issues that passes before have not taken, those that were looked at longest ago first: others go first."""
+    """Issues that earlier passes did not take, the least recently checked first; new issues precede them."""
 
 
 class IssuesFound(Wire):
-    """Issues that are open, have the label, and that nobody has taken."""
+    """Open issues that have the label and are not taken yet."""
 
     numbers: tuple[int, ...] = Field(default=(), max_length=TAKEN_AT_ONCE)
     comments: tuple[CommandComment, ...] = Field(default=(), max_length=OBEYED_AT_ONCE)
-    """Commands that were not found before, the oldest first."""
+    """Commands that earlier passes did not find, oldest first."""
     comments_until: str = ""
-    """Where the next pass goes on; empty where none was looked for."""
+    """The time from which the next pass searches comments; empty if this pass searched none."""
     comments_seen: tuple[int, ...] = Field(default=(), max_length=SEEN_LIMIT)
-    """The newest ids: the next pass passes over them."""
+    """The newest ids; the next pass skips them."""
 
 
 class ClaimIssue(Wire):
-    """An issue that is to be taken, by whom, and when."""
+    """A request to take an issue."""
 
     repository: str
     issue: int
     claimant: str
     """The id of the workflow that takes it."""
     claimed_at: str
-    """ISO 8601, UTC; the same whenever the workflow asks again."""
+    """The time of the claim: ISO 8601, UTC; the same in every repeated request."""
     label: str = ""
-    """Of the intake that asks."""
+    """The label of the intake that claims the issue."""
     delivered: IssueRequest | None = None
-    """What a webhook tells of the label; a time in it is when the webhook came."""
+    """The request that a webhook reports for the label; its time is the webhook's arrival."""
     commanded: IssueRequest | None = None
-    """A comment of somebody who may push asks for it, whether it has the label or not."""
+    """The request in a comment of an account that may push; the issue then needs no label."""
 
 
 class IssueClaim(Wire):
-    """Whether an issue is the claimant's now, and the work order that it has."""
+    """Whether the claimant has the issue now, and the issue's work order."""
 
     is_own: bool
     order_id: str
     tracked: TrackedClaim | None = None
-    """What a tracker and the settings say of it, where a tracker has it."""
+    """The claim on the tracker, for an issue of a tracker."""
     intake: IntakeInput | None = None
-    """The intake whose options apply to it; the one that asks when absent."""
+    """The intake whose options apply; the claiming intake when absent."""
     requested: IssueRequest | None = None
-    """Who asked for it, and which text is worked on; `None` where nobody has to be asked."""
+    """The account that requested the work, and the issue's text at that time; `None` if no request is needed."""
     why_not: str = Field(default="", max_length=1000)
-    """Why it is not taken, and what helps, where that is for people to know."""
+    """The reason why it is not taken, and what helps; empty if people need not know."""
 
 
 class IntakeResult(Wire):
-    """The work orders that a pass has started."""
+    """The work orders that a pass started."""
 
     started: tuple[str, ...] = Field(default=(), max_length=TAKEN_AT_ONCE)
     comments_until: str = ""
-    """As in `IssuesFound`: a schedule hands it to its next pass."""
+    """As in `IssuesFound`; a schedule hands it to its next pass."""
     comments_seen: tuple[int, ...] = Field(default=(), max_length=SEEN_LIMIT)
     passed_over: tuple[int, ...] = Field(default=(), max_length=SEEN_LIMIT)
     """As in `FindIssues`."""
 
 
 class IntakeView(Wire):
-    """An intake as it is now."""
+    """The current state of an intake."""
 
     id: IntakeId
     repository: str
@@ -202,9 +202,9 @@ class IntakeView(Wire):
     draft: bool = False
     is_paused: bool = False
     passes: int = 0
-    """How often its schedule has looked."""
+    """The number of passes that its schedule started."""
     next_at: str | None = None
-    """When it looks next: ISO 8601, UTC."""
+    """The time of the next pass: ISO 8601, UTC."""
 
 
 class IntakeReply(Reply):
@@ -220,49 +220,49 @@ class IntakesReply(Reply):
 
 
 class IntakeRemovedReply(Reply):
-    """An intake that takes no more."""
+    """A removed intake."""
 
     removed: IntakeId
 
 
 class WebhookReply(Reply):
-    """What became of a delivery."""
+    """The result of a webhook's delivery."""
 
     accepted: bool
     why: str = ""
-    """Why it was not: nobody takes issues of the repository, it says nothing to act on, or it came before."""
+    """Why it was not accepted: no intake takes the repository's issues, it needs no action, or it came before."""
     workflows: tuple[str, ...] = ()
-    """What it has started."""
+    """The ids of the workflows that it started."""
 
 
 ANSWER_LIMIT: Final = 4000
 
 
 class CommentCall(Wire):
-    """A command, who gave it where, and what is taken of the repository."""
+    """A command, the comment that contains it, and an intake of the repository."""
 
     event: CommentWritten
     command: CommentCommand
     intake: IntakeInput
     order_id: str = ""
-    """The work order that it is about; empty where none was found before it is obeyed."""
+    """The work order that the command concerns; empty if none was found in advance."""
 
 
 class CommenterStanding(Wire):
-    """Whether a command is to be obeyed."""
+    """Whether Septet obeys a command."""
 
     is_obeyed: bool
     why_not: str = Field(default="", max_length=ANSWER_LIMIT)
     order_id: str = ""
-    """The work order that it is about, from now on; empty where there is none yet."""
+    """The work order that the command concerns from now on; empty if there is none yet."""
 
 
 class CommandAnswer(Wire):
-    """What is answered to a comment; however often it is written, it stands there once."""
+    """The answer to a comment; repeated writing leaves it there once."""
 
     repository: str
     number: int
     comment_id: int
     text: str = Field(max_length=ANSWER_LIMIT)
     is_on_pull_request: bool = False
-    """A pull request's comments may be apart from those of issues."""
+    """Whether the comment is on a pull request; its comments may be separate from those of issues."""

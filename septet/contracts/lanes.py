@@ -1,4 +1,4 @@
-"""Lanes: what a pipeline and its work orders tell each other, and ask of the hosts that have them."""
+"""Lanes: the messages between a pipeline, its work orders and the hosts of its lanes."""
 
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -15,7 +15,7 @@ from septet.contracts.workspace import OpenWorkspace, Workspace
 
 
 class Role(StrEnum):
-    """The two agents."""
+    """The two agents of a pipeline."""
 
     PLANNER = "planner"
     EXECUTOR = "executor"
@@ -25,54 +25,54 @@ class Lane(Wire):
     """A workspace of the pipeline, and the session of the agent that works in it."""
 
     id: str
-    """The workspace's id: the pipeline's and `-planner`, or `-executor-1` and so on."""
+    """The workspace's id: the pipeline's id and `-planner`, or `-executor-1` and so on."""
     pipeline: str
     agent: str | None = None
-    """`None`: the repository's, or the worker's default."""
+    """The agent; `None` for the repository's or the worker's default."""
     beside: tuple[str | None, ...] = ()
-    """The agents of the other lanes, which open where this one is."""
+    """The agents of the other lanes, which open on the same host."""
     task_queue: str = ""
-    """The queue of its host; empty while it is open nowhere."""
+    """The queue of its host; empty while the lane is not open."""
     workspace: Workspace | None = None
-    """How the work order before has left it; of a lane that is open nowhere yet, how the planner's was left, on
-    whose host it is to be. Views do not show it."""
+    """The workspace as the previous work order left it; for a lane that is not open yet, the planner's workspace,
+    on whose host the lane opens. Views do not show it."""
     session_id: str | None = None
-    """The session to go on with; `None`: a new one begins."""
+    """The session to continue; `None` for a new session."""
     context_tokens: int = 0
-    """How long that session is, as far as its CLI tells or by an estimate."""
+    """The length of that session in tokens, as its CLI reports it or by an estimate."""
     summarised: bool = False
-    """Its host keeps a summary of sessions before: every new one begins with it."""
+    """Whether its host keeps a summary of earlier sessions, with which every new session begins."""
     opened_by: str = ""
     """The pipeline's first Temporal run."""
     starts_from: str = ""
-    """The snapshot that the next work order begins with; empty: the base commit."""
+    """The snapshot with which the next work order begins; empty for the base commit."""
     lacks: tuple[str, ...] = ()
-    """The branches of issues that the next work order depends on, and that what it begins with does not hold."""
+    """The branches of issues that the next work order depends on and that its start does not contain."""
     one_branch: bool = False
-    """Each work order goes on where the one before has ended, on the same branch."""
+    """Whether each work order continues on the branch where the previous work order ended."""
     branch: str = ""
-    """That branch, once there is one."""
+    """The shared branch; empty before it exists."""
 
     def at(self, workspace: Workspace) -> "Lane":
-        """Return it where a workspace is, as the work order that has it leaves it or is about to enter it."""
+        """Return the lane with a workspace, on the host of that workspace."""
         return self.model_copy(update={"task_queue": workspace.task_queue, "workspace": workspace})
 
 
 class LaneGrant(Wire):
-    """The pipeline tells a work order that a lane is its own until it says that it has left."""
+    """The pipeline's message that a work order has a lane until it reports that it left."""
 
     role: Role
     lane: Lane
     visit: str
-    """Tells this visit to the lane from all others."""
+    """The unique id of this visit to the lane."""
     summarise: bool = False
-    """The lane's session has become too long: ask it for a summary, and begin a new one."""
+    """Whether the lane's session is too long: the agent writes a summary, and a new session begins."""
     is_lost: bool = False
-    """A person says that the host where the lane is is dead: it opens elsewhere at once."""
+    """Whether a person reported the lane's host as dead: the lane opens on another host at once."""
 
 
 class PlanningOutcome(Wire):
-    """What planning one issue came to."""
+    """The result of planning one issue."""
 
     plan_path: str
     planned_at: str
@@ -81,60 +81,60 @@ class PlanningOutcome(Wire):
 
 
 SessionContext = Literal["shared", "fresh", "summarised"]
-"""`shared`: it went on from the issues before; `fresh`: it knew nothing of them; `summarised`: it began with a
-summary of what came before."""
+"""`shared`: the session continued from earlier issues; `fresh`: it knew nothing of them; `summarised`: it began
+with a summary of them."""
 
 
 class LaneLeft(Wire):
-    """A work order tells its pipeline that it has left a lane, and what it brought."""
+    """A work order's report that it left a lane, with its results."""
 
     order_id: str
     role: Role
     lane: Lane
-    """As it is left: where it is, and with which session."""
+    """The lane as the work order left it: its host and its session."""
     solution: Outline | None = None
-    """What was planned; `None` where there is no plan."""
+    """The planned solution; `None` without a plan."""
     result: PlanningOutcome | None = None
     visit: str = ""
-    """Which of its stays in the lane is over."""
+    """The visit to the lane that ended."""
     task: Task | None = None
-    """Its row as it leaves: what is known of it also where it ends without a result."""
+    """The work order's row at that time, also for a work order that ends without a result."""
     done_at: str = ""
-    """The last snapshot of a work order that is completed."""
+    """The last snapshot of a completed work order."""
     context: SessionContext = "shared"
-    """What its session began with."""
+    """How its session began."""
 
 
 class FilesChanged(Wire):
-    """A work order tells its pipeline which files it has really changed."""
+    """A work order's report of the files that it really changed."""
 
     order_id: str
     files: tuple[FileChange, ...]
-    """The first twenty."""
+    """The first twenty files."""
     count: int
 
 
 class CloseLanes(Wire):
-    """Ask for the end of a pipeline's agents."""
+    """A request to end a pipeline's agents."""
 
     pipeline: str
     lanes: tuple[str, ...]
 
 
 class EnterLane(Wire):
-    """Ask for a lane of a pipeline: fresh, and with the plan in it where there is one."""
+    """A request to enter a lane of a pipeline: with a fresh worktree, and with the plan if there is one."""
 
     opening: OpenWorkspace
-    """What is worked on."""
+    """The repository and the issue."""
     lane: Lane
     visit: str
     plan_snapshot: str = ""
-    """The planner's checkpoint that holds the plan; empty where nothing is planned yet."""
+    """The planner's checkpoint that holds the plan; empty before the plan exists."""
     plan_path: str | None = None
 
 
 class SummariseCall(Wire):
-    """Ask a lane's session, which has become too long, for what the issues after this one need of it."""
+    """A request to a lane's session that is too long, for a summary that later issues need."""
 
     workspace: Workspace
     pipeline: str
@@ -143,21 +143,21 @@ class SummariseCall(Wire):
     limits: Timeouts = Timeouts()
     project: str = ""
     budget: str = ""
-    """The work order's own, as it is written; empty where it has none."""
+    """The work order's own budget in its written form; empty if it has none."""
     pipeline_budget: str = ""
 
     @property
     def name(self) -> str:
-        """What people and folders call it, beside the steps."""
+        """The name that people and folders use, beside the names of the steps."""
         return SUMMARY
 
 
 class SessionSummary(Wire):
-    """What the question for a summary came to; the summary itself stays on its host's disk."""
+    """The result of a request for a summary; the summary itself stays on the host's disk."""
 
     kept_bytes: int = 0
-    """How long it is; 0: there is none, and `warning` says why."""
+    """The size of the summary; 0 if there is none, for the reason in `warning`."""
     warning: Annotated[str, Field(max_length=500)] = ""
     model: str | None = None
-    """The model that was asked, if its CLI reports it."""
+    """The model that wrote the summary, if its CLI reports it."""
     usage: Usage = Usage()

@@ -1,4 +1,4 @@
-"""What an agent may use and take: its tools, its model and its limits."""
+"""The tools, the model and the limits of an agent."""
 
 from typing import Annotated, Final, Literal
 
@@ -10,7 +10,7 @@ from septet.contracts.wire import InnerWire
 Tools = Literal["all", "read", "none"]
 
 Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@+\[\]-]{0,199}$")]
-"""The name of an agent or a model: never something that a command line would take for an option."""
+"""The name of an agent or a model, which no command line mistakes for an option."""
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 MOST_SETUP_SECONDS: Final = 3600.0
 """The longest that all set-up commands of a repository may take together."""
@@ -22,18 +22,19 @@ class Timeouts(InnerWire):
     """Limits of one agent run."""
 
     wall_seconds: Seconds = 3600.0
-    """From start to end."""
+    """The seconds from start to end."""
     idle_seconds: Seconds = 600.0
-    """Without a byte on the stream."""
+    """The seconds without a byte on the stream."""
     turns: Turns = 500
-    """Assistant turns on the stream."""
+    """The assistant turns on the stream."""
     heartbeat_seconds: Annotated[float, Field(ge=1, le=3600)] = 120.0
-    """Without a word from the worker, before another attempt begins. A worker's words are paid for, and come 30 s
-    earlier: so long may the server be away. A dead worker is not waited for where its host has another."""
+    """The seconds without a heartbeat from the worker until another attempt begins. Heartbeats cost money and come
+    30 s earlier, so the server may be away for 30 s. If the host has another worker, a dead worker is noticed
+    sooner."""
 
 
 class SomeLimits(InnerWire):
-    """Some of the limits of an agent run, those that somebody cares about."""
+    """Some limits of an agent run; absent limits are not set."""
 
     wall_seconds: Seconds | None = None
     idle_seconds: Seconds | None = None
@@ -41,14 +42,14 @@ class SomeLimits(InnerWire):
 
 
 class StepSettings(SomeLimits):
-    """Tools, model and limits of one step, as far as somebody cares."""
+    """The tools, the model and the limits of one step; absent values are not set."""
 
     tools: Tools | None = None
     model: Word | None = None
     budget: BudgetText | None = None
-    """What all runs of the step may use together, such as `3usd`."""
+    """The limit for all runs of the step together, such as `3usd`."""
 
     def over(self, limits: Timeouts) -> Timeouts:
-        """Return the limits with these put over them."""
+        """Return the limits, replaced by these where these are set."""
         own = self.model_dump(include=set(Timeouts.model_fields), exclude_none=True)
         return limits.model_copy(update=own)

@@ -1,4 +1,4 @@
-"""The words of the project as enumerations: steps, statuses, stages, verdicts."""
+"""The names of the project: agents, steps, statuses, stages, verdicts."""
 
 import re
 from collections.abc import Mapping
@@ -7,28 +7,28 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 ORDER_ID: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}")
-"""The whole of a work order's id, which is also a folder's name."""
+"""The pattern of a whole work order id, which is also a folder's name."""
 BUDGET_NAME: Final = r"^(day|(order|pipeline|project)/[^\x00-\x1f]{1,200}|[A-Za-z0-9._-]{1,64})$"
 BUDGET_NAMES: Final = "`day`, a project such as project/o/r, a pipeline such as pipeline/pl-1, or a work order"
-"""What `BUDGET_NAME` says, for people."""
+"""The names that `BUDGET_NAME` matches, for people."""
 SHA256: Final = re.compile("[0-9a-f]{64}")
-"""The whole of a SHA-256, such as a plan's, as people and programs write it."""
+"""The pattern of a whole SHA-256, such as a plan's."""
 AGENTS: Final = ("claude", "codex", "command", "copilot", "gemini", "opencode", "scripted")
-"""The agents there are: their adapters, `septet.agents.clis.registry`, take long to import."""
+"""All agents, listed here because the import of their adapters, `septet.agents.clis.registry`, takes long."""
 SETTINGS_PATH: Final = ".septet/septet.toml"
-"""A repository's own settings, as of the base commit."""
+"""The file of a repository's settings, read from the base commit."""
 CONTROL: Final = "-control"
-"""What the name of a host's control queue ends with."""
+"""The suffix of the name of a host's control queue."""
 SandboxChoice = Literal["auto", "bwrap", "none"]
-"""What is to confine agents: bubblewrap, nothing, or bubblewrap where it can start."""
+"""The agents' sandbox: bubblewrap, none, or bubblewrap where it can start."""
 
 
 Sessions = Literal["separate", "shared"]
-"""Each step has a session of its own, or the planner's steps share one, and the implementor's another one."""
+"""Each step has its own session, or the planner's steps share one session and the implementor's steps another."""
 
 
 CostKey = Literal["project", "step", "agent", "login", "model", "week"]
-"""What costs are added up by."""
+"""The key by which costs are added up."""
 
 
 class Step(StrEnum):
@@ -63,13 +63,13 @@ AGENT_NAMES: Final[Mapping[Step, str]] = MappingProxyType(
 
 
 REWORK: Final = "rework"
-"""What comes after the seven, where an agent follows the pull request: activity, command, folder."""
+"""The name of the work after the seven steps, if an agent follows the pull request: activity, command, folder."""
 READ_OUTGOING: Final = "read_outgoing"
-"""What comes before each push, where a second agent reads what is about to leave: activity, settings, folder."""
+"""The name of the turn in which a second agent reads the changes before each push: activity, settings, folder."""
 
 
 class IssueClass(StrEnum):
-    """What kind of work an issue asks for."""
+    """The kind of work that an issue requests."""
 
     BUG = "/bug"
     FEATURE = "/feature"
@@ -77,7 +77,7 @@ class IssueClass(StrEnum):
 
 
 class Status(StrEnum):
-    """Where a work order is, seen by the engine."""
+    """The status of a work order in the engine."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -88,7 +88,7 @@ class Status(StrEnum):
 
 
 class Stage(StrEnum):
-    """Where a work order is, seen on the board."""
+    """The stage of a work order on the board."""
 
     COLLECTED = "collected"
     TRIAGED = "triaged"
@@ -99,19 +99,19 @@ class Stage(StrEnum):
 
 
 class Verdict(StrEnum):
-    """How a try of a step ended, short of an infrastructure error."""
+    """How a try of a step ended, except by an infrastructure error."""
 
     DONE = "done"
     """The answer was read and proven."""
     UNPARSED = "unparsed"
-    """The agent ended well, but its answer could not be read: the finalizer asks again."""
+    """The agent ended well, but its answer could not be read: the finalizer requests the answer again."""
     UNPROVEN = "unproven"
-    """The answer was read, but what it claims is not so."""
+    """The answer was read, but its claim is not true."""
     REFUSED = "refused"
-    """The agent said itself that the work failed."""
+    """The agent itself reported that the work failed."""
     FAILED = "failed"
-    """The agent ended with an error, which says why."""
+    """The agent ended with an error, which states the reason."""
     OVER_BUDGET = "over_budget"
     """A budget is used up: the work is kept, with its session, until the budget is open again."""
     CANCELLED = "cancelled"
-    """A person cancelled the work order; what was done is in a rescue."""
+    """A person cancelled the work order; a rescue holds the work."""

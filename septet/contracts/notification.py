@@ -1,4 +1,4 @@
-"""What people are told about a work order that needs them, has failed or is completed, outside of any face."""
+"""The notification to people about a work order that needs them, has failed or is completed."""
 
 from typing import Final, Literal
 
@@ -6,18 +6,18 @@ from septet.contracts.names import Stage, Status
 from septet.contracts.wire import Wire
 
 NOTIFIES: Final = "notifies"
-"""The host tells the address that its settings name. Work orders on other hosts schedule nothing for it."""
+"""The host notifies the address in its settings. Work orders on other hosts schedule no notification."""
 NotificationKind = Literal["waiting", "failed", "completed"]
 
 
 class Notification(Wire):
-    """One thing to tell. However often it is sent, its id is the same."""
+    """One notification; repeated deliveries have the same id."""
 
     id: str
-    """The id of the workflow that has it sent: `<work order>/tell/<time>`."""
+    """The id of the workflow that sends it: `<work order>/tell/<time>`."""
     kind: NotificationKind
     time: str
-    """When it came to be so: ISO 8601, UTC."""
+    """The time of the event: ISO 8601, UTC."""
     work_order_id: str
     title: str = ""
     project: str = ""
@@ -26,12 +26,12 @@ class Notification(Wire):
     status: Status
     stage: Stage
     reason: str = ""
-    """Why it needs someone, or why it failed."""
+    """Why the work order needs a person, or why it failed."""
     remedy: str = ""
-    """The commands that answer it."""
+    """The commands that answer."""
     plan_path: str | None = None
     plan_sha256: str | None = None
     branch_name: str | None = None
     pr_url: str | None = None
     task_queue: str
-    """Where the host that tells it answers."""
+    """The queue of the host that sends the notification."""
