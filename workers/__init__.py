@@ -1,1 +1,1 @@
-"""The composition root: what a worker is made of, how it starts and how it stops."""
+"""The composition root: the parts of a worker, its start and its stop."""

@@ -15,9 +15,9 @@ _log = structlog.get_logger()
 
 @asynccontextmanager
 async def beside(work: Coroutine[object, object, None]) -> AsyncIterator[None]:
-    """Let `work` go on for as long as the block lasts; at its end it is cancelled and waited for.
+    """Run `work` during the block; at its end, cancel it and wait for it.
 
-    Work that ends by a fault is logged, and fails nothing else.
+    A fault of the work is logged, and fails nothing else.
     """
     task = asyncio.create_task(work)
     task.add_done_callback(_log_fault)
@@ -30,12 +30,12 @@ async def beside(work: Coroutine[object, object, None]) -> AsyncIterator[None]:
 
 
 async def repeat(look: Callable[[], Awaitable[object]], pause_seconds: Callable[[], float], event: str) -> None:
-    """Look again and again, without end; what fails now is tried again the next time, whatever it fails of.
+    """Look without end; a look that fails, for whatever cause, is only logged.
 
     Args:
-        look: What is done each time.
+        look: The function of each look.
         pause_seconds: Returns the pause after each look.
-        event: The name of the log entry where a look fails.
+        event: The name of the log entry of a failed look.
     """
     while True:
         await try_look(look, event)
@@ -43,7 +43,7 @@ async def repeat(look: Callable[[], Awaitable[object]], pause_seconds: Callable[
 
 
 async def try_look(look: Callable[[], Awaitable[object]], event: str) -> None:
-    """Look once; where that fails, log `event`."""
+    """Look once; log `event` if the look fails."""
     try:
         await look()
     except (OSError, SeptetError, RPCError) as error:

@@ -1,4 +1,4 @@
-"""Everything that a worker serves, put together once."""
+"""The parts of a worker: its host, and the activities of each queue."""
 
 import platform
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -64,25 +64,26 @@ _log: Final = structlog.get_logger()
 
 Activity = Callable[..., Any]
 _DEFINITION: Final = "__temporal_activity_definition"
-"""Where the SDK notes an activity's name."""
+"""The attribute in which the SDK records an activity's name."""
 _FEWEST_OPENINGS: Final = 100
 _OPENINGS_PER_AGENT: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What one worker serves: its host, and the activities of each queue by their names."""
+    """The host of one worker, and the activities of each queue by their names."""
 
     host: Host
     shared: Mapping[str, Activity]
-    """On the queue of work orders: any host may open a workspace, or have a work order cancelled."""
+    """The activities on the queue of work orders: any host may open a workspace, or cancel a work order."""
     own: Mapping[str, Activity]
-    """On the host's own queue: steps run where the workspace is, lanes are entered where they lie."""
+    """The activities on the host's own queue: steps run where the workspace is, lanes are entered where they
+    are."""
     control: Mapping[str, Activity]
-    """On the host's control queue: it answers however busy the host is."""
+    """The activities on the host's control queue: the host answers even when busy."""
 
     def living_agents(self) -> list[Run]:
-        """Return the runs whose agents live."""
+        """Return the runs with a live agent."""
         runs = self.host.runs
         held = (order for order in runs.orders() if runs.is_held(order))
         return [run for order in held if (run := runs.living(order)) is not None]
@@ -96,17 +97,17 @@ async def parts_of(
     accounts: Accounts | None = None,
     intakes_of: IntakesOf = no_intakes,
 ) -> AsyncIterator[Parts]:
-    """Put a worker's parts together; a supervisor waits for the first agent for as long as the block lasts.
+    """Build a worker's parts; during the block, a supervisor waits for the first agent.
 
     Args:
         settings: The worker's settings.
-        serves: What the workspaces of this host say that it does.
-        decide: What carries out commands in comments.
-        accounts: The budgets that are asked before an agent starts.
-        intakes_of: What knows the intakes of a repository.
+        serves: The abilities that this host's workspaces announce.
+        decide: Carries out commands in comments.
+        accounts: The budgets that an agent's start is reserved from.
+        intakes_of: Returns the intakes of a repository.
 
     Raises:
-        SandboxError: The sandbox that the settings demand does not start here.
+        SandboxError: The sandbox that the settings require does not start here.
         GitError: git cannot read the user's configuration.
         AgentMissingError, InvalidInputError: A further login of an agent cannot be used.
     """
@@ -129,7 +130,7 @@ async def parts_of(
     )
     try:
         check_logins(host)
-        with suppress(OSError, LockHeldError):  # what refuses now is asked again by the next start of an agent
+        with suppress(OSError, LockHeldError):  # the next start of an agent tries it again
             host.homes.logins.take_all_back()
         with threads.open():
             yield Parts(host, _shared(host, decide, intakes_of), _own(host), _control(host))
@@ -139,9 +140,9 @@ async def parts_of(
 
 
 def openings_at_once(settings: Settings) -> int:
-    """Return how many activities a worker takes from the queue of work orders at a time, openings above all.
+    """Return the most activities that a worker runs from the queue of work orders, mostly openings.
 
-    Most of them wait for a remote, and one that hangs is to leave room for the others.
+    Most of them wait for a remote; a remote that hangs must leave room for the others.
     """
     return max(_FEWEST_OPENINGS, _OPENINGS_PER_AGENT * agents_at_once(settings))
 
@@ -218,13 +219,13 @@ def _control(host: Host) -> Mapping[str, Activity]:
 
 
 def _by_name(*activities: Activity) -> Mapping[str, Activity]:
-    """Return activities by the names that workflows call them by."""
+    """Return activities by their names."""
     return {getattr(each, _DEFINITION).name: each for each in activities}
 
 
 def _sandbox(settings: Settings, state: StateDir) -> Sandbox:
-    """Return what confines agents here, and say it where nothing does."""
-    hide((state.api_token(),))  # made before any agent starts, for none is to read it
+    """Return the sandbox of agents here, and log a warning if none confines them."""
+    hide((state.api_token(),))  # made before any agent starts: no agent may read it
     home = settings.home
     named_paths = parse_named_paths(settings.guest_paths, home)
     covered = (state.root, *_checkpoint_folders(settings, state))
@@ -249,10 +250,10 @@ def _sandbox(settings: Settings, state: StateDir) -> Sandbox:
 
 
 def _checkpoint_folders(settings: Settings, state: StateDir) -> Iterator[Path]:
-    """Give the folder of the checkpoint remote, where it is one that agents can do without."""
+    """Yield the folder of the checkpoint remote, to hide it from agents; nothing for a folder with the state."""
     if settings.checkpoint_remote in {None, ORIGIN}:
         return
-    with suppress(SeptetError, OSError):  # what is wrong with it each checkpoint's warning says
+    with suppress(SeptetError, OSError):  # each checkpoint warns of a wrong address
         folder = parse_address(settings.checkpoint_remote or "", home=Path.home()).path
         if folder is not None and not state.root.resolve().is_relative_to(folder.resolve()):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""How many agents a worker runs at a time, what it may open for them, and how many workflows it caches."""
+"""The limits of a worker: its agents at a time, its open files, and its cached workflows."""
 
 import resource
 from collections.abc import Callable
@@ -17,33 +17,33 @@ from septet.agents.processes.memory import memory_bytes
 from septet.settings import MIB, Settings
 
 _ENGINE_MIB: Final = 512
-"""What the worker, an embedded server and the system take."""
+"""The memory of the worker, an embedded server and the system, in MiB."""
 _MOST: Final = 200
-"""More were never tried on one worker."""
+"""The most agents that one worker was tried with."""
 _FULL: Final = ResourceBasedTunerConfig(target_memory_usage=0.9, target_cpu_usage=1.0)
-"""From here on no further agent starts beside the first."""
+"""The load above which no further agent starts beside the first."""
 _OPEN_FILES, _OPEN_FILES_OF_AGENT = 128, 12
-"""What a worker has open by itself, and at the most for each agent: streams, sockets, locks, pipes of git."""
+"""The open files of a worker, and at most of each agent: streams, sockets, locks, pipes of git."""
 MORE_OPEN_FILES: Final = (
     "Raise the limit (`ulimit -Hn`, LimitNOFILE= of its unit), or set SEPTET_MAX_AGENTS lower."
 )
 _ONE: Final = FixedSizeSlotSupplier(1)
-"""For what the worker of agents is never given."""
+"""For tasks that the worker of agents never gets."""
 
 
 def agents_at_once(settings: Settings, memory: Callable[[], int] = memory_bytes) -> int:
-    """Return how many agents a worker runs at a time.
+    """Return the most agents that a worker runs at a time.
 
-    By itself it runs as many of the default agent as the memory holds, one at least: tools that agents start, such
-    as compilers, come on top of that.
+    The default is as many of the default agent as the memory holds, at least one. Tools that agents start, such as
+    compilers, are not included.
 
     Args:
-        settings: The worker's.
-        memory: Tells the machine's memory, in bytes.
+        settings: The worker's settings.
+        memory: Returns the machine's memory, in bytes.
 
     Raises:
-        AgentMissingError: There is no agent of the default's name.
-        OSError: The system does not tell its memory.
+        AgentMissingError: No agent has the default's name.
+        OSError: The system does not report its memory.
     """
     if settings.max_agents != "auto":
         return settings.max_agents
@@ -52,7 +52,7 @@ def agents_at_once(settings: Settings, memory: Callable[[], int] = memory_bytes)
 
 
 def allow_open_files(agents: int) -> int:
-    """Let this process open as many files as so many agents take, and return how many the machine denies it."""
+    """Raise this process's limit of open files for so many agents; return the number of missing files."""
     wanted = _OPEN_FILES + _OPEN_FILES_OF_AGENT * agents
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
@@ -64,8 +64,8 @@ def allow_open_files(agents: int) -> int:
 def agent_slots(settings: Settings) -> dict[str, Any]:
     """Return the options of the Temporal worker that runs agents.
 
-    Where their number follows from the memory, the SDK's own tuner is a second guard: it starts no further agent
-    while the memory is nearly full. It reserves nothing, so that alone it would let in too many.
+    If their number follows from the memory, the SDK's tuner is a second guard: it starts no further agent while
+    the memory is nearly full. It reserves nothing, so alone it would let in too many.
     """
     most = agents_at_once(settings)
     if settings.max_agents != "auto":

@@ -1,4 +1,4 @@
-"""A worker: the queue of work orders, the queue of its host, and the one on which the host always answers."""
+"""A worker: the queue of work orders, the queue of its host, and the control queue, which is always answered."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -37,17 +37,17 @@ from workers.watching.janitor import scheduling_janitor
 from workers.watching.pull_requests import looking_at_pull_requests
 
 HEARTBEAT_THROTTLE: Final = timedelta(seconds=1)
-"""Activities send heartbeats rarely by themselves; one that is asked for goes out soon."""
+"""The delay of heartbeats: activities rarely send any by themselves; a requested one must leave soon."""
 
 _STICKY: Final = timedelta(seconds=2)
-"""How long a work order waits for the worker that has it in memory, which may be dead, before another replays it.
-The default is 10 s."""
+"""The time that a work order waits for the worker with its cached state, which may be dead, before another
+worker replays it. The default is 10 s."""
 
 _ANSWERS: Final = 40
-"""Probes, and ends of cancelled work orders, at a time: slots of their own, which no agent takes."""
+"""Probes, and ends of cancelled work orders, at a time: agents take none of these slots."""
 
 _GRACE: Final = timedelta(seconds=3)
-"""What is about to end may end; agents live on under their supervisors and are adopted."""
+"""The time for activities to end; agents live on under their supervisors and are adopted."""
 
 
 @asynccontextmanager
@@ -59,14 +59,14 @@ async def running_worker(
     decide: Decide = decide_nothing,
     intakes_of: IntakesOf = no_intakes,
 ) -> AsyncIterator[Parts]:
-    """Serve work orders for as long as the block lasts; agents that run at its end live on.
+    """Serve work orders during the block; agents that run at its end live on.
 
     Args:
-        client: Where; its plugin is `SeptetPlugin` with the queue of the settings.
+        client: The client; its plugin is `SeptetPlugin` with the queue of the settings.
         settings: The worker's settings.
-        sole: Nobody else decides which build of the workflows this server's work orders run on.
-        decide: What carries out commands in comments.
-        intakes_of: What knows the intakes of a repository.
+        sole: Whether this worker alone decides which build runs this server's work orders.
+        decide: Carries out commands in comments.
+        intakes_of: Returns the intakes of a repository.
     """
     async with AsyncExitStack() as stack:
         accounts = FleetAccounts(client, settings.task_queue)

@@ -1,1 +1,1 @@
-"""Which build runs which work: names of builds, patches, promotion, and the guard of workflow code."""
+"""The builds of work orders: their names, patches and promotion."""

@@ -1,4 +1,4 @@
-"""What a build is called: its release, and a hash of all the code that its workflows run."""
+"""The id of a build: its release, and a hash of all the code that its workflows run."""
 
 import hashlib
 import re
@@ -12,11 +12,11 @@ from typing import Final
 from septet.settings import Settings
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-"""The folder that holds all packages of this installation."""
+"""The folder of all packages of this installation."""
 _HASH_LENGTH: Final = 8
 _FIRST: Final = "workflows"
 _OURS: Final = frozenset({"septet", "workflows"})
-"""A workflow can import nothing else of ours: it names activities by stubs."""
+"""The only packages of Septet that a workflow imports: it names activities by stubs."""
 _IMPORT: Final = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b[ \t]*(\([^)]*\)|.*)|import[ \t]+(.*))", re.MULTILINE
 )
@@ -25,7 +25,7 @@ _NAME: Final = re.compile(r"[\w.]+")
 
 
 def build_id(settings: Settings) -> str:
-    """Return what this build is called: `SEPTET_BUILD_ID`, else the release and a hash of its workflows' code."""
+    """Return the id of this build: `SEPTET_BUILD_ID`, else the release and a hash of its workflows' code."""
     if settings.build_id is not None:
         return settings.build_id
     return f"{version('septet')}-{_hash_of(ROOT)}"
@@ -33,12 +33,12 @@ def build_id(settings: Settings) -> str:
 
 @cache
 def import_closure(root: Path) -> Mapping[str, Path]:
-    """Return the modules that workflows import, they and their packages included, by name.
+    """Return the files of the workflows, of the modules that they import, and of their packages, by name.
 
-    Imports are read, not carried out, wherever they stand in a module: what a workflow imports as it runs counts.
+    Imports are read, not executed, anywhere in a module: also an import inside a function counts.
 
     Args:
-        root: The folder in which our packages lie.
+        root: The folder of Septet's packages.
     """
     closure: dict[str, Path] = {}
     names = [*_modules_below(root / _FIRST)]
@@ -67,7 +67,7 @@ def _modules_below(folder: Path) -> Iterator[str]:
 
 
 def _path_of(root: Path, name: str) -> Path | None:
-    """Return the file of a module or package of ours; `None` where the name is none of these."""
+    """Return the file of a module or package of Septet; `None` for another name."""
     if name.partition(".")[0] not in _OURS:
         return None
     stem = root.joinpath(*name.split("."))
@@ -75,10 +75,10 @@ def _path_of(root: Path, name: str) -> Path | None:
 
 
 def imports_of(code: str) -> Iterator[str]:
-    """Yield every name that may be a module's: of `from a import b` both `a` and `a.b`.
+    """Yield every name that may be a module's: for `from a import b` both `a` and `a.b`.
 
-    Lines are read, and not parsed, which would take a tenth of a worker's start. What is no module, such as a word
-    of a docstring, leads to no file.
+    It reads lines without parsing, which would take a tenth of a worker's start. Other words, such as those of a
+    docstring, match no file.
     """
     for package, names, modules in _IMPORT.findall(code):
         yield from _NAME.findall(modules)

@@ -35,7 +35,7 @@ _LEAST_INTERVAL: Final = timedelta(seconds=10)
 _FIRST_INTERVAL: Final = timedelta(seconds=60)
 """The longest time until a worker sends its second heartbeat."""
 _SILENT: Final = 2
-"""A worker without a heartbeat for so many intervals is silent."""
+"""The intervals without a heartbeat after which a worker is silent."""
 _MOST_WORKERS: Final = 1000
 _STOPPING: Final = frozenset({WorkerStatus.WORKER_STATUS_SHUTTING_DOWN, WorkerStatus.WORKER_STATUS_SHUTDOWN})
 
@@ -49,13 +49,13 @@ class ListedWorker:
     identity: str
     build: str
     heard_at: datetime
-    """By the worker's own clock."""
+    """The time of its last heartbeat, by the worker's own clock."""
     interval: timedelta
     """The time between two of its heartbeats."""
     is_stopping: bool
     """Whether it has reported that it ends."""
     opens: bool
-    """Whether it opens workspaces: it has slots for them, be they free or taken; a drained one has none."""
+    """Whether it opens workspaces: it has slots for them, free or taken; a drained worker has none."""
 
     @classmethod
     def of(cls, heartbeat: WorkerHeartbeat) -> "ListedWorker":
@@ -73,11 +73,11 @@ class ListedWorker:
 
     @property
     def last_sign_at(self) -> datetime:
-        """When its next heartbeat was due; a poll after that is from another worker."""
+        """The due time of its next heartbeat; a later poll is from another worker."""
         return self.heard_at if self.is_stopping else self.heard_at + self.interval
 
     def is_silent(self, now: datetime) -> bool:
-        """Return whether its last heartbeat is older than that of any live worker."""
+        """Return whether the last heartbeat is older than that of any live worker."""
         return now - self.heard_at > _SILENT * self.interval
 
     def is_gone(self, now: datetime) -> bool:
@@ -87,23 +87,23 @@ class ListedWorker:
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """Which builds get work orders."""
+    """The builds that get work orders."""
 
     current: str = UNVERSIONED
     ramping: str = UNVERSIONED
     percentage: float = 0.0
     """The share of work orders that goes to the ramping build."""
     is_decided: bool = False
-    """Whether somebody has ever set the current build, even to none."""
+    """Whether the current build was ever set, even to none."""
     token: bytes = b""
-    """A change with it is refused once another change has been made."""
+    """The token of this state; the server refuses a change with it after another change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """The deployment that has the name of a queue. Each method raises RPCError if the server refuses.
+    """The deployment with the name of a queue. Each method raises RPCError if the server refuses.
 
-    Requests that the server refuses for want of time are repeated: it takes few changes of a deployment at once.
+    The server takes few changes of a deployment at once: requests that it refuses for want of time are repeated.
     """
 
     client: Client
@@ -178,7 +178,7 @@ class Deployment:
         await self.client.workflow_service.set_worker_deployment_ramping_version(request, retry=True)
 
     async def last_polls(self, of: TaskQueueType.ValueType = DECISIONS) -> Mapping[str, datetime]:
-        """Return when a worker of each build last started a poll; the server remembers five minutes.
+        """Return the start of the last poll of each build's workers; the server remembers five minutes.
 
         An idle worker polls once a minute.
 

@@ -1,4 +1,4 @@
-"""Which patches a build has: a work order whose history holds another one waits under it."""
+"""The patches of a build: a work order whose history has another patch waits under that build."""
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,19 +10,19 @@ from workers.builds.build_id import ROOT, import_closure
 
 _CALLS: Final = frozenset({"patched", "deprecate_patch"})
 _BLOCKS: Final = ("body", "orelse", "finalbody", "handlers", "cases")
-"""Where a statement, or a case of one, has others."""
+"""The fields in which a statement, or a case of a statement, has other statements."""
 
 
 def own_patches() -> frozenset[str]:
-    """Return the ids of all patches that the workflows of this installation ask for or deprecate."""
+    """Return the ids of all patches that the workflows of this installation use or deprecate."""
     return patches_below(ROOT)
 
 
 @cache
 def patches_below(root: Path) -> frozenset[str]:
-    """Return the patches of the workflows below a folder. Their code is read, not carried out.
+    """Return the patches of the workflows below a folder, from their code without running it.
 
-    Only modules with the name of such a call in their text are parsed: each worker does this as it starts.
+    It parses only modules with the name of such a call in their text, because each worker does this at its start.
 
     Raises:
         ValueError: The id of a patch is neither a text nor a module's constant.
@@ -36,7 +36,7 @@ def patches_below(root: Path) -> frozenset[str]:
 
 
 class Code:
-    """The modules that workflows import, parsed as they are asked for."""
+    """The modules that workflows import, parsed on first use."""
 
     def __init__(self, sources: Mapping[str, bytes]) -> None:
         self._sources = sources
@@ -49,7 +49,7 @@ class Code:
         return {name: self._tree(name) for name in found}
 
     def id_of(self, argument: ast.expr, module: str) -> str:
-        """Return the text of an id, of a constant, or of one that is imported.
+        """Return the text of an id: a literal, a constant, or an imported constant.
 
         Raises:
             ValueError: It is none of these.
@@ -80,7 +80,7 @@ def _patch_arguments(tree: ast.Module) -> Iterator[ast.expr]:
 
 
 def _constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Yield the texts that a module gives a name."""
+    """Yield the names and values of a module's text constants."""
     for node in tree.body:
         target: ast.expr | None = node.target if isinstance(node, ast.AnnAssign) else None
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
@@ -92,7 +92,7 @@ def _constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 def _imported_names(tree: ast.Module) -> Iterator[tuple[str, str, str]]:
-    """Yield module, name and name here of what a module imports from others."""
+    """Yield module, name and local name of each import of a module."""
     for node in _statements_of(tree):
         if isinstance(node, ast.ImportFrom) and node.module is not None:
             for each in node.names:
@@ -100,7 +100,7 @@ def _imported_names(tree: ast.Module) -> Iterator[tuple[str, str, str]]:
 
 
 def _statements_of(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield all statements, however deep: a walk through their expressions takes five times as long."""
+    """Yield all statements at any depth: a walk through their expressions takes five times as long."""
     for block in _BLOCKS:
         for node in getattr(tree, block, ()):
             yield node

@@ -19,7 +19,8 @@ from workers.builds.deployment import OPENINGS, UNVERSIONED, Deployment, ListedW
 from workers.builds.patch_ids import own_patches
 
 SILENT: Final = timedelta(seconds=90)
-"""A worker polls at least once a minute; with half a minute for clocks that differ."""
+"""The time without a poll after which a build has no worker: a worker polls at least once a minute, and clocks
+may differ by half a minute."""
 _TOLD_WITHIN_SECONDS: Final = 10.0
 """A worker reports its build's patches once the server knows the build; after this time it never will."""
 _LOOK_SECONDS: Final = 0.5
@@ -39,7 +40,7 @@ class PromotionCall:
     force: bool = False
     """Whether to promote even if work orders under way then wait."""
     within_seconds: float = SILENT.total_seconds()
-    """How long to wait for a sign of a worker of the build: a worker that has just stopped gives no sign."""
+    """The wait for a sign of a worker of the build: a worker that has just stopped gives no sign."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,12 +56,12 @@ class Promotion:
 
 
 async def promote(client: Client, settings: Settings, call: PromotionCall) -> Promotion:
-    """Let a build get all work orders or a part of them, those under way included.
+    """Route all work orders or a part of them to a build, running ones included.
 
     Raises:
-        UsageError: There are no builds: versioning is off.
+        UsageError: Versioning is off, so builds do not exist.
         NotFoundError: No worker of the build polls, or no build is ramping.
-        RefusedTransitionError: Work orders under way would wait.
+        RefusedTransitionError: Running work orders would wait.
         ServerNotReachedError: The server refused.
     """
     if not settings.versioning:
@@ -116,7 +117,7 @@ def any_opens(polls: Iterable[datetime], workers: Sequence[ListedWorker], now: d
     """Return whether any worker of a queue opens workspaces.
 
     Args:
-        polls: When workers of each build last polled for openings: a worker without a free slot does not poll.
+        polls: The times of each build's last poll for openings: a worker without a free slot does not poll.
         workers: The workers that the server lists: a new worker is listed with its first heartbeat.
         now: The time.
     """

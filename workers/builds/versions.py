@@ -1,4 +1,4 @@
-"""The build of a worker of work orders: their queue is versioned, the queues of hosts are not."""
+"""The versioning of a worker: the queue of work orders is versioned, the queues of hosts are not."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -21,15 +21,15 @@ from workers.server.preflight import PreflightError
 _SEEN_WITHIN_SECONDS: Final = 30.0
 _LOOK_SECONDS: Final = 0.2
 _TRIES: Final = 5
-"""How often the first build is named again, where others name themselves at the same time."""
+"""The most tries to set the first build while other workers set theirs."""
 
 _log = structlog.get_logger()
 
 
 def deployment_config(settings: Settings) -> WorkerDeploymentConfig | None:
-    """Return the versioning of the worker of work orders; `None` where it is off.
+    """Return the versioning of the worker of work orders; `None` if versioning is off.
 
-    Work orders may wait for days, and a host mostly runs one build: so they move over to the current one at their
+    Work orders may wait for days, and a host mostly runs one build: so they move to the current build at their
     next decision, which replays under it.
     """
     if not settings.versioning:
@@ -43,10 +43,10 @@ def deployment_config(settings: Settings) -> WorkerDeploymentConfig | None:
 
 @asynccontextmanager
 async def announcing_build(client: Client, settings: Settings, *, sole: bool) -> AsyncIterator[None]:
-    """Tell the server of the build of a worker that has begun to ask for work, and which patches it has.
+    """Report the build of a polling worker and its patches to the server.
 
-    No start of a worker takes work orders away from another build: `septet promote` does. The first build of a
-    deployment becomes current by itself, and so does that of the `sole` worker of an embedded server.
+    A worker's start takes no work orders from another build: `septet promote` does. Only the first build of a
+    deployment and the build of the `sole` worker of an embedded server become current by themselves.
 
     Raises:
         PreflightError: The server refused.
@@ -74,7 +74,7 @@ async def _take_all(deployment: Deployment, own: str) -> None:
 
 
 async def _become_first(deployment: Deployment, own: str) -> None:
-    """Become current where nobody has ever said which build is: one of those that do so at once."""
+    """Become current if the current build was never set; of several such workers one succeeds."""
     for _ in range(_TRIES):
         routing = await deployment.routing()
         if routing.is_decided or routing.ramping:
@@ -83,7 +83,7 @@ async def _become_first(deployment: Deployment, own: str) -> None:
             await deployment.make_current(own, routing.token)
         except RPCError as error:
             if error.status is RPCStatusCode.PERMISSION_DENIED:
-                return  # it is no worker's to decide there, and `septet promote` finds this one
+                return  # workers may not decide there; `septet promote` finds this build
             if error.status is not RPCStatusCode.FAILED_PRECONDITION:
                 raise
         else:
@@ -110,7 +110,7 @@ async def _tell_patches(deployment: Deployment, own: str) -> None:
 
 
 async def _until_seen(deployment: Deployment, build: str) -> None:
-    """Wait until the server has noticed that a worker of a build asks for work."""
+    """Wait until the server has noticed a polling worker of a build."""
     try:
         async with asyncio.timeout(_SEEN_WITHIN_SECONDS):
             while not await deployment.has(build):  # noqa: ASYNC110 -- it is the server's event

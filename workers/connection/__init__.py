@@ -1,1 +1,1 @@
-"""How a client or a worker reaches its Temporal server, and how values cross to it."""
+"""The connection of a client or worker to its Temporal server, and the conversion of values."""

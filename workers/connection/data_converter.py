@@ -1,4 +1,4 @@
-"""How values go to the server and come back: as pydantic's JSON, masked, and sealed where there are keys."""
+"""The conversion of values for the server: pydantic's JSON, masked, and sealed if keys exist."""
 
 import re
 from collections.abc import Sequence
@@ -26,33 +26,33 @@ from septet.system.text import cut_bytes
 from workers.connection.payload_codec import SealedDataConverter
 
 _OF_ALL_KINDS: Final = tuple(PydanticPayloadConverter().converters.values())
-"""All payload converters share these, with what they keep of types: the SDK makes one for each workflow, and two
-for each of its tasks."""
+"""The converters that all payload converters share, with their caches of types: the SDK makes a payload
+converter for each workflow, and two for each of its tasks."""
 
 
 class MaskingPayloadConverter(PydanticPayloadConverter):
-    """Masks the keys in whatever goes into a history: inputs, results, heartbeats, details of failures, memos.
+    """Masks keys in everything that goes into a history: inputs, results, heartbeats, failures' details, memos.
 
-    It comes before a codec, which may seal what is left.
+    It runs before a codec, which may seal the masked value.
     """
 
     def __init__(self) -> None:
-        """Take what all have in common."""
+        """Use the shared converters."""
         CompositePayloadConverter.__init__(self, *_OF_ALL_KINDS)
 
     def to_payloads(self, values: Sequence[Any]) -> list[Payload]:
-        """Return the values as the server gets them."""
+        """Return the values as payloads, masked."""
         payloads = super().to_payloads(values)
         for payload in payloads:
             payload.data = mask_json(payload.data)
         return payloads
 
     def from_payloads(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
-        """Return the values as they were written; who asks for raw ones refuses what is to be refused.
+        """Return the values of payloads. A caller of raw values must refuse unsealed ones itself.
 
         Raises:
             SealedError: They are sealed, and this process has no keys: a workflow's task is tried again elsewhere.
-            ApplicationError: They are to be refused; it fails a workflow, and drops a signal.
+            ApplicationError: They must be refused; the error fails a workflow, and drops a signal.
         """
         for payload, hint in zip_longest(payloads, type_hints or ()):
             if is_sealed(payload.metadata):
@@ -63,15 +63,16 @@ class MaskingPayloadConverter(PydanticPayloadConverter):
 
 
 _FAILURE_BYTES: Final = 3500
-"""The server keeps 4,096 of a failure that is tried again, and of a longer one not even its words."""
+"""The limit of a failure: the server stores 4,096 bytes of a retried failure, and of a longer one not even the
+words."""
 _SEALED_FAILURE_BYTES: Final = 2700
-"""Before it is sealed, which adds less than 350 for its words and as many for its details."""
+"""The limit before sealing, which adds less than 350 bytes for the words and as many for the details."""
 _MESSAGE_BYTES: Final = 2500
 _SHORTEST_MESSAGE: Final = 200
-"""Characters. Where details are so long that it has no room either, the failure is longer than what is kept."""
+"""Characters. With details so long that even this has no room, the failure is longer than the server stores."""
 _STACK_BYTES: Final = 1000
 _ENCODED: Final = "Encoded failure"
-"""What the SDK itself writes where the words are sealed."""
+"""The SDK's own text for sealed words."""
 _FRAME: Final = re.compile(r'^  File "(?P<file>[^"\n]*)".*\n(?:(?!  File ).*\n?)*', re.MULTILINE)
 _INSTALLED: Final = ("/site-packages/", "/dist-packages/", "/lib/python")
 
@@ -79,8 +80,8 @@ _INSTALLED: Final = ("/site-packages/", "/dist-packages/", "/lib/python")
 class FailureConverter(DefaultFailureConverter):
     """Writes failures of bounded size.
 
-    What is raised on purpose, an `ApplicationError`, says itself what happened: it goes without stack and causes.
-    Of a defect the frames that are ours stay, and the words of what it came from. A worker's log has it all.
+    An `ApplicationError` is raised on purpose and says itself what happened: it loses stack and causes. A defect
+    keeps Septet's frames and the words of its causes. A worker's log has everything.
     """
 
     def to_failure(self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure) -> None:
@@ -98,7 +99,7 @@ class SealedFailureConverter(FailureConverter):
     """Writes the words and the stack of a failure into a payload, which a codec seals with the others."""
 
     def to_failure(self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure) -> None:
-        """Write an exception into `failure`; each of its causes comes here by itself."""
+        """Write an exception into `failure`; the SDK calls it for each cause too."""
         super().to_failure(exception, payload_converter, failure)
         message, stack = failure.message, failure.stack_trace
         failure.message, failure.stack_trace = _ENCODED, ""
@@ -116,7 +117,7 @@ def _write_words(failure: Failure, message: str, stack: str, payload_converter: 
 
 
 def _shorten(failure: Failure) -> None:
-    """Mask and bound a failure's words; leave the frames that are ours; causes are told by their words alone."""
+    """Mask and bound a failure's words; keep Septet's frames, and only the words of causes."""
     failure.message = cut_bytes(mask(failure.message), _MESSAGE_BYTES)
     frames = [match[0] for match in _FRAME.finditer(failure.stack_trace) if not _is_installed(match["file"])]
     while sum(map(len, frames)) > _STACK_BYTES:
@@ -131,7 +132,7 @@ def _is_installed(file: str) -> bool:
 
 
 def pydantic_values(codec: PayloadCodec | None, converter: DataConverter | None = None) -> DataConverter:
-    """Let a converter read and write pydantic models, and write failures in short; all else stays, a codec too."""
+    """Return a converter with pydantic models and short failures; its other parts stay, a codec too."""
     converter = converter or DataConverter.default
     sealing = codec if converter.payload_codec is None else None
     own = FailureConverter if sealing is None else SealedFailureConverter

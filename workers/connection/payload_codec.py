@@ -1,4 +1,4 @@
-"""Payloads that the server cannot read: sealed before they leave this process, opened as they come."""
+"""Payloads that the server cannot read: sealed before they leave this process, opened when they arrive."""
 
 import asyncio
 import json
@@ -40,20 +40,20 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class SealingCodec(PayloadCodec, WithSerializationContext):
-    """Seals everything that is written, and opens what is sealed.
+    """Seals every written payload, and opens sealed ones.
 
-    What is not sealed is read as it is: what began before there were keys goes on. Where a worker is to refuse
-    it, it gets a mark instead, which the converter of values and the workflows heed: a codec that raised would
-    leave a workflow running for ever. So does what was tampered with. A key that is missing is an error: the task
-    is tried again until the key is there.
+    An unsealed payload is read as it is, so that work from before the keys continues. A worker that requires seals
+    marks it instead, and the converter of values and the workflows refuse the mark: a codec that raised would
+    leave a workflow running for ever. A damaged seal gets a mark too. A missing key is an error: the task is tried
+    again until the key exists.
     """
 
     keys: "KeyRing"
     serves: bool = False
-    """It is a worker's."""
+    """Whether it belongs to a worker."""
     refuses_unsealed: bool = False
     activity: tuple[str, ...] = ()
-    """Whose input or result it is for: workflow, type and id of an activity, each empty where nobody is told."""
+    """The activity of the input or result: workflow, type and id, each empty if unknown."""
 
     def with_context(self, context: SerializationContext) -> "SealingCodec":
         """Return the codec of an activity's input and result, which clients never read."""
@@ -63,15 +63,15 @@ class SealingCodec(PayloadCodec, WithSerializationContext):
         return self if activity == self.activity else replace(self, activity=activity)
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """Return the payloads as the server gets them."""
+        """Return the sealed payloads."""
         return [self._seal(payload) for payload in payloads]
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """Return the payloads as they were before they were sealed.
+        """Return the opened payloads.
 
         Raises:
-            UnknownKeyError: One is sealed with a key that is not here.
-            DamagedSealError: One was changed, and this is no worker's.
+            UnknownKeyError: A payload is sealed with a key that this process does not have.
+            DamagedSealError: A payload was changed, and the codec belongs to no worker.
         """
         boxes = [_box_in(payload) for payload in payloads]
         if any(each is not None and not self.keys.knows(each) for each in boxes):
@@ -118,7 +118,7 @@ class SealingCodec(PayloadCodec, WithSerializationContext):
 
 @dataclass(frozen=True)
 class SealedDataConverter(DataConverter):
-    """Refuses nothing to those who only read: what a client is told, and what an activity asks as a client."""
+    """Refuses nothing to readers: to a client, and to an activity that calls the server as a client."""
 
     async def decode(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
         """Decode payloads into values."""
@@ -129,7 +129,7 @@ class SealedDataConverter(DataConverter):
         return await super(SealedDataConverter, self._as_reader()).decode_failure(failure)
 
     def _as_reader(self) -> "SealedDataConverter":
-        """Return the converter of one who reads; an activity's input is read by the worker that carries it out."""
+        """Return the converter of a reader; an activity's input keeps its worker's converter."""
         codec = self.payload_codec
         if not isinstance(codec, SealingCodec) or codec.activity or not codec.serves:
             return self
@@ -137,11 +137,11 @@ class SealedDataConverter(DataConverter):
 
 
 def codec_of(settings: Settings, *, serves: bool = False) -> SealingCodec | None:
-    """Return the codec with the keys of the settings; `None` where they name none.
+    """Return the codec with the keys of the settings; `None` if the settings name no keys.
 
     Args:
-        settings: Those of this process.
-        serves: It is a worker's, which refuses what is not sealed where the settings say so.
+        settings: The settings of this process.
+        serves: Whether it belongs to a worker, which refuses unsealed values if the settings say so.
 
     Raises:
         InvalidInputError: The keys cannot be read.
@@ -161,7 +161,7 @@ def codec_of(settings: Settings, *, serves: bool = False) -> SealingCodec | None
 
 
 def _is_of(binding: bytes, activity: tuple[str, ...]) -> bool:
-    """Say whether a seal that opened is an activity's: by its workflow, and by what both know of the rest."""
+    """Return whether an opened seal is of an activity: of its workflow, and not of another known type or id."""
     if not binding:
         return False
     workflow, *rest = json.loads(binding)
@@ -171,7 +171,7 @@ def _is_of(binding: bytes, activity: tuple[str, ...]) -> bool:
 
 
 def _box_in(payload: Payload) -> SealedBox | None:
-    """Return what is sealed in a payload; `None` where nothing is."""
+    """Return the sealed content of a payload; `None` for an unsealed payload."""
     if not is_sealed(payload.metadata):
         return None
     key_id, check = (payload.metadata.get(name, b"").decode("utf-8", "replace") for name in (KEY_ID, KEY_CHECK))

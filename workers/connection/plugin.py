@@ -1,4 +1,4 @@
-"""What every client, worker, test and replay of ours has in common, given to the SDK in one place."""
+"""The common parts of every client, worker, test and replay of Septet, as one plugin of the SDK."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -63,25 +63,26 @@ _WORKFLOWS: Final = (
     Costs,
 )
 _PASSED_THROUGH: Final = ("septet", "workers", "opentelemetry")
-"""Modules that no run of a workflow imports again. To import all that a workflow uses would take 60 ms and 870 KB,
-so workflows pass each other through too; a test reads their text for all that the sandbox refuses."""
+"""Modules that runs of workflows do not import again. To import all modules of a workflow would take 60 ms and
+870 KB, so workflows pass each other through too; a test checks their text for everything that the sandbox
+refuses."""
 
 
 class SignalInputChecks(Interceptor):
-    """Drops signals without the input that their handlers need, as the SDK does with input that it cannot read."""
+    """Drops signals without the input of their handlers, as the SDK does with input that it cannot decode."""
 
     def workflow_interceptor_class(
         self,
         input: WorkflowInterceptorClassInput,
     ) -> type[WorkflowInboundInterceptor]:
-        """Return what stands before the handlers of workflows."""
+        """Return the interceptor of signals."""
         del input
         return _SignalInputChecksInbound
 
 
 class _SignalInputChecksInbound(WorkflowInboundInterceptor):
     async def handle_signal(self, input: HandleSignalInput) -> None:
-        """Hand the signal on, or log that it is dropped; a handler has the name of its signal."""
+        """Pass on the signal, or log that it is dropped; a handler has the name of its signal."""
         if not takes(getattr(workflow.instance(), input.signal), input.args):
             workflow.logger.error(f"The input of signal {input.signal} is not what it takes, dropping the signal")
             return
@@ -89,9 +90,9 @@ class _SignalInputChecksInbound(WorkflowInboundInterceptor):
 
 
 def takes(handler: Callable[..., Any], args: Sequence[object]) -> bool:
-    """Say whether a bound handler can be called with these arguments: with so many, and of these types.
+    """Return whether a bound handler accepts these arguments, by number and type.
 
-    The SDK decodes by the handler's types, but not what comes as bytes or as nothing at all.
+    The SDK decodes by the handler's types, but not bytes and missing input.
     """
     signature = inspect.signature(handler)
     try:
@@ -102,20 +103,20 @@ def takes(handler: Callable[..., Any], args: Sequence[object]) -> bool:
 
 
 def _is_of(value: object, annotation: object) -> bool:
-    """Say whether a value is of a type; what is not a plain type or a union of such takes anything."""
+    """Return whether a value is of a type; an annotation other than a plain type or a union accepts anything."""
     if annotation in (Any, inspect.Parameter.empty) or not isinstance(annotation, type | UnionType):
         return True
     return isinstance(value, annotation)
 
 
 class SeptetPlugin(SimplePlugin):
-    """The converter of values for clients, workers and replays; for the latter workflows and their sandbox too.
+    """The converter of values for clients, workers and replays; for workers and replays also workflows and sandbox.
 
-    What observes them comes with it as interceptors: for a client's own calls, and for all of its workers.
+    Its interceptors observe a client's own calls and all of its workers.
 
-    A client hands it on to its workers, which are not given it again; a replayer and a test's environment are.
-    Workflows that are named beside it, such as a test's, stand for all. Activities, and the interceptor that keeps
-    their tokens, stay with their queues: a plugin's go to every worker of its client.
+    A client passes it to its workers, so do not give it to them again; give it to a replayer and a test's
+    environment. Workflows of the caller, such as a test's, replace all. Activities, and the interceptor of their
+    tokens, belong to their queues: a plugin's would go to every worker of its client.
     """
 
     def __init__(
@@ -124,7 +125,7 @@ class SeptetPlugin(SimplePlugin):
         interceptors: Sequence[ClientInterceptor | WorkerInterceptor] = (),
         codec: SealingCodec | None = None,
     ) -> None:
-        """Take the queue of work orders: among a client's workers its own alone serves all workflows."""
+        """Take the queue of work orders: of a client's workers, only the worker of this queue serves all workflows."""
         super().__init__(
             "septet",
             data_converter=partial(pydantic_values, codec),
@@ -135,7 +136,7 @@ class SeptetPlugin(SimplePlugin):
         self._task_queue = task_queue
 
     def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
-        """Leave the workers of other queues the workflows that they are given."""
+        """Keep the given workflows of workers of other queues."""
         own = config.get("workflows", ())
         configured = super().configure_worker(config)
         if config["task_queue"] != self._task_queue:
@@ -144,7 +145,7 @@ class SeptetPlugin(SimplePlugin):
 
 
 def _sandbox(refuses_unsealed: bool, runner: WorkflowRunner | None) -> WorkflowRunner:
-    """Return the SDK's sandbox, which takes the passed modules as they are; a runner that a worker chose stays."""
+    """Return the SDK's sandbox with the passed modules; keep another runner that a worker chose."""
     if runner is not None and not isinstance(runner, SandboxedWorkflowRunner):
         return runner
     restrictions = SandboxRestrictions.default.with_passthrough_modules(*_PASSED_THROUGH)
@@ -166,28 +167,28 @@ class _SealRequiringInstance(WorkflowInstance):
         self._run: Final = run
 
     def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
-        """Mark what the workflow refuses, and hand the rest to its run."""
+        """Mark unsealed jobs, and pass all to the run."""
         for job in act.jobs:
             mark(job)
         return self._run.activate(act)
 
     def get_serialization_context(self, command_info: Any) -> SerializationContext | None:
-        """Return that of the run."""
+        """Return the run's own."""
         return self._run.get_serialization_context(command_info)
 
     def get_external_store_context(self, command_info: Any) -> Any:
-        """Return that of the run."""
+        """Return the run's own."""
         return self._run.get_external_store_context(command_info)
 
     def get_info(self) -> workflow.Info:
-        """Return that of the run."""
+        """Return the run's own."""
         return self._run.get_info()
 
 
 def mark(job: WorkflowActivationJob) -> None:
-    """Mark updates without input, results without a value and failures whose words are not sealed.
+    """Mark updates without input, results without a value, and failures with unsealed words.
 
-    An update is marked for its validator alone: one that was accepted is carried out in each replay.
+    It marks an update only for its validator: each replay runs an accepted update again.
     """
     if job.HasField("do_update"):
         if job.do_update.run_validator and not job.do_update.input:
@@ -199,7 +200,7 @@ def mark(job: WorkflowActivationJob) -> None:
 
 
 def _mark_result(result: ActivityResolution | ChildWorkflowResult) -> None:
-    """Let what was not sealed be a result that the converter of values refuses: the workflow fails by it."""
+    """Replace an unsealed result by a mark that the converter of values refuses: it fails the workflow."""
     has_no_value = result.HasField("completed") and not result.completed.HasField("result")
     if has_no_value or (result.HasField("failed") and not _is_sealed(result.failed.failure)):
         result.completed.result.CopyFrom(_unsealed())

@@ -105,7 +105,7 @@ class LaneVisit:
         await workflow.wait_condition(lambda: self._next_grant is not None and self._next_grant.role is role)
 
     async def wait_for_executor(self) -> str:
-        """Wait for an executor; return a person's reason for another plan if that comes first, else an empty text."""
+        """Wait for an executor; return an empty text, or a person's earlier reason for another plan."""
         await workflow.wait_condition(lambda: self._replan_reason != "" or self._has_lane(Role.EXECUTOR))
         if self._has_lane(Role.EXECUTOR):
             return ""
