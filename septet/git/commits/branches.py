@@ -1,4 +1,4 @@
-"""The branch of a work order: whether its name may be used, and its making."""
+"""The branch of a work order: whether its name may be used, and how it is made."""
 
 import os
 import re
@@ -30,14 +30,14 @@ _SHA: Final = re.compile(r"[0-9a-f]{40}")
 def branch_refusal(place: Place, name: str, *, began_at: str = "", token: str | None = None) -> str | None:
     """Return why `name` cannot be this work order's branch, in words that the agent can act on; else `None`.
 
-    A branch at a commit that the engine pushed for this work order is its own. So is one that the remote has at
-    the worktree's HEAD, for the agent has pushed it; but not at `began_at`, the commit of another work order that
-    this one goes on from.
+    A branch at a commit that the engine pushed for this work order is allowed. So is a branch at the worktree's
+    HEAD, since the agent has pushed it; but not at `began_at`, the commit of another work order that this work
+    order continues.
 
     Args:
         place: The work order's place.
         name: The name.
-        began_at: The commit that the work order goes on from, where that is another work order's.
+        began_at: The commit of another work order that this work order continues; else empty.
         token: The forge's key.
 
     Raises:
@@ -52,7 +52,7 @@ def branch_refusal(place: Place, name: str, *, began_at: str = "", token: str | 
 
 
 def remote_branches(place: Place, token: str | None = None) -> RemoteRefs:
-    """Return the branches that the remote has, and its default one.
+    """Return the remote's branches and its default branch.
 
     Raises:
         GitUnavailableError: The remote was not reached.
@@ -69,17 +69,17 @@ def free_name(
     token: str | None = None,
     there: RemoteRefs | None = None,
 ) -> str:
-    """Return the first of some names that can be this work order's branch; as `branch_refusal`.
+    """Return the first of some names that can be this work order's branch, by the rules of `branch_refusal`.
 
     Args:
         place: The work order's place.
         names: The names.
-        began_at: The commit that the work order goes on from, where that is another work order's.
+        began_at: The commit of another work order that this work order continues; else empty.
         token: The forge's key.
-        there: The remote's branches, where they are known; the remote is asked otherwise.
+        there: The remote's branches, if the caller has them; else they are read from the remote.
 
     Raises:
-        EvidenceError: None of them can be.
+        EvidenceError: No name is allowed.
         GitUnavailableError: The origin was not reached.
         GitError: The origin refused.
     """
@@ -95,7 +95,7 @@ def free_name(
 
 
 def _refusal_there(place: Place, name: str, there: RemoteRefs, began_at: str) -> str | None:
-    """Return what stands in the way of a name on the remote, also where file names have no case."""
+    """Return the conflict of a name with the remote's branches, also without regard to case; else `None`."""
     if f"{_HEADS}{name}" == there.head:
         return f"{name} is the default branch there: use another branch for the work"
     shas = _branch_shas(there)
@@ -127,8 +127,8 @@ def branches_of(
 ) -> dict[str, str | None]:
     """Return the origin's branches that may be a work order's, with their commits.
 
-    They are those that hold its id as a word, those that are named after its issue's `number`, and those that it
-    has pushed to; one of these that is gone has none. `there` as `free_name` has it.
+    These are branches with the work order's id as a word, branches named after its issue's `number`, and branches
+    that it has pushed; a pushed branch that is gone has the commit `None`. `there` is the same as for `free_name`.
 
     Raises:
         GitUnavailableError: The origin was not reached.
@@ -144,9 +144,9 @@ def branches_of(
 
 
 def create_branch(place: Place, name: str) -> None:
-    """Make branch `name` at HEAD and the worktree's current branch; files and index stay as they are.
+    """Make branch `name` at HEAD and the worktree's current branch; files and index stay unchanged.
 
-    Idempotent: a branch that is checked out already, by the agent or an attempt before this one, is fine.
+    Idempotent: the agent or an earlier attempt may have checked out the branch already.
 
     Raises:
         EvidenceError: The worktree has a branch of this name with other commits.
@@ -173,18 +173,18 @@ def create_branch(place: Place, name: str) -> None:
 
 
 def bring_branch_to_head(place: Place, name: str, since: str) -> str:
-    """Let branch `name` go forward to HEAD, where an agent has left HEAD on a branch of its own or on none.
+    """Move branch `name` forward to HEAD and check it out, if an agent has left HEAD on another branch or on none.
 
-    Files and index stay as they are. Where HEAD lacks a commit of the branch, or of where the work began, or
-    something is under way, nothing changes.
+    Files and index stay unchanged. Nothing changes if HEAD lacks a commit of the branch or the commit `since`, or
+    if an operation such as a merge is unfinished.
 
     Args:
         place: The work order's place.
-        name: The branch on which the work belongs.
-        since: The commit that the work began from.
+        name: The branch for the work.
+        since: The commit at the start of the work.
 
     Returns:
-        Where HEAD was, in words; the empty string where nothing changed.
+        The former place of HEAD, in words; the empty string if nothing changed.
 
     Raises:
         WorkspaceError: `.git` is damaged, or HEAD moved meanwhile.
@@ -212,7 +212,7 @@ def bring_branch_to_head(place: Place, name: str, since: str) -> str:
 
 
 def protected_branches(place: Place) -> frozenset[str]:
-    """Return the branches that a work order never writes: where it started, and the origin's default."""
+    """Return the branches that a work order never writes: its base branch, and the origin's default branch."""
     return frozenset({place.base_branch, record_of(place).default_branch} - {""})
 
 
@@ -220,7 +220,7 @@ def usable_name(place: Place, name: str) -> str:
     """Return a name that a work order's branch may have, whatever the origin holds.
 
     Raises:
-        EvidenceError: It may not have this name.
+        EvidenceError: The name is not allowed.
     """
     if refusal := name_refusal(name):
         raise EvidenceError(refusal)

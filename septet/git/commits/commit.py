@@ -1,4 +1,4 @@
-"""The engine's commit: everything in the worktree that is not ignored, on top of what the agent has committed."""
+"""The engine's commit: everything in the worktree that is not ignored, on top of the agent's commits."""
 
 import re
 from collections.abc import Callable
@@ -27,21 +27,21 @@ def commit_all(
     examine: Callable[[Git | None, str, str], None] = lambda _git, _head, _tree: None,
     merges: str = "",
 ) -> str:
-    """Commit what HEAD does not hold yet, and return HEAD's commit; a clean worktree stays as it is.
+    """Commit everything that HEAD does not hold, and return HEAD's commit; a clean worktree stays unchanged.
 
-    Commits of the agent stay below it. No hook runs. The agent's index is brought up to date: afterwards
-    `git status` in the worktree is clean.
+    Commits of the agent stay below it. No hook runs. The agent's index is updated: afterwards `git status` in the
+    worktree is clean.
 
     Args:
         place: The work order's place.
         message: The whole message, untrusted text.
         sign: Sign with the worker's own git settings.
-        examine: Raises if the work must not be committed. It gets the index that holds the work, or `None` if
-            HEAD holds all of it, then HEAD's commit, then the tree of the work.
-        merges: A commit that HEAD is to hold as well; its files are in the worktree already.
+        examine: Raises if the work must not be committed. It gets the index that holds the work, or `None` if HEAD
+            holds all of it, then HEAD's commit, then the tree of the work.
+        merges: A second parent of the commit; its files are in the worktree already.
 
     Raises:
-        EvidenceError: HEAD is detached, a merge or rebase was not ended, or the message is blank.
+        EvidenceError: HEAD is detached, a merge or rebase is unfinished, or the message is blank.
         WorkspaceError: `.git` is damaged.
         GitError: git failed, or the branch moved meanwhile.
     """
@@ -61,7 +61,7 @@ def commit_all(
     tree = git.text("write-tree")
     examine(git, dirt.head.sha, tree)
     sha = dirt.head.sha
-    # Files that differ in line endings alone are dirty to `git status`, and the same in a commit.
+    # Files that differ only in line endings are dirty to `git status`, and equal in a commit.
     if also or tree != git.text("rev-parse", f"{dirt.head.sha}^{{tree}}"):
         sha = write_commit(git, tree, (dirt.head.sha, also), _clean_message(message), sign=sign)
         git.run("update-ref", f"refs/heads/{dirt.head.branch}", sha, dirt.head.sha)
@@ -70,9 +70,9 @@ def commit_all(
 
 
 def with_trailer(message: str, trailer: str) -> str:
-    """Return a message with a trailer such as `Assisted-by: claude` at its end, beside those that it has.
+    """Return a message with a trailer such as `Assisted-by: claude` after its other trailers.
 
-    A message that has the same line already stays, and so does every one where `trailer` is empty.
+    A message that has the line already, or an empty `trailer`, changes nothing.
     """
     text = message.rstrip()
     if not text or not trailer or trailer in text.splitlines():
@@ -84,7 +84,7 @@ def with_trailer(message: str, trailer: str) -> str:
 
 
 def write_commit(git: Git, tree: str, parents: tuple[str, ...], message: str, *, sign: bool = False) -> str:
-    """Write a commit of the engine's, to which nothing points yet, and return it.
+    """Write a commit of the engine, to which no ref points yet, and return it.
 
     Raises:
         GitError: git failed.
@@ -97,7 +97,7 @@ def write_commit(git: Git, tree: str, parents: tuple[str, ...], message: str, *,
 
 
 def _clean_message(message: str) -> str:
-    """Return the message as git keeps one: no NUL, no trailing blanks, one newline at the end."""
+    """Return the message in git's form: no control characters, no trailing blanks, one newline at the end."""
     text = mask(without_controls(message)).encode(errors="replace").decode()[:_MESSAGE_LIMIT]
     cleaned = "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
     if not cleaned:

@@ -20,7 +20,7 @@ from septet.git.worktree.inside import read_inside
 from septet.git.worktree.view import hold_head, view_folder, view_git
 
 _MOST: Final = 5
-"""Worktrees and branches are named up to so many."""
+"""The most worktrees, and the most branches, that are named."""
 _LIMIT_BYTES: Final = 1 << 22
 _STEPS_BACK: Final = 50
 _SHA: Final = re.compile(rb"[0-9a-f]{40}")
@@ -28,12 +28,12 @@ _BRANCH: Final = b"ref: refs/heads/"
 
 
 def lost_repository(place: Place) -> str:
-    """Return what became of a `.git` that is not the worktree's any more, in words; empty where it is.
+    """Return what happened to a `.git` that no longer belongs to the worktree, in words; else empty.
 
-    A process is started where HEAD has moved since the engine looked.
+    It starts a process if HEAD has moved since the engine last read it.
 
     Raises:
-        WorkspaceError: What git would read of `.git` is no plain file.
+        WorkspaceError: A file of `.git` that git would read is not a plain file.
     """
     git_dir = place.worktree / ".git"
     if git_dir.is_symlink() or git_dir.is_file():
@@ -53,15 +53,15 @@ def lost_repository(place: Place) -> str:
 
 
 def work_elsewhere(place: Place, head: Head, own_branch: str | None) -> tuple[str, ...]:
-    """Return where work stands that the worktree and its HEAD do not hold, in words; the first few of each kind.
+    """Return the places of work outside the worktree and its HEAD, in words; the first few of each kind.
 
     Args:
         place: The work order's place.
-        head: The worktree's.
-        own_branch: The branch on which the work belongs.
+        head: The worktree's HEAD.
+        own_branch: The branch for the work.
 
     Raises:
-        WorkspaceError: What git would read of `.git` is no plain file.
+        WorkspaceError: A file of `.git` that git would read is not a plain file.
     """
     worktrees = dict(_worktrees(place))
     told = (
@@ -72,15 +72,15 @@ def work_elsewhere(place: Place, head: Head, own_branch: str | None) -> tuple[st
 
 
 def lay_back(place: Place, head: Head, options: SnapshotOptions) -> bool:
-    """Lay the files of the latest stash, or else of a branch, into the worktree, where that overwrites nothing.
+    """Write the files of the latest stash, or else of a branch, into the worktree, if that overwrites nothing.
 
-    Only what is built on HEAD is laid. HEAD, branches, stash and the agent's index stay as they are.
+    Only a commit on top of HEAD counts. HEAD, branches, stash and the agent's index stay unchanged.
 
     Returns:
-        Whether files were laid.
+        Whether files were written.
 
     Raises:
-        SnapshotError: The workspace could not be secured first; then nothing was changed.
+        SnapshotError: The workspace could not be secured first; nothing was changed.
         WorkspaceError: git would wait at a pipe.
     """
     known = first_and_last(vault_at(place), place.order_id)
@@ -96,13 +96,13 @@ def lay_back(place: Place, head: Head, options: SnapshotOptions) -> bool:
     try:
         tree = _whole_tree(place, sha)
         change_tree(place, with_copied_index(place), head.sha, tree, replace(options, equal_to=known[1]))
-    except GitError:  # something would be overwritten
+    except GitError:  # a file would be overwritten
         return False
     return True
 
 
 def _whole_tree(place: Place, sha: str) -> str:
-    """Return a commit's tree; of a stash with the files in it that git did not know."""
+    """Return a commit's tree; of a stash with its untracked files."""
     unknown = view_git(place).try_run("rev-parse", "--verify", "--quiet", f"{sha}^3").stdout.decode().strip()
     if not unknown:
         return sha
@@ -113,7 +113,7 @@ def _whole_tree(place: Place, sha: str) -> str:
 
 
 def work_beside(place: Place, head: Head, own_branch: str | None) -> tuple[str, ...]:
-    """Return, as `work_elsewhere`, what is no part of work that is done: a stash, and branches with commits."""
+    """Return, like `work_elsewhere`, what finished work does not include: a stash, and branches with commits."""
     return (*_stash(place), *_branches_beside(place, head, {own_branch}))
 
 
@@ -125,7 +125,7 @@ def _stash(place: Place) -> tuple[str, ...]:
 
 
 def _worktrees(place: Place) -> Iterator[tuple[str, str]]:
-    """Give the folder of each further worktree of the clone, and the branch that it has checked out."""
+    """Yield the folder of each further worktree of the clone, and the branch that it has checked out."""
     folder = place.worktree / ".git" / "worktrees"
     if folder.is_symlink() or not folder.is_dir():
         return
@@ -146,7 +146,7 @@ def _branches_beside(place: Place, head: Head, others: set[str | None]) -> tuple
 
 
 def _commit_on_no_branch(place: Place, head: Head) -> tuple[str, ...]:
-    """Return the latest commit that HEAD was on and no branch holds: a detached HEAD was left behind."""
+    """Return the latest commit that HEAD was on and no branch holds: the commit of a former detached HEAD."""
     steps = (line.split(b" ") for line in _read(place, "logs/HEAD").splitlines()[-_STEPS_BACK:])
     shas = {words[1].decode("ascii") for words in steps if len(words) > 1 and _SHA.fullmatch(words[1])}
     options = ("--ignore-missing", "--max-count=1", "--abbrev-commit", "--abbrev=12")
@@ -157,5 +157,5 @@ def _commit_on_no_branch(place: Place, head: Head) -> tuple[str, ...]:
 
 
 def _read(place: Place, path: str) -> bytes:
-    """Return a file of `.git`; nothing where there is none, or a link."""
+    """Return a file of `.git`; empty for a missing file or a link."""
     return read_inside(place.worktree, f".git/{path}", _LIMIT_BYTES) or b""

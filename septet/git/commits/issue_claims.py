@@ -1,7 +1,7 @@
-"""Which issues were taken: a ref for each, `refs/septet/issues/<number>`, on the repository itself.
+"""The claims of issues: a ref for each taken issue, `refs/septet/issues/<number>`, in the repository itself.
 
-Git creates a ref only where there is none, so that of several who take an issue at once one has it; it stays when
-Temporal has forgotten the work order, and only who may push can make one.
+Git creates a ref only if there is none, so only one of several concurrent claimants gets an issue. The ref stays
+when Temporal has deleted the work order, and only accounts that may push can create it.
 """
 
 import json
@@ -30,27 +30,27 @@ class IssueClaims:
 
     remote: Remote
     scratch: Path
-    """A folder of this host, in which a repository is made for a moment."""
+    """A folder of this host for temporary repositories."""
 
     def numbers(self) -> frozenset[int]:
-        """Return the issues that were taken, in one question.
+        """Return the issues that were taken, in one request.
 
         Raises:
             GitUnavailableError: The repository was not reached.
-            NotFoundError: There is none.
-            GitError: It refused.
+            NotFoundError: There is no such repository.
+            GitError: The remote refused.
         """
         with self._repository() as git:
             shas = self.remote.refs(git.git_dir, f"{_PREFIX}*").shas
         return frozenset(int(match[1]) for name in shas if (match := _NAME.fullmatch(name)))
 
     def claimants(self, number: int | None = None) -> frozenset[str]:
-        """Return who has taken an issue, or any of them.
+        """Return the claimants of an issue, or of all issues.
 
         Raises:
             GitUnavailableError: The repository was not reached.
-            NotFoundError: There is none.
-            GitError: It refused.
+            NotFoundError: There is no such repository.
+            GitError: The remote refused.
         """
         with self._repository() as git:
             found = self._read_claimants(git, "*" if number is None else str(number))
@@ -61,8 +61,8 @@ class IssueClaims:
 
         Raises:
             GitUnavailableError: The repository was not reached.
-            NotFoundError: There is none.
-            GitError: It refused.
+            NotFoundError: There is no such repository.
+            GitError: The remote refused.
         """
         if not claimants:
             return frozenset()
@@ -73,19 +73,19 @@ class IssueClaims:
     def claim(
         self, number: int, order_id: str, claimant: str, claimed_at: str, left_by: AbstractSet[str] = frozenset()
     ) -> bool:
-        """Take an issue; return whether it is the claimant's now, which it stays however often this is asked.
+        """Take an issue, and return whether the claimant has it; repeated calls have the same result.
 
         Args:
-            number: Which one.
-            order_id: For which work order.
-            claimant: Who takes it.
-            claimed_at: When.
-            left_by: Claimants that have ended on the way: what one of them has taken may be taken over.
+            number: The issue's number.
+            order_id: The work order for the issue.
+            claimant: The claimant's id.
+            claimed_at: The time of the claim, which becomes the date of its commit.
+            left_by: Claimants that have ended before their work was done: their claims may be taken over.
 
         Raises:
             GitUnavailableError: The repository was not reached.
-            NotFoundError: There is none.
-            GitError: It refused.
+            NotFoundError: There is no such repository.
+            GitError: The remote refused.
         """
         with self._repository() as git:
             commit = _commit(git, {"order": order_id, "claimant": claimant}, claimed_at)
@@ -97,7 +97,7 @@ class IssueClaims:
             return before == claimant or (before in left_by and self._push(git, commit, ref, there))
 
     def _read_claimants(self, git: Git, numbers: str) -> dict[int, object]:
-        """Return who has taken which of the issues that a number, or a pattern, names."""
+        """Return the claimant of each taken issue that a number, or a pattern, matches."""
         refs = f"{_PREFIX}{numbers}"
         names = [name for name in self.remote.refs(git.git_dir, refs).shas if _NAME.fullmatch(name)]
         if names:
@@ -108,14 +108,14 @@ class IssueClaims:
         }
 
     def _push(self, git: Git, commit: str, ref: str, instead_of: str = "") -> bool:
-        """Create the ref where there is none, or replace exactly one; return whether it is as it was wanted."""
+        """Create the ref if there is none, or replace one commit; return whether the ref is at `commit` now."""
         answer = self.remote.push(git.git_dir, commit, ref, instead_of, _PUSH_SECONDS)
         if answer.is_done:
             return True
         there = self.remote.refs(git.git_dir, ref).shas.get(ref)
         if (
             there is not None and there != instead_of
-        ):  # another one was faster, or this push arrived and its answer did not
+        ):  # another claimant was faster, or this push arrived and its answer was lost
             return there == commit
         if answer.rejection:
             message = f"{self.remote.url} rejected {ref}: {answer.rejection}"
@@ -132,7 +132,7 @@ class IssueClaims:
 
 
 def _facts(content: str) -> Mapping[str, object]:
-    """Return what a claim says; nothing of one that is none of ours."""
+    """Return the facts of a claim; empty for a commit that is not a claim."""
     try:
         facts = json.loads(content)
     except ValueError:
@@ -141,7 +141,7 @@ def _facts(content: str) -> Mapping[str, object]:
 
 
 def _commit(git: Git, facts: Mapping[str, str], when: str) -> str:
-    """Make a commit without files that says who took an issue; the same facts make the same commit."""
+    """Make a commit without files that records a claim; equal facts make an equal commit."""
     who = {"NAME": "Septet", "EMAIL": "septet@localhost", "DATE": when}
     own = git.with_env(
         **{f"GIT_{role}_{name}": text for role in ("AUTHOR", "COMMITTER") for name, text in who.items()}

@@ -1,4 +1,4 @@
-"""The messages of an agent's own commits, brought into the form in which they may leave."""
+"""Rewrite the messages of an agent's commits to the form in which they may be published."""
 
 from collections.abc import Callable
 from typing import Final
@@ -14,14 +14,14 @@ _PARENT: Final = b"parent "
 
 
 def clean_messages(place: Place, since: tuple[str, ...], clean: Callable[[str], str]) -> str:
-    """Write the commits after `since` anew where `clean` changes a message, and return HEAD's commit.
+    """Rewrite the commits after `since` whose message `clean` changes, and return HEAD's commit.
 
-    Trees, authors and times stay; a signature of what is written anew goes. Files and index stay as they are.
+    Trees, authors and times stay; a rewritten commit loses its signature. Files and index stay unchanged.
 
     Args:
         place: The work order's place.
         since: The commits whose histories stay.
-        clean: Returns a message as it may leave, without the newline at its end.
+        clean: Returns the form of a message for publication, without the newline at its end.
 
     Raises:
         WorkspaceError: `.git` is damaged.
@@ -54,7 +54,7 @@ def clean_messages(place: Place, since: tuple[str, ...], clean: Callable[[str], 
 
 
 def _new_commit(commit: bytes, new_names: dict[bytes, bytes], clean: Callable[[str], str]) -> bytes | None:
-    """Return a commit with another message or other parents; `None` where it stays as it is."""
+    """Return a commit with another message or other parents; `None` if it stays unchanged."""
     head, _, message = commit.partition(b"\n\n")
     try:
         text, encoding = message.decode(), "utf-8"

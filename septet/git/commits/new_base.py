@@ -1,4 +1,4 @@
-"""Work on a base that was written anew meanwhile: what was taken out of the base does not go out with the work."""
+"""Work on a rewritten base: content that was removed from the base is not published with the work."""
 
 import json
 import os
@@ -22,7 +22,7 @@ from septet.system.durable import write_durably
 
 _FILE: Final = "moved_work.json"
 _BASES: Final = "bases"
-"""Where the base was when rounds began or ended: a branch may hold any of them by a merge."""
+"""The record of the base's commits at the start or end of rounds: a branch may hold any of them by a merge."""
 _BASES_KEPT: Final = 50
 _MARKER: Final = b"<<<<<<< "
 _SHOWN: Final = 12
@@ -54,14 +54,14 @@ class MovedWork:
     """A commit's work on another base."""
 
     commit: str
-    """As it was made on the base that the work began from."""
+    """The commit on the base that the work began from."""
     base: str
     sha: str
     """The commit that holds the same work on `base`."""
     conflicts: tuple[str, ...] = ()
-    """The files that both have changed: then `sha` holds git's markers, and an agent is to make the work fit."""
+    """The files that work and base both changed: then `sha` holds git's markers for an agent to resolve."""
     was_checked: bool = False
-    """Whether that agent has, and the checks have seen what is on `base`."""
+    """Whether an agent has resolved the conflicts, and checks have run on the work on `base`."""
 
 
 class UnfitWorkError(LostBaseError):
@@ -74,11 +74,11 @@ class UnfitWorkError(LostBaseError):
 
 
 def work_on_base(place: Place, work: BranchWork, *, sign: bool = False, token: str | None = None) -> MovedWork:
-    """Return a work order's commit on the origin's base branch: another one where that was written anew.
+    """Return a work order's commit on the origin's base branch: another commit if that branch was rewritten.
 
-    Where the base still holds what the work began from, or is gone, the commit stays as it is. Else what the work
-    has changed is laid over the base as it is now, in one commit with the message of its last. The worktree stays
-    as it is.
+    The commit stays if the base still holds the commit at the start of the work, or is gone. Otherwise the changes
+    of the work are applied to the present base, in one commit with the last commit's message. The worktree stays
+    unchanged.
 
     Args:
         place: The work order's place.
@@ -87,10 +87,11 @@ def work_on_base(place: Place, work: BranchWork, *, sign: bool = False, token: s
         token: The worker's key for an https origin.
 
     Raises:
-        UnfitWorkError: Both have changed the same files: `lay_on_base` lays them into the worktree.
-        LostBaseError: The work does not fit on the base as it is now; the message says why.
+        UnfitWorkError: Work and base have changed the same files: `lay_on_base` writes the conflicts to the
+            worktree.
+        LostBaseError: The work does not fit on the present base; the message has the reason.
         GitUnavailableError: The origin was not reached.
-        GitError: It refused.
+        GitError: The origin refused.
     """
     before, unfit = _recall(place, work.commit, sign=sign)
     name = f"refs/heads/{place.base_branch}"
@@ -120,9 +121,9 @@ def work_on_base(place: Place, work: BranchWork, *, sign: bool = False, token: s
 
 
 def lay_on_base(place: Place, work: MovedWork, options: SnapshotOptions) -> None:
-    """Lay work that does not fit on its new base into the worktree, with git's markers; HEAD stays where it is.
+    """Write work that does not fit on its new base into the worktree, with git's markers; HEAD stays.
 
-    A worktree in which it lies already stays.
+    A worktree that is not clean, such as after an earlier call, stays unchanged.
     """
     if is_clean(place):
         _remember(place, work)
@@ -130,27 +131,27 @@ def lay_on_base(place: Place, work: MovedWork, options: SnapshotOptions) -> None
 
 
 def unfit_files(place: Place) -> tuple[str, ...]:
-    """Return the files in which markers are left of work that was laid over a new base here."""
+    """Return the files that still hold markers of work that was applied to a new base here."""
     work = _last_moved(place)
     return unresolved(place, work.conflicts) if work is not None and keeps(place, work.commit) else ()
 
 
 def is_behind(place: Place, work: MovedWork) -> bool:
-    """Say whether the worktree is where the work was before it was moved, and may be brought after it."""
+    """Return whether the worktree is at the work's commit before the move, so that it may follow the move."""
     here = read_head(place.worktree / ".git").sha
     return work.sha != here == work.commit and is_clean(place)
 
 
 def refuse_erased_base(place: Place, head: str, tip: str) -> None:
-    """See that no commit that the base has no longer is in a branch; where the base is now is noted.
+    """Refuse a branch with a commit that the base no longer has; record the base's present commit.
 
     Args:
         place: The work order's place.
         head: The branch's last commit.
-        tip: The base's.
+        tip: The base's last commit.
 
     Raises:
-        LostBaseError: One is.
+        LostBaseError: The branch has such a commit.
     """
     moved, noted = _last_moved(place), place.records / _BASES
     bases = noted.read_text(encoding="ascii").split() if noted.exists() else []
@@ -167,7 +168,7 @@ def refuse_erased_base(place: Place, head: str, tip: str) -> None:
 
 
 def _is_clean(place: Place, commit: str) -> bool:
-    """Say whether the worktree holds nothing but the commit, and what of it was laid over a new base."""
+    """Return whether the worktree holds only the commit, and conflicts of its work with a new base."""
     work = _last_moved(place)
     return is_clean(place) or (work is not None and work.commit == commit and bool(work.conflicts))
 
@@ -177,7 +178,7 @@ def _remember(place: Place, work: MovedWork) -> None:
 
 
 def _last_moved(place: Place) -> MovedWork | None:
-    """Return what was moved here last."""
+    """Return the last moved work of this workspace."""
     try:
         facts = json.loads((place.records / _FILE).read_bytes())
     except FileNotFoundError:
@@ -186,9 +187,10 @@ def _last_moved(place: Place) -> MovedWork | None:
 
 
 def _recall(place: Place, commit: str, *, sign: bool) -> tuple[MovedWork, str]:
-    """Return where a commit's work was moved to before, also by an agent; where it began, where it was not.
+    """Return the earlier move of a commit's work, also by an agent; the work on its first base without a move.
 
-    Beside it stands why what an agent was to make fit does not; the empty string where it does, or none was asked.
+    The second value is the reason why the agent's resolution does not fit; the empty string if it fits or there is
+    none.
     """
     moved, began = _last_moved(place), MovedWork(commit, place.base_sha, commit)
     if moved is not None and moved.conflicts and commit != moved.commit and contains(place, commit, moved.commit):
@@ -202,9 +204,9 @@ def _recall(place: Place, commit: str, *, sign: bool) -> tuple[MovedWork, str]:
 
 
 def _why_unfit(place: Place, work: MovedWork, commit: str) -> str:
-    """Return why a commit does not hold the work as it was laid over its new base; empty where it does.
+    """Return why a commit does not hold the work as applied to its new base; empty if it does.
 
-    What the base has changed is there still, and no line is back that was taken out of a file that both changed.
+    The commit must have all changes of the base, and no line that the base removed from a file that both changed.
     """
     git, paths = view_git(place), work.conflicts
     files, now, before = (read_files_at(git, sha, paths) for sha in (commit, work.base, place.base_sha))
@@ -228,10 +230,10 @@ def _message(git: Git, sha: str) -> str:
 
 
 def _lay_over(place: Place, work: MovedWork, tip: str, *, sign: bool) -> MovedWork:
-    """Return the work on `tip`: a commit that changes what the work has changed since its base.
+    """Return the work on `tip`: a commit with the changes of the work since its base.
 
-    git merges from a common ancestor: here that is the base as it was, and not what the two bases have in common,
-    or what was taken out of the base would count as the work's own.
+    git merges from a common ancestor. The former base serves as the ancestor, not the common ancestor of both
+    bases: otherwise content that was removed from the base would count as the work's.
     """
     git = view_git(place)
     before = write_commit(git, f"{work.base}^{{tree}}", (), "before")

@@ -1,4 +1,4 @@
-"""What a work order itself has pushed: that it may replace, after a person sent it back to an earlier step."""
+"""The pushes of a work order: it may replace them after a person sent it back to an earlier step."""
 
 import json
 from typing import Final
@@ -8,11 +8,11 @@ from septet.system.durable import write_durably
 
 _FILE: Final = "pushed.json"
 _OF: Final = ":"
-"""Between work order and branch, whose names cannot hold it."""
+"""The separator of work order and branch, whose names cannot hold it."""
 
 
 def note_push(place: Place, branch: str, sha: str) -> None:
-    """Write down, on disk, that `sha` is about to be pushed to `branch`."""
+    """Record, on disk, that `sha` is about to be pushed to `branch`."""
     pushes, key = _read(place), _key(place, branch)
     if sha not in pushes.get(key, []):
         pushes.setdefault(key, []).append(sha)
@@ -20,18 +20,18 @@ def note_push(place: Place, branch: str, sha: str) -> None:
 
 
 def is_own_push(place: Place, branch: str, sha: str) -> bool:
-    """Say whether `sha` came to the origin's `branch` from this work order."""
+    """Return whether this work order pushed `sha` to the origin's `branch`."""
     return sha in _read(place).get(_key(place, branch), [])
 
 
 def pushed_branches(place: Place) -> tuple[str, ...]:
-    """Return the branches that this work order has pushed to, the first one first."""
+    """Return the branches that this work order has pushed to, the first push first."""
     keys = (key.rpartition(_OF) for key in _read(place))
     return tuple(branch for visitor, _, branch in keys if visitor == place.visitor)
 
 
 def copy_pushes(lane: Place, place: Place) -> None:
-    """Let what a work order pushed from a lane, whose visitor it is there, be its own in `place`. Idempotent."""
+    """Record the pushes of a lane's present visitor as pushes of `place`. Idempotent."""
     pushes = _read(lane)
     for branch in pushed_branches(lane):
         for sha in pushes[_key(lane, branch)]:
@@ -39,7 +39,7 @@ def copy_pushes(lane: Place, place: Place) -> None:
 
 
 def _key(place: Place, branch: str) -> str:
-    """Return what a branch's pushes are noted under: a lane serves several work orders, and each has its own."""
+    """Return the key of a branch's pushes: a lane serves several work orders, and each has its own pushes."""
     return f"{place.visitor}{_OF}{branch}" if place.visitor else branch
 
 

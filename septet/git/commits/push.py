@@ -1,4 +1,4 @@
-"""The engine's push: one commit to one branch of the origin, if the origin still is where it is expected to be."""
+"""The engine's push: one commit to one branch of the origin, if that branch is at the expected commit."""
 
 import re
 from typing import Final
@@ -61,25 +61,25 @@ _REMEDIES: Final = (
 
 
 def push(place: Place, branch: str, sha: str, *, expected_tip: str | None = None, token: str | None = None) -> str:
-    """Let the origin's `branch` be commit `sha`, and return what the origin has then.
+    """Push commit `sha` to the origin's `branch`, and return the branch's new commit.
 
-    Idempotent: a branch that is there already stays. It runs in the engine's view and names the origin by its
-    URL, so that no setting an agent can write is read.
+    Idempotent: a branch that is at `sha` already stays. It runs in the engine's view and names the origin by its
+    URL, so that git reads no setting that an agent can write.
 
     Args:
         place: The work order's place.
-        branch: Never the base or the default branch.
+        branch: The branch; never the base or the default branch.
         sha: A commit of the worktree.
-        expected_tip: Where the origin's branch is now, which `sha` must hold unless this work order has pushed it;
-            `None` where it must not be there yet.
+        expected_tip: The present commit of the origin's branch, which `sha` must contain unless this work order
+            has pushed it; `None` if the branch must not exist.
         token: The worker's key for an https origin.
 
     Raises:
         InvalidInputError: The branch is the base or the default branch.
         GitUnavailableError: The origin was not reached, or has no room.
-        NotFoundError: It has no such repository.
-        EvidenceError: A commit holds a file that is too large, or what git refuses.
-        GitError: It refused: the branch is somewhere else, protected, or the account may not write.
+        NotFoundError: The origin has no such repository.
+        EvidenceError: A commit holds a file that is too large, or an object that git refuses.
+        GitError: The origin refused: the branch is at another commit, protected, or the account may not write.
     """
     if branch in protected_branches(place):
         raise InvalidInputError(f"{branch} is where the work starts from, so Septet never pushes to it.")
@@ -101,9 +101,9 @@ def push(place: Place, branch: str, sha: str, *, expected_tip: str | None = None
 
 
 def _is_there(place: Place, branch: str, sha: str, token: str | None) -> bool:
-    """Say whether the origin has it all the same.
+    """Return whether the origin has the commit despite the failure.
 
-    git itself sends a push again whose answer was lost, and is told that its branch exists.
+    git itself repeats a push whose answer was lost, and then the origin answers that the branch exists.
     """
     try:
         return remote_branch(place, branch, token=token) == sha
@@ -116,15 +116,15 @@ def remote_branch(place: Place, branch: str, *, token: str | None = None) -> str
 
     Raises:
         GitUnavailableError: The origin was not reached.
-        NotFoundError: It has no such repository.
-        GitError: It refused.
+        NotFoundError: The origin has no such repository.
+        GitError: The origin refused.
     """
     ref = f"refs/heads/{branch}"
     return Remote(place.destination, place.env, token).refs(place.mirror, ref).shas.get(ref)
 
 
 def _rejection(origin: str, branch: str, line: str, stderr: str) -> GitError:
-    everything = f"{line}\n{stderr}".replace(branch, "").lower()  # a name has words too
+    everything = f"{line}\n{stderr}".replace(branch, "").lower()  # a branch name can hold these words too
     remedy = next((remedy for word, remedy in _REMEDIES if word in everything), _RULE)
     reason = line.rpartition("\t")[2] or line
     message = f"{origin} rejected the push to {branch}: {reason}\n{stderr}"

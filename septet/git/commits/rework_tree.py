@@ -1,6 +1,6 @@
-"""The worktree of a rework: brought to where the branch is on its forge, with what it has to merge laid into it.
+"""The worktree of a rework: moved to its branch's commit on the forge, with the merge that it needs.
 
-Nothing of a person's is taken back: what they pushed is gone forward to, or merged with what was not pushed yet.
+A person's commits are never undone: the worktree moves forward to them, or merges them with unpushed work.
 """
 
 import os
@@ -31,17 +31,17 @@ _CONFLICTS: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class RemoteTips:
-    """Where the origin's branches are."""
+    """The last commits of the origin's branches."""
 
     head: str
-    """The work order's."""
+    """The last commit of the work order's branch."""
     base: str
-    """The one that it goes to."""
+    """The last commit of the base branch."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergedTree:
-    """What a merge comes to."""
+    """The result of a merge."""
 
     tree: str
     conflicts: tuple[str, ...] = ()
@@ -49,11 +49,11 @@ class MergedTree:
 
 
 def fetch_tips(place: Place, branch: str, token: str | None) -> RemoteTips | None:
-    """Fetch the origin into the mirror, which the worktree borrows from; `None` where the branch is gone.
+    """Fetch the origin into the mirror, from which the worktree borrows; return `None` if the branch is gone.
 
     Raises:
         GitUnavailableError: The origin was not reached.
-        GitError: It refused.
+        GitError: The origin refused.
     """
     if (head := remote_branch(place, branch, token=token)) is None:
         return None
@@ -68,25 +68,25 @@ def fetch_tips(place: Place, branch: str, token: str | None) -> RemoteTips | Non
 
 
 def is_clean(place: Place) -> bool:
-    """Say whether the worktree holds nothing that a commit would take up."""
+    """Return whether the worktree holds nothing that a commit would take up."""
     dirt = look(place)
     return not dirt.entries and not dirt.unfinished
 
 
 def go_forward(place: Place, branch: str, head: str, options: SnapshotOptions) -> str:
-    """Bring a clean worktree to where its branch is on the forge, and return what is left to be merged with it.
+    """Move a clean worktree forward to its branch's commit on the forge, and return the commit to merge.
 
-    A branch that others have written anew, over what was pushed from here, is taken as it is now: what they took
-    out stays out.
+    If other people have rewritten the branch over this work order's pushes, the rewritten branch counts: what they
+    removed stays removed.
 
     Args:
         place: The work order's place.
         branch: Its branch.
-        head: Where that is on the forge.
+        head: The branch's commit on the forge.
         options: The reason and the limits of a rescue; `equal_to` holds the present worktree.
 
     Returns:
-        `head` where commits from here were not pushed, and the forge has others; else the empty string.
+        `head` if the worktree has unpushed commits and the forge has others; else the empty string.
     """
     git_dir = place.worktree / ".git"
     clear_locks(git_dir)
@@ -102,7 +102,7 @@ def go_forward(place: Place, branch: str, head: str, options: SnapshotOptions) -
 
 
 def go_to(place: Place, branch: str, sha: str, options: SnapshotOptions) -> None:
-    """Bring a clean worktree, which is on `branch`, and that branch to commit `sha`."""
+    """Move a clean worktree, which is on `branch`, and that branch to commit `sha`."""
     here = read_head(place.worktree / ".git")
     refuse_links(place.worktree / ".git", branch)
     hold_head(place)
@@ -113,7 +113,7 @@ def go_to(place: Place, branch: str, sha: str, options: SnapshotOptions) -> None
 
 
 def merge_trees(place: Place, theirs: str) -> MergedTree:
-    """Return what a merge of `theirs` into HEAD comes to; nothing in the worktree changes.
+    """Return the result of a merge of `theirs` into HEAD; the worktree stays unchanged.
 
     Raises:
         WorkspaceError: git would wait at a pipe.
@@ -124,7 +124,7 @@ def merge_trees(place: Place, theirs: str) -> MergedTree:
 
 
 def merge_commits(place: Place, ours: str, theirs: str) -> MergedTree:
-    """Return what a merge of two commits comes to.
+    """Return the result of a merge of two commits.
 
     Raises:
         GitError: git cannot merge them.
@@ -133,14 +133,14 @@ def merge_commits(place: Place, ours: str, theirs: str) -> MergedTree:
         "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs
     )
     tree, *names = completed.stdout.rstrip(b"\0").split(b"\0")
-    if completed.exit_code not in {0, _CONFLICTS} or not tree:  # of a commit that is not there it prints none
+    if completed.exit_code not in {0, _CONFLICTS} or not tree:  # for a missing commit git prints no tree
         raise GitError(f"{theirs[:12]} cannot be merged into {place.worktree}: {shown_words(completed.stderr)}")
     paths = tuple(dict.fromkeys(shown_path(name) for name in names if name))
     return MergedTree(tree.decode("ascii"), paths if completed.exit_code else ())
 
 
 def lay_merge(place: Place, merge: MergedTree, options: SnapshotOptions) -> None:
-    """Lay what a merge comes to into a clean worktree; HEAD stays, and the agent's index holds what is new."""
+    """Write a merge's result into a clean worktree; HEAD stays, and the agent's index holds the result."""
     git_dir = place.worktree / ".git"
     refuse_links(git_dir)
     head = hold_head(place)
@@ -170,7 +170,7 @@ def _holds_marker(place: Place, path: str) -> bool:
 
 
 def with_copied_index(place: Place) -> Git:
-    """Return the view over a copy of the index that holds HEAD's tree: a git that is killed spoils the copy."""
+    """Return the view over a copy of the index that holds HEAD's tree: a killed git damages only the copy."""
     staging = staging_index(place)
     staging.with_suffix(".lock").unlink(missing_ok=True)
     staging.write_bytes((view_folder(place) / "index").read_bytes())

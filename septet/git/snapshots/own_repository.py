@@ -95,7 +95,7 @@ def own_items(
             want.pop(path, None)
         elif content != content_now or path not in items or items[path].mode != FILE:
             want[path] = _store(vault, content)
-    # Without its link, the files of a linked worktree would become a part of the work: only the snapshot keeps them.
+    # Without its link, a linked worktree's files would become part of the work: only the snapshot keeps them.
     return _with_parents({path: item for path, item in want.items() if not _is_below(path, linked)})
 
 

@@ -105,7 +105,7 @@ class _Patch:
             )
 
     def _index_with(self, git_dir: Path, names: bytes) -> Git:
-        """Return a repository over the folder; its index is the base commit with the folder's version of `names`."""
+        """Return a repository over the folder; its index is the base commit with the folder's files of `names`."""
         objects = self._folder / "objects"
         objects.mkdir(exist_ok=True)
         git = Git(git_dir, self._files, self._place.env, index=self._folder / "index").with_env(

@@ -56,7 +56,7 @@ def _pipes_in(survey: Survey) -> Iterator[bytes]:
 
 
 def _find_pipes(worktree: bytes) -> Iterator[bytes]:
-    """Yield the pipes below a folder, as relative paths, without folders that cannot be listed: git cannot either."""
+    """Yield the relative paths of the pipes below a folder; a folder that cannot be listed is skipped."""
     folders = [b""]
     while folders:
         folder = folders.pop()

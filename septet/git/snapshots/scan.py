@@ -37,7 +37,7 @@ class WorktreeScan:
 
     @property
     def touched(self) -> frozenset[bytes]:
-        """Names outside every `.git` whose figures differ from the last snapshot's, even if the content may not."""
+        """Names outside every `.git` whose figures differ from the last snapshot's; the content may be equal."""
         return frozenset(
             join(path, name)
             for path, names in _changed_names(self.survey, self.past)
