@@ -1,8 +1,8 @@
-"""The checkpoint remote: where snapshots are kept so that another host can go on when theirs is gone.
+"""The checkpoint remote: it keeps snapshots so that another host can continue when their host is gone.
 
 One ref for each work order, `refs/septet/checkpoints/<work order>/<digest of its first run>`. Its commits are a
-chain that only its holder may lengthen: each names the host that wrote it, and a push carries a lease on the
-commit before it, so that a host whose work order has moved finds its pushes refused.
+chain that only its holder may extend: each commit names the host that wrote it, and a push carries a lease on the
+commit before it, so that the remote refuses the pushes of a host whose work order has moved.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ _CONFIG: Final = """\
 [receive]
 \tunpackLimit = 1
 """
-# One pack for each push, and its bytes are on disk: git leaves loose objects to the system's mercy.
+# Each push makes one pack, whose bytes are synced to disk: git does not sync loose objects.
 
 
 class StaleError(GitError):
@@ -44,19 +44,19 @@ class CheckpointRef:
     ref: str
     """The ref on the remote."""
     folder: Path | None = None
-    """The bare repository, where it is a folder that this host makes when it is missing."""
+    """The folder of the bare repository, if this host makes it when it is missing."""
 
     @property
     def local(self) -> str:
-        """The vault's own ref: what this host knows to be on the remote."""
+        """The vault's own ref: the commit that this host knows to be on the remote."""
         return f"refs/kept/{self.ref.removeprefix(f'refs/{_REFS}/')}"
 
     def tip(self, vault: Git) -> str | None:
-        """Return the last commit of the chain, or `None` where the remote has none.
+        """Return the last commit of the chain, or `None` if the remote has none.
 
         Raises:
             GitUnavailableError: The remote was not reached.
-            GitError: It refused.
+            GitError: The remote refused.
         """
         if self.folder is not None and not self.folder.exists():
             return None
@@ -66,27 +66,27 @@ class CheckpointRef:
         """Fetch the chain into the vault and return its last commit.
 
         Raises:
-            NotFoundError: The remote has none of this work order.
+            NotFoundError: The remote has no chain of this work order.
             GitUnavailableError: The remote was not reached.
-            GitError: It refused.
+            GitError: The remote refused.
         """
         if self.tip(vault) is None:
             raise NotFoundError(
                 f"{self.remote.url} keeps no checkpoint under {self.ref}.",
                 remedy="Start a worker on the state directory that has the work order.",
             )
-        copy = self.local.replace("refs/kept/", "refs/seen/", 1)  # not `local`: it may be another host's
+        copy = self.local.replace("refs/kept/", "refs/seen/", 1)  # not `local`: another host may have written it
         with share_guard(vault.guard):
             self.remote.fetch(vault.git_dir, f"+{self.ref}:{copy}")
         return vault.text("rev-parse", copy)
 
     def push(self, vault: Git, commit: str, expected_tip: str | None) -> None:
-        """Let the chain end with `commit` where it ends with `expected_tip` now, and note that it does.
+        """Replace the chain's last commit `expected_tip` by `commit`, and record that in the vault.
 
         Raises:
-            StaleError: It ends with another commit.
+            StaleError: The chain ends with another commit.
             GitUnavailableError: The remote was not reached.
-            GitError: It refused.
+            GitError: The remote refused.
         """
         self._make()
         answer = self.remote.push(vault.git_dir, commit, self.ref, expected_tip or "", _PUSH_SECONDS)
@@ -98,7 +98,7 @@ class CheckpointRef:
         vault.run("update-ref", self.local, commit)
 
     def _make(self) -> None:
-        """Make the bare repository beside its place and move it there; of two hosts the first one wins."""
+        """Make the bare repository next to its place and move it into place; the first of two hosts wins."""
         if self.folder is None or self.folder.exists():
             return
         self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -121,11 +121,11 @@ def checkpoint_ref_in(folder: Path, place: Place, first_run_id: str) -> Checkpoi
 
 
 def checkpoint_ref_at(remote: Remote, place: Place, first_run_id: str) -> CheckpointRef:
-    """Return the ref in a repository that is there."""
+    """Return the ref in an existing repository."""
     return CheckpointRef(remote, _ref(place.order_id, first_run_id))
 
 
 def _ref(order_id: str, first_run_id: str) -> str:
-    """Return the ref of a work order; another one of the same id, of another server, has another."""
+    """Return the ref of a work order; a work order of the same id on another server has another ref."""
     digest = hashlib.sha256(first_run_id.encode()).hexdigest()[:_DIGEST_LENGTH]
     return f"refs/{_REFS}/{order_id.replace('.', '%2E')}/{digest}"

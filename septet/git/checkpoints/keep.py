@@ -1,4 +1,4 @@
-"""Keep a work order's snapshots on the checkpoint remote, with what is needed to open its workspace elsewhere."""
+"""Keep a work order's snapshots on the checkpoint remote, with the records to open its workspace elsewhere."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from septet.git.vault.vault import list_snapshots, vault_at
 from septet.system.locks import hold_lock
 
 RECORDS: Final = ("dot-git.json", "papers.json", "pushed.json", "rescues.jsonl", "rework.json", "workspace.json")
-"""The engine's own files of a work order that go along; the record comes last, for it says that all is there."""
+"""The engine's own files of a work order that are kept too; `workspace.json` is the last file that is restored."""
 
 _SIGNATURE: Final = "Septet <septet@localhost>"
 _NOTHING: Final[Mapping[str, bytes]] = MappingProxyType({})
@@ -31,31 +31,29 @@ class MovedError(WorkspaceError):
 
 @dataclass(frozen=True, slots=True)
 class ChainState:
-    """What one commit of the chain says."""
+    """The facts of one commit of the chain."""
 
     commit: str
     host: str
-    """The id of the host that wrote it: the holder of the work order, where it is the last one."""
+    """The id of the host that wrote the commit; in the last commit, the holder of the work order."""
     snapshots: Mapping[str, str]
     """Name → commit of every snapshot so far, oldest first."""
 
 
 def keep(place: Place, ref: CheckpointRef, host: str, extra: Mapping[str, bytes] = _NOTHING) -> None:
-    """Bring the snapshots that the remote does not have yet to it; one push, of what is new.
-
-    What a push before this one could not bring goes along.
+    """Push the snapshots that the remote does not have, in one push; snapshots of failed pushes are included.
 
     Args:
         place: The work order's place.
-        ref: Where its snapshots are kept.
+        ref: The place of its snapshots.
         host: This host's id.
         extra: More files for this one commit of the chain.
 
     Raises:
         MovedError: Another host holds the work order.
         GitUnavailableError: The remote was not reached.
-        GitError: It refused.
-        OSError: The disk did.
+        GitError: The remote refused.
+        OSError: The disk refused.
     """
     with hold_lock(place.records / "kept.lock"):
         vault = vault_at(place)
@@ -74,7 +72,7 @@ def take_hold(place: Place, ref: CheckpointRef, host: str, tip: str) -> None:
     """Make `host` the holder of the work order, if the chain still ends with `tip`.
 
     Raises:
-        StaleError: Somebody else was faster.
+        StaleError: Another host was faster.
         GitError: The remote refused.
     """
     with hold_lock(place.records / "kept.lock"):
@@ -84,12 +82,12 @@ def take_hold(place: Place, ref: CheckpointRef, host: str, tip: str) -> None:
 
 
 def claim(place: Place, ref: CheckpointRef, host: str) -> None:
-    """Make `host` the holder of the work order, whoever it was: its workspace was opened there last.
+    """Make `host` the holder of the work order, whichever host held it: its workspace was opened there last.
 
     Raises:
-        StaleError: Somebody else was faster.
+        StaleError: Another host was faster.
         GitUnavailableError: The remote was not reached.
-        GitError: It refused.
+        GitError: The remote refused.
     """
     vault = vault_at(place)
     if ref.tip(vault) is None:
@@ -100,12 +98,12 @@ def claim(place: Place, ref: CheckpointRef, host: str) -> None:
 
 
 def expect_hold(place: Place, ref: CheckpointRef, host: str) -> None:
-    """See that the work order has not moved to another host.
+    """Check that the work order has not moved to another host.
 
     Raises:
-        MovedError: It has.
+        MovedError: It has moved.
         GitUnavailableError: The remote was not reached.
-        GitError: It refused.
+        GitError: The remote refused.
     """
     vault = vault_at(place)
     tip = ref.tip(vault)
@@ -114,10 +112,10 @@ def expect_hold(place: Place, ref: CheckpointRef, host: str) -> None:
 
 
 def read_chain_state(vault: Git, commit: str) -> ChainState:
-    """Return what a commit of the chain says.
+    """Return the facts of a commit of the chain.
 
     Raises:
-        GitError: It is none.
+        GitError: The commit is not part of a chain.
     """
     names = vault.run("cat-file", "blob", f"{commit}:{_NAMES}").decode().splitlines()
     pairs = (line.split(" ", 1) for line in names)
@@ -126,19 +124,19 @@ def read_chain_state(vault: Git, commit: str) -> ChainState:
 
 
 def read_file(vault: Git, chain: ChainState, name: str) -> bytes | None:
-    """Return one of `RECORDS`, or of what was kept beside them, from a commit of the chain; `None` without it."""
+    """Return one of `RECORDS`, or an extra file, from a commit of the chain; `None` without such a file."""
     completed = vault.try_run("cat-file", "blob", f"{chain.commit}:{name}")
     return completed.stdout if completed.exit_code == 0 else None
 
 
 def _known_tip(vault: Git, ref: CheckpointRef) -> str | None:
-    """Return what this host knows to be the end of the chain."""
+    """Return the last commit of the chain that this host knows."""
     completed = vault.try_run("rev-parse", "--verify", "--quiet", ref.local)
     return completed.stdout.decode().strip() or None
 
 
 def _after_another_push(vault: Git, ref: CheckpointRef, host: str) -> str | None:
-    """Return where the chain ends, which is not where this host thought: it may have died before it noted it.
+    """Return the chain's present end, after a refused push: this host may have died before it recorded a push.
 
     Raises:
         MovedError: Another host holds the work order.
@@ -161,12 +159,12 @@ def _expect_host(chain: ChainState, host: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """What the next commit of the chain says."""
+    """The content of the next commit of the chain."""
 
     place: Place
     host: str
     snapshots: Sequence[Snapshot]
-    """All of the work order, oldest first; there is one at least."""
+    """All snapshots of the work order, oldest first; at least one."""
     extra: Mapping[str, bytes]
 
     def new_since(self, known_tip: str | None) -> list[str]:
@@ -177,10 +175,10 @@ class _Page:
         return vault_at(self.place).run("rev-list", "--reverse", *commits, f"^{known_tip}").decode().split()
 
     def after(self, before: str | None) -> str:
-        """Make the commit. Its parents are the one before it, or the base, and the new snapshots.
+        """Make the commit. Its parents are the commit before it, or the base, and the new snapshots.
 
-        Its tree holds the latest snapshot's, so that a push finds in the tree before it, or in the base's, what
-        the remote has already: a snapshot's own commit stands alone.
+        Its tree holds the latest snapshot's tree, so that a push finds objects that the remote has in the tree
+        before it, or in the base's: a snapshot's own commit has no parent.
         """
         latest = self.snapshots[-1]
         with Pack(self.place.vault) as pack:

@@ -1,4 +1,4 @@
-"""Open a work order's workspace on this host from what another one has kept on the checkpoint remote."""
+"""Open a work order's workspace on this host from another host's snapshots on the checkpoint remote."""
 
 import shutil
 from dataclasses import dataclass
@@ -23,25 +23,25 @@ from septet.system.locks import hold_lock
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceMove:
-    """What a host needs to take a work order over."""
+    """The facts that a host needs to take over a work order."""
 
     place: Place
-    """Where it will lie here."""
+    """The place on this host."""
     checkpoint_ref: CheckpointRef
     origin: Remote
     checkpoint: str
-    """The snapshot to go on from; empty: the last one that was kept."""
+    """The snapshot to continue from; empty for the last one on the remote."""
     host: str
     """This host's id."""
 
 
 def prepare_host(move: WorkspaceMove) -> None:
-    """Fetch the origin into the mirror and make the vault, where they are not here yet.
+    """Fetch the origin into the mirror and make the vault, if this host lacks them.
 
     Raises:
         NotFoundError: This host has no such repository, or it lost the branch or the base commit.
         GitUnavailableError: The origin was not reached.
-        GitError: It refused.
+        GitError: The origin refused.
     """
     place = move.place
     refresh_mirror(place.mirror, move.origin, place.base_branch)
@@ -54,12 +54,12 @@ def prepare_host(move: WorkspaceMove) -> None:
 
 
 def is_here(move: WorkspaceMove) -> bool:
-    """Say whether this host holds the work order already and has its workspace.
+    """Return whether this host already holds the work order and has its workspace.
 
     Raises:
-        NotFoundError: The checkpoint remote keeps nothing of it.
-        GitUnavailableError: It was not reached.
-        GitError: It refused.
+        NotFoundError: The checkpoint remote has no chain of the work order.
+        GitUnavailableError: The remote was not reached.
+        GitError: The remote refused.
     """
     vault = vault_at(move.place)
     return (
@@ -69,18 +69,16 @@ def is_here(move: WorkspaceMove) -> bool:
 
 
 def move_here(move: WorkspaceMove, options: SnapshotOptions) -> ChainState:
-    """Make the workspace as it was at the checkpoint and this host the holder of the work order.
+    """Restore the workspace at the checkpoint and make this host the holder; return the last state of the chain.
 
-    What the host before it kept last is returned.
-
-    Idempotent: an attempt that comes after a dead one goes on from what is there. A worktree that this host has
-    from an earlier time is returned to the checkpoint, after a rescue.
+    Idempotent: an attempt after a dead attempt continues from its files. A worktree that this host has from an
+    earlier time is returned to the checkpoint, after a rescue.
 
     Raises:
-        NotFoundError: The checkpoint is not on the remote, or the repository is not to be had here.
+        NotFoundError: The checkpoint is not on the remote, or this host cannot get the repository.
         SnapshotError: The workspace could not be written.
         GitUnavailableError: A remote was not reached.
-        GitError: It refused, or somebody else was faster.
+        GitError: A remote refused, or another host was faster.
     """
     place, vault = move.place, vault_at(move.place)
     with hold_lock(place.worktree.with_name(f"{place.order_id}{LOCK_SUFFIX}")):
@@ -99,17 +97,17 @@ def move_here(move: WorkspaceMove, options: SnapshotOptions) -> ChainState:
 
 
 def bring_snapshot(place: Place, ref: CheckpointRef, name: str) -> None:
-    """Put a snapshot into this host's vault, from what its own host has kept; the workspace is not moved.
+    """Copy a snapshot from the checkpoint remote into this host's vault; the workspace is not moved.
 
     Args:
-        place: Where that workspace would lie here.
+        place: The place that the workspace would have on this host.
         ref: Its place on the checkpoint remote.
         name: The snapshot's name.
 
     Raises:
-        NotFoundError: The remote does not have it.
-        GitUnavailableError: It was not reached.
-        GitError: It refused.
+        NotFoundError: The remote does not have the snapshot.
+        GitUnavailableError: The remote was not reached.
+        GitError: The remote refused.
     """
     vault = vault_at(place)
     chain = read_chain_state(vault, ref.fetch(vault))
@@ -118,10 +116,10 @@ def bring_snapshot(place: Place, ref: CheckpointRef, name: str) -> None:
 
 
 def _take_over(move: WorkspaceMove, chain: ChainState) -> None:
-    """Take the snapshots' names and the engine's records over.
+    """Copy the snapshots' names and the engine's records from the chain.
 
     Raises:
-        NotFoundError: The checkpoint is not among them.
+        NotFoundError: The chain does not have the checkpoint.
         WorkspaceError: The record is missing.
     """
     place, vault = move.place, vault_at(move.place)
@@ -129,7 +127,10 @@ def _take_over(move: WorkspaceMove, chain: ChainState) -> None:
         _expect(chain, move.checkpoint, move.checkpoint_ref)
     with hold_lock(place.records / "snapshot.lock"):
         for name, commit in chain.snapshots.items():
-            if (old := points_to(place, name)) not in {"", commit}:  # taken here, after the other host had gone on
+            if (old := points_to(place, name)) not in {
+                "",
+                commit,
+            }:  # taken here, after the other host had continued
                 _name_again(place, name, old, chain)
         for name, commit in chain.snapshots.items():
             publish(place, name, commit)
@@ -144,7 +145,7 @@ def _take_over(move: WorkspaceMove, chain: ChainState) -> None:
 
 
 def _name_again(place: Place, name: str, commit: str, chain: ChainState) -> None:
-    """Give a snapshot a name that the chain has not, before it loses its own; once, also after a kill."""
+    """Give a snapshot a name that the chain does not use, before it loses its own; once, even after a kill."""
     kind = name.rpartition("-")[2]
     others = set(names_of_kind(place, kind)) - set(chain.snapshots)
     if commit not in {points_to(place, other) for other in others}:
@@ -159,8 +160,8 @@ def _expect(chain: ChainState, name: str, ref: CheckpointRef) -> None:
 
 
 def _make_view(place: Place, fresh: Path) -> None:
-    """Make the engine's view with an index of the base commit, and leave `fresh` as a folder that is not there."""
-    shutil.rmtree(fresh, ignore_errors=True)  # of an attempt that died; no agent has seen it
+    """Make the engine's view with an index of the base commit, and remove the folder `fresh` again."""
+    shutil.rmtree(fresh, ignore_errors=True)  # of an attempt that died; no agent has used it
     make_view(place, fresh_config(place, fresh))
     shutil.rmtree(fresh)
     Git(place.mirror, env=place.env, index=view_folder(place) / "index").run("read-tree", place.base_sha)

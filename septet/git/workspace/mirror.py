@@ -1,4 +1,4 @@
-"""The host's bare mirror of a repository: fetched once, shared by all its workspaces, never collected."""
+"""The host's bare mirror of a repository: fetched once, shared by all its workspaces, never garbage-collected."""
 
 import os
 import secrets
@@ -28,22 +28,22 @@ _PACK_FILES: Final = (".pack", ".rev", ".idx")
 """In this order: git looks for the index and then expects the rest."""
 _REFS: Final = ("refs", "packed-refs")
 _UNPACK_LIMIT: Final = "fetch.unpackLimit"
-"""All that is fetched becomes one pack, in which git looks before it looks among loose objects."""
+"""Set so that a fetch makes one pack, in which git looks before loose objects."""
 
 
 def _mend(mirror: Path, remote: Remote) -> None:
-    """Fetch a mirror anew and complete the damaged mirror with it. The caller holds the mirror's lock.
+    """Fetch a mirror again and complete the damaged mirror with it. The caller holds the mirror's lock.
 
-    Workspaces and vaults borrow the mirror's objects by its path, so it is mended at its place: new files are
-    laid beside the present files, and files that must make room move to the mirror's folder `damaged`. git reads
-    the good copy of an object if another copy is bad.
+    Workspaces and vaults borrow the mirror's objects by its path, so it is mended in place: new files are put next
+    to the present files, and files that must make room move to the mirror's folder `damaged`. git reads the good
+    copy of an object if another copy is bad.
 
     Args:
         mirror: The mirror; its files stay.
         remote: The origin.
 
     Raises:
-        SeptetError: The origin was not reached or refused, as for any fetch; then nothing was changed.
+        SeptetError: The origin was not reached or refused, as for any fetch; nothing was changed.
         OSError: The disk refused.
     """
     fresh = mirror.with_suffix(".mend")
@@ -66,7 +66,7 @@ def _mend(mirror: Path, remote: Remote) -> None:
 
 
 def _see_whole(mirror: Git, commit: str) -> None:
-    """Check that a commit and all its objects are there.
+    """Check that a commit and all its objects are present.
 
     Raises:
         GitError: Objects are missing, and the origin no longer has them.
@@ -91,7 +91,7 @@ def _lay_packs(fresh: Path, mirror: Path, aside: Path) -> None:
 
 
 def _exchange(source: Path, target: Path, aside: Path) -> None:
-    """Put a file or folder in its place, a file at once for those who read it; what was there is kept aside."""
+    """Move a file or folder into place, a file atomically for its readers; the former content is kept aside."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.is_file():
         os.link(target, aside / target.name)
@@ -125,7 +125,7 @@ _ATTRIBUTES: Final = "* -filter\n"
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """Where a work order starts."""
+    """The commit from which a work order starts."""
 
     branch: str
     sha: str
@@ -134,9 +134,9 @@ class Base:
 
 
 def refresh_mirror(mirror: Path, remote: Remote, base: str | None = None) -> Base:
-    """Fetch the origin into `mirror`, which is made where there is none, and return where to start.
+    """Fetch the origin into `mirror`, which is made if it is missing, and return the commit to start from.
 
-    Two work orders at once take turns. Branches that are gone from the origin stay in the mirror.
+    Concurrent calls take turns. Branches that are gone from the origin stay in the mirror.
 
     Args:
         mirror: `STATE/mirrors/<key>.git`.
@@ -150,7 +150,7 @@ def refresh_mirror(mirror: Path, remote: Remote, base: str | None = None) -> Bas
         GitError: The origin refused.
     """
     with hold_lock(mirror_lock(mirror)):
-        os.utime(mirror_lock(mirror))  # the janitor looks when a mirror was last used
+        os.utime(mirror_lock(mirror))  # the janitor reads here when a mirror was last used
         if not mirror.exists():
             _create(mirror, remote)
         clear_stale_locks(mirror)
@@ -164,7 +164,7 @@ def refresh_mirror(mirror: Path, remote: Remote, base: str | None = None) -> Bas
 
 
 def find_base(git_dir: Path, env: Mapping[str, str], base: str | None = None) -> Base:
-    """Return where a work order would start in a repository on this disk; nothing is fetched or written.
+    """Return the commit from which a work order would start in a repository on this disk; nothing is written.
 
     Args:
         git_dir: The repository itself.
@@ -172,9 +172,9 @@ def find_base(git_dir: Path, env: Mapping[str, str], base: str | None = None) ->
         base: The branch to start from; the repository's default branch when absent.
 
     Raises:
-        NotFoundError: There is no such branch; the remedy names the likeliest.
+        NotFoundError: There is no such branch; the remedy names similar ones.
         InvalidInputError: The repository has no commit yet, is shallow, or has no default branch without a `base`.
-        GitError: It cannot be read.
+        GitError: The repository cannot be read.
     """
     place = git_dir.parent if git_dir.name == ".git" else git_dir
     if (git_dir / "shallow").exists():
@@ -185,15 +185,15 @@ def find_base(git_dir: Path, env: Mapping[str, str], base: str | None = None) ->
 
 
 def mend_mirror(mirror: Path, remote: Remote, commit: str) -> None:
-    """Complete a mirror that is damaged by what its origin has; what is there is kept.
+    """Complete a damaged mirror from its origin; its present files are kept.
 
     Args:
         mirror: `STATE/mirrors/<key>.git`.
         remote: The origin.
-        commit: What is needed of it.
+        commit: The commit that must be complete afterwards.
 
     Raises:
-        SeptetError: The origin was not reached or refused, or it does not have the commit any more.
+        SeptetError: The origin was not reached or refused, or no longer has the commit.
     """
     with hold_lock(mirror_lock(mirror)):
         _mend(mirror, remote)
@@ -201,17 +201,17 @@ def mend_mirror(mirror: Path, remote: Remote, commit: str) -> None:
 
 
 def tidy_mirror(mirror: Path, scratch: Path, env: Mapping[str, str]) -> None:
-    """Have few packs in a mirror instead of a file for each small object, where there are many by now.
+    """Join a mirror's packs and loose objects, if it has many.
 
-    A fetch of a branch unpacks what it brings. Nothing is dropped: whoever borrows an object finds it.
+    A fetch of a branch makes loose objects. No object is dropped, so every borrower still finds it.
 
     Args:
         mirror: `STATE/mirrors/<key>.git`.
-        scratch: Where a repository may be made for a moment.
+        scratch: A folder for a temporary repository.
         env: The environment of git.
 
     Raises:
-        GitError: git failed; then all is where it was.
+        GitError: git failed; every object is still in place.
     """
     if not (has_many_loose_objects(mirror) or has_many_packs(mirror)):
         return
@@ -228,7 +228,7 @@ def _fetch_base(mirror: Path, remote: Remote, base: str | None) -> Base:
 
 
 def _create(mirror: Path, remote: Remote) -> None:
-    """Make an empty mirror beside its place and move it there when it is whole."""
+    """Make an empty mirror next to its place and move it into place when it is whole."""
     unfinished = mirror.with_suffix(".new")
     shutil.rmtree(unfinished, ignore_errors=True)
     _make(unfinished, remote.env)
@@ -250,7 +250,7 @@ def _fetch(mirror: Path, remote: Remote) -> None:
     except GitError as error:
         if "some local refs could not be updated" not in error.message:
             raise
-        # A branch `a` is gone and `a/b` is there: the old name must make room. Its objects stay.
+        # A branch `a` is gone and `a/b` exists: the old name must make room. Its objects stay.
         remote.fetch(mirror, *_REFSPECS, prune=True)
 
 
@@ -283,7 +283,7 @@ def _branch(url: str, refs: RemoteRefs, base: str | None) -> str:
 
 
 def _likeliest(branches: Sequence[str], default: str = "") -> list[str]:
-    """Return three branches that people start from: the default one first, then those of the usual names."""
+    """Return the three most likely base branches: the default branch first, then the usual names."""
     usual = (default, *_USUAL_BRANCHES)
     return sorted(branches, key=lambda name: usual.index(name) if name in usual else len(usual))[:3]
 

@@ -15,16 +15,16 @@ from septet.git.vault.vault import find, first_and_last, vault_at
 
 
 def plan_items(place: Place, there: Snapshot, name: str, path: str) -> dict[bytes, Item]:
-    """Return the plan's file, and the folders that it needs beside what is there, as the vault has them.
+    """Return the plan's file, and the folders for it that the target snapshot lacks.
 
     Args:
-        place: Where it is to go.
-        there: The snapshot that it is added to.
-        name: The snapshot to take it from.
-        path: The file's.
+        place: The workspace that gets the plan.
+        there: The snapshot that the plan is added to.
+        name: The snapshot that has the plan.
+        path: The path of the plan.
 
     Raises:
-        WorkspaceError: That snapshot has no such file, or there is something else in its place.
+        WorkspaceError: That snapshot has no such file, or another file is in the place of its folder.
     """
     vault, own = vault_at(place), path.encode()
     items = read(vault, find(vault, name).commit)
@@ -45,7 +45,7 @@ def plan_items(place: Place, there: Snapshot, name: str, path: str) -> dict[byte
 
 
 def holds_plan(place: Place, snapshot: Snapshot, path: str, sha256: str) -> bool:
-    """Say whether a snapshot has a plan with this digest at `path`."""
+    """Return whether a snapshot has a plan with this digest at `path`."""
     vault = vault_at(place)
     file = read(vault, snapshot.commit).get(path.encode())
     if file is None or file.mode not in {FILE, PROGRAM}:
@@ -56,18 +56,18 @@ def holds_plan(place: Place, snapshot: Snapshot, path: str, sha256: str) -> bool
 
 
 def put_plan_back(place: Place, current: Snapshot, source: Snapshot, path: str, options: SnapshotOptions) -> None:
-    """Let a plan's file be what it was in a snapshot; all else stays as it is.
+    """Restore a plan's file from a snapshot; all other files stay unchanged.
 
     Args:
         place: The workspace.
-        current: The snapshot that holds what is there.
-        source: The snapshot to take the file from.
-        path: The file's.
-        options: What a rescue says, should one be needed.
+        current: The snapshot that holds the present content.
+        source: The snapshot that has the plan.
+        path: The path of the plan.
+        options: The reason and the limits of a rescue, if one is needed.
 
     Raises:
-        WorkspaceError: There is something else in its place.
-        SnapshotError: It cannot be written.
+        WorkspaceError: `source` has no such file, or another file is in the place of its folder.
+        SnapshotError: The file cannot be written.
     """
     return_to(place, current, options, adding=plan_items(place, current, source.name, path))
 
@@ -75,19 +75,19 @@ def put_plan_back(place: Place, current: Snapshot, source: Snapshot, path: str, 
 def switch(
     place: Place, start: Snapshot, options: SnapshotOptions, plan: tuple[str, str] | None = None
 ) -> Snapshot | None:
-    """Make a lane as it was at `start`, with the plan in it, and return the rescue of what nobody had kept.
+    """Return a lane to `start`, with the plan in it, and return the rescue of files that no snapshot held.
 
-    What the work order before has left is in its last snapshot: only what differs from that is rescued.
+    The last snapshot holds the work of the work order before: only a difference from it is rescued.
 
     Args:
         place: The lane.
         start: One of its snapshots.
-        options: What the rescue says.
-        plan: The name of a snapshot of the same repository, and the path of the file to take from it.
+        options: The reason and the limits of the rescue.
+        plan: The name of a snapshot of the same repository, and the path of the file in it.
 
     Raises:
         NotFoundError, WorkspaceError: There is no such snapshot, or no such file in it.
-        SnapshotError: What is there could not be secured first; then nothing was changed.
+        SnapshotError: The present content could not be secured first; nothing was changed.
     """
     ends = first_and_last(vault_at(place), place.order_id)
     adding = plan_items(place, start, *plan) if plan is not None else None

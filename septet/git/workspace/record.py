@@ -1,4 +1,4 @@
-"""What is written down about a work order's workspace, in the engine's records on its host."""
+"""The record of a work order's workspace, in the engine's records on its host."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ _FILE: Final = "workspace.json"
 
 
 class WorkspaceRecord(Wire):
-    """How a workspace was opened."""
+    """The facts with which a workspace was opened."""
 
     order_id: str
     first_run_id: str
-    """The first Temporal run of the work order: another one means that the id was used before."""
+    """The first Temporal run of the work order: another run means that the id was used before."""
     origin: str
     kind: Literal["local", "remote"]
     host: str
@@ -34,10 +34,10 @@ class WorkspaceRecord(Wire):
     base_sha: str
     default_branch: str
     fork: str = ""
-    """The URL of the fork that work is pushed to; empty where it is the origin itself."""
+    """The URL of the fork that the work is pushed to; empty if that is the origin."""
 
     def place(self, state: StateDir, env: Mapping[str, str]) -> Place:
-        """Return where its bytes lie."""
+        """Return the places of the workspace's files."""
         return Place(
             order_id=self.order_id,
             worktree=state.workspaces / self.order_id,
@@ -53,15 +53,15 @@ class WorkspaceRecord(Wire):
 
 @dataclass(frozen=True, slots=True)
 class OrderStart:
-    """A work order whose workspace is to be opened."""
+    """A work order whose workspace must be opened."""
 
     order_id: str
     first_run_id: str
     """The first Temporal run of this work order."""
     base: str | None = None
-    """The branch to start from; `None`: the default branch."""
+    """The branch to start from; `None` for the default branch."""
     fork: str = ""
-    """The URL of the fork that work is pushed to; empty: the origin itself."""
+    """The URL of the fork that the work is pushed to; empty for the origin."""
 
 
 def record_for(start: OrderStart, address: Address, base: Base) -> WorkspaceRecord:
@@ -82,12 +82,12 @@ def record_for(start: OrderStart, address: Address, base: Base) -> WorkspaceReco
 
 
 def copy_record(state: StateDir, source: str, order_id: str, first_run_id: str) -> None:
-    """Let a workspace be opened as another one on this host was: of the same repository, from the same commit.
+    """Copy the record of another workspace on this host: the same repository and the same commit.
 
-    One that has a record already keeps it.
+    A work order that has a record already keeps it.
 
     Raises:
-        NotFoundError: The other one is not on this host.
+        NotFoundError: The other workspace is not on this host.
         WorkspaceError: Its record cannot be read.
     """
     if find_record(state, order_id) is not None:
@@ -113,7 +113,7 @@ def find_place(state: StateDir, order_id: str, env: Mapping[str, str]) -> Place:
     """Return the place of a work order whose workspace was opened on this host.
 
     Raises:
-        NotFoundError: It was not.
+        NotFoundError: This host has no such workspace.
         WorkspaceError: Its record cannot be read.
     """
     record = find_record(state, order_id)
@@ -123,7 +123,7 @@ def find_place(state: StateDir, order_id: str, env: Mapping[str, str]) -> Place:
 
 
 def find_record(state: StateDir, order_id: str) -> WorkspaceRecord | None:
-    """Return the record of a work order on this host, whatever its repository; `None` where there is none.
+    """Return the record of a work order on this host, in any repository; `None` without a record.
 
     Raises:
         WorkspaceError: The record cannot be read.
@@ -140,7 +140,7 @@ def record_of(place: Place) -> WorkspaceRecord:
     """Return the record of the workspace at `place`.
 
     Raises:
-        WorkspaceError: There is none, or it cannot be read.
+        WorkspaceError: The record is missing or cannot be read.
     """
     return _read(place.records / _FILE)
 
@@ -155,7 +155,7 @@ def check_order_id(order_id: str) -> None:
     """Refuse an id that cannot be a folder's name.
 
     Raises:
-        InvalidInputError: It is not 1 to 64 of `A-Za-z0-9._-`, or is `.` or `..`.
+        InvalidInputError: The id is not 1 to 64 of `A-Za-z0-9._-`, or is `.` or `..`.
     """
     if not ORDER_ID.fullmatch(order_id):
         raise InvalidInputError(f"{order_id!r} is not a work order id.", remedy="Use 1 to 64 of A-Z a-z 0-9 . _ -")

@@ -36,12 +36,12 @@ def open_workspace(
     """Open the workspace of a work order and return its place.
 
     Idempotent: the base commit is chosen and recorded once, and an attempt after a dead attempt continues from the
-    record. Until the clone is whole it lies beside its place, so that a workspace is never half there.
+    record. An unfinished clone stays next to its place, so that a workspace is never half there.
 
     Args:
         state: This host's state directory.
         address: The origin.
-        start: The work order, and where it starts.
+        start: The work order, and its base branch.
         env: The environment of engine git.
         token: The worker's key for an https origin.
 
@@ -85,8 +85,8 @@ def _begin(state: StateDir, address: Address, start: OrderStart, remote: Remote)
 
 
 def _clone(place: Place, record: WorkspaceRecord, clone: Path) -> None:
-    """Do what `git clone --shared` does, with settings of our own and without running a filter."""
-    shutil.rmtree(clone, ignore_errors=True)  # of an attempt that died; no agent has seen it
+    """Clone like `git clone --shared`, with the engine's settings and without running a filter."""
+    shutil.rmtree(clone, ignore_errors=True)  # of an attempt that died; no agent has used it
     make_view(place, fresh_config(place, clone))
     dot_git = clone / ".git"
     _write_config(dot_git, place)
@@ -97,7 +97,7 @@ def _clone(place: Place, record: WorkspaceRecord, clone: Path) -> None:
 
 
 def fresh_config(place: Place, folder: Path) -> str:
-    """Make `folder` an empty repository, and return what git found out about the file system it lies on."""
+    """Make `folder` an empty repository, and return its config, in which git describes the file system."""
     folder.mkdir(mode=0o700)
     dot_git = folder / ".git"
     Git(dot_git, folder, place.env).init(branch=place.base_branch)
@@ -105,15 +105,15 @@ def fresh_config(place: Place, folder: Path) -> str:
 
 
 def _check_out(clone: Path, place: Place) -> None:
-    # From the mirror, whose attributes switch filters off.
+    # Through the mirror, whose attributes switch filters off.
     mirror = Git(place.mirror, clone, place.env, index=view_folder(place) / "index")
     mirror.run("read-tree", "-m", "-u", place.base_sha, timeout_seconds=_CHECKOUT_SECONDS)
 
 
 def _write_config(dot_git: Path, place: Place) -> None:
-    """Write what the agent's git needs: where the code is from, who commits, and nothing in the background.
+    """Write the settings that the agent's git needs: the origin, the identity, and no background work.
 
-    The identity stands here because some agents hide the user's own settings from git.
+    The identity is written because some agents hide the user's own settings from git.
     """
     who = identity(Git(place.mirror, env=place.env))
     settings = {
@@ -136,13 +136,13 @@ def _quote(value: str) -> str:
 
 
 def _write_refs(dot_git: Path, place: Place, default_branch: str) -> None:
-    """Give the clone its base branch, and the origin's branches and tags as of now."""
+    """Give the clone its base branch, and the origin's present branches and tags."""
     listing = Git(place.mirror, env=place.env).run("for-each-ref", "--format=%(objectname) %(refname)", *_REFS)
     base = f"{place.base_sha} refs/heads/{place.base_branch}\n".encode()
     (dot_git / "packed-refs").write_bytes(base + listing)
     alternates = dot_git / "objects" / "info" / "alternates"
     alternates.parent.mkdir(exist_ok=True)
-    # Relative, so that a snapshot of it is at home under any state directory, on any host.
+    # Relative, so that a snapshot of the clone works under any state directory, on any host.
     alternates.write_bytes(borrowed_from(place.mirror) + b"\n")
     if default_branch:
         origin_head = dot_git / "refs" / "remotes" / "origin" / "HEAD"

@@ -1,4 +1,4 @@
-"""What git prints about changed files, read: `status --porcelain=v2 -z` and `diff --name-status -z`."""
+"""Readers of git's output about changed files: `status --porcelain=v2 -z` and `diff --name-status -z`."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from septet.contracts.facts import FileChange, Operation
 
 @dataclass(frozen=True, slots=True)
 class StatusEntry:
-    """One path of `git status`: what the index did to HEAD, and the worktree to the index."""
+    """One path of `git status`: the difference of the index from HEAD, and of the worktree from the index."""
 
     path: bytes
     staged: str
@@ -19,17 +19,17 @@ class StatusEntry:
 
     @property
     def is_untracked(self) -> bool:
-        """Whether the index does not know it."""
+        """Whether the index does not have the path."""
         return self.staged == "?"
 
     @property
     def is_nested_repository(self) -> bool:
-        """Whether it is a repository of its own, which a commit cannot hold."""
+        """Whether the path is a separate repository, which a commit cannot hold."""
         return self.is_untracked and self.path.endswith(b"/")
 
     @property
     def change(self) -> tuple[Operation, bytes] | None:
-        """What the worktree's file is against HEAD, and its path; `None` where it came and went."""
+        """The worktree file's operation against HEAD, and its path; `None` for a file that was made and removed."""
         is_gone = "D" in (self.staged, self.unstaged)
         if "R" in (self.staged, self.unstaged) and self.origin is not None:
             return ("delete", self.origin) if is_gone else ("rename", self.path)
@@ -39,7 +39,7 @@ class StatusEntry:
 
 
 def read_status(output: bytes) -> Iterator[StatusEntry]:
-    """Yield the entries of `git status --porcelain=v2 -z`; ignored files and headers are passed over."""
+    """Yield the entries of `git status --porcelain=v2 -z`, without ignored files and headers."""
     fields = iter(output.split(b"\0"))
     for field in fields:
         match field[:2]:
@@ -72,7 +72,7 @@ def read_name_status(output: bytes) -> Iterator[tuple[Operation, bytes]]:
 
 
 def file_changes(changes: Iterable[tuple[Operation, bytes]]) -> tuple[FileChange, ...]:
-    """Return the changes in the order of their paths."""
+    """Return the changes, sorted by path."""
     pairs = {(shown_path(path), operation) for operation, path in changes}
     return tuple(FileChange(path=path, operation=operation) for path, operation in sorted(pairs))
 

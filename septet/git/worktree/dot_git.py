@@ -1,4 +1,4 @@
-"""A worktree's `.git`, read as data: nothing that an agent may have left in it configures or starts anything."""
+"""A worktree's `.git`, read as data: no file that an agent may have left in it configures or starts anything."""
 
 import os
 import re
@@ -26,7 +26,7 @@ REMEDY: Final = (
     "`septet retry ID --from STEP` starts that step again from its checkpoint. To look at the work first, "
     "write it to a new folder: `septet rescue restore SNAPSHOT --to DIR`."
 )
-"""What to do about a broken `.git`: nobody is sent into a worktree, where git obeys what an agent wrote."""
+"""The remedy for a broken `.git`: it sends no person into a worktree, where git obeys an agent's settings."""
 
 
 _BUSY: Final = "Wait for that process or end it, then run `septet retry ID`."
@@ -34,10 +34,10 @@ _BUSY: Final = "Wait for that process or end it, then run `septet retry ID`."
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What a worktree has checked out."""
+    """The checked-out branch and commit of a worktree."""
 
     branch: str | None
-    """Without `refs/heads/`; `None` where HEAD is detached."""
+    """The branch without `refs/heads/`; `None` for a detached HEAD."""
     sha: str
     """The commit."""
 
@@ -46,7 +46,7 @@ def read_head(git_dir: Path) -> Head:
     """Return the branch and commit of the worktree's HEAD.
 
     Raises:
-        WorkspaceError: `.git` is gone or no plain folder, or HEAD leads to no commit.
+        WorkspaceError: `.git` is missing or not a plain folder, or HEAD leads to no commit.
     """
     refuse_links(git_dir)
     content, name = read_file(git_dir / "HEAD", _HEAD_LIMIT_BYTES), b""
@@ -63,10 +63,10 @@ def read_head(git_dir: Path) -> Head:
 
 
 def switch_head(git_dir: Path, branch: str, was: Head) -> None:
-    """Make `branch` the current branch, if HEAD still is what it was. No file and no index changes.
+    """Make `branch` the current branch, if HEAD is unchanged. No file and no index changes.
 
     Raises:
-        WorkspaceError: HEAD has moved, or is being written by a running git process.
+        WorkspaceError: HEAD has moved, or a running git process is writing it.
     """
     lock = git_dir / "HEAD.lock"
     try:
@@ -89,16 +89,16 @@ def _expect_head(git_dir: Path, head: Head) -> None:
 
 
 def unfinished_operation(git_dir: Path) -> str:
-    """Return what the agent has begun and not ended (`merge`, `rebase`, …), or the empty string."""
+    """Return the operation that the agent left unfinished (`merge`, `rebase`, …), or the empty string."""
     return next((what for name, what in _UNFINISHED.items() if os.path.lexists(git_dir / name)), "")
 
 
 def clear_locks(git_dir: Path) -> None:
-    """Remove lock files that a killed git left behind. Only for when no agent runs in the worktree.
+    """Remove lock files that a killed git left behind. Call it only while no agent runs in the worktree.
 
     Raises:
         WorkspaceError: A folder of `.git` leads elsewhere.
-        GitBusyError: A living git holds one, such as a person's.
+        GitBusyError: A living git, such as a person's, holds a lock.
     """
     refuse_links(git_dir)
     if (heads := git_dir / "refs" / "heads").is_symlink():
@@ -107,11 +107,11 @@ def clear_locks(git_dir: Path) -> None:
 
 
 def refuse_links(git_dir: Path, branch: str = "") -> None:
-    """Refuse a `.git` whose folders lead elsewhere: what is written in it stays in it, and git waits for no pipe.
+    """Refuse a `.git` whose folders lead elsewhere, so that writes stay inside it and git waits for no pipe.
 
     Raises:
-        WorkspaceError: `.git`, its objects, or a folder on the way to `branch` is no plain folder, or
-            `info/exclude` no plain file.
+        WorkspaceError: `.git`, its objects, or a folder above `branch` is not a plain folder, or `info/exclude` is
+            not a plain file.
     """
     ref = ("heads", *branch.split("/")[:-1])
     refs = git_dir / "refs"
@@ -126,7 +126,7 @@ def refuse_links(git_dir: Path, branch: str = "") -> None:
 
 
 def read_file(path: Path, limit_bytes: int = _FILE_LIMIT_BYTES) -> bytes | None:
-    """Return what a plain file holds; `None` where there is none, or a link, a FIFO or a monster in its place."""
+    """Return the content of a plain file; `None` for a missing file, a link, a FIFO or a file over the limit."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -142,7 +142,7 @@ def read_file(path: Path, limit_bytes: int = _FILE_LIMIT_BYTES) -> bytes | None:
 
 
 def read_ref(git_dir: Path, ref: bytes) -> bytes | None:
-    """Return the content of a loose ref, or the SHA of a packed one; `None` where there is none."""
+    """Return the content of a loose ref, or the SHA of a packed one; `None` without either."""
     loose = read_file(git_dir / os.fsdecode(ref), _HEAD_LIMIT_BYTES)
     if loose is not None:
         return loose

@@ -1,9 +1,8 @@
-"""What git would read of a worktree's `.git`, looked at before it does: plain files and folders alone.
+"""Checks of the files in a worktree's `.git` that git would read: only plain files and folders are allowed.
 
-An agent may leave a link, a FIFO, a socket or a device anywhere in it: git would read a file of somebody else's,
-or wait for a writer that never comes. HEAD, index and config are not among this: the engine reads HEAD and index
-as data and never reads config (`septet.git.worktree.view`). Names and types are looked at, and what `alternates`
-says.
+An agent may leave a link, a FIFO, a socket or a device anywhere in it: git would read another user's file, or wait
+for a writer that never comes. HEAD, index and config are not checked: the engine reads HEAD and index as data and
+never reads config (`septet.git.worktree.view`). The checks cover names, types and the content of `alternates`.
 """
 
 import os
@@ -23,24 +22,24 @@ _LIMIT_BYTES: Final = 4096
 _MOST_ENTRIES: Final = 1_000_000
 _MOST_KNOWN: Final = 4_000
 _plain_folders: dict[str, tuple[tuple[int, int, int], tuple[str, ...]]] = {}
-"""Folders that were found to hold plain entries alone: device, inode, time of change, and the folders in them.
+"""Folders known to hold only plain entries: device, inode, change time, and the folders in them.
 
-An agent can set no time of change, and none works while the engine looks.
+An agent cannot set a change time, and no agent works during the check.
 """
 
 
 def refuse_foreign(git_dir: Path, lender: bytes) -> None:
-    """Refuse a `.git` in which something that git would read is no plain file or folder of its own.
+    """Refuse a `.git` with a path that git would read and that is not its own plain file or folder.
 
-    Costs one `lstat` for each of a few names and for each folder of refs and of objects; those are listed that
-    have changed since this process looked last.
+    Costs one `lstat` for each of a few names and for each folder of refs and of objects; only folders that changed
+    since this process last listed them are listed.
 
     Args:
         git_dir: The worktree's `.git`.
         lender: The one folder of objects that it borrows, as its `alternates` names it.
 
     Raises:
-        WorkspaceError: There is one; the message names it.
+        WorkspaceError: There is such a path; the message names it.
     """
     _expect(git_dir, stat.S_ISDIR, "no plain folder")
     for name in _FOLDERS:
@@ -69,7 +68,7 @@ def _expect(path: Path, is_kind: Callable[[int], bool], what: str) -> None:
 
 
 def _odd_entries(folder: Path) -> Iterator[Path | None]:
-    """Give each entry below a folder that is neither file nor folder, and `None` for each that is one."""
+    """Yield each entry below a folder that is neither file nor folder, and `None` for each that is one."""
     folders = [os.fspath(folder)]
     while folders:
         path = folders.pop()

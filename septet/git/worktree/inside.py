@@ -1,4 +1,4 @@
-"""Reading a file of a worktree that an agent may be changing at this moment, without ever leaving the worktree."""
+"""Read a file of a worktree while an agent may be changing it, without ever leaving the worktree."""
 
 import os
 import stat
@@ -12,7 +12,7 @@ _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def read_inside(root: Path, path: str, limit_bytes: int) -> bytes | None:
-    """Return the first `limit_bytes` of a plain file below `root`, or `None` where there is none."""
+    """Return the first `limit_bytes` of a plain file below `root`; `None` without such a file."""
     with open_inside(root, path) as file:
         try:
             return file.read(limit_bytes) if file is not None else None
@@ -22,9 +22,9 @@ def read_inside(root: Path, path: str, limit_bytes: int) -> bytes | None:
 
 @contextmanager
 def open_inside(root: Path, path: str) -> Iterator[BinaryIO | None]:
-    """Open a plain file below `root`; `None` where there is none.
+    """Open a plain file below `root`; `None` without such a file.
 
-    Each folder on the way is opened in the one before it, and a symlink anywhere on the way counts as nothing.
+    Each folder is opened from its parent, and a path through a symlink counts as missing.
     """
     with ExitStack() as stack:
         yield _open(stack, root, path)

@@ -1,9 +1,9 @@
-"""The engine's own view of a worktree: a repository with settings that no agent can write, over the agent's files.
+"""The engine's view of a worktree: a repository with settings that no agent can write, over the agent's files.
 
-It lies in the engine's records. Its config, attributes, HEAD and index are its own; its objects, refs and excludes
-are links into the worktree's `.git`, so that commits and branches of either are commits and branches of both.
-Every git command of the engine that looks at a worktree runs here: filters, hooks, file-system monitors, external
-diffs, signing programs, includes and promisor remotes of the agent's own config do not exist for it.
+The view is in the engine's records. Its config, attributes, HEAD and index are separate; its objects, refs and
+excludes are links into the worktree's `.git`, so that both share commits and branches. Every git command of the
+engine that reads a worktree runs here: it ignores filters, hooks, file-system monitors, external diffs, signing
+programs, includes and promisor remotes of the agent's config.
 """
 
 import shutil
@@ -45,7 +45,7 @@ _ATTRIBUTES: Final = b"* -filter !diff\n"
 _LINKS: Final = ("objects", "refs", "packed-refs")
 _CHECKSUM_BYTES: Final = 20
 _MOST_ENTRIES: Final = 1_000_000
-"""Of a commit's tree; the largest repositories that are public have half of that."""
+"""The most entries of a commit's tree: twice as many as the largest public repositories have."""
 
 
 def view_folder(place: Place) -> Path:
@@ -56,11 +56,11 @@ def view_folder(place: Place) -> Path:
 def view_git(place: Place) -> Git:
     """Return the engine's view, with the index that holds its HEAD's tree.
 
-    `git status` may keep in the index what it found out: most files of a fresh checkout are as young as the index,
-    and it would read them again each time.
+    `git status` may write to the index: most files of a fresh checkout are as young as the index, and git would
+    read them again each time.
 
     Raises:
-        WorkspaceError: What git would read of the worktree's `.git` is no plain file: see `refuse_foreign`.
+        WorkspaceError: A file of `.git` that git would read is not a plain file: see `refuse_foreign`.
     """
     refuse_foreign(place.worktree / ".git", borrowed_from(place.mirror))
     folder = view_folder(place)
@@ -72,7 +72,7 @@ def make_view(place: Place, config: str) -> None:
 
     Args:
         place: The work order's place.
-        config: What `git init` found out about the file system the worktree lies on, as config text.
+        config: The config text in which `git init` describes the worktree's file system.
     """
     folder, dot_git = view_folder(place), place.worktree / ".git"
     shutil.rmtree(folder, ignore_errors=True)
@@ -86,17 +86,17 @@ def make_view(place: Place, config: str) -> None:
 
 
 def hold_head(place: Place) -> Head:
-    """Let the view's index hold the tree of the worktree's HEAD, and return that HEAD.
+    """Update the view's index to the tree of the worktree's HEAD, and return that HEAD.
 
     Raises:
-        WorkspaceError: HEAD leads to no commit, or to a tree that nobody could check out.
+        WorkspaceError: HEAD leads to no commit, or to a tree that is too large for a checkout.
         GitError: The commit cannot be read.
     """
     head = read_head(place.worktree / ".git")
     _write_attributes(place)
     held = read_file(view_folder(place) / "HEAD") or b""
     if held != head.sha.encode() + b"\n":
-        (view_folder(place) / "index.lock").unlink(missing_ok=True)  # of a git that was killed
+        (view_folder(place) / "index.lock").unlink(missing_ok=True)  # left by a git that was killed
         _bound_tree(place, head.sha)
         _bound_size(place, held.decode().strip() or place.base_sha, head.sha)
         view_git(place).run("read-tree", "-m", "-i", head.sha)  # -i: the files need not match
@@ -105,17 +105,17 @@ def hold_head(place: Place) -> Head:
 
 
 def _write_attributes(place: Place) -> None:
-    """Write the view's attributes, where it has none or those of an earlier release."""
+    """Write the view's attributes, if they are missing or from an earlier release."""
     path = view_folder(place) / "info" / "attributes"
     if read_file(path) != _ATTRIBUTES:
         write_atomically(path, _ATTRIBUTES)
 
 
 def _bound_tree(place: Place, sha: str) -> None:
-    """See that a commit of the agent's unfolds to no more than a disk holds, which few objects can go over.
+    """Refuse an agent's commit that unfolds to more entries than a disk can hold; few objects suffice for that.
 
     Raises:
-        WorkspaceError: It does not.
+        WorkspaceError: The commit has too many entries.
         GitError: The commit cannot be read.
     """
     listing = view_git(place).run(
@@ -129,24 +129,24 @@ def _bound_tree(place: Place, sha: str) -> None:
 
 
 def _bound_size(place: Place, since: str, sha: str) -> None:
-    """See that what a commit of the agent's adds is no larger than what may be added to the worktree.
+    """Refuse an agent's commit that adds more bytes than the worktree may gain.
 
     Raises:
-        WorkspaceError: It is.
+        WorkspaceError: The commit adds more.
         GitError: The commit cannot be read.
     """
     if not place.tree_limit_bytes:
         return
     git, difference = view_git(place), ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames")
     seen = git.try_run(*difference, since, sha)
-    # A return to a checkpoint takes out the commits that came after it, `since` perhaps among them.
+    # A return to a checkpoint removes the commits after it, possibly including `since`.
     changes = git.run(*difference, place.base_sha, sha) if seen.exit_code else seen.stdout
     blobs = Counter(change.split()[3] for change in changes.split(b"\0")[::2] if change.startswith(b":"))
     sizes = git.run("cat-file", "--batch-check=%(objectsize)", stdin=b"\n".join((*blobs, b"")))
     added = sum(
         int(size) * count
         for size, count in zip(sizes.splitlines(), blobs.values(), strict=True)
-        if size.isdigit()  # a blob that is gone, and what a submodule names, have none
+        if size.isdigit()  # a missing blob, and a submodule's commit, have no size
     )
     if added > place.tree_limit_bytes:
         raise WorkspaceError(
@@ -157,23 +157,23 @@ def _bound_size(place: Place, since: str, sha: str) -> None:
 
 
 def take_index(place: Place, index: Path, sha: str) -> None:
-    """Let the view's index be `index`, which holds the tree of commit `sha`, and give the agent the same."""
+    """Replace the view's index by `index`, which holds the tree of commit `sha`, and give the agent a copy."""
     index.replace(view_folder(place) / "index")
     _note_held(place, sha)
     give_index(place, place.worktree / ".git")
 
 
 def give_index(place: Place, git_dir: Path) -> None:
-    """Put a copy of the view's index where the agent's git looks, and note its checksum."""
+    """Copy the view's index to the agent's `.git`, and record its checksum."""
     own, copy = view_folder(place) / "index", git_dir / "index.septet"
     copy.unlink(missing_ok=True)
-    shutil.copy2(own, copy)  # with its time stamp: git tells by it which files it has to read again
+    shutil.copy2(own, copy)  # with its time stamp, by which git detects files that it must read again
     copy.replace(git_dir / "index")
     write_atomically(view_folder(place) / "given", own.read_bytes()[-_CHECKSUM_BYTES:])
 
 
 def touched_index(place: Place) -> bytes | None:
-    """Return the agent's index as it wrote it, or `None` where it is still the one it was given, or unreadable."""
+    """Return the agent's index if the agent changed it; `None` if it is unchanged or unreadable."""
     content = read_file(place.worktree / ".git" / "index")
     if content is None or content[-_CHECKSUM_BYTES:] == read_file(view_folder(place) / "given"):
         return None
@@ -181,5 +181,5 @@ def touched_index(place: Place) -> bytes | None:
 
 
 def _note_held(place: Place, sha: str) -> None:
-    """Note which commit the view's index holds, as the view's HEAD."""
+    """Record, as the view's HEAD, the commit that the view's index holds."""
     write_atomically(view_folder(place) / "HEAD", sha.encode() + b"\n")
