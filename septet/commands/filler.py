@@ -1,8 +1,8 @@
 """Replace a command's placeholders in one pass over the template; values are never scanned again.
 
 `$ARGUMENTS` is all arguments joined by ", "; `$1`, `$2`, … is one of them, `$10` the tenth; `${NAME}` is a named
-value; `${1}` and `${ARGUMENTS}` are the same as without braces; `$$` is a dollar. Every other dollar stays as it
-is: `$HOME`, `$0`, `$ARGUMENTS_FILE`, `${lower}`.
+value; `${1}` and `${ARGUMENTS}` are the same as without braces; `$$` is a dollar. Every other dollar stays:
+`$HOME`, `$0`, `$ARGUMENTS_FILE`, `${lower}`.
 """
 
 import re
@@ -32,15 +32,15 @@ class Placeholder:
     """One placeholder in a command's text."""
 
     text: str
-    """As it is written, such as `$2` or `${ISSUE_TITLE}`."""
+    """The placeholder as written, such as `$2` or `${ISSUE_TITLE}`."""
     name: str
     """The value's name: `2`, `ISSUE_TITLE`, `ARGUMENTS`."""
     line: int
-    """From 1."""
+    """The line number, from 1."""
 
 
 def placeholders(command: Command) -> Iterator[Placeholder]:
-    """Yield the command's placeholders from top to bottom; `$$` is none."""
+    """Yield the command's placeholders from top to bottom; `$$` is not a placeholder."""
     line, counted_to = 1, 0
     for match in _PLACEHOLDER.finditer(command.text):
         line += command.text.count("\n", counted_to, match.start())
@@ -50,10 +50,10 @@ def placeholders(command: Command) -> Iterator[Placeholder]:
 
 
 def check(command: Command) -> None:
-    """Make sure, before any agent starts, that `command`'s step has a value for each placeholder.
+    """Check, before any agent starts, that `command`'s step has a value for each placeholder.
 
     Raises:
-        CommandError: It has not; the message names the file, and each line and placeholder.
+        CommandError: A value is missing; the message names the file, and each line and placeholder.
     """
     _refuse_unknown(command, available(command.step, command.name))
 

@@ -1,4 +1,4 @@
-"""Which command a step runs: the target repository's own, as of the base commit, or the built-in one."""
+"""The command of a step: the target repository's own, as of the base commit, or the built-in command."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from septet.contracts.names import REWORK, IssueClass, Step
 from septet.errors import CommandError
 
 ReadAtBase = Callable[[str], bytes | None]
-"""Reads a file of the target repository as of the base commit, by its path; `None` where there is none."""
+"""Reads a file of the target repository as of the base commit, by its path; `None` without such a file."""
 
 FOLDER: Final = ".septet/commands"
-"""Where a repository keeps commands of its own."""
+"""The folder for a repository's own commands."""
 _COMMANDS: Final[tuple[tuple[Step, IssueClass | None], ...]] = tuple(
     (step, issue_class)
     for step in Step
@@ -25,17 +25,17 @@ class Command:
     """The prompt file of a step, with its placeholders."""
 
     step: Step
-    """Whose settings it shares; `name` tells a rework from `implement_plan`."""
+    """The step whose settings it shares; `name` distinguishes a rework from `implement_plan`."""
     name: str
-    """Such as `build_plan_bug`."""
+    """The command's name, such as `build_plan_bug`."""
     place: str
-    """The file, as messages name it."""
+    """The file's path, for messages."""
     text: str
     built_in: bool
 
 
 def name_of(step: Step, issue_class: IssueClass | None = None) -> str:
-    """Return the name of `step`'s command; the plan has one for each class of issue."""
+    """Return the name of `step`'s command; the plan has a command for each class of issue."""
     if step is not Step.BUILD_PLAN:
         return step.value
     if issue_class is None:
@@ -44,26 +44,26 @@ def name_of(step: Step, issue_class: IssueClass | None = None) -> str:
 
 
 def overrides() -> tuple[str, ...]:
-    """Return where a repository's own commands would lie, by their paths in it."""
+    """Return the possible paths of a repository's own commands."""
     return (*(f"{FOLDER}/{name_of(*each)}.md" for each in _COMMANDS), f"{FOLDER}/{REWORK}.md")
 
 
 def load(step: Step, issue_class: IssueClass | None, override: ReadAtBase) -> Command:
-    """Return the command of `step`, the repository's own where it has one.
+    """Return the command of `step`: the repository's own if it has one, else the built-in command.
 
     Args:
         step: The step.
-        issue_class: The issue's class; only `build_plan` asks for it.
+        issue_class: The issue's class; only `build_plan` needs it.
         override: Reads `.septet/commands/<name>.md` as of the base commit: an agent's edits do not count.
 
     Raises:
-        CommandError: The repository's file is blank or no UTF-8, or the plan's class was not given.
+        CommandError: The repository's file is blank or not UTF-8, or the plan's class is missing.
     """
     return _load(step, name_of(step, issue_class), override)
 
 
 def load_rework(override: ReadAtBase) -> Command:
-    """Return the command of a round on a pull request; as `load`."""
+    """Return the command of a rework round on a pull request; see `load`."""
     return _load(Step.IMPLEMENT_PLAN, REWORK, override)
 
 

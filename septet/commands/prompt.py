@@ -1,4 +1,4 @@
-"""The whole prompt of an agent run: the filled command, and what was said of the work before."""
+"""The whole prompt of an agent: the filled command, and the feedback on earlier work."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,7 +8,7 @@ from septet.commands.loader import Command
 from septet.commands.values import Values
 
 _REASON_SHOWN: Final = 4000
-"""Characters of one reason: an agent's own words or the end of a failing check's output."""
+"""The most characters of one reason: an agent's own words or the end of a failing check's output."""
 _SECOND_TRY: Final = """\
 ## This is the second try
 
@@ -30,9 +30,9 @@ in the working tree. Look at it first: keep what is right, correct what is wrong
 
 
 def prompt(command: Command, values: Values, *notes: str) -> str:
-    """Return what the agent reads on its stdin: the filled command, then each of `notes` that is not empty.
+    """Return the text for the agent's stdin: the filled command, then each of `notes` that is not empty.
 
-    A coding agent takes a prompt that begins with `/` for a command of its own; such a text gets a heading first.
+    A coding agent reads a prompt that begins with `/` as its own command; such a text gets a heading first.
 
     Raises:
         CommandError: A placeholder has no value.
@@ -44,10 +44,10 @@ def prompt(command: Command, values: Values, *notes: str) -> str:
 
 
 def step_note(reasons: Sequence[str], attempt: int) -> str:
-    """Return the paragraph that tells what was said of the work before; it is empty where nothing was.
+    """Return the paragraph with the reasons from earlier work; empty without reasons.
 
-    Reasons of a second try say why the first one was not accepted. Those of a first try are a person's feedback,
-    or what a later step found missing. Each reason's end is kept.
+    Reasons of a second try explain why the first was not accepted. Those of a first try are a person's feedback,
+    or a later step's complaint. A long reason keeps its end.
     """
     if not reasons:
         return ""

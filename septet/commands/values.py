@@ -1,4 +1,4 @@
-"""The table of what a step's command may use: named values, and the numbered arguments made of them."""
+"""The values that a step's command may use: named values, and the numbered arguments made of them."""
 
 import hashlib
 import json
@@ -45,12 +45,12 @@ FIRST_STEP: Final[Mapping[str, Step]] = MappingProxyType(
         "COMMIT_SHA": Step.CREATE_PULL_REQUEST,
     }
 )
-"""Every `${NAME}`, and the first step that has a value for it; every step after that has it too."""
+"""Every `${NAME}`, and the first step that has a value for it; every later step has it too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What one command is filled with."""
+    """The values for one command's placeholders."""
 
     arguments: tuple[str, ...]
     """`$1`, `$2`, … and, joined by ", ", `$ARGUMENTS`."""
@@ -61,11 +61,11 @@ class Values:
 _NAMES: Final[Mapping[Step, tuple[str, ...]]] = MappingProxyType(
     {step: tuple(name for name, first in FIRST_STEP.items() if first.number <= step.number) for step in Step}
 )
-"""By step, what its command may use."""
+"""The named values that a step's command may use, by step."""
 REWORK_ARGUMENTS: Final = ("FEEDBACK_JSON", "BRANCH_NAME")
 """`$1` and `$2` of the command of a rework."""
 _REWORK_NAMES: Final = ("FEEDBACK_JSON", "FEEDBACK_MARK")
-"""What no step has."""
+"""The named values that no step has."""
 
 
 def arguments_of(step: Step, name: str) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ def arguments_of(step: Step, name: str) -> tuple[str, ...]:
 def available(step: Step, name: str = "") -> frozenset[str]:
     """Return the names that a command of `step` may use: of `${NAME}`, `$1` (as `1`) and `ARGUMENTS`.
 
-    A command with the name `rework` may use all of them, and what is said on the pull request.
+    A command with the name `rework` may use all of them, and the feedback on the pull request.
     """
     if name == REWORK:
         return frozenset({"ARGUMENTS", "1", "2", *_REWORK_NAMES, *FIRST_STEP})
@@ -85,13 +85,13 @@ def available(step: Step, name: str = "") -> frozenset[str]:
 
 
 def values(step: Step, workspace: Workspace, progress: Progress, issue: Mapping[str, JsonValue]) -> Values:
-    """Return what `step`'s command is filled with. A fact that is not known is the empty string.
+    """Return the values for `step`'s command. An unknown fact is the empty string.
 
     Args:
         step: The step.
         workspace: The work order's workspace.
-        progress: What the steps before this one found out.
-        issue: The issue as it is shown to agents; `body` is read from it. Its JSON is one line, so that no text
+        progress: The results of the earlier steps.
+        issue: The issue in the form for agents; `body` is read from it. Its JSON is one line, so that no text
             inside it can look like a line of the command.
     """
     issue_json = json.dumps(issue, ensure_ascii=False)
@@ -119,13 +119,13 @@ def values(step: Step, workspace: Workspace, progress: Progress, issue: Mapping[
 def rework_values(
     workspace: Workspace, progress: Progress, issue: Mapping[str, JsonValue], feedback_json: str
 ) -> Values:
-    """Return what the command of a rework is filled with; as `values`.
+    """Return the values for the command of a rework, like `values`.
 
     Args:
         workspace: The work order's workspace.
-        progress: What its steps found out.
-        issue: The issue as it is shown to agents.
-        feedback_json: What is said on the pull request, as JSON on one line.
+        progress: The results of its steps.
+        issue: The issue in the form for agents.
+        feedback_json: The feedback on the pull request, as JSON on one line.
     """
     known = values(Step.CREATE_PULL_REQUEST, workspace, progress, issue).by_name
     own = {"FEEDBACK_JSON": feedback_json, "FEEDBACK_MARK": mark_of(feedback_json)}
@@ -134,13 +134,13 @@ def rework_values(
 
 
 def mark_of(text: str) -> str:
-    """Return what fences a text off: it follows from all of the text, so that nobody can write it into the text.
+    """Return the mark that fences a text off: a digest of the text, so that the text cannot contain it.
 
-    The same text has the same mark in every attempt, so that a prompt does not change between two of them.
+    The same text has the same mark in every attempt, so that the prompt does not change between attempts.
     """
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def _agent_name(step: Step) -> str:
-    """Return the step's role; a commit is the work of the one who implemented the plan."""
+    """Return the step's role; a commit's role is the implementer's."""
     return AGENT_NAMES[Step.IMPLEMENT_PLAN if step is Step.CREATE_COMMIT else step]

@@ -1,4 +1,4 @@
-"""Files that belong to no work order any more: locks, results of checks on base commits, unfinished drafts."""
+"""Files that belong to no work order: locks, results of checks on base commits, unfinished drafts."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -15,18 +15,18 @@ from septet.system.durable import DRAFTS
 from septet.system.locks import lock_is_held, remove_lock
 
 Refusing = Callable[[SweptKind, str], AbstractContextManager[None]]
-"""Returns a block whose errors keep one removal, and no other."""
+"""Returns a block whose errors prevent one removal, and no other."""
 
 
 def sweep_leftovers(state: StateDir, terms: Terms, now: datetime, refusing: Refusing) -> None:
-    """Remove the leftovers whose time is over."""
+    """Remove the leftovers whose retention time is over."""
     _remove_locks(state, terms, now, refusing)
     _remove_base_checks(state, terms, now, refusing)
     _remove_drafts(state, terms, now)
 
 
 def _remove_locks(state: StateDir, terms: Terms, now: datetime, refusing: Refusing) -> None:
-    """Remove the locks of work orders of which nothing else is kept; each was made at the opening."""
+    """Remove the locks of work orders of which nothing else is kept; the opening of a workspace makes the lock."""
     for lock in sorted(state.workspaces.glob(f"*{LOCK_SUFFIX}")):
         order_id = lock.name.removesuffix(LOCK_SUFFIX)
         made_at = datetime.fromtimestamp(changed_at(lock), UTC)
@@ -38,7 +38,7 @@ def _remove_locks(state: StateDir, terms: Terms, now: datetime, refusing: Refusi
 
 
 def _remove_base_checks(state: StateDir, terms: Terms, now: datetime, refusing: Refusing) -> None:
-    """Remove old results of checks on base commits; the next workspace there finds them anew."""
+    """Remove old results of checks on base commits; the next workspace at that commit runs the checks again."""
     for name in folder_names(state.base_checks):
         folder = state.base_checks / name
         with refusing("runs", name):
@@ -48,7 +48,7 @@ def _remove_base_checks(state: StateDir, terms: Terms, now: datetime, refusing: 
 
 
 def _remove_drafts(state: StateDir, terms: Terms, now: datetime) -> None:
-    """Remove the drafts of processes that were killed while they wrote a file of no work order."""
+    """Remove the drafts of processes that were killed while they wrote a file that belongs to no work order."""
     own = (state.root, state.held_turns, state.cost_notes, state.forge_pauses)
     folders = (*own, *state.logins.glob("*/"), *state.pipelines.glob("*/"))
     for draft in sorted(path for folder in folders for path in folder.glob(DRAFTS)):
@@ -57,7 +57,7 @@ def _remove_drafts(state: StateDir, terms: Terms, now: datetime) -> None:
 
 
 def folder_names(folder: Path) -> Iterator[str]:
-    """Yield the names of the folders in a folder, in order; none if there is no such folder."""
+    """Yield the sorted names of the folders in a folder; none without such a folder."""
     if not folder.is_dir():
         return
     with os.scandir(folder) as entries:
@@ -65,7 +65,7 @@ def folder_names(folder: Path) -> Iterator[str]:
 
 
 def changed_at(path: Path) -> float:
-    """Return the time of a file's last change; 0 if there is no such file."""
+    """Return the time of a file's last change; 0 for a missing file."""
     try:
         return path.lstat().st_mtime
     except FileNotFoundError:

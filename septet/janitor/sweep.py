@@ -1,6 +1,6 @@
-"""One pass of the janitor over a host: workspaces, runs, snapshots and mirrors whose time is over.
+"""One pass of the janitor over a host: workspaces, runs, snapshots and mirrors whose retention time is over.
 
-It looks at work orders, never at the files of their worktrees: how many these are costs it nothing.
+The pass reads work orders, never the files of their worktrees: its cost does not depend on their number.
 """
 
 import os
@@ -56,15 +56,15 @@ class Sweep:
     find_owner: FindOwner
     now: datetime
     go_on: Callable[[], bool] = lambda: True
-    """Asked before each work order: a stopping worker, or a pass that lasts too long, says no."""
+    """Called before each work order; false if the worker stops or the pass lasts too long."""
     _removals: list[SweptItem] = field(default_factory=list)
     _refusals: list[SweptItem] = field(default_factory=list)
     _forgot: set[Path] = field(default_factory=set)
-    """Vaults of which snapshots were forgotten."""
+    """Vaults in which snapshots were forgotten."""
     _kept_count: int = 0
 
     def run(self) -> SweepReport:
-        """Remove what is due, and tell of it. What stands in the way of one thing keeps no other."""
+        """Remove everything that is due, and return the report. An error in one removal prevents no other."""
         note = ""
         with self._refusing("runs", self.state.trash.name):
             clear_trash(self.state.trash)
@@ -91,7 +91,7 @@ class Sweep:
         )
 
     def _order(self, order_id: str) -> None:
-        """Remove what is due of one work order."""
+        """Remove the due parts of one work order."""
         with self._refusing("workspace", order_id):
             record = find_record(self.state, order_id)
             if record is None:
@@ -112,7 +112,7 @@ class Sweep:
             self._snapshots(place, since)
 
     def _quiet_since(self, place: Place) -> datetime:
-        """Return when something was last done for a work order here: a snapshot, a run, its opening."""
+        """Return the time of a work order's last snapshot, run or opening on this host."""
         paths = (
             place.records,
             place.records / "ledger",
@@ -124,7 +124,7 @@ class Sweep:
     def _workspace(self, place: Place, since: datetime) -> None:
         options = SnapshotOptions(_REASON, self.terms.ignored_limit_bytes)
         if not os.path.lexists(place.worktree):
-            remove_workspace(place, options)  # what a pass that was killed left of it
+            remove_workspace(place, options)  # the rest that a killed pass left
             return
         if not is_over(since, self.terms.workspaces_days, self.now):
             self._kept_count += 1
@@ -150,13 +150,13 @@ class Sweep:
             self._removals.append(SweptItem(kind="runs", name=order_id))
 
     def _home(self, order_id: str) -> None:
-        """Remove what agents' CLIs have kept of a work order: it goes with its workspace."""
+        """Remove the files of agents' CLIs for a work order, together with its workspace."""
         home = Homes(self.state.homes, Logins(self.state.logins)).close(order_id)
         if home is not None:
             remove_closed(home, self.state.trash)
 
     def _runs_alone(self) -> None:
-        """Remove what is due of the runs of work orders of which nothing else is kept any more."""
+        """Remove due runs of work orders of which nothing else is kept."""
         for order_id in folder_names(self.state.runs):
             with self._refusing("runs", order_id):
                 since = datetime.fromtimestamp(changed_at(self.state.runs / order_id), UTC)
@@ -185,7 +185,7 @@ class Sweep:
                 remove_closed(place.records, self.state.trash)
 
     def _moved_here(self, vault: Git) -> None:
-        """Forget old snapshots that came from another host, for a work order here that began with them."""
+        """Forget old snapshots that came from another host, for a work order that began with them on this host."""
         for order_id in sorted(set(owners(vault)) - set(folder_names(vault.git_dir / RECORDS))):
             with self._refusing("snapshot", order_id):
                 every, owner = list_snapshots(vault, order_id), self.find_owner(order_id)
@@ -197,7 +197,7 @@ class Sweep:
                 self._tell_forgotten(vault, old)
 
     def _old(self, every: list[Snapshot], since: datetime | None) -> list[Snapshot]:
-        """Return the snapshots whose time is over, counted from the end of their work where that is known."""
+        """Return the snapshots whose retention time is over, counted from the end of their work if it is known."""
         days = self.terms.snapshots_days
         moments = ((one, _moment(one.taken_at)) for one in every)
         return [one for one, taken_at in moments if is_over(max(since or taken_at, taken_at), days, self.now)]
@@ -208,7 +208,7 @@ class Sweep:
         self._removals += [SweptItem(kind="snapshot", name=one.name, size_bytes=one.size_bytes) for one in old]
 
     def _repository(self, vault: Git) -> None:
-        """Remove the mirror and the vault of a repository of which nothing is kept any more."""
+        """Remove the mirror and the vault of a repository of which nothing else is kept."""
         mirror = self._mirror_of(vault)
         lock = mirror_lock(mirror)
         if any(folder_names(vault.git_dir / RECORDS)):
@@ -226,7 +226,7 @@ class Sweep:
             self._removals.append(SweptItem(kind="mirror", name=mirror.name))
 
     def _room(self, vault: Git) -> None:
-        """Give back what is taken by files that nothing needs, or not as so many."""
+        """Free the space of unneeded files, and of many small packs."""
         mirror, kept_for = self._mirror_of(vault), timedelta(days=self.terms.forgotten_days)
         with self._refusing("snapshot", vault.git_dir.name):
             clear_unfinished_packs(vault.git_dir, kept_for)
@@ -246,9 +246,9 @@ class Sweep:
         """Hold the lock of a work order's one writer.
 
         Raises:
-            BlockingIOError: Somebody else holds it.
-            NotADirectoryError: The folder in which it lies is a link.
-            AgentError: An agent that waits there for a turn does not end.
+            BlockingIOError: Another process holds the lock.
+            NotADirectoryError: The lock's folder is a link.
+            AgentError: An agent process that waits for a turn does not end.
         """
         folder = self.state.runs / order_id
         if folder.is_symlink():
@@ -267,7 +267,7 @@ class Sweep:
 
     @contextmanager
     def _refusing(self, kind: SweptKind, name: str) -> Iterator[None]:
-        """Note what stands in the way of a removal, and go on with the next thing."""
+        """Record an error that prevents a removal, and continue."""
         try:
             yield
         except (SeptetError, OSError) as error:
@@ -275,7 +275,7 @@ class Sweep:
 
 
 def until(seconds: float) -> Callable[[], bool]:
-    """Return what says yes for so many seconds, by a clock that does not jump."""
+    """Return a function that is true for so many seconds, by a clock that does not jump."""
     end = time.monotonic() + seconds
     return lambda: time.monotonic() < end
 

@@ -1,4 +1,4 @@
-"""How long things are kept, what a pass tells, and the clocks that it trusts."""
+"""The retention times, the report of a pass, and the check of the clocks."""
 
 import re
 from collections.abc import Callable
@@ -13,7 +13,7 @@ SweptKind = Literal["workspace", "runs", "snapshot", "mirror"]
 _LANE: Final = re.compile(r"(.+)-(?:planner|executor-[1-9][0-9]*)")
 _CLOCKS_APART: Final = timedelta(hours=1)
 _LONGEST_PAUSE: Final = timedelta(days=2)
-"""Between two passes: after a longer one either the host was off, or its clock has jumped."""
+"""The longest pause between two passes: after a longer one the host was off, or its clock has jumped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +25,16 @@ class Terms:
     snapshots_days: float
     mirrors_days: float
     ignored_limit_bytes: int
-    """What all ignored files together may take in the snapshot that comes before a removal."""
+    """The most bytes of ignored files in the snapshot before a removal."""
     forgotten_days: float = 2.0
-    """Until what no snapshot needs any more is dropped from the vault: one may be under way that does."""
+    """The days until the vault drops unneeded objects: an unfinished snapshot may need them."""
     drop_ignored: bool = False
-    """A person says that ignored files over the limit may go with their workspace."""
+    """Whether a person allows the loss of ignored files over the limit with their workspace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """What a workspace belongs to, a work order or a pipeline, as the server describes it."""
+    """The owner of a workspace, a work order or a pipeline, as the server describes it."""
 
     status: Literal["running", "closed", "unknown"]
     closed_at: datetime | None = None
@@ -45,41 +45,41 @@ FindOwner = Callable[[str], Owner]
 
 
 class SweptItem(Wire):
-    """An item that was removed, or that was due and had to stay."""
+    """An item that was removed, or that was due and could not be removed."""
 
     kind: SweptKind
     name: str
     why: str = ""
-    """Why it had to stay."""
+    """The reason why it could not be removed."""
     snapshot: str | None = None
-    """Where a removed workspace's last state is."""
+    """The snapshot with a removed workspace's last state."""
     size_bytes: int | None = None
-    """As its last snapshot recorded it; nothing is walked to find it out."""
+    """The size in its last snapshot; no files are counted for it."""
 
 
 class SweepReport(Wire):
-    """What one pass did; lists are cut at a hundred."""
+    """The result of one pass; lists are cut at a hundred."""
 
     host: str = ""
     removed: tuple[SweptItem, ...] = ()
     refused: tuple[SweptItem, ...] = ()
-    """What was due and had to stay, each with the reason."""
+    """The items that were due and could not be removed, each with the reason."""
     removed_count: int = 0
     refused_count: int = 0
     kept_count: int = 0
-    """What was not due."""
+    """The number of items that were not due."""
     note: str = ""
-    """Why the pass did less than all."""
+    """The reason why the pass is incomplete."""
 
 
 def pipeline_of(place_id: str) -> str | None:
-    """Return the pipeline that a workspace belongs to if it is a lane; `None` where its name is none of a lane."""
+    """Return the pipeline of a lane's workspace; `None` if the name is not a lane's."""
     match = _LANE.fullmatch(place_id)
     return match[1] if match else None
 
 
 def combine_owners(own: Owner, pipeline: Owner) -> Owner:
-    """Return the owner of what may be a work order's workspace or a pipeline's lane: closed when both are."""
+    """Return the owner of a work order's workspace or a lane: closed if neither runs and one is closed."""
     owners = (own, pipeline)
     if any(each.status == "running" for each in owners):
         return Owner("running")
@@ -89,14 +89,14 @@ def combine_owners(own: Owner, pipeline: Owner) -> Owner:
 
 
 def distrust(last_pass: datetime | None, now: datetime, server_now: datetime) -> str:
-    """Return why nothing may be removed in this pass, for ages count only by clocks that agree; else nothing.
+    """Return why this pass may remove nothing: ages count only by clocks that agree; empty if they do.
 
     A clock that jumps makes everything old at once. Then the next pass is the first that removes.
 
     Args:
-        last_pass: When the pass before this one began, by this host's clock; `None` before the first.
-        now: This host's clock.
-        server_now: The Temporal server's clock.
+        last_pass: The start of the pass before, by this host's clock; `None` before the first pass.
+        now: The time of this host's clock.
+        server_now: The time of the Temporal server's clock.
     """
     if abs(now - server_now) > _CLOCKS_APART:
         return f"This host's clock says {now:%Y-%m-%d %H:%M}, the server's {server_now:%Y-%m-%d %H:%M}."
@@ -108,5 +108,5 @@ def distrust(last_pass: datetime | None, now: datetime, server_now: datetime) ->
 
 
 def is_over(since: datetime, days: float, now: datetime) -> bool:
-    """Say whether so many days have passed."""
+    """Return whether so many days have passed."""
     return now - since >= timedelta(days=days)

@@ -1,7 +1,8 @@
-"""Markdown cut into pieces: code, tags of HTML, what nobody is shown, and prose, as CommonMark and tables read it.
+"""Markdown cut into pieces: code, HTML tags, hidden parts and prose, as CommonMark and tables define them.
 
-What a forge takes for code it neither hides nor obeys, and what it does not must not pass for code here. So the
-blocks are those of a real parser, and code spans are looked for in one paragraph or one cell of a table at a time.
+A forge neither hides nor obeys text in code, so text that the forge does not read as code must not count as code
+here. Therefore a real parser finds the blocks, and code spans are searched in one paragraph or one table cell at a
+time.
 """
 
 import re
@@ -17,7 +18,7 @@ _INLINE: Final = re.compile(r"\\[^\w\s]|`+|<[!?/A-Za-z]")
 _RAW: Final = re.compile(r"<[!?/A-Za-z]")
 _TICKS: Final = re.compile(r"`+")
 _HIDDEN: Final = (("<!--", "-->", 2), ("<![CDATA[", "]]>", 9), ("<?", "?>", 2), ("<!", ">", 2))
-"""What begins and ends what a browser never shows, and how far behind the beginning the end may begin."""
+"""The beginning and end of parts that a browser never shows, and the first offset at which the end may begin."""
 _TAG: Final = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*")
 _ATTRIBUTE: Final = re.compile(r"\s+[A-Za-z_:][\w:.-]*(?:\s*=\s*(?:(?P<quote>[\"'])|[^\s\"'=<>`]+))?")
 _TAG_END: Final = re.compile(r"\s*/?>")
@@ -36,7 +37,7 @@ class Piece:
 
 
 def pieces_of(text: str) -> list[Piece]:
-    """Return the pieces of a Markdown text, which together are the text."""
+    """Return the pieces of a Markdown text; joined, they are the text."""
     pieces: list[Piece] = []
     for kind, part in _regions(text):
         pieces += [Piece("code", part)] if kind == "code" else _pieces_in(part, with_code=kind == "words")
@@ -44,7 +45,7 @@ def pieces_of(text: str) -> list[Piece]:
 
 
 def _regions(text: str) -> Iterator[tuple[str, str]]:
-    """Cut a text into blocks of code, words in which there may be code, and the rest."""
+    """Split a text into blocks of code, words that may contain code, and the rest."""
     lines = text.split("\n")
     lines = [f"{line}\n" for line in lines[:-1]] + lines[-1:]
     kinds = _kinds(text)
@@ -60,7 +61,7 @@ def _regions(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _kinds(text: str) -> dict[int, tuple[str, int]]:
-    """Return what begins in which line, and the line behind it. A parser is not shared between threads."""
+    """Return the kind and the end of the block that begins in each line. Threads do not share a parser."""
     kinds: dict[int, tuple[str, int]] = {}
     table_end = 0
     for token in MarkdownIt("commonmark").enable("table").disable("inline").parse(text):
@@ -88,7 +89,7 @@ def _cells(row: str) -> Iterator[str]:
 
 
 def _pieces_in(text: str, *, with_code: bool) -> Iterator[Piece]:
-    """Cut words where code, a tag or something hidden begins: what begins first goes before what begins in it."""
+    """Split words where code, a tag or a hidden part begins; the first one covers any that begin inside it."""
     runs: dict[int, list[int]] = defaultdict(list)
     for run in _TICKS.finditer(text) if with_code else ():
         runs[len(run[0])].append(run.start())
@@ -105,7 +106,7 @@ def _pieces_in(text: str, *, with_code: bool) -> Iterator[Piece]:
 
 
 def _piece_at(text: str, match: re.Match[str], runs: dict[int, list[int]], missing: set[str]) -> Piece | None:
-    """Return the piece that begins here; what ends nothing from here on is noted in `missing`."""
+    """Return the piece that begins here; `missing` collects the ends that do not occur from here on."""
     begin, opening = match.start(), match[0]
     if opening[0] == "`":
         ends = runs[len(opening)]
@@ -125,7 +126,7 @@ def _piece_at(text: str, match: re.Match[str], runs: dict[int, list[int]], missi
 
 
 def _tag_end(text: str, begin: int) -> int:
-    """Return where a tag or an address in angle brackets ends; 0 where there is none."""
+    """Return the end of a tag or of an address in angle brackets; 0 without either."""
     if link := _AUTOLINK.match(text, begin):
         return link.end()
     name = _TAG.match(text, begin)

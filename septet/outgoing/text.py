@@ -1,8 +1,9 @@
-"""One way out for all that an agent wrote and a forge gets: titles, bodies, replies, comments, messages.
+"""The one way to a forge for all text that an agent wrote: titles, bodies, replies, comments, messages.
 
-What acts on a forge in the worker's name goes: other people's issues are not closed, nobody is mentioned, no CI is
-skipped, no command is given, nothing is signed for others. So does what people do not see, and what tells others
-that it was seen: comments of HTML, invisible characters, pictures from elsewhere. Words, tables and code stay.
+It removes text that acts on a forge in the worker's name: text that closes other issues, mentions people, skips
+CI, gives commands or signs for others. It also removes text that people do not see, and pictures that report a
+reader to another server: HTML comments, invisible characters, pictures from elsewhere. Words, tables and code
+stay.
 """
 
 import html
@@ -40,7 +41,7 @@ _ONE: Final = re.compile(_REFERENCE, re.IGNORECASE)
 
 
 def without_mentions(text: str) -> str:
-    """Return a text that mentions nobody: of `@name` the name becomes code, which no forge reads as an account."""
+    """Return a text without mentions: the name in `@name` becomes code, which no forge reads as an account."""
 
     def quiet(match: re.Match[str]) -> str:
         if match["link"]:
@@ -51,7 +52,7 @@ def without_mentions(text: str) -> str:
 
 
 def without_closing(text: str, own: AbstractSet[str]) -> str:
-    """Return a text whose words close nothing but the work order's own issue: other references become code.
+    """Return a text whose words close only the work order's own issue: other references become code.
 
     Args:
         text: The text.
@@ -69,19 +70,19 @@ _SPEAKS_FOR_OTHERS: Final = re.compile(
     r"^[ \t>*-]{0,10}(?:[A-Za-z0-9-]{1,60}-by|on-behalf-of|skip-checks)[ \t]{0,3}:.*(?:\n[ \t]+\S.*)*\n?",
     re.IGNORECASE | re.MULTILINE,
 )
-"""Whoever is named there is taken for an author, a reviewer or a witness, by forges too; the last one stops CI."""
+"""Forges and people read a name there as an author, a reviewer or a witness; `skip-checks` stops CI."""
 _BLANK_LINE: Final = re.compile(r"\n[ \t]+(?=\n)")
 _ALLOWED: Final = frozenset({"change-id"})
 _PICKED: Final = "(cherry picked from"
 
 
 def without_attributions(text: str) -> str:
-    """Return a text without lines that say in a trailer's form who wrote, signed or reviewed something."""
+    """Return a text without trailer lines that name an author, a signer or a reviewer."""
     return _SPEAKS_FOR_OTHERS.sub("", text)
 
 
 def without_trailers(message: str) -> str:
-    """Return a message whose only trailers are those of an allow-list; what others say stays as a list."""
+    """Return a message whose only trailers are those of an allow-list; other trailers become a list."""
     subject, newline, rest = _BLANK_LINE.sub("\n", message.strip()).partition("\n")
     rest = without_attributions(rest).rstrip()
     gap_above = rest[: len(rest) - len(rest.lstrip("\n"))]
@@ -103,10 +104,10 @@ def _token(line: str) -> str:
 
 _LONGEST: Final = 65_536
 _LONGEST_LINE: Final = 2048
-"""Characters; forges take no more."""
+"""Characters; forges accept no more."""
 _ENTITY: Final = re.compile(r"&(?:#\d{1,8}|#[xX][0-9a-fA-F]{1,7}|[A-Za-z][A-Za-z0-9]{1,30});")
 _SHOWN: Final = re.compile(r"[A-Za-z0-9@#/:]")
-"""What may stand as itself where it was written as an entity: no character of Markdown's."""
+"""Characters that may replace their entity: none has a meaning in Markdown."""
 _SKIPS_CI: Final = re.compile(
     r"\[[ \t]*((?:skip|no)[ -][\w -]{1,30}|[\w -]{1,30}[ -]skip)[ \t]*\]|\*{3}[ \t]*(NO_CI)[ \t]*\*{3}",
     re.IGNORECASE,
@@ -134,7 +135,7 @@ _UNSEEN: Final = re.compile(
     r"\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]+)",
     re.IGNORECASE,
 )
-"""Attributes of tags whose words nobody is shown, or only who points at them."""
+"""Attributes of tags whose words a page never shows, or only under the pointer."""
 _TAG_NAME: Final = re.compile(r"</?([A-Za-z0-9-]+)")
 _SOURCE: Final = re.compile(r"\s(?:src)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
 _INSTEAD: Final = re.compile(r"\salt\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
@@ -142,28 +143,28 @@ _FETCHING: Final = frozenset((
     "img", "image", "source", "video", "audio", "track", "embed", "object", "iframe", "frame", "link", "base",
     "meta", "style", "script", "svg", "input", "form",
 ))  # fmt: skip
-"""Tags that fetch something when a page is looked at; of these, pictures of the repository stay."""
+"""Tags that load a file when a page is opened; of these, the repository's pictures stay."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """Cleans what goes out for one work order."""
+    """Cleans all text that is published for one work order."""
 
     closes: frozenset[str] = frozenset()
     """The references of its own issue, in lower case, which it may close: `#7`, `o/r#7`, the issue's address."""
     pictures: tuple[str, ...] = ()
-    """What the addresses of its repository's pictures begin with; relative ones are its own anyhow."""
+    """The prefixes of addresses of its repository's pictures; relative addresses are always its own."""
     without_keys: Callable[[str], str] = mask
-    """Masks what looks like a key."""
+    """Masks text that looks like a key."""
 
     def markdown(self, text: str) -> str:
-        """Return a text that is shown as Markdown: a body, a comment, a reply."""
+        """Return a text for Markdown: a body, a comment, a reply."""
         text = self.without_keys(readable(text[:_LONGEST]))
         labels = text.lower()
         return _quiet("".join(self._clean(piece, labels) for piece in without_hidden(text)))
 
     def code(self, text: str) -> str:
-        """Return a text that is shown as code, in a fence of the engine's."""
+        """Return a text for a code fence of the engine."""
         return _quiet(self.without_keys(readable(text[:_LONGEST])))
 
     def line(self, text: str) -> str:
@@ -172,9 +173,9 @@ class Outgoing:
         return _quiet(without_closing(without_mentions(" ".join(words.split())), self.closes))
 
     def message(self, text: str) -> str:
-        """Return a commit's message, in which a forge reads all words as they stand, also those in code.
+        """Return a commit's message; a forge acts on all its words, even in code.
 
-        Keys in it are not looked for here: they wait for a person, as those in files do.
+        It is not searched for keys here: keys in it wait for a person's decision, like those in files.
         """
         pieces = pieces_of(_without_comments(readable(text[:_LONGEST])))
         words = "".join(piece.text if piece.kind == "code" else without_mentions(piece.text) for piece in pieces)
@@ -209,7 +210,7 @@ class Outgoing:
         return self._prose(instead[1] or instead[2] or "", "") if instead else ""
 
     def _is_own(self, address: str) -> bool:
-        """Say whether a picture's address is the repository's, and tells nobody more than that it is looked at."""
+        """Return whether a picture's address is the repository's, and has no query that carries data."""
         path, _, query = address.partition("?")
         if query and query not in _RAW:
             return False
@@ -220,24 +221,24 @@ class Outgoing:
 
 
 _OWN: Final = "\x00"
-"""Stands for the `!` of a picture that stays: no text has it, for control characters go first."""
+"""Replaces the `!` of a picture that stays; no text holds it, since control characters are removed first."""
 
 
 def readable(text: str) -> str:
-    """Return a text with newlines alone between its lines, and without what is not seen or moves a cursor."""
+    """Return a text with plain newlines, without control characters and invisible characters."""
     plain = without_controls(text.replace("\r\n", "\n").replace("\r", "\n"))
     return without_invisible(plain.encode(errors="replace").decode())
 
 
 def _without_comments(text: str) -> str:
-    """Return a text without comments of HTML, whatever is code in it."""
+    """Return a text without HTML comments, even in code."""
     parts = text.split("<!--")
     shown = [part.partition("-->")[2] if "-->" in part else f"&lt;!--{part}" for part in parts[1:]]
     return "".join((parts[0], *shown))
 
 
 def without_hidden(text: str) -> Iterator[Piece]:
-    """Return the pieces of a text with a blank for what is hidden: what stands around that is read as one."""
+    """Yield the pieces of a text with a blank for each hidden part, so that the prose around it is one piece."""
     words = ""
     for piece in pieces_of(text):
         if piece.kind in {"prose", "hidden"}:
@@ -249,22 +250,22 @@ def without_hidden(text: str) -> Iterator[Piece]:
 
 
 def prose_characters(text: str) -> str:
-    """Return prose with plain characters in place of entities, and without those that nobody sees."""
+    """Return prose with characters in place of entities, and without invisible characters."""
     return without_invisible(_ENTITY.sub(_character, text))
 
 
 def without_link_titles(text: str) -> str:
-    """Return prose without the words that a link shows to who points at it."""
+    """Return prose without link titles, which only the pointer shows."""
     return _DEFINITION_TITLE.sub(_first, _LINK_TITLE.sub(r"\1)", text))
 
 
 def without_unseen(tag: str) -> str:
-    """Return a tag without attributes whose words nobody is shown."""
+    """Return a tag without attributes whose words a page does not show."""
     return _UNSEEN.sub("", tag)
 
 
 def without_fence_words(code: str) -> str:
-    """Return code as it is shown: of what stands behind a fence only the language."""
+    """Return code as a page shows it: after a fence only the language stays."""
     first, newline, rest = code.partition("\n")
     return f"{_FENCE_WORDS.sub(_first, first) if newline else first}{newline}{rest}"
 
@@ -279,12 +280,12 @@ def _character(match: re.Match[str]) -> str:
 
 
 def _defined(match: re.Match[str], labels: str) -> str:
-    """Show the definition of a link that nothing uses: what it says is read by programs alone."""
+    """Make the definition of an unused link visible: otherwise only programs would read it."""
     is_used = labels.count(f"[{match['label'].lower()}]") > 1
     return match[0] if is_used else f"{match[1]}\\{match[2]}"
 
 
 def _quiet(text: str) -> str:
-    """Return a text that skips no CI and has no mark of Septet's own, in code neither: both are read anywhere."""
+    """Return a text that skips no CI and has no mark of Septet, even in code: programs read both anywhere."""
     text = _SKIPS_CI.sub(lambda match: f"({match[1] or match[2]})", text)
     return _MARK.sub("<! ", text).replace(_OWN, "!")

@@ -1,4 +1,4 @@
-"""What people see of a Markdown text, and nothing that only programs read: all that an agent gets of it."""
+"""The part of a Markdown text that people see: an agent gets only this part."""
 
 import re
 from collections.abc import Mapping
@@ -21,14 +21,14 @@ _BY_LABEL: Final = re.compile(r"(?P<words>\[[^\[\]]{0,1000}\])\[(?P<label>[^\[\]
 _NEVER_SHOWN: Final = (("<!--", "-->"), ("<?", ">"), ("<![CDATA[", ">"))
 _FOOTNOTE: Final = "^"
 _MOST_DEFINITIONS: Final = 1000
-"""Of links that are named by a label; what further ones say is not told."""
+"""The most links named by a label; the addresses of further ones are left out."""
 
 
 def visible_text(text: str) -> str:
-    """Return what people see of a text that a forge shows as Markdown; code stays as it is seen.
+    """Return the part of a Markdown text that a forge shows to people; code stays as shown.
 
-    Comments of HTML go, invisible characters, words that stand in place of a picture or beside a link, and
-    definitions of links that nothing uses.
+    It removes HTML comments, invisible characters, alternative texts of pictures, link titles, and definitions of
+    unused links.
     """
     pieces = without_hidden(_without_definitions(readable(text)))
     return "".join(
@@ -42,12 +42,12 @@ def visible_text(text: str) -> str:
 
 
 def visible_line(text: str) -> str:
-    """Return what people see of a title or a name, which no forge shows as Markdown."""
+    """Return the visible part of a title or a name, which no forge shows as Markdown."""
     return " ".join(readable(text).split())
 
 
 def _without_definitions(text: str) -> str:
-    """Return a text without unused definitions of links, and without what a comment hides to its end."""
+    """Return a text without unused link definitions, and without the rest that an unclosed comment hides."""
     parser = MarkdownIt("commonmark", {"inline_definitions": True}).enable("table").disable("inline")
     lines = text.split("\n")
     definitions: dict[str, tuple[str, str]] = {}
@@ -77,13 +77,13 @@ def _known_as(label: str) -> str:
 
 
 def _with_address(match: re.Match[str], definitions: Mapping[str, tuple[str, str]]) -> str:
-    """Return a link with its address in place of the label by which it has it: nobody is shown that."""
+    """Return a link with its address in place of its label, which a page does not show."""
     definition = definitions.get(_known_as(match["label"]))
     return match[0] if definition is None else f"{match['words']}({definition[1]})"
 
 
 def _endless(content: str) -> int | None:
-    """Return where something begins in a block of HTML that nothing ends: a browser shows nothing after it."""
+    """Return the offset of an unclosed part in a block of HTML: a browser shows nothing after it."""
     for begin, end in _NEVER_SHOWN:
         place = content.rfind(begin)
         if place >= 0 and content.find(end, place) < 0:

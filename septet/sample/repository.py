@@ -83,7 +83,7 @@ FILES: Final[Mapping[str, str]] = MappingProxyType(
         "tests/test_pricing.py": _TESTS,
     }
 )
-"""By path. One of the tests fails."""
+"""The files by path. One of the tests fails."""
 
 ISSUE_TITLE: Final = "Ten items get no bulk discount"
 ISSUE_BODY: Final = """\
@@ -121,8 +121,8 @@ def make_sample(to: Path, add_issue: AddIssue, env: Mapping[str, str]) -> Sample
     """Make `shop.git` in the folder `to`, and the issue about its bug.
 
     Args:
-        to: A folder of its own; made where it is missing.
-        add_issue: The forge.
+        to: A separate folder, made if it is missing.
+        add_issue: Adds the issue to the forge.
         env: The environment of git.
 
     Raises:

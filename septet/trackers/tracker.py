@@ -1,4 +1,4 @@
-"""The interface that the engine uses for every tracker. People's text there is untrusted, and bounded."""
+"""The interface that the engine uses for every tracker. People's text in a tracker is untrusted, and bounded."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -14,7 +14,7 @@ from septet.outgoing.visible import visible_line, visible_text
 from septet.system.text import cut, one_line
 
 _ISSUE_LIMIT_BYTES: Final = 256 * 1024
-"""The most that an issue's body and comments may hold together."""
+"""The most bytes of an issue's body and comments together."""
 _TITLE_LIMIT: Final = 256
 _HEARD: Final = ("member", "guest")
 """The standings whose comments agents get: people of the workspace, but no apps and no outsiders."""
@@ -25,7 +25,7 @@ _MARK: Final = re.compile(r"#septet-(?P<order>wo-[A-Za-z0-9._-]{1,61})")
 
 @dataclass(frozen=True, slots=True)
 class TrackerIssue:
-    """An issue of a tracker as it was when it was read."""
+    """An issue of a tracker at the time of reading."""
 
     id: str
     key: str
@@ -122,7 +122,7 @@ class Tracker(Protocol):
     def mark_started(self, issue_id: str) -> None:
         """Show on an issue that this installation works on it.
 
-        An issue that nobody has started moves to its team's first started state; other issues keep their state. An
+        An issue that is not started moves to its team's first started state; other issues keep their state. An
         issue without a delegate gets this installation's agent.
         """
 

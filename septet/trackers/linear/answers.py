@@ -101,7 +101,7 @@ class IssueNode(Foreign):
 
 
 class TrackedIssueAnswer(Foreign):
-    """What `ISSUE` is answered."""
+    """The answer to `ISSUE`."""
 
     issue: IssueNode
 
@@ -132,7 +132,7 @@ class _Marked(Foreign):
 
 
 class MarksAnswer(Foreign):
-    """What `MARKS` is answered."""
+    """The answer to `MARKS`."""
 
     viewer: _Creator
     issue: _Marked
@@ -158,7 +158,7 @@ class _Issues(Foreign):
 
 
 class IssuesAnswer(Foreign):
-    """What `ISSUES` is answered: one page."""
+    """The answer to `ISSUES`: one page."""
 
     viewer: _Creator
     issues: _Issues
@@ -210,7 +210,7 @@ class _WithHistory(Foreign):
 
 
 class LabelledAnswer(Foreign):
-    """What `LABELLED` is answered: one page."""
+    """The answer to `LABELLED`: one page."""
 
     viewer: _Creator
     issue: _WithHistory
@@ -262,7 +262,7 @@ class _Viewer(_Creator):
 
 
 class StartAnswer(Foreign):
-    """What `START` is answered."""
+    """The answer to `START`."""
 
     viewer: _Viewer
     issue: _ToStart
@@ -286,10 +286,10 @@ class _Activity(Foreign):
 
 
 class ActivityAnswer(Foreign):
-    """What `ACTIVITY` is answered."""
+    """The answer to `ACTIVITY`."""
 
     agentActivity: _Activity
 
 
 class DoneAnswer(Foreign):
-    """What a mutation is answered."""
+    """The answer to a mutation."""
