@@ -1,1 +1,1 @@
-"""What can be done with work orders and pipelines, the same for every face."""
+"""The operations on work orders and pipelines, the same for the CLI, the API, the tools and the page."""

@@ -18,7 +18,7 @@ PATIENCE: Final = timedelta(minutes=15)
 """Long enough to move or upgrade a server."""
 _AGAIN_SECONDS: Final = 1.0
 _RETRIES_SECONDS: Final = 30.0
-"""A call that waited longer was answered meanwhile: the SDK itself stops after ten seconds."""
+"""The seconds after which a failed watch had an answer meanwhile: the SDK stops its retries after ten."""
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class Absence:
     patience: timedelta = PATIENCE
     _since: datetime | None = None
     _ends: float = 0.0
-    """When patience ends, by the monotonic clock."""
+    """The end of the patience, by the monotonic clock."""
 
     @property
     def lasts(self) -> bool:

@@ -1,7 +1,6 @@
-"""What a work order would run, from its repository as of the base and what the workers have announced.
+"""The dry run of a work order, from its repository at the base and the announcements of the workers.
 
-Nothing is started or kept: a repository on this disk is read where it lies, one elsewhere into a folder that is
-removed.
+It starts and keeps nothing: it reads a repository of this disk in place, and a remote one into a temporary folder.
 """
 
 import asyncio
@@ -47,10 +46,10 @@ class _BaseView:
 async def dry_run(
     operations: Operations, order: WorkOrderInput, order_id: str | None, settings: Settings, *, again: bool
 ) -> DryRunReply:
-    """Check a work order as its start would, and return what it would run.
+    """Check a work order as its start would, and return its steps, settings and estimate.
 
     Raises:
-        SeptetError: It would be refused, or its repository cannot be read.
+        SeptetError: The work order would be refused, or its repository cannot be read.
     """
     order = await operations.starting.prepare(order, order_id, again=again)
     address = parse_address(order.repository, home=Path.home())
@@ -83,7 +82,7 @@ async def dry_run(
 
 
 async def _worker_of(operations: Operations) -> AnnouncedAgents | None:
-    """Return the announcement of a living worker; `None` if there is none."""
+    """Return the announcement of a living worker; `None` without one."""
     with suppress(RPCError):
         hosts = await announced_agents(operations.client, operations.task_queue)
         return hosts[0] if hosts else None
@@ -93,7 +92,7 @@ async def _worker_of(operations: Operations) -> AnnouncedAgents | None:
 async def _budgets(
     operations: Operations, order: WorkOrderInput, repository: RepositorySettings, settings: Settings, project: str
 ) -> dict[str, str]:
-    """Return the limits that would hold; those of the day and the project as their accounts have them."""
+    """Return the limits that would apply; those of the day and the project from their accounts."""
     own = repository.budget_for(order.budget or settings.order_budget or "")
     limits = {"work order": str(own or "")}
     for scope, by_settings in ((f"{PROJECT}/{project}", settings.project_budget), (DAY, settings.day_budget)):
@@ -118,7 +117,7 @@ def _step(
     files: Mapping[str, bytes],
     agent_and_default: tuple[str, str | None],
 ) -> DryRunStep:
-    """Return what a step would run, by its agent and the worker's model."""
+    """Return a step's settings, for an agent and the worker's default model."""
     own = order.steps.get(step, StepSettings())
     limits = repository.limits_for(step, own.over(order.timeouts), own)
     classes = tuple(IssueClass) if step is Step.BUILD_PLAN else _ONE
@@ -148,7 +147,7 @@ def _read_base(address: Address, base: str | None, settings: Settings) -> _BaseV
 
 @contextmanager
 def _git_dir(address: Address, settings: Settings) -> Iterator[tuple[Path, Mapping[str, str]]]:
-    """Give the repository itself where it is on this disk, else the place of a mirror that is removed again."""
+    """Yield the git folder of a repository on this disk, else the place of a temporary mirror."""
     with tempfile.TemporaryDirectory(prefix="septet-dry-run-") as folder:
         env = {**settings.git_env, "GIT_CONFIG_GLOBAL": str(Path(folder) / "gitconfig")}
         write_configuration(Path(folder) / "gitconfig", settings.user_git_env)

@@ -17,7 +17,7 @@ from septet.errors import RefusedTransitionError
 from septet.forges.local.forge import LocalForge
 
 _READS_AFTER_MERGE: Final = 25
-"""How often `merge` checks whether the board shows the merge."""
+"""The most times that `merge` checks whether the board shows the merge."""
 _READ_SECONDS: Final = 0.2
 
 
@@ -25,8 +25,8 @@ async def merge(operations: Operations, order_id: str) -> TaskReply:
     """Merge the pull request of a work order, and return the work order.
 
     Raises:
-        RefusedTransitionError: Its pull request is not one of a repository on this machine.
-        ForgeError: The pull request is not open any more, or conflicts with its base.
+        RefusedTransitionError: The pull request is not of a repository on this machine.
+        ForgeError: The pull request is no longer open, or conflicts with its base.
     """
     orders = operations.orders
     task = await orders.get(order_id)

@@ -34,13 +34,13 @@ Kind = TypeVar("Kind")
 
 
 class LazyPart(Generic[Kind]):
-    """Some of the operations: a class whose fields are named after what they take of the operations.
+    """A part of the operations: a class whose fields are named after fields and properties of the operations.
 
-    The class is imported when the part is used, so that a command starts fast.
+    The class is imported on first use, so that a command starts fast.
     """
 
     def __init__(self, place: str) -> None:
-        """Name the class, such as `clients.temporal.board:BoardRows`."""
+        """Set the class, such as `clients.temporal.board:BoardRows`."""
         self._module, _, self._name = place.partition(":")
 
     @overload
@@ -48,11 +48,11 @@ class LazyPart(Generic[Kind]):
     @overload
     def __get__(self, operations: "Operations", owner: type) -> Kind: ...
     def __get__(self, operations: "Operations | None", owner: type) -> Kind | Self:
-        """Return the part of some operations; the class itself has none."""
+        """Return the part of an instance; the class itself has none."""
         return self if operations is None else self.of(operations)
 
     def of(self, operations: "Operations") -> Kind:
-        """Return the part of some operations."""
+        """Return the part of these operations."""
         kind: Any = getattr(import_module(self._module), self._name)
         names = [each.name for each in fields(kind) if hasattr(Operations, each.name)]
         part: Kind = kind(**{name: getattr(operations, name) for name in names})
@@ -63,8 +63,8 @@ class LazyPart(Generic[Kind]):
 class Operations:
     """Work orders and pipelines on one Temporal namespace, with the files of this host.
 
-    All parts raise `NotFoundError` if there is no such work order, `ServerNotReachedError` if nobody answers,
-    and `RefusedTransitionError` if the work order's state does not allow the request.
+    All parts raise `NotFoundError` for a missing work order, `ServerNotReachedError` if the server does not
+    answer, and `RefusedTransitionError` if the work order's state does not allow the request.
     """
 
     orders: WorkOrders
@@ -114,22 +114,22 @@ async def connect_operations(settings: Settings, address: str | None = None) -> 
     """Connect to the server of the settings, or to the one at `address`.
 
     Raises:
-        ServerNotReachedError: Nobody answers there.
+        ServerNotReachedError: The server does not answer.
     """
     client = await connect(settings, address=address)
     return Operations(WorkOrders(client, settings.task_queue), StateDir(settings.state_dir), settings.git_env)
 
 
 OperationsContext = Callable[[], AbstractAsyncContextManager[Operations]]
-"""Gives what can be done with work orders, for as long as a block lasts."""
+"""Yields the operations during a block."""
 
 
 @asynccontextmanager
 async def lend(operations: Operations) -> AsyncIterator[Operations]:
-    """Give operations that are connected, for as long as the block lasts.
+    """Yield connected operations during the block.
 
     Raises:
-        ServerNotReachedError: Nobody answers them any more.
+        ServerNotReachedError: The server no longer answers.
     """
     try:
         yield operations
@@ -139,7 +139,7 @@ async def lend(operations: Operations) -> AsyncIterator[Operations]:
 
 @dataclass(slots=True)
 class Connection:
-    """Operations on the server of the settings: connected when they are needed, and anew where it moved."""
+    """Operations on the server of the settings: connected on first use, and again if the server moved."""
 
     settings: Settings
     address: str | None = None
@@ -148,10 +148,10 @@ class Connection:
 
     @asynccontextmanager
     async def operations(self) -> AsyncIterator[Operations]:
-        """Give what can be done with work orders, for as long as the block lasts.
+        """Yield the operations during the block.
 
         Raises:
-            ServerNotReachedError: Nobody answers, or no more.
+            ServerNotReachedError: The server does not answer, or no longer.
         """
         try:
             async with lend(await self._connect()) as operations:

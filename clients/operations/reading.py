@@ -51,10 +51,10 @@ class OrderReading:
     """Returns a notice, with its remedy, if no worker runs for a work order; else an empty text."""
 
     async def detail(self, order_id: str) -> DetailReply:
-        """Return a work order with its agent runs on this host, its history, and what holds it up.
+        """Return a work order with its agent runs on this host, its history, and the reason of its wait.
 
         Raises:
-            NotFoundError: There is no such work order, or it was deleted from Temporal.
+            NotFoundError: The work order does not exist, or was deleted from Temporal.
         """
         try:
             return await self._detail(order_id)
@@ -94,10 +94,10 @@ class OrderReading:
         return StepsReply(steps=task.steps, refused_hosts=refused_to(in_setup, runs), rounds=rounds)
 
     async def plan(self, order_id: str) -> PlanReply:
-        """Return the plan of a work order, whole unless it is very long.
+        """Return the plan of a work order; a very long plan is cut.
 
         Raises:
-            NotFoundError: It has none yet, or another host has it.
+            NotFoundError: The work order has no plan yet, or another host has it.
         """
         task = await self.orders.get(order_id)
         if task.plan_path is None:
@@ -116,10 +116,10 @@ class OrderReading:
         return PlanReply(plan=plan, plan_sha256=task.plan_sha256)
 
     async def diff(self, order_id: str) -> DiffReply:
-        """Return the changes of a work order so far, whole unless they are very long.
+        """Return the changes of a work order so far; a very long patch is cut.
 
         Raises:
-            NotFoundError: There is no such work order, or another host has its workspace.
+            NotFoundError: The work order does not exist, or another host has its workspace.
         """
         task = await self.orders.get(order_id)
         view = WorkspaceView(self.state, self.git_env, order_id)
@@ -144,11 +144,11 @@ class OrderReading:
         Args:
             order_id: The work order.
             after: The id of the last entry that the caller has.
-            offset: How many entries to skip after it.
+            offset: The number of entries to skip after it.
             limit: The most entries to return.
 
         Raises:
-            NotFoundError: There is no such work order, or its steps ran on another host.
+            NotFoundError: The work order does not exist, or its steps ran on another host.
         """
         logs, entries = await asyncio.to_thread(self.log_cache.entries, self.state, order_id)
         if not entries and (await self.orders.get(order_id)).steps:
@@ -165,11 +165,11 @@ class OrderReading:
 
         Args:
             order_id: The work order.
-            offset: How many requests to skip.
-            limit: The most to return; `None` for all.
+            offset: The number of requests to skip.
+            limit: The most requests to return; `None` for all.
 
         Raises:
-            NotFoundError: There is no such work order.
+            NotFoundError: The work order does not exist.
         """
         reply = await asyncio.to_thread(network_of, self.state, order_id, offset=offset, limit=limit)
         if not reply.total:
@@ -181,16 +181,16 @@ class OrderReading:
 
         Args:
             order_id: The work order.
-            patience: How long the server may be away during the watch.
+            patience: The longest absence of the server during the watch.
         """
         view = WorkspaceView(self.state, self.git_env, order_id)
         return Watch(self.orders, view, self.nobody_works_on, patience=patience)
 
     async def step_under_way(self, task: Task) -> StepUnderWay | None:
-        """Return the running step of an open work order; if no worker runs, the step that the server has pending.
+        """Return the running step of an open work order; without a worker, the server's pending step.
 
         Raises:
-            NotFoundError: There is no such work order.
+            NotFoundError: The work order does not exist.
             ServerNotReachedError: The server refused.
         """
         if task.status not in {Status.RUNNING, Status.WAITING} or task.stuck:

@@ -1,4 +1,4 @@
-"""A row of the table of operations: HTTP routes and agents' tools are made from rows."""
+"""A row of the table of operations, from which HTTP routes and agents' tools are made."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from septet.contracts.replies import Reply
 from septet.contracts.wire import Wire
 
 Effect = Literal["reads", "adds", "ends", "restores"]
-"""A tool changes nothing, or starts work that costs money, or ends work, or makes a folder."""
+"""The effect of a tool: it changes nothing, starts work that costs money, ends work, or makes a folder."""
 OrderId = Annotated[
     str,
     StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$"),
@@ -34,19 +34,19 @@ class Operation:
 
     run: Callable[..., Awaitable[Any]]
     route: str = ""
-    """Method and path of HTTP; empty if there is no route, or one that is made by hand."""
+    """Method and path of HTTP; empty without a route in the table."""
     tag: str = ""
     """The section of the HTTP reference."""
     may_miss: bool = True
     """Whether its subject may not exist."""
     creates: bool = False
     tool: str = ""
-    """The name of the agents' tool; empty if there is none."""
+    """The name of the agents' tool; empty without a tool."""
     effect: Effect = "reads"
     for_tool: Mapping[str, Any] = field(default_factory=dict)
     """Types and defaults that differ for the tool, by the names of arguments or fields."""
     before_tool: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
-    """Changes what an agent gives, before it is read."""
+    """Changes an agent's arguments before they are parsed."""
 
     @property
     def name(self) -> str:

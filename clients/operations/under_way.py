@@ -1,4 +1,4 @@
-"""How far an open work order is: its time, and the step that has begun."""
+"""The progress of a work order: its elapsed time, and its running step."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ def elapsed_seconds(task: Task) -> float:
 
 
 def _end(task: Task) -> datetime:
-    """Return when a work order ended, or now; a completed one's `updated_at` changes with its pull request."""
+    """Return the end of a work order, or now; a completed one's `updated_at` changes with its pull request."""
     last = task.steps[-1] if task.steps else None
     if task.status is Status.COMPLETED and last is not None and last.ended_at:
         return datetime.fromisoformat(last.ended_at)

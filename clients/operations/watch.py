@@ -22,7 +22,7 @@ from workflows.wire.search_attributes import HOST
 _LOOK_SECONDS: Final = 0.5
 """The pause between reads of this host's disk; the server's news arrives without polling."""
 _DESCRIBE_SECONDS: Final = 2.0
-"""The pause between reads of what holds the work order up: describing a workflow is free."""
+"""The pause between reads of the reason of a wait: to describe a workflow is free."""
 _FIRST_ENTRIES: Final = 200
 """The most log entries in the first reply."""
 
@@ -36,7 +36,7 @@ class Watch:
     nobody_works: Callable[[WorkflowExecutionDescription], Awaitable[str]]
     """Returns a notice, with its remedy, if no worker runs for the work order; else an empty text."""
     patience: timedelta = timedelta(0)
-    """How long the server may be away before the watch ends with an error."""
+    """The longest absence of the server before the watch ends with an error."""
     _nobody: str = ""
     _last: WatchReply | None = None
     _waiting: str | None = None
@@ -48,8 +48,8 @@ class Watch:
         """Return the work order as of now, with the log entries since the last call.
 
         Raises:
-            NotFoundError: There is no such work order.
-            ServerNotReachedError: Nobody answers.
+            NotFoundError: The work order does not exist.
+            ServerNotReachedError: The server does not answer.
         """
         order_id = self.view.order_id
         row = await self.orders.describe(order_id)
@@ -60,11 +60,11 @@ class Watch:
     async def looks(self) -> AsyncGenerator[WatchReply, None]:
         """Yield the work order now, after each change, and last when it is closed.
 
-        A worker is queried only on news, so watching an unchanged work order costs no Temporal Action.
+        It queries a worker only on news, so the watch of an unchanged work order costs no Temporal Action.
 
         Raises:
-            NotFoundError: There is no such work order.
-            ServerNotReachedError: Nobody answers, or not for longer than `patience`.
+            NotFoundError: The work order does not exist.
+            ServerNotReachedError: The server does not answer, or not for longer than `patience`.
         """
         order_id = self.view.order_id
         absence = Absence(order_id, patience=self.patience)
@@ -99,7 +99,7 @@ class Watch:
         return look.model_copy(update={"waiting_for": words})
 
     async def _ask_for(self, row: WorkflowExecutionDescription) -> Task:
-        """Return the work order from a worker, else from the server if no worker runs."""
+        """Return the work order from a worker; without a worker, from the server."""
         host = row.typed_search_attributes.get(HOST, "")
         self._elsewhere = "" if self.view.state.is_of_host(host) else host
         self._nobody = await self.nobody_works(row)
@@ -121,7 +121,7 @@ class Watch:
         return self._last
 
     def _has_moved(self, task: Task) -> bool:
-        """Whether the status differs from the last reply's: so what it waited for may be over."""
+        """Return whether the status differs from the last reply's: then the reason of the wait may be gone."""
         return self._last is not None and self._last.task.status is not task.status
 
     def _reply(self, task: Task, running: str, waiting: str | None) -> WatchReply:

@@ -148,7 +148,7 @@ def codec_of(settings: Settings, *, serves: bool = False) -> SealingCodec | None
     """
     if not settings.seals:
         return None
-    from septet.keys.key_ring import (  # a process that seals nothing has no cryptography
+    from septet.keys.key_ring import (  # a process that seals nothing needs no cryptography
         keys_in_file,
         keys_of_command,
     )

@@ -110,7 +110,7 @@ def _is_of(value: object, annotation: object) -> bool:
 
 
 class SeptetPlugin(SimplePlugin):
-    """The converter of values for clients, workers and replays; for workers and replays also workflows and sandbox.
+    """The converter of values for clients, workers and replays; workers and replays also get workflows.
 
     Its interceptors observe a client's own calls and all of its workers.
 
@@ -125,7 +125,7 @@ class SeptetPlugin(SimplePlugin):
         interceptors: Sequence[ClientInterceptor | WorkerInterceptor] = (),
         codec: SealingCodec | None = None,
     ) -> None:
-        """Take the queue of work orders: of a client's workers, only the worker of this queue serves all workflows."""
+        """Set the queue of work orders: only the client's worker of this queue serves all workflows."""
         super().__init__(
             "septet",
             data_converter=partial(pydantic_values, codec),

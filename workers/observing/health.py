@@ -1,4 +1,4 @@
-"""When the Temporal server last saw this worker ask for work, in a file that a container's health check reads."""
+"""The time of this worker's last poll, in a file that a container's health check reads."""
 
 import asyncio
 import json
@@ -19,14 +19,14 @@ from septet.system.durable import write_atomically
 from workers.beside import beside, repeat
 
 LOOK_SECONDS: Final = 5.0
-"""`docker/health.py` takes a worker whose file is several of these old for one that reaches no server."""
+"""`docker/health.py` treats a worker whose file is several of these old as cut off from the server."""
 
 
 @asynccontextmanager
 async def reporting_health(client: Client, host: Host) -> AsyncIterator[None]:
-    """Keep the file current for as long as the block lasts, and remove it then. It costs no Action.
+    """Keep the file current during the block, and remove it afterwards. It costs no Action.
 
-    What a killed worker left is removed first: it says nothing of this one.
+    It first removes the file of a killed worker, which says nothing about this worker.
     """
     host.state.health_file.unlink(missing_ok=True)
     async with (
@@ -38,13 +38,13 @@ async def reporting_health(client: Client, host: Host) -> AsyncIterator[None]:
 
 
 async def _give_sign(host: Host) -> None:
-    """Give the file the time of now, whether or not the server answers: the process goes on."""
+    """Set the file's time to now, whether or not the server answers: the process is alive."""
     with suppress(FileNotFoundError):  # the server has not seen this worker yet
         await asyncio.to_thread(os.utime, host.state.health_file)
 
 
 async def _report(client: Client, host: Host) -> None:
-    """Write when the server saw this worker's last poll; a worker that it does not list leaves the file alone.
+    """Write the time of this worker's last poll; if the server does not list the worker, keep the file.
 
     Raises:
         RPCError: The server refused, or was not reached.

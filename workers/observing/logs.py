@@ -17,7 +17,7 @@ from septet.settings import Settings
 from septet.system.masking import mask
 
 _QUOTES: Final = ("why", "reason", "reasons", "error", "preview", "paths")
-"""What may quote an agent or a person, whatever the event."""
+"""Keys that may quote an agent or a person in any event."""
 _OF_THE_MACHINE: Final = (
     "guests_remain_root",
     "hosts_are_probed",
@@ -26,7 +26,7 @@ _OF_THE_MACHINE: Final = (
     "server_not_described",
     "unconfined",
 )
-"""Events that quote nobody: a worker says what its host, its server or its keys lack."""
+"""Events that quote no one: they report what the host, the server or the keys lack."""
 _WITHHELD: Final = "(sealed)"
 _BEFORE_VALUES: Final = re.compile(r"[\n:(<]")
 _QUOTED_ERROR: Final = re.compile(r"\b(error(?: of type [^:]{0,200})?): .*", re.DOTALL)
@@ -34,7 +34,7 @@ _QUOTED_ERROR: Final = re.compile(r"\b(error(?: of type [^:]{0,200})?): .*", re.
 
 
 def withhold_words(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Leave out what an event of ours quotes, and what its error says."""
+    """Remove quotes and an error's text from an event of Septet."""
     del logger, method
     if event.get("event") not in _OF_THE_MACHINE:
         event.update(dict.fromkeys(event.keys() & _QUOTES, _WITHHELD))
@@ -45,7 +45,7 @@ def withhold_words(logger: object, method: str, event: MutableMapping[str, Any])
 
 
 def withhold_cause(record: logging.LogRecord) -> bool:
-    """Leave out what the error of a library's record says; its type stays, and of a defect the place."""
+    """Remove the error's text from a library's record; keep its type, and the place of a defect."""
     message = _without_quotes(record)
     error = record.exc_info[1] if record.exc_info else None
     if error is not None:
@@ -56,7 +56,7 @@ def withhold_cause(record: logging.LogRecord) -> bool:
 
 
 def _without_quotes(record: logging.LogRecord) -> str:
-    """Return what a record says without the errors that it quotes; asyncio shows them in tasks and callbacks."""
+    """Return a record's message without quoted errors; asyncio quotes them in tasks and callbacks."""
     message = record.getMessage()
     if record.name == "asyncio":
         return _BEFORE_VALUES.split(message, maxsplit=1)[0].rstrip()
@@ -83,7 +83,7 @@ _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
 def set_up_logs(settings: Settings) -> None:
-    """Write our events and Temporal's to stderr, as JSON or for a person; with sealed payloads, without words."""
+    """Write Septet's and Temporal's events to stderr, as JSON or for a person; sealed payloads allow no quotes."""
     level, console = _LEVELS[settings.log_level], not logs_are_json(settings)
     written = structlog.dev.ConsoleRenderer(sort_keys=False) if console else structlog.processors.JSONRenderer()
 

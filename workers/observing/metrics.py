@@ -1,4 +1,4 @@
-"""Metrics of a worker: the SDK's and ours, at one address for Prometheus."""
+"""Metrics of a worker: the SDK's and Septet's, at one address for Prometheus."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ from septet.telemetry.step_values import record_end, record_finalizer, record_st
 
 
 def prometheus_config(address: str) -> PrometheusConfig:
-    """Return how the SDK serves metrics at an address, as host:port, with names as Prometheus has them."""
+    """Return the SDK's configuration to serve metrics at host:port, with names in Prometheus's form."""
     buckets = {metric.name: metric.buckets for metric in METRICS if metric.kind is MetricKind.HISTOGRAM}
     return PrometheusConfig(
         bind_address=address,
@@ -29,19 +29,19 @@ def prometheus_config(address: str) -> PrometheusConfig:
 
 
 def record_with(meter: MetricMeter) -> None:
-    """Have what this process records go to a runtime's meter, and so to the address of its metrics."""
+    """Send this process's recorded values to a runtime's meter, and so to the address of its metrics."""
     instruments = _Instruments(meter)
     RECORDER.send_to(instruments.take)
 
 
 class _Instruments:
-    """Makes an instrument of the SDK for each metric, when it has its first value."""
+    """Makes an SDK instrument for each metric at its first value."""
 
     def __init__(self, meter: MetricMeter) -> None:
         self._of: Final = cache(lambda metric: _instrument(meter, metric))
 
     def take(self, metric: Metric, value: float, labels: Mapping[str, str]) -> None:
-        """Hand a value on."""
+        """Record a value."""
         self._of(metric)(value, labels)
 
 
@@ -55,13 +55,13 @@ def _instrument(meter: MetricMeter, metric: Metric) -> Callable[[float, Mapping[
 
 
 class StepMetrics:
-    """Records how long each activity waited, and what steps and finalizers have come to.
+    """Records the wait of each activity, and the outcomes of steps and finalizers.
 
-    A replay of a workflow carries out no activity again, so it counts nothing twice.
+    A workflow's replay runs no activity again, so nothing counts twice.
     """
 
     def begin(self) -> None:
-        """Record how long the activity waited for a slot."""
+        """Record the activity's wait for a slot, in seconds."""
         info = activity.info()
         wait = (info.started_time - info.current_attempt_scheduled_time).total_seconds()
         RECORDER.record(QUEUE_WAIT, max(wait, 0.0), activity=info.activity_type)

@@ -1,4 +1,4 @@
-"""What observes clients and workers: the context of logs, and the metrics and traces that settings turn on."""
+"""The observers of clients and workers: the context of logs, and the metrics and traces of the settings."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 
 class Listener(Protocol):
-    """What hears of each activity."""
+    """A listener to activities."""
 
     def begin(self) -> None:
-        """Hear that the activity begins; this is its task."""
+        """Handle the activity's start, in its task."""
 
     async def end(self, call: object, outcome: StepResult | SessionSummary) -> None:
-        """Hear the outcome of a step, its finalizer or a lane's summary; a failure for good has an outcome too."""
+        """Handle the outcome of a step, its finalizer or a lane's summary; a final failure has an outcome too."""
 
 
 def observers(settings: Settings, *, serves: bool) -> list[ClientInterceptor | WorkerInterceptor]:
-    """Return the interceptors of a client and, where it `serves`, of its workers; the first one is outermost.
+    """Return the interceptors of a client and, if it `serves`, of its workers; the first one is outermost.
 
     Raises:
-        InvalidInputError: Traces are wanted, and what makes them is not installed.
+        InvalidInputError: The settings request traces, and their packages are not installed.
     """
     of_temporal = [_tracing(settings, settings.traces)[0]] if settings.traces is not None else []
     return [*of_temporal, activity_observer(settings)] if serves else [*of_temporal]
@@ -59,7 +59,7 @@ def _tracing(settings: Settings, address: str) -> "tuple[Tracing, AgentTraces]":
 
 
 class ActivityObserver(WorkerInterceptor):
-    """Adds step and agent to each line that an activity logs, and hands its outcome to listeners."""
+    """Adds step and agent to each log line of an activity, and passes its outcome to listeners."""
 
     def __init__(self, listeners: Sequence[Listener]) -> None:
         self.listeners: Final = listeners

@@ -1,4 +1,4 @@
-"""The Temporal SDK's own runtime, as this process uses it."""
+"""The Temporal SDK's runtime in this process."""
 
 import logging
 from datetime import timedelta
@@ -11,22 +11,22 @@ from septet.errors import MetricsAddressError
 from workers.observing.metrics import prometheus_config, record_with
 
 _LOGGED: Final = TelemetryFilter(core_level="WARN", other_level="ERROR")
-"""As much as the SDK tells by itself, of a server that is away above all."""
+"""The SDK's default levels; most lines report an absent server."""
 
 
 _HEARTBEAT_SECONDS: Final = 10.0
 _LEAST_HEARTBEAT_SECONDS: Final = 1.0
-"""The SDK takes no less."""
+"""The SDK's minimum."""
 
 
 def heartbeat_seconds(probe_seconds: float) -> float:
-    """Return how often the workers of a process send the server their heartbeats; it costs no Action."""
+    """Return the seconds between heartbeats of a process's workers; a heartbeat costs no Action."""
     return max(_LEAST_HEARTBEAT_SECONDS, min(_HEARTBEAT_SECONDS, probe_seconds / 6))
 
 
 @cache
 def quiet_runtime(heartbeat: float = _HEARTBEAT_SECONDS) -> Runtime:
-    """Return the one runtime of this process, which logs to stderr; by itself it would write to stdout.
+    """Return the one runtime of this process, which logs to stderr; the SDK's default is stdout.
 
     Args:
         heartbeat: Seconds between the heartbeats of the process's workers.
@@ -53,7 +53,7 @@ def measured_runtime(heartbeat: float, address: str) -> Runtime:
 
 
 def _logging() -> LoggingConfig:
-    """Return where the SDK logs: nowhere in a command that sets up no logs, for its error says what is wrong."""
+    """Return the SDK's logging: a command without logs writes none, because its error has the cause."""
     logger = logging.getLogger("temporalio")
     logger.addHandler(logging.NullHandler())
     return LoggingConfig(filter=_LOGGED, forwarding=LogForwardingConfig(logger=logger))

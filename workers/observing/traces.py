@@ -42,7 +42,7 @@ _WORK_ORDER: Final = "WorkOrder"
 _EXPORT_SPAN: Final = "__septet_export_span"
 _RESOURCE: Final = Resource.create({"service.name": "septet"})
 _PATIENCE_SECONDS: Final = 2
-"""A collector that does not answer delays no command for longer."""
+"""The longest delay of a command by a collector that does not answer."""
 _MOST_TOOL_CALLS: Final = 500
 _MOST_STREAM_BYTES: Final = 64 * 1024 * 1024
 _CHUNK_BYTES: Final = 1024 * 1024
@@ -51,9 +51,9 @@ _SECOND_NS: Final = 1_000_000_000
 
 
 class _GuardedExporter(OTLPSpanExporter):
-    """Exports spans without the keys of this process; stacks also quote what caused an error.
+    """Exports spans without the keys of this process; stacks also quote the cause of an error.
 
-    Where words are withheld, it exports nothing of what errors say, which may quote issues, answers and people.
+    With sealed payloads, it exports no error text: it may quote issues, answers and people.
     """
 
     def __init__(self, address: str, *, withholds_words: bool) -> None:
@@ -93,7 +93,7 @@ def _mask_values(attributes: Mapping[str, AttributeValue]) -> Attributes:
 
 
 class SpanRoad(NamedTuple):
-    """The way of this process's spans to a collector."""
+    """The tracer and the exporting processor of this process's spans."""
 
     tracer: Tracer
     processor: BatchSpanProcessor
@@ -101,9 +101,9 @@ class SpanRoad(NamedTuple):
 
 @cache
 def road_to(address: str, *, withholds_words: bool = False) -> SpanRoad:
-    """Return the way of this process's spans to an OTLP collector over HTTP, such as `http://127.0.0.1:4318`.
+    """Return the way of spans to an OTLP collector over HTTP, such as `http://127.0.0.1:4318`.
 
-    Where it withholds words, the messages of errors stay here.
+    With `withholds_words`, error texts are not exported.
     """
     exporter = _GuardedExporter(address, withholds_words=withholds_words)
     processor = BatchSpanProcessor(exporter, schedule_delay_millis=1000)
@@ -114,7 +114,7 @@ def road_to(address: str, *, withholds_words: bool = False) -> SpanRoad:
 
 
 class Tracing(TracingInterceptor):
-    """The SDK's tracing; a work order has a trace also where Temporal's own command line started it."""
+    """The SDK's tracing; a work order that Temporal's own command line started has a trace too."""
 
     def __init__(self, road: SpanRoad) -> None:
         super().__init__(road.tracer)
@@ -130,9 +130,9 @@ class Tracing(TracingInterceptor):
         return _WorkOrderTracing
 
     def _completed_workflow_span(self, params: Any) -> Any:
-        """Make a span of a moment of a workflow; what begins there lies under the workflow itself.
+        """Make a span of a moment of a workflow; later spans are children of the workflow's own span.
 
-        A worker that is killed may not have sent the moment's span, and a replay does not make it again.
+        A killed worker may not have sent the moment's span, and a replay does not make it again.
         """
         return None if super()._completed_workflow_span(params) is None else params.context
 
@@ -199,18 +199,18 @@ class _WorkOrderTracing(TracingWorkflowInboundInterceptor):
 
 @dataclass(frozen=True, slots=True)
 class AgentTraces:
-    """Makes spans of agent runs and their tool calls, when the activity that they belong to has ended."""
+    """Makes spans of agent runs and their tool calls when their activity has ended."""
 
     tracer: Tracer
     state_dir: Path
 
     def begin(self) -> None:
-        """Add the id of the trace to all that the activity's task logs."""
+        """Add the trace id to all log lines of the activity's task."""
         trace_id = trace.format_trace_id(trace.get_current_span().get_span_context().trace_id)
         structlog.contextvars.bind_contextvars(trace_id=trace_id)
 
     async def end(self, call: object, outcome: StepResult | SessionSummary) -> None:
-        """Make spans of what the activity's agent did."""
+        """Make spans of the activity's agent and its tool calls."""
         if isinstance(outcome, SessionSummary):
             if isinstance(call, SummariseCall) and outcome.usage != Usage():
                 self.trace_summary(call, outcome)
@@ -255,13 +255,13 @@ class AgentTraces:
         self._start({**use, **session}, int(activity.info().started_time.timestamp() * _SECOND_NS)).end()
 
     def _start(self, attributes: Mapping[str, str | float | None], started_ns: int) -> Span:
-        """Start the span of an agent run under the activity; it has the attributes that have a value."""
+        """Start the span of an agent run under the activity, without empty attributes."""
         known = {name: value for name, value in attributes.items() if value is not None}
         name = f"invoke_agent {known['gen_ai.agent.name']}"
         return self.tracer.start_span(name, kind=SpanKind.CLIENT, attributes=known, start_time=started_ns)
 
     def _tools(self, result: StepResult) -> Iterator[str]:
-        """Yield the tools that a run called, from its stream; nothing where the stream is gone."""
+        """Yield the tools that a run called, from its stream; nothing if the stream is gone."""
         adapter, size = ADAPTERS.get(result.agent), 0
         if adapter is None or not result.run:
             return
@@ -277,7 +277,7 @@ class AgentTraces:
 
 
 def _use(role: str, agent: str, step: str, usage: Usage) -> dict[str, str | float | None]:
-    """Return the attributes of every agent run: the agent, and what the agent used."""
+    """Return the attributes of every agent run: the agent and its use."""
     adapter = ADAPTERS.get(agent)
     return {
         "gen_ai.operation.name": "invoke_agent",

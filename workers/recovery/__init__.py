@@ -1,1 +1,1 @@
-"""What a worker that died left behind: its activities, agents and turns are taken over."""
+"""The takeover of a dead worker's activities, agents and turns."""

@@ -1,7 +1,7 @@
-"""What people say of activities that run. By itself the server tells of a cancel at the most, where it can push.
+"""Finds news of running activities, such as a pause or a reset. The server itself pushes at most a cancel.
 
-The answer to a heartbeat tells it, and each heartbeat is paid for. A description is not: it counts the state
-transitions of a work order. Where it counts one that no heartbeat explains, the attempt asks.
+The answer to a heartbeat reports the news, and each heartbeat costs. A description costs nothing: it counts the
+state transitions of a work order. If it counts one that no heartbeat explains, the attempt sends a heartbeat.
 """
 
 from collections.abc import AsyncIterator
@@ -20,12 +20,12 @@ from activities.host.attempts import RunningAttempt, RunningAttempts
 from workers.beside import beside, repeat
 
 LOOK_SECONDS: Final = 15.0
-"""A pause and a reset have to reach an agent within 30 s."""
+"""The seconds between looks: a pause or a reset must reach an agent within 30 s."""
 
 
 @asynccontextmanager
 async def looking_after_attempts(client: Client, attempts: RunningAttempts) -> AsyncIterator[None]:
-    """Look at what is said of the attempts of this process, every few seconds for as long as the block lasts."""
+    """Look for news of this process's attempts every few seconds during the block."""
     look = AttemptsLook(client, attempts)
 
     async with beside(repeat(look.take, lambda: LOOK_SECONDS, "attempts_not_looked_at")):
@@ -34,34 +34,34 @@ async def looking_after_attempts(client: Client, attempts: RunningAttempts) -> A
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """An activity as the server described it last."""
+    """The server's last description of an activity."""
 
     transitions: int
-    """Of its workflow, so far."""
+    """The number of its workflow's state transitions."""
     heartbeat: int
-    """When its last heartbeat came, in nanoseconds by the server's clock."""
+    """The time of its last heartbeat, in nanoseconds by the server's clock."""
 
     def explains(self, later: "_Seen") -> bool:
-        """Say whether nothing but a heartbeat has happened until a later look."""
+        """Return whether a heartbeat alone explains a later description."""
         beats = 1 if later.heartbeat != self.heartbeat else 0
         return later.transitions - self.transitions <= beats
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptsLook:
-    """Compares what the server says of the attempts of one process with what it said before."""
+    """Compares the server's descriptions of one process's attempts with the previous ones."""
 
     client: Client
     attempts: RunningAttempts
     rare_seconds: float = LOOK_SECONDS
-    """An attempt that sends heartbeats as often as that learns by itself what is said."""
+    """The pause between heartbeats in seconds up to which an attempt learns of news by itself."""
     _seen: dict[RunningAttempt, _Seen] = field(default_factory=dict)
 
     async def take(self) -> int:
-        """Have those attempts ask the server of which something was said, and return how many there were.
+        """Make the attempts with news send a heartbeat, and return their number.
 
         Raises:
-            RPCError: The server cannot be asked now.
+            RPCError: The server does not answer now.
         """
         running = [each for each in self.attempts if each.pause.total_seconds() > self.rare_seconds]
         for ended in self._seen.keys() - set(running):
@@ -72,7 +72,7 @@ class AttemptsLook:
         return len(asking)
 
     async def _is_news(self, attempt: RunningAttempt) -> bool:
-        """Say whether something was said of an attempt; of one that is new nobody knows."""
+        """Return whether an attempt may have news; a new attempt may."""
         described = await self._describe(attempt)
         pending = _pending(described, attempt.key.activity_id) if described is not None else None
         if described is None or pending is None:
@@ -86,7 +86,7 @@ class AttemptsLook:
         return not started or before is None or not before.explains(seen)
 
     async def _describe(self, attempt: RunningAttempt) -> DescribeWorkflowExecutionResponse | None:
-        """Return what the server knows of an attempt's workflow; `None` where it knows none."""
+        """Return the server's description of an attempt's workflow; `None` for an unknown workflow."""
         execution = WorkflowExecution(workflow_id=attempt.key.workflow_id, run_id=attempt.key.run_id)
         request = DescribeWorkflowExecutionRequest(namespace=self.client.namespace, execution=execution)
         try:

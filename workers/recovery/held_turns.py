@@ -30,7 +30,7 @@ _log = structlog.get_logger()
 
 @asynccontextmanager
 async def telling_left_turns(host: Host) -> AsyncIterator[None]:
-    """Report turns that nobody has reported to accounts while the block runs."""
+    """Report left turns to their accounts during the block."""
     if host.accounts is None:
         yield
         return
@@ -47,7 +47,7 @@ class LeftTurns:
     accounts: Accounts
     left_seconds: float = _LEFT_SECONDS
     _seen: dict[tuple[str, str], float] = field(default_factory=dict)
-    """When each turn was first seen without an agent, by workspace and turn, by the monotonic clock."""
+    """The time of each turn's first sight without an agent, by workspace and turn, by the monotonic clock."""
 
     async def look(self) -> int:
         """Report the turns that were left, and return their number.

@@ -60,7 +60,7 @@ class HostsWatch:
     """The id and the host of each work order that was notified of its silent host, by run."""
 
     _welcomed: set[str] = field(default_factory=set)
-    """The runs that waited for a living host at the last look: they know it, and probe it themselves."""
+    """The runs that waited for a living host at the last look: they know of it, and probe it themselves."""
 
     def __post_init__(self) -> None:
         """Start without a heard host."""

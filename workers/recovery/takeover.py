@@ -1,8 +1,8 @@
-"""The activities of a worker that is gone are taken over at once: its successor on the host waits for no time-out.
+"""Takes over a gone worker's activities at once: its successor on the host waits for no time-out.
 
-Where a worker's process has ended, its tokens are not locked any more: with them its attempts are failed, and
-Temporal starts the next ones, which adopt the agents. So are those of a worker that somebody has stopped for a few
-seconds. When that one goes on it finds itself superseded. One that is only slow keeps what it has.
+The tokens of an ended worker's process are no longer locked: the successor fails their attempts, and Temporal
+starts the next attempts, which adopt the agents. It does the same with the tokens of a worker that was stopped for
+a few seconds; when that worker continues, it finds itself superseded. A slow worker keeps its attempts.
 """
 
 import asyncio
@@ -29,7 +29,8 @@ from workers.recovery.tokens import HeldToken, holding_left_token, read_token, t
 
 LOOK_SECONDS: Final = 1.0
 STOPPED_SECONDS: Final = 4.0
-"""A cancel has to take effect within ten; a debugger's look or a moment's stop is shorter."""
+"""The seconds after which a stopped worker loses its attempts: a cancel must take effect within ten, and a
+debugger's short stop must not count."""
 
 _PASSING: Final = frozenset(
     {
@@ -42,14 +43,14 @@ _PASSING: Final = frozenset(
         RPCStatusCode.UNAVAILABLE,
     }
 )
-"""What a server answers that may take the token a moment later."""
+"""The answers of a server that may accept the token a moment later."""
 
 _log = structlog.get_logger()
 
 
 @asynccontextmanager
 async def taking_over(client: Client, folder: Path, runs: Runs) -> AsyncIterator[None]:
-    """Take over what was left here, first of all, and whatever other workers leave while the block lasts."""
+    """Take over left attempts once before the block, and repeatedly during it."""
     successor = Successor(client, folder, runs)
     await successor.look()
     async with beside(repeat(successor.look, lambda: LOOK_SECONDS, "tokens_not_looked_at")):
@@ -62,18 +63,18 @@ class Successor:
 
     client: Client
     folder: Path
-    """Where the tokens lie."""
+    """The folder of the tokens."""
     runs: Runs
     stopped_seconds: float = STOPPED_SECONDS
-    """How long a worker may be stopped and keep what it has."""
+    """The seconds that a worker may be stopped without losing its attempts."""
     _stopped: dict[Path, float] = field(default_factory=dict)
-    """Since when the holder of a token has been seen stopped, by the monotonic clock."""
+    """The time since which a token's holder is seen stopped, by the monotonic clock."""
 
     async def look(self) -> int:
-        """Fail the attempts of workers that are gone, and return how many there were.
+        """Fail the attempts of gone workers, and return their number.
 
-        A token that the server does not know any more, or that is another server's, is thrown away; one that it
-        cannot take now is kept for the next look.
+        It removes a token that the server does not know, or that is another server's; if the server cannot accept
+        it now, it keeps the token for the next look.
         """
         taken, holders = 0, read_lock_holders()
         for path in tokens_in(self.folder):
@@ -92,7 +93,7 @@ class Successor:
         return taken
 
     async def _take(self, held_token: HeldToken) -> None:
-        """Fail one attempt; where a person has reset the activity meanwhile, its runs count no more.
+        """Fail one attempt; if a person has reset the activity meanwhile, set its runs aside.
 
         Raises:
             RPCError: The server refused.
@@ -127,7 +128,7 @@ class Successor:
         )
 
     def _set_aside(self, key: RunKey) -> None:
-        """Let an activity's runs count no more, in the work order's own workspace or in its pipeline's lanes."""
+        """Set an activity's runs aside, in the work order's own workspace or in its pipeline's lanes."""
         own = watched_order(key.workflow_id)
         for place_id in self.runs.orders():
             pipeline = pipeline_of(place_id)
@@ -135,7 +136,7 @@ class Successor:
                 self.runs.set_aside(place_id, key)
 
     def _is_stopped(self, path: Path, holders: LockHolders) -> bool:
-        """Say whether the process that holds a token has been stopped for long."""
+        """Return whether the process that holds a token has been stopped for long."""
         if stopped_holder(path, holders) is None:
             self._stopped.pop(path, None)
             return False

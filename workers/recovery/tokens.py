@@ -1,7 +1,7 @@
-"""The token of each activity, on disk while it is carried out: with it a successor takes the activity over.
+"""The token of each running activity, on disk: with it a successor takes the activity over.
 
-It lies in a file that the worker's process holds locked. The kernel gives the lock back when the process ends,
-however it ends. A file serves one activity after the other, for to make one takes as long as many writes.
+The worker's process holds a lock on the token's file. The kernel releases the lock when the process ends in any
+way. A file serves one activity after the other, because a new file takes as long as many writes.
 """
 
 import contextlib
@@ -26,17 +26,17 @@ _log = structlog.get_logger()
 
 
 class HeldToken(msgspec.Struct, frozen=True):
-    """An attempt at an activity, as the server handed it out."""
+    """An attempt of an activity, with the server's token."""
 
     token: bytes
     key: RunKey
     attempt: int
     started_at: float
-    """In seconds by the server's clock."""
+    """The start, in seconds by the server's clock."""
 
 
 class _File(NamedTuple):
-    """A file that this process holds locked."""
+    """A file that this process has locked."""
 
     path: Path
     descriptor: int
@@ -48,11 +48,11 @@ class TokenFiles:
 
     folder: Path
     _free: list[_File] = field(default_factory=list)
-    """Those that are empty."""
+    """The empty files."""
 
     @contextlib.contextmanager
     def hold(self, held_token: HeldToken) -> Iterator[None]:
-        """Keep a token in a file that this process holds; without one, a successor waits for time-outs."""
+        """Keep a token in a locked file during the block; if the disk refuses, a successor waits for time-outs."""
         try:
             file = self._write(msgspec.json.encode(held_token))
         except OSError as error:
@@ -65,12 +65,12 @@ class TokenFiles:
             self._empty(file)
 
     def close(self) -> None:
-        """Remove the files that are empty."""
+        """Remove the empty files."""
         while self._free:
             _remove(self._free.pop())
 
     def _write(self, content: bytes) -> _File:
-        """Write a token into a file that is free, or else into a new one.
+        """Write a token into a free file, or into a new one.
 
         Raises:
             OSError: The disk refused.
@@ -93,7 +93,7 @@ class TokenFiles:
         return None
 
     def _make(self) -> _File:
-        """Make a file; it is locked before it has the name by which it is found.
+        """Make a file, and lock it before it gets its final name.
 
         Raises:
             OSError: The disk refused.
@@ -113,7 +113,7 @@ class TokenFiles:
     def _empty(self, file: _File) -> None:
         try:
             os.ftruncate(file.descriptor, 0)
-        except OSError:  # on a disk that became read-only it is stale, as after a kill
+        except OSError:  # on a disk that became read-only the token is stale, as after a kill
             _remove(file)
         else:
             self._free.append(file)
@@ -121,7 +121,7 @@ class TokenFiles:
 
 @dataclass(frozen=True, slots=True)
 class Tokens(Interceptor):
-    """Keeps the token of each activity for as long as it runs."""
+    """Keeps the token of each activity while it runs."""
 
     files: TokenFiles
 
@@ -136,13 +136,13 @@ class _TokenHolder(ActivityInboundInterceptor):
         self._files = files
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
-        """Execute it with its token on disk."""
+        """Execute the activity with its token on disk."""
         with self._files.hold(running_attempt()):
             return await self.next.execute_activity(input)
 
 
 def running_attempt() -> HeldToken:
-    """Return the attempt that is being carried out."""
+    """Return the running attempt."""
     info = activity.info()
     key = RunKey(info.workflow_id or "", info.workflow_run_id or "", info.activity_id)
     return HeldToken(info.task_token, key, info.attempt, info.started_time.timestamp())
@@ -155,9 +155,9 @@ def tokens_in(folder: Path) -> list[Path]:
 
 @contextlib.contextmanager
 def holding_left_token(path: Path) -> Iterator[HeldToken | None]:
-    """Hold a token whose worker is dead, and give what it says; `None` where it is held, gone, or cannot be read.
+    """Lock the token of a dead worker, and yield it; `None` for a held, missing or unreadable token.
 
-    One that cannot be read is removed: another version wrote it, or a disk that was full.
+    It removes an unreadable token: another version wrote it, or a full disk cut it.
     """
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -176,7 +176,7 @@ def holding_left_token(path: Path) -> Iterator[HeldToken | None]:
 
 
 def read_token(path: Path) -> HeldToken | None:
-    """Return what a token's file says; `None` where it is gone or cannot be read."""
+    """Return the token of a file; `None` for a missing or unreadable file."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=HeldToken)
     except (FileNotFoundError, msgspec.MsgspecError):

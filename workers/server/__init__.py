@@ -1,1 +1,1 @@
-"""The embedded Temporal server, and what any server must know before the first work order."""
+"""The embedded Temporal server, and the preparation of any server for work orders."""

@@ -1,4 +1,4 @@
-"""What a Temporal server can, and what a host therefore serves."""
+"""The abilities of a Temporal server, and the services of a host that follow from them."""
 
 from typing import Final
 
@@ -17,10 +17,10 @@ _log = structlog.get_logger()
 
 
 async def host_services(client: Client) -> tuple[str, ...]:
-    """Return what the workspaces of a host say that it does, on this server.
+    """Return the services that a host's workspaces announce on this server.
 
-    A server that pushes cancels needs nobody else to deliver them; one that tells of workers, and knows the search
-    attribute of hosts, needs no work order that asks. What cannot be found out is taken for missing.
+    On a server that pushes cancels, the host does not deliver them. On a server that lists workers and has the
+    search attribute of hosts, work orders do not probe. An ability that cannot be checked counts as missing.
     """
     try:
         request = DescribeNamespaceRequest(namespace=client.namespace)

@@ -1,4 +1,4 @@
-"""The ports of the embedded server: where it listens, and which process holds a port of this machine."""
+"""The ports of the embedded server, and the processes that hold ports of this machine."""
 
 import contextlib
 import secrets
@@ -18,7 +18,7 @@ from septet.state import StateDir
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Where the embedded server listens, on loopback."""
+    """The loopback ports of the embedded server."""
 
     server: int = 7233
     ui: int = 8233
@@ -99,7 +99,7 @@ def _other_ports(options: Mapping[str, int]) -> str:
 
 
 def state_dir_of(address: str) -> Path | None:
-    """Return the state directory whose embedded server listens at an address, where it is seen on this machine."""
+    """Return the state directory whose embedded server listens at an address; `None` if not visible here."""
     with contextlib.suppress(psutil.Error, ValueError):
         listener = _listener(int(address.rpartition(":")[2]))
         argv = listener.cmdline() if listener is not None else []
@@ -109,7 +109,7 @@ def state_dir_of(address: str) -> Path | None:
 
 
 def port_holder(port: int) -> str:
-    """Return which process listens on a port of this machine; empty where none is seen."""
+    """Return the name of the process that listens on a port of this machine; empty if none is visible."""
     with contextlib.suppress(psutil.Error):
         if (listener := _listener(port)) is not None:
             return f"{listener.name()} (process {listener.pid})"
@@ -117,7 +117,7 @@ def port_holder(port: int) -> str:
 
 
 def _listener(port: int) -> psutil.Process | None:
-    """Return the process that listens on a port of this machine, where this user may see it."""
+    """Return the process that listens on a port of this machine; `None` if this user cannot see it."""
     with contextlib.suppress(psutil.Error, OSError):
         for each in psutil.net_connections("tcp"):
             if each.status == psutil.CONN_LISTEN and each.laddr[1:2] == (port,) and each.pid is not None:

@@ -1,4 +1,4 @@
-"""What a Temporal server must know before the first work order: the namespace, and in it our search attributes."""
+"""Prepares a Temporal server for work orders: the namespace, and its search attributes."""
 
 import asyncio
 from collections.abc import Iterable
@@ -20,13 +20,13 @@ from septet.errors import SealedError, SeptetError
 from workflows.wire.search_attributes import ALL
 
 RETENTION: Final = timedelta(days=30)
-"""How long a namespace that is made here keeps closed work orders."""
+"""The time that a namespace made here keeps closed work orders."""
 _CLOUD_HOSTS: Final = (".tmprl.cloud", ".api.temporal.io")
 _KNOWN_WITHIN_SECONDS: Final = 60.0
-"""A server's parts learn of a new namespace one after the other, within some ten seconds."""
+"""The wait for a new namespace: a server's parts learn of it one after the other, within some ten seconds."""
 _LOOK_SECONDS: Final = 0.5
 _SEALED_ROWS: Final = 100
-"""So many of the open workflows are looked at."""
+"""The number of open workflows whose seals are checked."""
 _TYPES: Final = {
     "Text": IndexedValueType.INDEXED_VALUE_TYPE_TEXT,
     "Keyword": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
@@ -46,7 +46,7 @@ class PreflightError(SeptetError):
 
 
 async def register_namespace(client: Client) -> bool:
-    """Make the client's namespace where it is missing, wait until it can be used, and say whether it was made.
+    """Make the client's namespace if it is missing, wait until it is usable, and return whether it was made.
 
     Raises:
         PreflightError: It is missing and this client may not make it; the remedy is the command that does.
@@ -68,11 +68,11 @@ async def register_namespace(client: Client) -> bool:
 
 
 async def register_search_attributes(client: Client) -> tuple[str, ...]:
-    """Register those of our search attributes that the namespace lacks, and return their names.
+    """Register the search attributes that the namespace lacks, and return their names.
 
     Raises:
-        PreflightError: They are missing and this client may not register them, one has another type, or there is
-            no such namespace.
+        PreflightError: They are missing and this client may not register them, one has another type, or the
+           namespace does not exist.
     """
     known = await _registered(client)
     wrong = [key for key in ALL if key.name in known and known[key.name] != key.indexed_value_type]
@@ -88,10 +88,10 @@ async def register_search_attributes(client: Client) -> tuple[str, ...]:
 
 
 async def check_seal_keys(client: Client, task_queue: str) -> None:
-    """See that this worker's keys open some of the sealed work of its queue, where there is any.
+    """Check that this worker's keys open some of the sealed work of its queue, if any.
 
     Raises:
-        PreflightError: They open none: each task that it took would fail.
+        PreflightError: They open none: each task that the worker took would fail.
         RPCError: The server refused.
     """
     missing: dict[str, str] = {}
@@ -116,7 +116,7 @@ async def check_seal_keys(client: Client, task_queue: str) -> None:
 
 
 def namespace_refusal(error: RPCError, namespace: str, host: str) -> PreflightError:
-    """Return the error where the namespace is missing and may not be made from here."""
+    """Return the error for a missing namespace that this client may not make."""
     command = f"temporal operator namespace create --namespace {namespace} --retention {RETENTION.days}d"
     if _is_cloud(host):
         command = (
@@ -132,7 +132,7 @@ def namespace_refusal(error: RPCError, namespace: str, host: str) -> PreflightEr
 
 
 def attributes_refusal(error: RPCError, keys: Iterable[Key], namespace: str, host: str) -> PreflightError:
-    """Return the error where search attributes are missing and may not be registered from here."""
+    """Return the error for missing search attributes that this client may not register."""
     keys = tuple(keys)
     return PreflightError(
         f"Namespace {namespace!r} lacks the search attributes {_names_of(keys)}, "
@@ -142,7 +142,7 @@ def attributes_refusal(error: RPCError, keys: Iterable[Key], namespace: str, hos
 
 
 def attributes_command(keys: Iterable[Key], namespace: str, host: str) -> str:
-    """Return the command that registers search attributes: Temporal Cloud has a program of its own for it."""
+    """Return the command that registers search attributes: Temporal Cloud has its own program for it."""
     kinds = [(key.name, key.indexed_value_type.name.capitalize()) for key in keys]
     if _is_cloud(host):
         pairs = " ".join(f"--search-attribute {name}={kind}" for name, kind in kinds)
@@ -162,7 +162,7 @@ async def _has_namespace(client: Client) -> bool:
 
 
 async def _until_known(client: Client) -> None:
-    """Wait until a namespace that was made can be worked in."""
+    """Wait until a new namespace is usable."""
     try:
         async with asyncio.timeout(_KNOWN_WITHIN_SECONDS):
             while not await _is_usable(client):  # noqa: ASYNC110 -- it is the server's event
@@ -189,10 +189,10 @@ async def _is_usable(client: Client) -> bool:
 
 
 async def lacks_attribute(client: Client, key: Key) -> bool:
-    """Say whether the namespace lacks a search attribute.
+    """Return whether the namespace lacks a search attribute.
 
     Raises:
-        RPCError: The server does not tell.
+        RPCError: The server refused.
     """
     return key.name not in await _list_attributes(client)
 
@@ -200,12 +200,12 @@ async def lacks_attribute(client: Client, key: Key) -> bool:
 async def _list_attributes(client: Client) -> dict[str, int]:
     """Return the types of the namespace's own search attributes by their names.
 
-    Where the server's database has columns for them, the namespace's description names those. The server is asked
-    for the list only where that lacks one of ours: for each list it connects to itself, and keeps that connection
-    for half an hour.
+    If the server's database has columns for them, the namespace's description names these. The server's list is
+    requested only if the description lacks one of Septet's: for each list the server connects to itself, and keeps
+    that connection for half an hour.
 
     Raises:
-        RPCError: The server does not tell.
+        RPCError: The server refused.
     """
     described = await client.workflow_service.describe_namespace(
         DescribeNamespaceRequest(namespace=client.namespace)

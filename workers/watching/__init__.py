@@ -1,1 +1,1 @@
-"""What a worker looks at again and again beside its activities."""
+"""The repeated looks of a worker beside its activities."""

@@ -30,7 +30,7 @@ _ANSWER_WITHIN: Final = timedelta(seconds=30)
 _TRIES: Final = 5
 _PAUSE_SECONDS: Final = 0.2
 _TRIED_AGAIN: Final = frozenset({RPCStatusCode.NOT_FOUND, RPCStatusCode.FAILED_PRECONDITION})
-"""It is not there yet, or a new run of it begins in this moment."""
+"""The account does not exist yet, or a new run of it begins at this moment."""
 
 
 class AccountNotReachedError(ServerNotReachedError):
@@ -44,18 +44,18 @@ class FleetAccounts:
     """Workflows of type `Account`: an update requests, a signal reports."""
 
     def __init__(self, client: Client, task_queue: str, answer_within: timedelta = _ANSWER_WITHIN) -> None:
-        """Ask the accounts of a queue of work orders; nobody is waited for longer than `answer_within`."""
+        """Use the accounts of a queue of work orders; each reservation waits at most `answer_within`."""
         self._client = client
         self.task_queue = task_queue
         self._answer_within = answer_within
 
     async def reserve(self, opening: AccountState, call: ReserveCall, *, opens: bool) -> Grant | None:
-        """Ask an account for room; `None` where there is no such budget.
+        """Reserve an amount from an account; `None` if the budget does not exist.
 
-        The same call again has the same answer, and counts nothing twice.
+        A repeated call has the same answer, and counts nothing twice.
 
         Raises:
-            AccountNotReachedError: It did not answer.
+            AccountNotReachedError: The account did not answer.
         """
         workflow_id = account_id(self.task_queue, opening.scope)
         handle = self._client.get_workflow_handle(workflow_id)
@@ -93,9 +93,9 @@ class FleetAccounts:
         return (await self._find(scope)).is_there
 
     async def settle(self, scope: str, call: SettleCall) -> None:
-        """Tell an account what a turn used; one that is not there needs no word, nor one that knows it already.
+        """Report a turn's use to an account, unless the account does not exist or knows the use already.
 
-        One that has ended is opened again where it waits for that word.
+        An ended account that waits for this report is opened again.
 
         Raises:
             AccountNotReachedError: The server refused.
@@ -121,7 +121,7 @@ class FleetAccounts:
         raise AccountNotReachedError(f"The account {workflow_id} takes no word.")
 
     async def find_pause(self, login: str) -> QuotaPause | None:
-        """Return the pause of a login, as the description of its workflow has it: no worker is asked.
+        """Return the pause of a login from its workflow's description, which needs no worker.
 
         Raises:
             AccountNotReachedError: The server refused.
@@ -130,7 +130,7 @@ class FleetAccounts:
         return None if description is None else await read_memo(description, MEMO, QuotaPause)
 
     async def note_pause(self, login: str, pause: QuotaPause) -> None:
-        """Have a workflow say that a login is paused, for as long as it is.
+        """Share a login's pause by a workflow that runs until its end.
 
         Raises:
             AccountNotReachedError: The server refused.
@@ -152,7 +152,7 @@ class FleetAccounts:
             raise _not_reached(workflow_id, error) from error
 
     async def _describe(self, workflow_id: str) -> WorkflowExecutionDescription | None:
-        """Return the description of a workflow that runs."""
+        """Return the description of a running workflow; `None` for another one."""
         try:
             description = await self._client.get_workflow_handle(workflow_id).describe(rpc_timeout=_ANSWER_WITHIN)
         except RPCError as error:

@@ -1,4 +1,4 @@
-"""Tells the server which agents a worker can use, and whether it serves metrics: as names of its plugins.
+"""Announces to the server a worker's agents, and whether it serves metrics: as names of its plugins.
 
 So each agent is a plugin that does nothing else.
 """

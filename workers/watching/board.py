@@ -13,7 +13,7 @@ from workers.beside import beside, repeat
 from workflows.board.board import Board
 
 TELL_SECONDS: Final = 120.0
-"""How often a worker reports that it serves."""
+"""The seconds between a worker's reports that it serves."""
 _SILENT: Final = 3
 """After so many intervals without a report, a host no longer counts."""
 
@@ -43,7 +43,7 @@ async def tell_board(client: Client, settings: Settings, host_id: str) -> None:
 
 
 def capacity_of(settings: Settings, host_id: str) -> HostCapacity:
-    """Return a host's report to the board: its limits, and how long the report counts."""
+    """Return a host's report to the board: its limits, and the seconds for which the report counts."""
     return HostCapacity(
         host=host_id,
         host_limit=0 if settings.drain else settings.host_limit,

@@ -18,9 +18,9 @@ from septet.system.locks import take_lock
 from workers.beside import beside, repeat
 
 _LOOK_SECONDS: Final = 2.0
-"""How often the disk is checked: a completed work order is reported after so long."""
+"""The seconds between checks of the disk: the delay of the report of a completed work order."""
 _GATHERED_SECONDS: Final = 300.0
-"""Other turns are reported together, once the first of them is so old: each message is an Action."""
+"""The age in seconds of the oldest other turn at which all are reported together: each message is an Action."""
 
 
 @asynccontextmanager

@@ -17,9 +17,9 @@ from septet.errors import SeptetError
 from septet.forges.http.pauses import PAUSES
 
 _ANSWER_WITHIN_SECONDS: Final = 2.0
-"""A look takes a millisecond or two; without an answer by then, the forge receives the request anyway."""
+"""The wait for an answer, which takes a millisecond or two; after it, the forge receives the request anyway."""
 _LEFT_ALONE_SECONDS: Final = 30.0
-"""How long a server that did not answer gets no more requests, so that not each request to a forge waits."""
+"""The seconds without requests to a server that did not answer, so that not each request to a forge waits."""
 _DIGEST_LENGTH: Final = 24
 
 _log: Final = structlog.get_logger()

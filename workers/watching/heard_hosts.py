@@ -1,24 +1,24 @@
-"""Which hosts live: those whose workers' heartbeats were seen to change lately, by this process's own clock."""
+"""The living hosts: the heartbeats of their workers changed lately, by this process's own clock."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
 SILENT_AFTER: Final = 3
-"""So many heartbeats missed."""
+"""The missed heartbeats after which a worker is silent."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerHeartbeat:
-    """One worker as the server lists it: a dead one stays listed for minutes."""
+    """One worker as the server lists it; a dead worker stays listed for minutes."""
 
     instance: str
     """The worker's unique key."""
     host: str
     sent_at: int
-    """By the worker's clock, which may be another one than ours: it only tells whether there is a new one."""
+    """The time by the worker's own clock, which may differ: only a change of it counts."""
     interval_seconds: float
-    """How often it sends one."""
+    """The seconds between its heartbeats."""
     serves_metrics: bool = False
 
 
@@ -30,17 +30,18 @@ class _HeardWorker:
 
 @dataclass(slots=True)
 class HeardHosts:
-    """What one host has heard of all, itself among them. Times are monotonic seconds."""
+    """The hosts that one host has heard, itself included. Times are monotonic seconds."""
 
     own: str
     interval_seconds: float
-    """How often this host's own workers send heartbeats."""
+    """The seconds between heartbeats of this host's own workers."""
     _workers: dict[str, _HeardWorker] = field(default_factory=dict)
     _listening_since: float | None = None
-    """Since when the list has named this host without a gap; after a server's restart it is empty for a while."""
+    """The time since which the list names this host without a gap; a restarted server's list is empty for a
+    while."""
 
     def note(self, heartbeats: Iterable[WorkerHeartbeat], now: float) -> None:
-        """Take in what the server lists now."""
+        """Record the server's present list."""
         before, self._workers = self._workers, {}
         for heartbeat in heartbeats:
             known = before.get(heartbeat.instance)
@@ -53,7 +54,7 @@ class HeardHosts:
             self._listening_since = now
 
     def living(self, now: float, *, with_metrics: bool = False) -> set[str]:
-        """Return the hosts with a worker that has been heard of: with any, or one that serves metrics."""
+        """Return the hosts with a living worker, or with a living worker that serves metrics."""
         return {
             worker.heartbeat.host
             for worker in self._workers.values()
@@ -62,13 +63,13 @@ class HeardHosts:
         }
 
     def silent_seconds(self, host: str, now: float) -> float:
-        """Return for how long a host has been silent, as far as is known here."""
+        """Return the seconds of a host's silence, as far as this host knows."""
         heard = [each.heard_at for each in self._workers.values() if each.heartbeat.host == host]
         since = max(heard, default=self._listening_since)
         return now - since if since is not None else 0.0
 
     def speaks(self, now: float, *, with_metrics: bool = False) -> bool:
-        """Say whether this host is the one that tells: the first living one that has listened for long enough."""
+        """Return whether this host reports: it is the first living host by name, and has listened long enough."""
         if self._listening_since is None or now - self._listening_since < self._limit(self.interval_seconds):
             return False
         return min(self.living(now, with_metrics=with_metrics), default="") == self.own

@@ -1,4 +1,4 @@
-"""Intakes sealed anew: their schedules start passes with the input that they were made with, whoever seals now."""
+"""Seals intakes anew after a rotation of keys: a schedule keeps the input of its creation."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -23,7 +23,7 @@ _log = structlog.get_logger()
 
 @asynccontextmanager
 async def sealing_intakes(client: Client, task_queue: str) -> AsyncIterator[None]:
-    """Have the intakes of a queue follow each rotation of the keys for as long as the block lasts."""
+    """Seal the intakes of a queue anew after each rotation of the keys, during the block."""
     if client.data_converter.payload_codec is None:
         yield
         return
@@ -33,9 +33,9 @@ async def sealing_intakes(client: Client, task_queue: str) -> AsyncIterator[None
 
 
 async def seal_intakes_anew(client: Client, task_queue: str) -> None:
-    """Seal the intakes of a queue with the key that seals now.
+    """Seal the intakes of a queue with the current key.
 
-    Those stay as they are that it has sealed, that cannot be opened here, or that workers refuse.
+    It skips intakes that this key has sealed, that these keys cannot open, or that workers refuse.
 
     Raises:
         RPCError: The server refused.
@@ -61,10 +61,10 @@ async def seal_intakes_anew(client: Client, task_queue: str) -> None:
 
 
 async def _seal_action(codec: PayloadCodec, action: ScheduleActionStartWorkflow) -> bool:
-    """Seal what a schedule starts, and say whether that changes anything.
+    """Seal the input of a schedule, and return whether that changes anything.
 
     Raises:
-        SealedError: It cannot be opened here.
+        SealedError: These keys cannot open it.
     """
     summary = [action.static_summary] if isinstance(action.static_summary, Payload) else []
     before = [*action.args, *summary]

@@ -31,7 +31,7 @@ from workflows.board.janitor import Janitor
 _EVERY: Final = timedelta(hours=6)
 _JITTER: Final = timedelta(minutes=30)
 PASSES: Final = 28
-"""In a week. A host whose workers are away for longer is scheduled anew when one starts."""
+"""The passes of a week. If all workers of a host are away for longer, the next worker schedules them anew."""
 
 _log = structlog.get_logger()
 
@@ -45,7 +45,7 @@ def schedule_id(host_id: str) -> str:
 async def scheduling_janitor(
     client: Client, settings: Settings, host_id: str, host_queue: str
 ) -> AsyncIterator[None]:
-    """Have a host swept every few hours for as long as the block lasts, and for a week after it."""
+    """Schedule the sweeps of a host every few hours, during the block and for a week after it."""
     await schedule_janitor(client, settings, host_id, host_queue)
 
     async def renew() -> None:
@@ -58,13 +58,13 @@ async def scheduling_janitor(
 
 
 async def schedule_janitor(client: Client, settings: Settings, host_id: str, host_queue: str) -> None:
-    """Have a host swept every few hours for a week from now on, unless that is renewed.
+    """Schedule the sweeps of a host every few hours for a week from now on; repeat it to renew.
 
-    So the schedule of a host that is gone runs out, and Temporal removes it. What somebody has changed in one that
-    is there stays, but what it starts is sealed anew. A server that refuses takes nothing but the sweeping.
+    So a gone host's schedule runs out, and Temporal removes it. A person's changes of an existing schedule stay,
+    but its input is sealed anew. If the server refuses, only the sweeps are missing.
 
-    One that is there is not created again: each creation that the server refuses leaves a branch of history in its
-    database for months.
+    An existing schedule is not created again: each creation that the server refuses leaves a branch of history in
+    its database for months.
     """
     schedule = Schedule(
         action=ScheduleActionStartWorkflow(
@@ -88,10 +88,7 @@ async def schedule_janitor(client: Client, settings: Settings, host_id: str, hos
 
 
 async def _renew(client: Client, host_id: str, action: ScheduleAction) -> bool:
-    """Let a schedule go on for another week, with input that is sealed with the key that seals now.
-
-    Returns:
-        Whether there is one.
+    """Extend a schedule by a week, and seal its input with the current key; return whether it exists.
 
     Raises:
         RPCError: The server refused.

@@ -1,4 +1,4 @@
-"""The pull requests that are watched, as the server's list has them: reading it costs no Action."""
+"""The watched pull requests, from the server's list: reading it costs no Action."""
 
 from collections.abc import AsyncIterator
 from collections.abc import Set as AbstractSet
@@ -36,18 +36,18 @@ class WatchedPullRequest:
     watcher: WatchingHost
     look: PullRequestLook
     trouble: str
-    """The kind of what kept its host from seeing it; empty where nothing did."""
+    """The kind of the trouble that its host reported; empty without trouble."""
 
     @property
     def age_seconds(self) -> float:
-        """How long it has been watched."""
+        """The seconds since the watch began."""
         return (datetime.now(UTC) - self.started_at).total_seconds()
 
     def is_news(self, news: PullRequestNews, event_ids: AbstractSet[str] = frozenset()) -> bool:
         """Return whether news is new to the workflow: a kind of trouble is reported once, and its end.
 
         Args:
-            news: What was seen.
+            news: The result of the poll.
             event_ids: The events that the workflow was notified of.
         """
         events = {event.id for event in news.events}
@@ -57,12 +57,12 @@ class WatchedPullRequest:
 async def list_watched(
     client: Client, task_queue: str, since: datetime | None = None
 ) -> AsyncIterator[WatchedPullRequest]:
-    """Yield the open pull requests of a queue's work orders that hosts look at; sealed ones are logged.
+    """Yield the open pull requests of a queue's work orders that hosts poll; log the sealed ones.
 
     Args:
-        client: Where.
+        client: The client.
         task_queue: The queue of the work orders.
-        since: Only those that have been watched since then.
+        since: The earliest start of the watches.
 
     Raises:
         RPCError: The server refused.
@@ -87,7 +87,7 @@ async def _watch_of(row: WorkflowExecution) -> WatchedPullRequest | None:
     """Return the watch of a row; `None` if its workflow polls the pull request by an activity.
 
     Raises:
-        SealedError: It cannot be opened here.
+        SealedError: These keys cannot open it.
     """
     try:
         watcher = WatchingHost.model_validate_json(await memo_json(row, WATCHER) or b"null")

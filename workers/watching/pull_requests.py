@@ -36,14 +36,14 @@ from workers.watching.pull_request_list import WatchedPullRequest, list_watched
 from workflows.pull_request.pull_request import PullRequestWorkflow
 
 _TRUSTED: Final = timedelta(days=1)
-"""So long after its last delivery a webhook counts as one that works."""
+"""The time after its last delivery for which a webhook counts as working."""
 EVERY_SECONDS: Final = 60.0
 _DIGEST: Final = len("-abcdef")
 
 
 @dataclass(slots=True)
 class WebhookNotes:
-    """What the API has noted at the intakes, read as rarely as once a minute."""
+    """The deliveries that the API has recorded at the intakes, read at most once a minute."""
 
     client: Client
     _delivered: dict[str, datetime] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class WebhookNotes:
     _read_at: float | None = None
 
     async def refresh(self) -> None:
-        """Read the notes, unless that was done a moment ago.
+        """Read the notes unless they were read within the last minute.
 
         Raises:
             RPCError: The server refused.
@@ -68,7 +68,7 @@ class WebhookNotes:
         self._delivered = found
 
     def is_told(self, repository: str) -> bool:
-        """Say whether the webhooks of a repository work, as far as is known."""
+        """Return whether the webhooks of a repository are known to work."""
         try:
             key = parse_address(repository, home=Path.home()).key
         except InvalidInputError:
@@ -79,17 +79,17 @@ class WebhookNotes:
 
 @dataclass(frozen=True, slots=True)
 class LookPace:
-    """The pauses between looks at one pull request: as long as it was old at the last look, between these two."""
+    """The pauses between polls of one pull request: its age at the last poll, between these two bounds."""
 
     first_seconds: float
     longest_seconds: float
 
     def is_over(self, since_seconds: float, age_seconds: float) -> bool:
-        """Say whether it is time to look again.
+        """Return whether the pause is over.
 
         Args:
-            since_seconds: How long ago the last look was.
-            age_seconds: How old the pull request is by now.
+            since_seconds: The seconds since the last poll.
+            age_seconds: The pull request's age now.
         """
         age_then = age_seconds - since_seconds
         return since_seconds >= min(max(age_then, self.first_seconds), self.longest_seconds)
@@ -152,7 +152,7 @@ class PullRequestWatcher:
     """Returns whether webhooks report the changes of a repository."""
     _watched: dict[str, WatchedPullRequest] = field(default_factory=dict)
     _looked_at: dict[str, float] = field(default_factory=dict)
-    """When each pull request was last polled, by the monotonic clock."""
+    """The time of each pull request's last poll, by the monotonic clock."""
     _told: dict[str, frozenset[str]] = field(default_factory=dict)
     """The events that each workflow was notified of; a workflow ignores an event that it already has."""
     _looks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
@@ -263,7 +263,7 @@ class PullRequestWatcher:
             _log.info("pull_request_not_told", watch=watch.workflow_id, error=error.message)
 
     async def _ask(self, watch: WatchedPullRequest) -> PullRequestNews:
-        """Return the forge's answer, or the reason why there is none."""
+        """Return the forge's answer, or the reason why it gave none."""
         url = watch.look.url
         try:
             end = await asyncio.get_running_loop().run_in_executor(self._threads, self.look, watch.look)
