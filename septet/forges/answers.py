@@ -10,7 +10,7 @@ from septet.forges.values import CheckState, Comment, CommitCheck, Issue, PullRe
 
 
 class Foreign(BaseModel):
-    """A part of what a forge or a tracker answers."""
+    """A part of an answer of a forge or a tracker."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -106,7 +106,7 @@ class CommentAnswer(Foreign):
 
 
 class BranchAnswer(Foreign):
-    """A branch that a pull request brings, or goes to."""
+    """The branch that a pull request merges, or its base."""
 
     ref: str
     sha: str = ""
@@ -119,14 +119,14 @@ class BranchAnswer(Foreign):
 
 
 class PullRequestForm(Protocol):
-    """A pull request as a forge answers it."""
+    """A pull request in the form of one forge's answer."""
 
     def pull_request(self) -> PullRequest:
         """Return the pull request."""
 
 
 class PullRequestAnswer(Foreign):
-    """`GET /repos/{owner}/{repo}/pulls/{number}`, one of the list `…/pulls`, and what a `POST` there answers."""
+    """`GET /repos/{owner}/{repo}/pulls/{number}`, one of the list `…/pulls`, and the answer to a `POST` there."""
 
     number: int
     html_url: str

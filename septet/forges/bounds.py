@@ -10,7 +10,7 @@ from septet.forges.renames import asked_for
 from septet.forges.values import TITLE_LIMIT, Comment, Issue
 
 ISSUE_LIMIT_BYTES: Final = 256 * 1024
-"""The most that an issue's body and comments may hold together."""
+"""The most bytes of an issue's body and comments together."""
 MOST_LABELLED: Final = 1000
 """The most issues that one label may name."""
 

@@ -158,7 +158,7 @@ class Forge(Protocol):
 
         Args:
             number: The number of the pull request.
-            commit: The commit that it brings, as far as the caller knows; its branch may be gone.
+            commit: Its last commit, as far as the caller knows; its branch may be gone.
 
         Raises:
             NotFoundError: The worker can see no pull request of this number.
@@ -175,7 +175,7 @@ class Forge(Protocol):
         """
 
     def add_to_pull_request(self, number: int, new: NewPullRequest) -> None:
-        """Add another work order, whose work the pull request also brings, to its text, once.
+        """Add another work order to the text of a pull request that also has its work, once.
 
         Raises:
             NotFoundError: The worker can see no pull request of this number.

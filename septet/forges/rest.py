@@ -128,7 +128,7 @@ class RestForge(ABC):
     def recent_pull_requests(self, etag: str = "", page: int = 1) -> RecentPullRequests | None:
         """Return the pull requests that changed last; as `PolledForge.recent_pull_requests`.
 
-        GitHub counts an answer that nothing has changed for no limit.
+        An unchanged answer of GitHub counts for no rate limit.
         """
         with self.asking(f"{self.pull_word}s of {self.project}") as client:
             query = client.page_query(self.recent_query, page)
@@ -285,7 +285,7 @@ class RestForge(ABC):
 
     @abstractmethod
     def additions(self, new: NewPullRequest) -> Sequence[Addition]:
-        """Return what else is set on a pull request, such as reviewers."""
+        """Return the additions for a pull request, such as reviewers."""
 
     @abstractmethod
     def change_labels(self, client: "ApiClient", number: int, missing: str, surplus: Sequence[str]) -> None:

@@ -11,13 +11,13 @@ from septet.system.masking import mask
 from septet.system.text import without_controls
 
 TITLE_LIMIT: Final = 256
-"""Characters of a title: GitHub's own limit."""
+"""The most characters of a title: GitHub's own limit."""
 SHORT_TITLE_LIMIT: Final = 255
-"""Characters of a title on GitLab and Gitea, including the prefix of a draft."""
+"""The most characters of a title on GitLab and Gitea, including the prefix of a draft."""
 BODY_LIMIT: Final = 60_000
-"""Characters of a pull request's body; GitHub takes 65,536."""
+"""The most characters of a pull request's body; GitHub accepts 65,536."""
 _BODIES_LIMIT: Final = 65_000
-"""Characters of the body of a pull request that brings the work of several work orders."""
+"""The most characters of the body of a pull request for several work orders."""
 MOST_BRANCHES: Final = 1000
 """The most branches with one prefix that are read."""
 LOG_LIMIT: Final = 8000
@@ -53,7 +53,7 @@ class Comment:
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """An issue as it was when it was read."""
+    """An issue at the time of reading."""
 
     number: int
     title: str
@@ -76,9 +76,9 @@ class PullRequest:
     number: int
     url: str
     head: str
-    """The branch that it brings."""
+    """The branch that the pull request merges."""
     base: str
-    """The branch that it goes to."""
+    """The branch that the pull request merges into."""
     head_sha: str
     state: PullRequestState = "open"
     warnings: tuple[str, ...] = ()
@@ -94,7 +94,7 @@ class PullRequest:
     """Empty if the forge does not report the author."""
 
     def is_of(self, work_order_id: str) -> bool:
-        """Return whether the pull request brings the work of a work order, by the mark in its body."""
+        """Return whether the pull request has the work of a work order, by the mark in its body."""
         return marker_of(work_order_id) in self.body
 
 
@@ -171,7 +171,7 @@ class ReviewThread:
 
 @dataclass(frozen=True, slots=True)
 class NewPullRequest:
-    """The content of a pull request that is to be opened."""
+    """The content of a pull request that will be opened."""
 
     head: str
     base: str

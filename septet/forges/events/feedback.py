@@ -98,7 +98,7 @@ def read_feedback(
     Args:
         forge: The forge that has the pull request.
         number: The number of the pull request.
-        commit: The commit that it brings, as far as the caller knows.
+        commit: The last commit of the pull request, as far as the caller knows.
         trusted_accounts: Accounts whose words count without a check of the forge.
 
     Raises:

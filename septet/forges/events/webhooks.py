@@ -59,7 +59,7 @@ class WebhookKind:
 
 
 class ForeignEvent(BaseModel):
-    """What a forge sends, as far as it is used."""
+    """The fields of a forge's event that Septet uses."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 

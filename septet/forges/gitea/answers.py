@@ -79,7 +79,7 @@ class GiteaRepositoryCommentAnswer(GiteaCommentAnswer):
 
 
 class GiteaPullRequestAnswer(PullRequestAnswer):
-    """`GET /repos/{owner}/{repo}/pulls/{index}`, and what a `POST` of one answers (`PullRequest`)."""
+    """`GET /repos/{owner}/{repo}/pulls/{index}`, and the answer to a `POST` (`PullRequest`)."""
 
     @property
     def conflicts(self) -> bool:

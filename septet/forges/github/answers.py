@@ -1,4 +1,4 @@
-"""Answers of GitHub in forms of its own."""
+"""Answers of GitHub that have their own forms."""
 
 from typing import ClassVar, Final
 

@@ -41,7 +41,7 @@ class _InstallationToken(Foreign):
 
 @dataclass(frozen=True, slots=True)
 class GitHubApp:
-    """An App of GitHub's."""
+    """A GitHub App."""
 
     id: str
     """Its App id, or its client id."""

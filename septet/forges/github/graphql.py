@@ -71,7 +71,7 @@ class _Event(Foreign):
     createdAt: datetime
     actor: _Actor | None = None
     label: _Label | None = None
-    """Of a label that was set; absent where the title was changed."""
+    """The label, if the event set one; `None` for a changed title."""
 
 
 class _EventPage(Foreign):
@@ -84,7 +84,7 @@ class _Events(Foreign):
 
 
 class IssueHistoryAnswer(Foreign):
-    """The issue of what `HISTORY` is answered."""
+    """The issue in the answer to `HISTORY`."""
 
     lastEditedAt: datetime | None = None
     editor: _Actor | None = None

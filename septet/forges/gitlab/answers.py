@@ -44,7 +44,7 @@ _REVIEWS: Final[dict[str, ReviewState]] = {
 
 
 class GitLabUserAnswer(UserAnswer):
-    """An account, as it stands in other answers and in `GET /users`."""
+    """An account in other answers and in `GET /users`."""
 
     id: int
     login: str = Field(alias="username")
@@ -95,7 +95,7 @@ class GitLabNoteAnswer(CommentAnswer):
     type: str | None = None
     """`DiffNote` or `DiscussionNote` if the note is in a thread."""
     system: bool = False
-    """Written by GitLab itself, such as that a label was set."""
+    """Whether GitLab itself wrote the note, such as a note on a set label."""
 
     def comment(self) -> Comment:
         """Return the comment with the standing `none`; another request reads the author's role."""
@@ -194,7 +194,7 @@ class GitLabDiscussionAnswer(Foreign):
 
 
 class GitLabMergeRequestAnswer(Foreign):
-    """`GET /projects/{id}/merge_requests/{iid}`, one of the list, and what a `POST` there answers."""
+    """`GET /projects/{id}/merge_requests/{iid}`, one of the list, and the answer to a `POST` there."""
 
     iid: int
     web_url: str
@@ -265,7 +265,7 @@ class GitLabApprovalsAnswer(Foreign):
 
 
 class GitLabStatusAnswer(Foreign):
-    """One of `GET /projects/{id}/repository/commits/{sha}/statuses`: a job of a pipeline, or a service's word."""
+    """One of `GET /projects/{id}/repository/commits/{sha}/statuses`: a pipeline's job, or a service's status."""
 
     id: int | None = None
     name: str

@@ -28,7 +28,7 @@ _LOOKS: Final[Mapping[str, Look]] = {
     "approved": "followers",
     "approval": "followers",
 }
-"""What to look at, by the action of a merge request's event."""
+"""The reading that an event of a merge request needs, by the event's action."""
 _ENDED: Final = frozenset({"success", "failed", "canceled"})
 
 
