@@ -16,20 +16,20 @@ from septet.contracts.wire import InnerWire, StrictWire
 
 
 class IssueRequest(InnerWire):
-    """What a person who may push asked for, by a label or a comment."""
+    """The request of a person who may push, by a label or a comment."""
 
     by: str = Field(default="", max_length=200)
-    """The account."""
+    """The account of the person."""
     at: str = Field(default="", max_length=40)
-    """When, ISO 8601."""
+    """The time of the request: ISO 8601."""
     text_sha256: str = Field(default="", max_length=64)
-    """Of title and body as they stood then (`text_sha256`); empty where nobody knows."""
+    """The `text_sha256` of title and body at that time; empty if unknown."""
     waits_because: str = Field(default="", max_length=1000)
-    """Why a person has to read the issue before work begins; empty where work may begin."""
+    """Why a person has to read the issue before work begins; empty if work may begin."""
 
 
 def text_sha256(title: str, body: str | None) -> str:
-    """Return what an issue's title and body are known by, whichever way a forge tells them."""
+    """Return the SHA-256 of an issue's title and body, independent of the forge's spacing and line ends."""
     lines = (body or "").replace("\r\n", "\n").replace("\r", "\n").rstrip()
     return hashlib.sha256(json.dumps([" ".join(title.split()), lines]).encode()).hexdigest()
 
@@ -37,7 +37,7 @@ def text_sha256(title: str, body: str | None) -> str:
 TEXT_LIMIT_BYTES = 64 * 1024
 """The most that a title and a description may hold together."""
 FOLLOW_IN_PIPELINE: Final = "follow_pr: the work orders of a pipeline share their workspaces: leave it out there"
-"""The answer to a work order of a pipeline that asks to follow its pull request."""
+"""The refusal of `follow_pr` for a work order of a pipeline."""
 
 Score = Annotated[int, Field(ge=1, le=5)]
 
@@ -54,7 +54,7 @@ Name = Annotated[
     StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$"),
     AfterValidator(_no_option),
 ]
-"""One line that no program takes for an option."""
+"""One line that no program mistakes for an option."""
 Fork = Annotated[
     str,
     StringConstraints(
@@ -66,20 +66,20 @@ Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
 
 
 class OrderChoices(StrictWire):
-    """How a work order is to be done: all but the repository and the issue."""
+    """The options of a work order: all of its input but the repository and the issue."""
 
     agent: Name | None = None
     """The agent to use; the worker's default when absent."""
     model: Name | None = None
-    """The model to ask the agent for; the agent's default when absent."""
+    """The model to use; the agent's default when absent."""
     fallback_agent: Name | None = None
     """The agent that takes over while the usage limit of the first one is reached; the repository's or the
     worker's choice when absent."""
     base: Name | None = None
     """The branch to start from; the repository's default branch when absent."""
     push_to: Fork | None = None
-    """The fork on the same host that work is pushed to, such as `me/r`; as the worker's settings say when absent.
-    The pull request is opened in `repository`."""
+    """The fork on the same host to push work to, such as `me/r`; the worker's setting when absent. The pull
+    request is opened in `repository`."""
     project: Name | None = None
     """The board's project; the repository's name when absent."""
     priority: Score = 3
@@ -90,7 +90,7 @@ class OrderChoices(StrictWire):
     after_until: Literal["merged", "completed", "closed"] = "merged"
     """`merged`, `completed` with a proven pull request, or `closed` in any way."""
     stage: Literal["collected", "triaged"] | None = None
-    """Where it waits on the board: for you, or for its turn; it starts immediately when absent."""
+    """The stage of the board in which it waits for you, or for its turn; it starts immediately when absent."""
     approve_plan: bool = False
     """Wait for approval after planning."""
     plan_only: bool = False
@@ -103,11 +103,13 @@ class OrderChoices(StrictWire):
     """`shared`: the planner's steps share one session of the agent, and the implementor's steps another one;
     `separate`: each step has its own. The repository's or the worker's choice when absent."""
     timeouts: Timeouts = Timeouts()
-    """For every step."""
+    """The limits of every step."""
     budget: BudgetText | None = None
-    """What its agents may use together, as `5usd`, `2Mtok` or `90min`: it waits when that is used up."""
+    """The limit for all its agents together, as `5usd`, `2Mtok` or `90min`; when it is used up, the work order
+    waits."""
     steps: Mapping[Step, StepSettings] = Field(default_factory=dict)
-    """By step: its tools, model and limits, before everything that is said for all steps or by the repository."""
+    """By step: its tools, model and limits; they take precedence over values for all steps and the
+    repository's."""
     labels: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
     """Labels for the pull request."""
 
@@ -126,13 +128,13 @@ class WorkOrderInput(OrderChoices):
     tracker: TrackedIssue | None = None
     """The issue, when a tracker such as Linear has it and not the repository's forge."""
     requested: IssueRequest | None = None
-    """Who asked for it on the forge, and for which text; intakes say so."""
+    """The person who requested it on the forge, and the text of the issue at that time; intakes set this."""
     plan_comment: bool = False
     """Post a plan that waits for approval to the issue."""
     pipeline: Id | None = None
-    """The pipeline that does it, with the agents that it keeps for many issues."""
+    """The pipeline that it belongs to, whose agents work on many issues."""
     pipeline_budget: BudgetText | None = None
-    """What the agents of that pipeline may use together."""
+    """The limit for all agents of that pipeline together."""
 
     @model_validator(mode="after")
     def _names_its_issue(self) -> "WorkOrderInput":

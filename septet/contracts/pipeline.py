@@ -1,4 +1,4 @@
-"""A pipeline: what it is asked for, and what people say of it on the way."""
+"""The input of a pipeline, and the calls of people to it."""
 
 import re
 from typing import Annotated
@@ -15,17 +15,17 @@ from septet.contracts.wire import InnerWire, StrictWire, Wire
 
 MOST_ISSUES = 1000
 MOST_DEPENDENCIES = 5_000
-"""Of all issues together: they are carried from run to run."""
+"""The most dependencies of all issues together: each workflow run passes them to the next."""
 MOST_BEFORE = 100
-"""Dependencies of one issue."""
+"""The most dependencies of one issue."""
 PIPELINE_ID = r"^(?!\.{1,2}$)[A-Za-z0-9._-]{1,40}$"
-"""Shorter than a work order's: those of its issues begin with it."""
+"""The pattern is shorter than that of work orders, whose ids begin with the pipeline's id."""
 ISSUE_ID = r"^[A-Za-z0-9._-]{1,20}$"
 _NOT_AN_ISSUE = re.compile(r"\.{1,2}|planner|executor-\d+|0\d+")
-"""Names of folders and of lanes; and a number has one spelling."""
+"""Names of folders and lanes, and numbers with leading zeros."""
 TEXT_LIMIT_BYTES = 500_000
-"""The most that all issues that are given as text may hold together, as JSON: a Temporal payload holds two million
-bytes, and takes what all issues came to as well."""
+"""The most bytes of all issues that are given as text together, as JSON: a Temporal payload holds two million
+bytes, and contains the results of all issues too."""
 
 IssueNumber = Annotated[int, Field(ge=1)]
 IssueId = Annotated[str, StringConstraints(pattern=ISSUE_ID)]
@@ -36,16 +36,16 @@ class PipelineIssue(InnerWire):
     """One issue of a pipeline: a number on the repository's forge, or a text."""
 
     id: IssueId
-    """Unique in the pipeline; for an issue of the forge it is the number."""
+    """The id, unique in the pipeline; for an issue of the forge, its number."""
     title: Annotated[str, StringConstraints(max_length=1024)] = ""
     body: str | None = None
     """The issue's text; absent for an issue of the forge, which is read there."""
     depends_on: Annotated[tuple[IssueId, ...], Field(max_length=MOST_BEFORE)] = ()
-    """Issues of the pipeline that come before it."""
+    """The issues of the pipeline that precede it."""
 
     @property
     def number(self) -> int | None:
-        """The issue's number on the forge; `None` for one that is given as text."""
+        """The issue's number on the forge; `None` for an issue that is given as text."""
         return int(self.id) if self.body is None and re.fullmatch("[1-9][0-9]*", self.id) else None
 
     @model_validator(mode="after")
@@ -66,7 +66,7 @@ class PipelineIssue(InnerWire):
 
 
 class PipelineChoices(StrictWire):
-    """How a pipeline works: all but the repository and the issues."""
+    """The options of a pipeline: all of its input but the repository and the issues."""
 
     agent: Name | None = None
     """The agent of both roles; the worker's default when absent."""
@@ -79,7 +79,7 @@ class PipelineChoices(StrictWire):
     model: Name | None = None
     base: Name | None = None
     push_to: Fork | None = None
-    """A fork on the same host that all work is pushed to, as for a work order."""
+    """A fork on the same host to push all work to, as for a work order."""
     project: Name | None = None
     executors: Annotated[int, Field(ge=1, le=16)] = 1
     """How many solutions that touch different files may be implemented in parallel."""
@@ -90,13 +90,14 @@ class PipelineChoices(StrictWire):
     plans_ahead: Annotated[int, Field(ge=1, le=50)] = 5
     """How many solutions may wait for an executor before the planner pauses."""
     context_tokens: Annotated[int, Field(ge=1_000, le=100_000_000)] = 120_000
-    """A session that has grown longer is asked for a summary, with which the next issue begins a new one."""
+    """The longest session in tokens: a longer session writes a summary, with which the next issue starts a new
+    session."""
     plan_seconds: Seconds = 300.0
     """The longest time for a plan."""
     execution_seconds: Seconds = 600.0
     """The longest time to implement a solution."""
     budget: BudgetText | None = None
-    """What all its agents may use together, as `20usd`: its work orders wait when that is used up."""
+    """The limit for all its agents together, as `20usd`; when it is used up, its work orders wait."""
     draft: bool = False
     labels: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
 
@@ -109,13 +110,13 @@ class PipelineChoices(StrictWire):
 
 
 class PipelineInput(PipelineChoices):
-    """Many issues of one repository, and how they are to be worked on."""
+    """The issues of one repository, and the options of the pipeline that works on them."""
 
     repository: Repository
     issues: Annotated[tuple[PipelineIssue | IssueNumber, ...], Field(max_length=MOST_ISSUES)] = ()
-    """In the order you want; a plain number is an issue of the forge."""
+    """The issues in the order you want; a plain number is an issue of the forge."""
     label: Name | None = None
-    """Take the open issues of the forge with this label, instead of a list."""
+    """The label of the open issues of the forge to take, instead of a list."""
 
     @property
     def issue_list(self) -> tuple[PipelineIssue, ...]:
@@ -139,7 +140,7 @@ class PipelineInput(PipelineChoices):
 
 
 class IssueCall(StrictWire):
-    """A person's word about one issue of a pipeline."""
+    """A person's decision about one issue of a pipeline."""
 
     issue_id: str
     who: str = ""
@@ -148,14 +149,14 @@ class IssueCall(StrictWire):
 
 
 class PipelineCall(StrictWire):
-    """A person's word about a whole pipeline."""
+    """A person's decision about a whole pipeline."""
 
     who: str = ""
     why: str = ""
 
 
 class ReadIssues(Wire):
-    """Ask for issues of a repository's forge."""
+    """A request to read issues from a repository's forge."""
 
     repository: str
     ids: tuple[IssueId, ...] = ()

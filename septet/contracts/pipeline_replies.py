@@ -1,4 +1,4 @@
-"""What every face answers about pipelines."""
+"""The replies about pipelines, the same on every interface."""
 
 from pydantic import Field
 
@@ -16,15 +16,15 @@ from septet.contracts.wire import Wire
 
 
 class PipelineReply(Reply):
-    """A pipeline: what its start and every decision about it answer."""
+    """A pipeline: the reply to its start and to every decision about it."""
 
     pipeline: PipelineView
     estimate: Estimate | None = None
-    """What it will cost: at its start all of it, and while it is open all issues that have no result yet."""
+    """The expected cost: at the start of the whole pipeline, later of all issues without a result."""
 
 
 class DryRunIssue(Wire):
-    """One issue of a pipeline as it would be worked on."""
+    """One issue of a pipeline that was not started."""
 
     id: str
     title: str = ""
@@ -36,14 +36,14 @@ class PipelineDryRunReply(Reply):
 
     repository: str
     planner: str
-    """The agent that plans; empty where no worker tells."""
+    """The agent that plans; empty if no worker reports it."""
     executor: str
     executors: int
     one_branch: bool
     issues: tuple[DryRunIssue, ...]
-    """In the order in which they would be worked on."""
+    """The issues in the order of work."""
     estimate: Estimate
-    """What it would cost."""
+    """The expected cost."""
 
 
 class PipelineRow(Wire):
@@ -53,12 +53,12 @@ class PipelineRow(Wire):
     repository: str
     status: PipelineStatus
     created_at: str
-    """ISO 8601, UTC; so is `closed_at`."""
+    """The time in ISO 8601, UTC; so is `closed_at`."""
     closed_at: str | None = None
     counts: dict[IssueStatus, int] = Field(default_factory=dict)
-    """How many issues are where; empty where nobody could be asked."""
+    """By status: the number of issues; empty if the pipeline did not answer."""
     reason: str = ""
-    """Why it failed, or which of its issues failed first, and why; empty where none did."""
+    """Why it failed, or which of its issues failed first, and why; empty if none failed."""
 
 
 class PipelinesReply(PagedReply):
@@ -68,16 +68,16 @@ class PipelinesReply(PagedReply):
 
 
 class ResultsReply(Reply):
-    """Both documents of a pipeline's results, true at every moment."""
+    """Both documents of a pipeline's results, valid also while it runs."""
 
     planning: PlanningResults
-    """A solution is whole where this host has it, else its outline."""
+    """The planning results; a solution is whole if this host has it, otherwise its outline."""
     execution: ExecutionResults
 
 
 class ReportReply(Reply):
-    """The report on a pipeline, as of now."""
+    """The current report on a pipeline."""
 
     report: PipelineReport
     markdown: str
-    """The same for people."""
+    """The report as Markdown."""

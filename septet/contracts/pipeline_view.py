@@ -1,4 +1,4 @@
-"""A pipeline as everybody sees it, and what one run of it passes on to the next."""
+"""The views of a pipeline, and the state that one workflow run of it passes to the next."""
 
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -14,7 +14,7 @@ from septet.contracts.wire import Wire
 
 
 class IssueSession(Wire):
-    """A session in which an issue was worked on."""
+    """A session in which an agent worked on an issue."""
 
     role: Role
     session_id: str
@@ -22,7 +22,7 @@ class IssueSession(Wire):
 
 
 class IssueStatus(StrEnum):
-    """Where an issue of a pipeline is."""
+    """The status of an issue of a pipeline."""
 
     WAITING = "waiting"
     PLANNING = "planning"
@@ -35,58 +35,59 @@ class IssueStatus(StrEnum):
 
 
 class IssueState(Wire):
-    """What a pipeline knows of one issue."""
+    """The state of one issue of a pipeline."""
 
     issue_id: str
     order_id: str
-    """Its work order."""
+    """The id of its work order."""
     title: str = ""
     depends_on: tuple[str, ...] = ()
     status: IssueStatus = IssueStatus.WAITING
     solution: Outline | None = None
     planned_at: str | None = None
-    """ISO 8601, UTC; so is `executed_at`."""
+    """The time of the plan: ISO 8601, UTC; so is `executed_at`."""
     executed_at: str | None = None
     planning_seconds: float | None = None
     execution_seconds: float | None = None
     plan_path: str | None = None
     plan_bytes: int = 0
-    """The size of the plan; 0 where there is none, or an older version planned it."""
+    """The size of the plan in bytes; 0 if there is none, or an older version planned it."""
     branch_name: str | None = None
     commit_hash: str | None = None
     pr_url: str | None = None
     files_modified: tuple[FileChange, ...] = ()
-    """The first twenty, as git has seen them."""
+    """The first twenty changed files, as git reports them."""
     files_modified_count: int = 0
     usage: Usage = Usage()
     error: TaskError | None = None
     """Why it failed or was skipped."""
     rescue: Rescue | None = None
     overlaps: tuple[str, ...] = ()
-    """Issues that were carried out at the same time and, as the real diff shows, changed the same files."""
+    """Issues that were implemented at the same time and, by their real diffs, changed the same files."""
     context: Literal["shared", "fresh"] = "shared"
-    """Whether its sessions should know of the earlier issues."""
+    """Whether its sessions are to continue from the earlier issues."""
     sessions: Annotated[tuple[IssueSession, ...], Field(max_length=2)] = ()
-    """The last session of each role, and how it really began."""
+    """The last session of each role, with its real start."""
     executor: str = ""
     """The lane that implemented it."""
     done_at: str = ""
-    """The snapshot with which it ended, where it is completed."""
+    """The last snapshot of a completed issue."""
     builds_on: str = ""
-    """The issue on whose branch its own one stands: of those it depends on, the one that holds most of them."""
+    """The issue on whose branch its own branch starts: of its dependencies, the issue that contains most of
+    them."""
     lacks: tuple[str, ...] = ()
-    """Issues that it depends on whose work its branch does not contain."""
+    """The issues that it depends on whose work its branch does not contain."""
     position: int = 0
     """Its place in the order of the pipeline, from 0."""
 
 
 class PipelineStatus(StrEnum):
-    """Where a pipeline is."""
+    """The status of a pipeline."""
 
     RUNNING = "running"
     PAUSED = "paused"
     STOPPING = "stopping"
-    """What is under way is carried to its end, and nothing new begins."""
+    """Running work is finished, and nothing new begins."""
     COMPLETED = "completed"
     """Every issue has its result; some may have failed."""
     STOPPED = "stopped"
@@ -95,13 +96,13 @@ class PipelineStatus(StrEnum):
 
 
 class PipelineView(Wire):
-    """A pipeline as every face shows it."""
+    """A pipeline, as every interface shows it."""
 
     id: str
     repository: str
     status: PipelineStatus
     reason: str = ""
-    """What someone last did with the pipeline, and why: `ann paused it: a release`."""
+    """The last decision of a person about the pipeline, and its reason: `ann paused it: a release`."""
     created_at: str
     closed_at: str | None = None
     planner: Lane | None = None
@@ -111,35 +112,35 @@ class PipelineView(Wire):
     issues: tuple[IssueState, ...] = ()
     error: TaskError | None = None
     stuck: str | None = None
-    """As a task's: why no worker can take its next decision, and what helps."""
+    """Why no worker can process its next step, and what helps, as for a task."""
     needs: tuple[str, ...] = ()
-    """What its work orders need you for, with the commands that answer; clients find that out."""
+    """The questions of its work orders to you, with the commands that answer; clients collect them."""
 
 
 class PipelineReport(Wire):
-    """`report.json`: what became of a pipeline, and what it took."""
+    """`report.json`: the results of a pipeline, with its use and times."""
 
     pipeline: PipelineView
-    """All of it."""
+    """The whole pipeline."""
     counts: dict[str, int]
-    """By status: how many issues."""
+    """By status: the number of issues."""
     usage: Usage
     planning_seconds: float
-    """Of all issues together; so are `execution_seconds`."""
+    """The seconds of all issues together; so are `execution_seconds`."""
     execution_seconds: float
 
 
 class NotedIssues(Wire):
-    """What a run of a pipeline has noted on disk."""
+    """The issues that a pipeline has recorded on disk."""
 
     queue: str
-    """The queue of the host that has it."""
+    """The queue of the host that has the records."""
     lacks: tuple[str, ...] = ()
-    """Closed issues of which it has nothing, or not what is known now."""
+    """Closed issues without a record, or with an outdated record."""
 
 
 class ContinuedState(Wire):
-    """What a run of a pipeline passes on to the next one."""
+    """The state that one workflow run of a pipeline passes to the next."""
 
     created_at: str
     first_run_id: str
@@ -152,19 +153,19 @@ class ContinuedState(Wire):
     lost_hosts: tuple[str, ...] = ()
     stopping: bool = False
     to_skip: dict[str, str] = Field(default_factory=dict)
-    """By open issue: why it is to be skipped."""
+    """By open issue: the reason to skip it."""
 
     @field_serializer("issues")
     def _issues_in_short(self, issues: tuple[IssueState, ...]) -> list[dict[str, object]]:
-        """Leave out what is as it is by default: there may be a thousand, and most of them have not begun."""
+        """Leave out default values: there may be a thousand issues, and most of them have not begun."""
         return [issue.model_dump(mode="json", exclude_defaults=True) for issue in issues]
 
 
 class PipelineRun(PipelineInput):
-    """The input of a run: what was asked for, and after the first run what was done so far."""
+    """The input of a workflow run: the pipeline's input, and after the first run the state so far."""
 
     carried: ContinuedState | None = None
-    """The pipeline's own; not for people."""
+    """The state from the previous run; not for people."""
 
 
 class PlanningResult(Wire):
@@ -172,12 +173,12 @@ class PlanningResult(Wire):
 
     issue_id: str
     solution_id: str | None = None
-    """`solution.id`, so that both documents name the solution alike."""
+    """`solution.id`: both documents name the solution by it."""
     status: Literal["completed", "failed", "skipped"]
     solution: dict[str, object] | None = None
-    """Whole on disk; in a query, and where the disk does not have it, its outline."""
+    """The whole solution on disk; its outline in a query, or if the disk lacks it."""
     planned_at: str | None = None
-    """ISO 8601, UTC; `None` where there is no plan."""
+    """The time of the plan: ISO 8601, UTC; `None` without a plan."""
 
 
 class ExecutionResult(Wire):
@@ -185,13 +186,13 @@ class ExecutionResult(Wire):
 
     issue_id: str
     solution_id: str | None = None
-    """Equal to `PlanningResult.solution_id`: this document is read without the other, and has no `solution`."""
+    """Equal to `PlanningResult.solution_id`, because this document has no `solution`."""
     status: Literal["completed", "failed", "cancelled", "skipped"]
     commit_hash: str | None = None
     files_modified: tuple[str, ...] = ()
-    """Whole on the disk of the host that carried it out; elsewhere the first twenty."""
+    """The changed files: all of them on the disk of the executor's host, elsewhere the first twenty."""
     executed_at: str | None = None
-    """ISO 8601, UTC; `None` where nothing was carried out."""
+    """The time of the implementation: ISO 8601, UTC; `None` if nothing was implemented."""
 
 
 class PlanningResults(Wire):

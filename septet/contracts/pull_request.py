@@ -1,4 +1,4 @@
-"""The watch over an opened pull request: its input, requests to the forge, ids and the keys of its memo."""
+"""The watch of an opened pull request: its input, its messages, its ids and the keys of its memo."""
 
 import re
 from typing import Annotated, Final, Literal
@@ -12,88 +12,89 @@ from septet.contracts.wire import Wire
 
 
 class WatchingHost(Wire):
-    """A host whose worker looks at a pull request, and tells the workflow what is new."""
+    """A host whose worker polls a pull request and reports news to the workflow."""
 
     host: str
     control_queue: str
-    """A queue that is served as long as the host is there."""
+    """The queue that the host serves even when it is busy."""
 
 
 class Follow(Wire):
     """What an agent needs to answer checks, reviews and conflicts of a pull request."""
 
     call: StepCall
-    """The call of `implement_plan`: its workspace, settings and session."""
+    """The call of `implement_plan`, with its workspace, settings and session."""
     terms: FollowTerms = FollowTerms()
     url: str = ""
     """The pull request's address."""
 
 
 class PullRequestWatch(Wire):
-    """A completed work order, whose pull request is watched until it is merged or closed."""
+    """A completed work order whose pull request is watched until it is merged or closed."""
 
     task: Task
-    """The work order as it was completed, as the board shows it."""
+    """The completed work order, as the board shows it."""
     forge: str
     """`github`, `gitlab`, `gitea` or `local`."""
     task_queue: str = ""
-    """Where a local forge can be looked at: a queue of the host on whose disk it lies."""
+    """The queue of the host with the disk of a local forge."""
     watcher: WatchingHost | None = None
-    """Who looks; `None` where the host of its workspace does not: the workflow has it looked at by an activity."""
+    """The host that polls; `None` if the workspace's host does not poll: the workflow then polls with an
+    activity."""
     follow: Follow | None = None
-    """Where an agent answers what happens on the pull request."""
+    """The agent's call and terms; `None` if no agent answers events on the pull request."""
 
 
 class PullRequestLook(Wire):
-    """Ask what became of a pull request."""
+    """A request for the state of a pull request."""
 
     repository: str
     url: str
     commit: str = ""
-    """What it brings."""
+    """The commit of the pull request."""
     follows: bool = False
-    """Whether an agent answers what happens on it: then that is told too."""
+    """Whether an agent answers its events: the reply then contains the events."""
 
 
 class PullRequestNudge(Wire):
-    """Something has happened on a pull request, as a forge has told."""
+    """A forge's report that something happened on a pull request."""
 
     delivery: Annotated[str, Field(max_length=64)] = ""
-    """What the forge's delivery is known by: one that comes again asks for nothing more."""
+    """The id of the forge's delivery; a repeated delivery has no effect."""
 
 
 class PullRequestEnd(Wire):
-    """What became of a pull request."""
+    """The state of a pull request."""
 
     state: Literal["open", "merged", "closed"]
-    """`open` only where the look follows it."""
+    """The state; `open` only in reply to a request with `follows`."""
     events: Annotated[tuple[ReworkEvent, ...], Field(max_length=MOST_EVENTS)] = ()
 
 
 class PullRequestNews(Wire):
-    """What a host has seen of a pull request that it did not see before."""
+    """A host's report of news about a pull request."""
 
     url: str
     state: Literal["open", "merged", "closed", "unknown"]
     kind: str = ""
-    """Of what keeps the host from seeing it: the error's type."""
+    """The type of the error, if the host cannot read the pull request."""
     why: Annotated[str, Field(max_length=1000)] = ""
-    """What that says."""
+    """The message of that error."""
     events: Annotated[tuple[ReworkEvent, ...], Field(max_length=MOST_EVENTS)] = ()
-    """What waits for an agent's answer, where one follows it."""
+    """The events that wait for the agent's answer, if an agent follows the pull request."""
 
 
 WATCHER: Final = "watcher"
-"""The key of a watch's memo under which the host lies that looks at its pull request."""
+"""The memo key of the host that polls the pull request."""
 TROUBLE: Final = "trouble"
-"""The key of a watch's memo under which lies why nobody can tell what became of its pull request."""
+"""The memo key of the error that prevents reading the pull request."""
 FOLLOWS: Final = "follows"
-"""The key of a watch's memo under which lies whether an agent answers what happens on its pull request."""
+"""The memo key that tells apart pull requests that an agent follows."""
 
 LOCAL_PULL: Final = re.compile(r"file://(?P<path>/.+)/pull/(?P<number>[1-9][0-9]{0,8})")
-"""The address of a pull request of a repository on a machine's disk."""
+"""The address of a pull request of a repository on a host's disk."""
 _WATCH: Final = "/pr"
-"""No work order's id can end so."""
+"""The suffix of a watch's id, which no work order's id can have."""
 
 
 def watch_id(order_id: str) -> str:
@@ -102,5 +103,5 @@ def watch_id(order_id: str) -> str:
 
 
 def watched_order(workflow_id: str) -> str:
-    """Return the id of the work order that a workflow is, or whose pull request it watches."""
+    """Return the id of the work order of a workflow, which may be the work order itself or its watch."""
     return workflow_id.removesuffix(_WATCH)
