@@ -29,7 +29,7 @@ class IssueRequest(InnerWire):
 
 
 def text_sha256(title: str, body: str | None) -> str:
-    """Return the SHA-256 of an issue's title and body, independent of the forge's spacing and line ends."""
+    """Return the SHA-256 of an issue's title and body, independent of line ends and of spaces in the title."""
     lines = (body or "").replace("\r\n", "\n").replace("\r", "\n").rstrip()
     return hashlib.sha256(json.dumps([" ".join(title.split()), lines]).encode()).hexdigest()
 

@@ -112,7 +112,7 @@ class PipelineView(Wire):
     issues: tuple[IssueState, ...] = ()
     error: TaskError | None = None
     stuck: str | None = None
-    """Why no worker can process its next step, and what helps, as for a task."""
+    """Why no worker can continue it, and what helps."""
     needs: tuple[str, ...] = ()
     """The questions of its work orders to you, with the commands that answer; clients collect them."""
 

@@ -89,7 +89,7 @@ WATCHER: Final = "watcher"
 TROUBLE: Final = "trouble"
 """The memo key of the error that prevents reading the pull request."""
 FOLLOWS: Final = "follows"
-"""The memo key that tells apart pull requests that an agent follows."""
+"""The memo key that holds whether an agent follows the pull request."""
 
 LOCAL_PULL: Final = re.compile(r"file://(?P<path>/.+)/pull/(?P<number>[1-9][0-9]{0,8})")
 """The address of a pull request of a repository on a host's disk."""

@@ -1,4 +1,4 @@
-"""What every face answers: the same objects on the command line, over HTTP and to an agent."""
+"""The replies of every interface: the same objects on the command line, over HTTP and to an agent."""
 
 from collections.abc import Mapping
 from typing import Final, Literal
@@ -17,7 +17,7 @@ from septet.contracts.wire import Wire
 
 
 class Reply(Wire):
-    """What went well."""
+    """The reply to a successful request."""
 
     model_config = ConfigDict(serialize_by_alias=True)
 
@@ -25,45 +25,45 @@ class Reply(Wire):
 
 
 class PagedReply(Reply):
-    """A list, which may have more than was asked for."""
+    """One page of a list."""
 
     next: str | None = Field(default=None, exclude_if=lambda where: where is None)
-    """Where the list goes on: what to ask for as `after`; left out where there is no more."""
+    """The cursor of the next page, to send as `after`; absent on the last page."""
 
 
 class BudgetReply(Reply):
-    """A budget: what each word on one answers."""
+    """A budget: the reply to every request about a budget."""
 
     budget: AccountView
 
 
 class RaiseReply(BudgetReply):
-    """A budget that was to be raised."""
+    """The reply to a raise of a budget."""
 
     is_raised: bool
-    """Whether the amount was added: not if the limit was no longer the expected one, as where it came before."""
+    """Whether the amount was added; `false` if the limit was not the expected limit, as for a repeated request."""
 
 
 class BudgetsReply(PagedReply):
-    """The budgets of an installation: those of the day and of projects first."""
+    """The budgets of an installation; the budgets of the day and of projects come first."""
 
     budgets: tuple[AccountView, ...]
 
 
 class CostsReply(Reply):
-    """What work orders have cost, by what was asked for."""
+    """The costs of work orders, added up by the requested key."""
 
     by: CostKey
     since: str = ""
-    """The first week that counts: `2026-W40`; empty for all that is known."""
+    """The first week that counts: `2026-W40`; empty for all weeks."""
     costs: tuple[CostGroup, ...] = ()
     total: Spending = Spending()
     scripted: bool = False
-    """Whether the scripted agent has a part in it, whose tokens and dollars are made up."""
+    """Whether the costs contain the scripted agent's, whose tokens and dollars are made up."""
 
 
 class TaskReply(Reply):
-    """A work order: what every start, decision and move answers."""
+    """A work order: the reply to every start, decision and move."""
 
     task: Task
 
@@ -72,26 +72,26 @@ class StartReply(TaskReply):
     """A work order that was started, or put on the board."""
 
     estimate: Estimate | None = None
-    """What it will cost."""
+    """The expected cost."""
 
 
 class DetailReply(TaskReply):
-    """A work order with its agent runs and the stages it went through."""
+    """A work order with its agent runs and its moves."""
 
     runs: tuple[AgentRun, ...] = ()
-    """On the host that is asked, oldest first."""
+    """The agent runs on the host that replies, oldest first."""
     refused_in_setup: tuple[str, ...] = ()
-    """Hosts that the sandbox of its workspace's set-up there did not let through: `name:port`, each once."""
+    """The hosts that the sandbox of its workspace's set-up refused on that host: `name:port`, each once."""
     history: tuple[Move, ...] = ()
     waiting_for: str | None = None
-    """What it is waiting for right now; `None` if nothing."""
+    """What it is waiting for now; `None` if nothing."""
     fails_on_base: tuple[str, ...] = ()
-    """Checks of the repository that fail on its base commit already, as far as the host that is asked knows; none
-    once they have passed on its commit."""
+    """The repository's checks that already fail on its base commit, as the host that replies knows; empty once
+    they passed on its commit."""
     base: str | None = None
-    """The branch that it started from; `None` before it began, and where another host has its workspace."""
+    """The branch that it started from; `None` before its start, and if another host has its workspace."""
     estimate: Estimate | None = None
-    """While it waits with its plan: what the rest of it will cost."""
+    """The expected cost of the remaining steps, while it waits with its plan."""
 
 
 class StepsReply(Reply):
@@ -99,13 +99,14 @@ class StepsReply(Reply):
 
     steps: tuple[TaskStep, ...] = ()
     refused_hosts: tuple[str, ...] = ()
-    """Of its set-up and its runs on the host that is asked: `name:port`, each once."""
+    """The hosts that the sandboxes of its set-up and runs refused, on the host that replies: `name:port`, each
+    once."""
     rounds: tuple[ReworkRound, ...] = ()
-    """What the agent did on its pull request since."""
+    """The rounds of its agent on the pull request."""
 
 
 class TasksReply(PagedReply):
-    """Work orders, newest first: the open ones before the closed ones. Their steps are left out."""
+    """Work orders without their steps: open ones before closed ones, newest first."""
 
     tasks: tuple[Task, ...] = ()
 
@@ -117,41 +118,41 @@ class BoardSummary(Wire):
     in_progress: int = 0
     blocked: int = 0
     completed: int = 0
-    """Those whose status is `completed`, whatever became of the pull request."""
+    """The work orders with the status `completed`, in any state of the pull request."""
 
 
 class BoardReply(PagedReply):
-    """The work orders by stage. A row has all of the work order but its steps; its description is cut."""
+    """The work orders by stage. A row has no steps, and its description is cut."""
 
     project: str | None = None
-    """The one that was asked for; `None`: all."""
+    """The requested project; `None` for all."""
     stages: dict[Stage, tuple[Task, ...]]
-    """All stages, in order, with the tasks of this page."""
+    """All stages in order, with the work orders of this page."""
     counts: dict[Stage, int]
-    """In total, not only on this page."""
+    """By stage: the number of work orders on all pages."""
     summary: BoardSummary
 
 
 class LogsReply(PagedReply):
-    """What the agents of a work order said and did."""
+    """The log of a work order's agents."""
 
     log_entries: tuple[LogEntry, ...] = ()
     total: int = 0
-    """How many there are so far, on all pages."""
+    """The number of entries so far, on all pages."""
 
 
 class NetworkReply(Reply):
-    """What the agents and checks of a work order asked of the network, on the host that is asked."""
+    """The network requests of a work order's agents and checks on the host that replies."""
 
     requests: tuple[NetworkRequest, ...] = ()
     total: int = 0
-    """How many there are so far, on all pages."""
+    """The number of entries so far, on all pages."""
     is_cut: bool = False
-    """Whether a run was refused more requests than its log has lines for: some are only counted."""
+    """Whether some refused requests are only counted, because a run's log was full."""
 
 
 class RescuesReply(Reply):
-    """What was kept."""
+    """The kept snapshots."""
 
     rescues: tuple[KeptSnapshot, ...] = ()
 
@@ -161,7 +162,7 @@ class RestoredReply(Reply):
 
     rescue: KeptSnapshot
     restored_to: str
-    """The folder, on the host that was asked."""
+    """The folder, on the host that replied."""
 
 
 class PlanReply(Reply):
@@ -169,48 +170,48 @@ class PlanReply(Reply):
 
     plan: PlanView
     plan_sha256: str | None = None
-    """The SHA-256 that a decision on the plan names."""
+    """The SHA-256 of the plan, which a decision on the plan names."""
 
 
 class DiffReply(Reply):
-    """What a work order has changed."""
+    """The changes of a work order."""
 
     diff: DiffView
 
 
 RUNNING: Final = "running"
 NOBODY_WORKS: Final = "nobody works on it"
-"""How a work order stands with a step that has begun."""
+"""The state of a step that has begun."""
 
 
 class WatchReply(TaskReply):
-    """A work order at one moment, with what this host sees of its agent and its workspace."""
+    """The current state of a work order, with its agent and workspace as this host sees them."""
 
     running_step: str = ""
-    """Empty between two steps."""
+    """The running step; empty between two steps."""
     standing: str = RUNNING
-    """How it stands with that step: it is running, or nobody works on it."""
+    """The state of that step: `running`, or `nobody works on it`."""
     waiting_for: str | None = None
-    """What it is waiting for right now; `None` if nothing."""
+    """What it is waiting for now; `None` if nothing."""
     doing: LogEntry | None = None
     """The agent's tool call that is still running."""
     tokens: int = 0
-    """Of all kinds, including those of the current agent run."""
+    """The tokens of all kinds, including those of the current agent run."""
     cost_usd: float | None = None
-    """Of the finished steps, where the agents say."""
+    """The cost of the finished steps in US dollars, if the agents report it."""
     elapsed_seconds: float = 0.0
-    """Since it was created, or until it was closed."""
+    """The seconds from its creation until now, or until it was closed."""
     plan: PlanView | None = None
-    """`None` if there is none yet, or none on this host; the same for `diff`."""
+    """The plan; `None` if there is none yet, or none on this host; the same for `diff`."""
     diff: DiffView | None = None
     log_entries: tuple[LogEntry, ...] = ()
-    """What was said and done since the last look; at the first look, the latest entries."""
+    """The log entries since the last reply; in the first reply, the latest entries."""
     elsewhere: str = ""
-    """The id of the host that has its agent and its workspace; empty where the host that is asked has them."""
+    """The id of the host that has its agent and its workspace; empty if the host that replies has them."""
 
     @property
     def unseen(self) -> str:
-        """What cannot be seen here, and where it can; empty where all can."""
+        """A note on what this host cannot show, with the command for the other host; empty if it can show all."""
         if not self.elsewhere:
             return ""
         what = "What its agent does, its plan and its changes are not on this host"
@@ -218,27 +219,27 @@ class WatchReply(TaskReply):
 
 
 class ErrorReply(Wire):
-    """What did not go well, and how to go on."""
+    """The reply to a failed request: the error and its remedy."""
 
     ok: Literal[False] = False
     error: TaskError
 
 
 class DryRunStep(Wire):
-    """One step as it would run."""
+    """One step of a work order that was not started."""
 
     step: str
     agent: str
     model: str | None = None
-    """The model that is asked for; the agent's own default when absent."""
+    """The model; the agent's default when absent."""
     tools: Tools
     wall_seconds: float
     idle_seconds: float
     turns: int
     commands: tuple[str, ...]
-    """The files of its prompt: the plan has one for each class of issue."""
+    """The files of its prompt; the plan step has one for each class of issue."""
     built_in: bool
-    """Whether all of them are Septet's own."""
+    """Whether all these files are Septet's own."""
 
 
 class DryRunReply(Reply):
@@ -251,23 +252,23 @@ class DryRunReply(Reply):
     title: str = ""
     agent: str
     sandbox: str = ""
-    """What confines agents where they work: `bwrap` or `none`; empty where no worker tells."""
+    """The sandbox of agents on their host: `bwrap` or `none`; empty if no worker reports it."""
     approve_plan: bool = False
     """Whether it waits for a person after planning."""
     plan_only: bool = False
     """Whether it ends with its plan."""
     setup: tuple[str, ...] = ()
-    """Of the repository, in each workspace before its first agent."""
+    """The repository's set-up commands, which run in each workspace before its first agent."""
     setup_seconds: float = 0.0
-    """The time that all of them have together."""
+    """The most seconds for all set-up commands together."""
     checks: tuple[str, ...] = ()
-    """Of the repository, before a commit."""
+    """The repository's checks, which run before a commit."""
     check_seconds: float
-    """The time that each of them has."""
+    """The most seconds for each check."""
     steps: tuple[DryRunStep, ...]
     estimate: Estimate | None = None
-    """What it would cost."""
+    """The expected cost."""
     budgets: Mapping[str, str] = Field(default_factory=dict)
-    """The limits that would hold, by whose budget it is: `work order`, `project/o/r`, `day`."""
+    """The limits that would apply, by the owner of the budget: `work order`, `project/o/r`, `day`."""
     unused_settings: str = ""
-    """That the checkout's file of settings is not the one that is read, and what helps."""
+    """A note, with its remedy, if the checkout's settings file is not the file that is read; otherwise empty."""

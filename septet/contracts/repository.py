@@ -1,6 +1,6 @@
 """The address of a repository without credentials, and the names of its branches.
 
-Git, a forge or a person reads some names as something else.
+Git, forges and people misread some names.
 """
 
 import re
@@ -17,29 +17,30 @@ _LONGEST: Final = 200
 _LONGEST_PREFIX: Final = 50
 _LONGEST_SLUG: Final = 50
 _PLAIN: Final = re.compile(r"[A-Za-z0-9._/-]+")
-"""What no shell, script or web page takes for anything else, and nobody for another name."""
+"""Characters that no shell, script, web page or person misreads."""
 _REFUSED: Final = re.compile(r"^/|/$|//|(?:^|/)\.|\.\.|\.$|\.lock(?:/|$)|@\{|[\x00-\x20\x7f~^:?*\[\\]")
 _COMMIT: Final = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})", re.IGNORECASE)
 _PSEUDO_REF: Final = re.compile(r"[A-Z_]+|(?:[a-z]+_)*head|auto_merge|stash|@")
-"""The files beside `refs` in which git keeps commits, as a file system without case has them too, and `@`."""
+"""The files beside `refs` in which git keeps commits, also as a case-insensitive file system finds them, and
+`@`."""
 _FOLDERS: Final = frozenset((
     "refs", "heads", "tags", "remotes", "origin", "notes", "stash", "bisect", "replace", "original", "worktree",
     "rewritten", "prefetch", "pull", "merge-requests",
 ))  # fmt: skip
-"""The first folders of names that git looks for before it looks for a branch."""
+"""The first folders of names that git resolves before branches."""
 _OWN: Final = re.compile(r"septet/(?:forge|issues|checkpoints)(?:/|$)", re.IGNORECASE)
-"""What stands under `refs/` on an origin for the engine itself: git looks there first."""
+"""The engine's own refs under `refs/` on an origin, which git resolves before branches."""
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _KINDS: Final = {IssueClass.BUG: "bug", IssueClass.FEATURE: "feat", IssueClass.CHORE: "chore"}
 
 
 def is_branch_name(name: str) -> bool:
-    """Say whether git takes `name` for a branch, as git-check-ref-format(1) has it, without a process."""
+    """Say whether git accepts `name` for a branch, by the rules of git-check-ref-format(1)."""
     return bool(name) and _REFUSED.search(name) is None
 
 
 def form_refusal(name: str) -> str | None:
-    """Return why nothing can be made of `name`, in words that an agent can act on; else `None`."""
+    """Return why `name` cannot become a branch's name, in words that an agent can act on; `None` if it can."""
     if not name or name.startswith(("-", "refs/", "remotes/", "heads/", "origin/")):
         return f"{name!r} is not a name for a branch"
     if len(name) > _LONGEST:
@@ -52,7 +53,7 @@ def form_refusal(name: str) -> str | None:
 
 
 def name_refusal(name: str) -> str | None:
-    """Return why `name` as it stands cannot be a work order's branch: its form, or what else it is read as."""
+    """Return why `name` cannot be a work order's branch, by its form or another meaning; `None` if it can."""
     if refusal := form_refusal(name):
         return refusal
     if _OWN.match(name):
@@ -70,24 +71,24 @@ def _as_prefix(prefix: str) -> str:
 
 
 BranchPrefix = Annotated[str, Field(max_length=_LONGEST_PREFIX), AfterValidator(_as_prefix)]
-"""What all branches of work orders begin with, such as `septet/`; empty: the agent chooses the whole name."""
+"""The prefix of the branches of work orders, such as `septet/`; empty: the agent chooses the whole name."""
 
 
 @dataclass(frozen=True, slots=True)
 class FirstPart:
-    """What the engine puts before the words that an agent has for its branch: `septet/bug-7-`."""
+    """The part of a branch's name that the engine puts before the agent's words: `septet/bug-7-`."""
 
     prefix: str
     issue_class: IssueClass | None
     number: str
-    """The issue's; empty where it has none, and the work order's id stands in its place."""
+    """The issue's number; empty if it has none: the work order's id then replaces it."""
     order_id: str
 
     def names_for(self, words: str) -> tuple[str, ...]:
-        """Return the names that an agent's may become: the first that is free on the origin is to be taken.
+        """Return the names for a branch; the caller takes the first name that is free on the origin.
 
-        The second ends in the work order's id, for others may have worked on the issue. The last ones have no
-        folder, for where an origin has a branch of the folder's name.
+        The second name ends in the work order's id, because others may have worked on the issue. The last names
+        have no folder, because the origin may have a branch of the folder's name.
         """
         order_id = self.order_id if is_branch_name(f"x-{self.order_id}") else "-".join(_words(self.order_id))
         kind = _KINDS[self.issue_class] if self.issue_class else "work"
@@ -97,7 +98,7 @@ class FirstPart:
         return tuple(dict.fromkeys(f"{first}{each}" for first in firsts for each in stems))
 
     def _slug(self, text: str) -> str:
-        """Return an agent's own words, without those that stand before them anyhow."""
+        """Return the agent's words without the words of the first part."""
         words = _words(text)
         known = (_words(self.prefix), *([kind] for kind in ("feature", *_KINDS.values())), ["issue"])
         for part in (*known, _words(self.number), _words(self.order_id)):
@@ -119,9 +120,9 @@ _ACCOUNT_OF_SCP: Final = re.compile(r"^(?P<user>\s*[A-Za-z0-9_][A-Za-z0-9._-]*):
 
 
 def without_credentials(address: str) -> str:
-    """Return an address without password and token; the user stays where ssh needs one. A path stays as it is.
+    """Return an address without password and token; an ssh address keeps its user. A path is returned unchanged.
 
-    Of an `http` or `https` address the user goes too, for it may be a token; and so does a query, or a fragment.
+    An `http` or `https` address also loses its user, which may be a token, its query and its fragment.
     """
     if "://" not in address:
         return _ACCOUNT_OF_SCP.sub(r"\g<user>@", address, count=1)
@@ -136,4 +137,4 @@ Repository = Annotated[
     StringConstraints(min_length=1, max_length=2048, pattern=r"^[^\x00-\x1f]+$"),
     AfterValidator(without_credentials),
 ]
-"""It goes into search attributes, rows and summaries, of which not all are sealed."""
+"""A repository's address without credentials, because search attributes, rows and summaries are not all sealed."""

@@ -1,4 +1,4 @@
-"""What an agent does on an opened pull request: what starts a round, how it is prepared, and what is told."""
+"""The rounds of an agent on an opened pull request: their events, their preparation and their reports."""
 
 from typing import Annotated, Literal
 
@@ -7,93 +7,93 @@ from pydantic import Field, StringConstraints
 from septet.contracts.wire import Wire
 
 TITLE_LIMIT = 200
-"""Characters of an event's title."""
+"""The most characters of an event's title."""
 MOST_EVENTS = 20
-"""The most events that one look tells of, and one round answers."""
+"""The most events that one poll reports, and that one round answers."""
 EventKind = Literal["checks", "review", "conflict"]
 EventId = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")]
 
 
 class ReworkEvent(Wire):
-    """Something on a pull request that its agent is to answer, once; the words themselves stay on the forge."""
+    """An event on a pull request that its agent answers once; texts of people stay on the forge."""
 
     id: EventId
     """`checks:<commit>`, `review:<id on the forge>`, or `conflict:<commit>`."""
     kind: EventKind
     title: Annotated[str, Field(max_length=TITLE_LIMIT)] = ""
-    """Such as the names of the checks that failed, or who asks for changes."""
+    """A short text, such as the names of the failed checks, or the reviewer who requests changes."""
 
 
 class FollowTerms(Wire):
-    """How far an agent follows a pull request."""
+    """The limits within which an agent follows a pull request."""
 
     by_default: bool = False
-    """Whether the repository asks for it where the work order does not."""
+    """Whether the repository's settings request it even if the work order does not."""
     rounds: Annotated[int, Field(ge=1, le=20)] = 3
     work_seconds: Annotated[float, Field(gt=0)] = 4 * 3600.0
-    """What all rounds together may take."""
+    """The most seconds of work for all rounds together."""
     quiet_seconds: Annotated[float, Field(gt=0)] = 7 * 24 * 3600.0
-    """After so long without news it ends."""
+    """The seconds without news after which the agent stops following."""
 
 
 class Rework(Wire):
-    """One round of an agent on a pull request: the rest of its prompt lies on the host."""
+    """One round of an agent on a pull request; the rest of its prompt is on the host."""
 
     round: int
     url: str
     """The pull request's address."""
     events: tuple[ReworkEvent, ...] = ()
     head: str = ""
-    """Where the branch stood on the forge as the round was prepared: its push replaces nothing else."""
+    """The branch's commit on the forge when the round was prepared; the round's push replaces no other commit."""
     merges: str = ""
-    """A commit that is laid into the worktree, and that the round's commit brings in."""
+    """The commit that is merged into the worktree, and that the round's commit merges."""
     conflicts: tuple[str, ...] = ()
-    """The first paths that hold a conflict's markers."""
+    """The first paths that contain conflict markers."""
     conflicts_count: int = 0
 
 
 class PreparedRework(Wire):
-    """What a round found: what its agent is to do, or why there is nothing to do."""
+    """The preparation of a round: the agent's work, or why there is none."""
 
     rework: Rework
     state: Literal["ready", "answered", "merged", "closed", "gone"]
-    """`answered`: nothing of it waits for an answer any more; `gone`: the branch is not there."""
+    """`answered`: no event waits for an answer any more; `gone`: the branch does not exist."""
     checkpoint: str = ""
-    """What the agent begins with."""
+    """The checkpoint with which the agent begins."""
 
 
 RoundOutcome = Literal["working", "done", "failed", "ended", "merged", "closed", "gone"]
 
 
 class ReworkRound(Wire):
-    """One round, as people are shown it."""
+    """One round, as interfaces show it."""
 
     number: int
     events: tuple[str, ...] = ()
-    """What it answers, in words."""
+    """The events that it answers, in words."""
     outcome: RoundOutcome = "working"
-    """`ended`: a person, or the pull request's end, has ended it; `gone`: there was no branch."""
+    """`ended`: a person or the pull request's end ended it; `gone`: the branch did not exist."""
     commit_sha: str = ""
-    """What it pushed."""
+    """The commit that it pushed."""
 
 
 class ReworkState(Wire):
-    """What people are shown of the rounds on a pull request."""
+    """The rounds on a pull request, as interfaces show them."""
 
     state: Literal["waiting", "working", "ended"] = "waiting"
     round: int = 0
-    """The last one that began; 0 before the first."""
+    """The number of the last round that began; 0 before the first."""
     rounds: int = 3
-    """How many there may be."""
+    """The most rounds."""
     events: tuple[str, ...] = ()
-    """What the last round answers, in words."""
+    """The events that the last round answers, in words."""
     why: str = ""
-    """Why it ended."""
+    """The reason of the end."""
     history: Annotated[tuple[ReworkRound, ...], Field(max_length=20)] = ()
-    """Its rounds, from the first to the last."""
+    """The rounds, first to last."""
 
     def ending_round(self, outcome: RoundOutcome, commit_sha: str = "") -> "ReworkState":
-        """Return the state in which the round that works has ended."""
+        """Return the state with the working round ended."""
         if not self.history or self.history[-1].outcome != "working":
             return self
         last = self.history[-1].model_copy(update={"outcome": outcome, "commit_sha": commit_sha})
@@ -101,7 +101,7 @@ class ReworkState(Wire):
 
     @property
     def text(self) -> str:
-        """All of it, in a few words."""
+        """The state in a few words."""
         events = ", ".join(self.events)
         match self.state:
             case "working":

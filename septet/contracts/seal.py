@@ -1,4 +1,4 @@
-"""How sealed payloads are told from others, and which are refused."""
+"""The metadata of sealed and refused payloads."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,28 +9,29 @@ from septet.system.text import cut, one_line
 
 ENCODING: Final = "encoding"
 SEALED: Final = b"binary/encrypted"
-"""What a sealed payload's metadata has as its encoding."""
+"""The encoding in a sealed payload's metadata."""
 KEY_ID: Final = "encryption-key-id"
 KEY_CHECK: Final = "encryption-key-check"
-"""Where the metadata has the id of the key that opens it, and what tells two keys of the same id apart."""
+"""The metadata keys of the key's id, and of the check that distinguishes two keys with the same id."""
 ACTIVITY: Final = "septet-activity"
-"""Where the metadata has whose input or result it is: work order, type and id. It opens as nothing else."""
+"""The metadata key of the payload's owner: work order, type and id. The payload opens only for that owner."""
 _ID_LIMIT: Final = 64
 _REFUSED: Final = "septet-refused"
 _NOT_SEALED: Final = b"it is not sealed"
 _DAMAGED: Final = b"its seal is damaged"
 NOTHING_SEALED: Final = MappingProxyType({_REFUSED: b"there is none that could be sealed"})
-"""The metadata of the payload that stands where a worker was sent none."""
+"""The metadata of the payload that replaces a missing payload for a worker."""
 
 CODEC_PATH: Final = "/codec"
-"""Where those who may read have payloads sealed and opened: below it, `encode` and `decode`."""
+"""The path of the endpoint that seals and opens payloads for authorised readers: `encode` and `decode` below
+it."""
 UNSEALED_INPUT: Final = "UnsealedInput"
-"""The type of the error that refuses it."""
+"""The type of the error that refuses an unsealed input."""
 
 
 @dataclass(frozen=True, slots=True)
 class SealedBox:
-    """What is sealed, and the key that opens it."""
+    """Sealed content, and the key that opens it."""
 
     key_id: str
     key_check: str
@@ -43,19 +44,19 @@ def is_sealed(metadata: Mapping[str, bytes]) -> bool:
 
 
 def key_id_of(metadata: Mapping[str, bytes]) -> str | None:
-    """Return the id of the key that a payload is sealed with, for people; `None` where it is not sealed."""
+    """Return the id of a sealed payload's key, for people; `None` if it is not sealed."""
     if not is_sealed(metadata):
         return None
     return cut(one_line(metadata.get(KEY_ID, b"").decode("utf-8", "replace")), _ID_LIMIT) or "?"
 
 
 def refusing_metadata(metadata: Mapping[str, bytes], *, is_damaged: bool = False) -> dict[str, bytes]:
-    """Return the metadata of a payload that a worker is not to heed."""
+    """Return the metadata of a payload that a worker must refuse."""
     return {**metadata, _REFUSED: _DAMAGED if is_damaged else _NOT_SEALED}
 
 
 def refusal_of(metadata: Mapping[str, bytes]) -> str | None:
-    """Return why a payload is refused, for people; `None` where it is not."""
+    """Return why a payload is refused, for people; `None` if it is not refused."""
     reason = metadata.get(_REFUSED)
     if reason is None:
         return None

@@ -1,4 +1,4 @@
-"""What a pipeline's two agents answer: the planner a solution, the executor what became of it."""
+"""The answers of a pipeline's two agents: the planner's solution, and the executor's result."""
 
 from typing import Annotated, Literal
 
@@ -8,11 +8,11 @@ from septet.contracts.answers import Line, Text
 from septet.contracts.wire import StrictWire, Wire
 
 SOLUTION_LIMIT_BYTES = 256 * 1024
-"""The most that a solution may hold: it lies on disk, and only its outline goes on to the workflow."""
+"""The largest solution: it stays on disk, and the workflow receives only its outline."""
 
 TaskId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
 Path = Annotated[str, StringConstraints(min_length=1, max_length=4096, pattern=r"^[^\x00-\x1f]+$")]
-"""Relative to the repository's root, with `/`."""
+"""A path relative to the repository's root, with `/`."""
 
 
 class ModificationPoint(StrictWire):
@@ -21,30 +21,30 @@ class ModificationPoint(StrictWire):
     file: Path
     """The file, relative to the repository's root."""
     change: Text
-    """What is to change there: a function, a section, a value."""
+    """The change: a function, a section, a value."""
 
 
 class SolutionTask(StrictWire):
     """One piece of the work."""
 
     id: TaskId
-    """Unique in the solution, such as `T1`."""
+    """The task's id, unique in the solution, such as `T1`."""
     title: Line
-    """What is done, in a few words."""
+    """The work, in a few words."""
     scope: Path
-    """The folder or file, inside the repository, that the task stays in."""
+    """The folder or file in the repository to which the task is limited."""
     modification_points: Annotated[tuple[ModificationPoint, ...], Field(max_length=200)]
     """Every place that the task changes."""
     implementation: Annotated[tuple[Text, ...], Field(max_length=100)]
-    """The steps, in their order."""
+    """The steps, in order."""
     test_commands: Annotated[tuple[Line, ...], Field(max_length=50)]
-    """The commands that show that it works."""
+    """The commands that show that the task works."""
     acceptance: Annotated[tuple[Text, ...], Field(max_length=50)]
-    """What must hold when it is done, each so that it can be looked at."""
+    """The conditions that must hold when the task is done, each of them checkable."""
     depends_on: Annotated[tuple[TaskId, ...], Field(max_length=100)]
-    """Tasks of this solution that come first."""
+    """The tasks of this solution that must come first."""
     estimated_minutes: Annotated[int, Field(ge=1, le=10_000)]
-    """How long it takes to carry it out."""
+    """The estimated minutes of work."""
 
 
 class SolutionAnswer(StrictWire):
@@ -57,9 +57,9 @@ class SolutionAnswer(StrictWire):
     summary: Text
     """The solution in one or two sentences."""
     tasks: Annotated[tuple[SolutionTask, ...], Field(min_length=1, max_length=100)]
-    """The pieces of the work, which together do all that the issue asks for."""
+    """The pieces of the work, which together cover the whole issue."""
     predicted_files: Annotated[tuple[Path, ...], Field(min_length=1, max_length=1000)]
-    """Every file that the work will create, change or delete, the plan's file aside."""
+    """Every file that the work will create, change or delete, except the plan's file."""
 
     @property
     def result_text(self) -> str:
@@ -68,21 +68,21 @@ class SolutionAnswer(StrictWire):
 
 
 class TaskDone(StrictWire):
-    """What became of one task of the solution."""
+    """The result of one task of the solution."""
 
     id: TaskId
-    """The task's id, as the solution has it."""
+    """The task's id in the solution."""
     status: Literal["completed", "failed", "skipped"]
-    """What became of it."""
+    """The task's result."""
     note: str
-    """What came of it, and why where it is not completed; may be empty."""
+    """A note on the result, with the reason if the task is not completed; may be empty."""
 
 
 class ExecutionAnswer(StrictWire):
-    """What became of a solution."""
+    """The result of a solution."""
 
     status: Literal["completed", "failed"]
-    """`completed` only where all that the solution asks for is done and shown to work."""
+    """`completed` only if the whole solution is done and shown to work."""
     summary: Text
     """What was done, or why it could not be done."""
     tasks: Annotated[tuple[TaskDone, ...], Field(max_length=100)]
@@ -99,21 +99,21 @@ class ExecutionAnswer(StrictWire):
 
 
 class ExecutionRecord(Wire):
-    """What was carried out of a solution, as git and the executor have it; it lies on its host's disk."""
+    """The implemented part of a solution, as git and the executor report it; it stays on its host's disk."""
 
     summary: str
     tasks: tuple[TaskDone, ...] = ()
     files_modified: tuple[str, ...] = ()
-    """Every file that changed, as git says, the plan's file aside."""
+    """Every changed file as git reports it, except the plan's file."""
 
 
 class Outline(Wire):
-    """What a pipeline remembers of a solution: less than 1 KB. The whole lies on its host's disk."""
+    """The part of a solution that a pipeline remembers, below 1 KB; the whole stays on its host's disk."""
 
     id: str
     summary: str = ""
     tasks: tuple[tuple[str, str], ...] = ()
-    """Of each: id, title."""
+    """The id and the title of each task."""
     files: tuple[str, ...] = ()
-    """The predicted files, as far as they are remembered."""
+    """The first predicted files."""
     files_count: int = 0

@@ -1,4 +1,4 @@
-"""What a step's activity is given and what it gives back."""
+"""The inputs and results of the activities of steps."""
 
 from datetime import datetime
 from typing import Annotated
@@ -16,25 +16,25 @@ from septet.contracts.workspace import Workspace
 
 
 class Progress(Wire):
-    """What the steps before this one found out."""
+    """The results of the previous steps."""
 
     issue_class: IssueClass | None = None
     planner_answer: str | None = None
-    """What `build_plan` answered: the path as the planner gave it."""
+    """The answer of `build_plan`: the path as the planner gave it."""
     plan_path: str | None = None
     plan_sha256: str | None = None
-    """Of the plan's file as it was found, and shown to whoever approves it."""
+    """The SHA-256 of the plan's file as it was found, and as the person who approves it saw it."""
     plan_bytes: int | None = None
-    """The size of that file."""
+    """The size of the plan's file in bytes."""
     branch_name: str | None = None
     commit_sha: str | None = None
 
 
 class ReaderReport(Wire):
-    """What a reader has said of what is about to leave."""
+    """A reader's report on the outgoing changes."""
 
     digest: str
-    """Of what was read: commits, branch and texts."""
+    """The digest of the commits, the branch and the texts that were read."""
     findings: tuple[KeyFinding, ...] = ()
 
 
@@ -45,127 +45,128 @@ class StepCall(Wire):
     workspace: Workspace
     progress: Progress = Progress()
     attempt: int = 1
-    """1, or 2 when the step is tried once more."""
+    """1, or 2 for the second try of the step."""
     reasons: tuple[str, ...] = ()
-    """What was said of the work before: a person's feedback, and why the first try was not accepted."""
+    """A person's feedback, and the reasons why the first try was not accepted."""
     starts_from: str = ""
-    """The checkpoint that the step begins with; a reset returns to it."""
+    """The checkpoint with which the step begins; a reset returns to it."""
     model: str | None = None
     limits: Timeouts = Timeouts()
     settings: StepSettings = StepSettings()
-    """What the work order says for this step alone."""
+    """The work order's settings for this step alone."""
     draft: bool = False
     labels: tuple[str, ...] = ()
     pipeline: str = ""
-    """The pipeline that it belongs to; empty outside of one."""
+    """The pipeline of the work order; empty if it belongs to none."""
     session_id: str | None = None
-    """The session to go on with; a new one where there is none."""
+    """The session to continue; `None` for a new session."""
     approve_plan: bool = False
     """Whether the plan waits for a person."""
     plan_comment: bool = False
-    """Whether it is posted to the issue then, also where the repository does not ask for comments."""
+    """Whether a waiting plan is posted to the issue, even if the repository requests no comments."""
     allowed_findings: tuple[str, ...] = ()
-    """What a person has let pass of what was found in the work: ids."""
+    """The ids of the findings that a person allowed."""
     project: str = ""
     budget: str = ""
-    """The work order's own, as it is written; empty where it has none."""
+    """The work order's own budget in its written form; empty if it has none."""
     pipeline_budget: str = ""
     pays_from: str = ""
-    """The pipeline whose budget counts where a reset has taken the work order out of it."""
+    """The pipeline whose budget still counts after a reset took the work order out of it."""
     waits_for_budget: bool = False
-    """The workflow waits where the step comes back as `over_budget`; else it is tried again."""
+    """Whether the workflow waits after the verdict `over_budget`; otherwise Temporal retries the activity."""
     rework: Rework | None = None
-    """What its agent answers on the pull request; it is `implement_plan` in all else."""
+    """The round on the pull request that the agent works on; in all else the call is one of `implement_plan`."""
     reading: ReaderReport | None = None
-    """What a reader has said of what leaves with the answer of this call."""
+    """The reader's report on the outgoing changes of this call."""
     settles: str = ""
-    """The activity whose agent has answered this call already: that answer is read again, and no agent begins."""
+    """The activity whose agent already answered this call: its answer is read again, and no agent starts."""
     reads: str = ""
-    """What a second agent is to read before it leaves, by its digest: then the call is that reader's."""
+    """The digest of the outgoing changes that a second agent reads; the call is then that reader's."""
 
     @property
     def name(self) -> str:
-        """What people and folders call it: the step, `rework`, or `read_outgoing`."""
+        """The name that people and folders use: the step's, `rework`, or `read_outgoing`."""
         if self.reads:
             return READ_OUTGOING
         return REWORK if self.rework is not None else self.step.value
 
     @property
     def table(self) -> str:
-        """The table of a repository's settings that is for it: the step's, or `read_outgoing`."""
+        """The table of a repository's settings for it: the step's, or `read_outgoing`."""
         return READ_OUTGOING if self.reads else self.step.value
 
     @property
     def number(self) -> int:
-        """Its place in the order: that of the step, and a rework comes after all."""
+        """The step's place in the order; a rework comes after all steps."""
         return len(Step) + 1 if self.rework is not None else self.step.number
 
     @property
     def shares_session(self) -> bool:
-        """Whether a later turn goes on in this one's session: in a lane, or where steps share sessions."""
+        """Whether a later turn continues this turn's session: in a lane, or if steps share sessions."""
         return not self.reads and (bool(self.pipeline) or self.workspace.sessions == "shared")
 
     @property
     def keeps_process(self) -> bool:
-        """Whether the agent's process may wait for that turn: after a round on a pull request none may come."""
+        """Whether the agent's process may wait for that turn; a round on a pull request may be the last turn."""
         return self.shares_session and self.rework is None
 
 
 class FinalizeCall(Wire):
-    """Ask the session of a step for its answer alone, as JSON."""
+    """A request to the session of a step for its answer alone, as JSON."""
 
     call: StepCall
     session_id: str
     reasons: tuple[str, ...]
-    """What was wrong with the answer, for the prompt."""
+    """The mistakes in the answer, for the prompt."""
     attempt: int = 1
     """1, or 2 with another prompt."""
     result: "StepResult"
-    """What the step itself found, to be completed by an answer."""
+    """The step's result, which the answer completes."""
 
 
 class EndCall(StepCall):
-    """End the try of a step that its activity could not end itself."""
+    """The input of the activity that ends a try of a step, if the step's activity could not end it."""
 
     earlier: "StepResult | None" = None
-    """What the activities of the try that have come back have come to together."""
+    """The combined result of the activities of the try that returned."""
     activity_id: str | None = None
-    """The activity that has not come back; empty where none was under way, `None` where nobody knows."""
+    """The activity that did not return; empty if none was running, `None` if it is unknown."""
 
     @classmethod
     def of(cls, call: StepCall, earlier: "StepResult | None", activity_id: str | None) -> "EndCall":
-        """Return the end of what `call` has begun."""
+        """Return the input that ends the try of `call`."""
         facts = {name: getattr(call, name) for name in StepCall.model_fields}
         return cls(**facts, earlier=earlier, activity_id=activity_id)
 
 
 class StepFacts(Wire):
-    """What is known of a step whatever its verdict: it stays when a finalizer asks for the answer once more."""
+    """The facts of a step, which stay the same when a finalizer requests the answer again."""
 
     step: Step
     agent: str = ""
     login: str = ""
-    """The name of the further login that its agent had; empty for the worker's own."""
+    """The name of the further login that its agent used; empty for the worker's own login."""
     model: str | None = None
     session_id: str | None = None
     context_tokens: int = 0
-    """How long that session is now, in a pipeline's lane: as far as its CLI tells, or by an estimate."""
+    """The session's length in tokens, in a pipeline's lane: as its CLI reports it, or an estimate."""
     recovered_by: str | None = None
-    """What this result needed: a rung of the retry ladder (`adopt`, `read`, `resume`, `rerun`), or `finalizer`."""
+    """How the result was recovered: a rung of the retry ladder (`adopt`, `read`, `resume`, `rerun`), or
+    `finalizer`."""
     agent_starts: int = 1
     exit_code: int | None = None
     duration_seconds: float = 0.0
     timestamp: str = ""
-    """When the step began: ISO 8601, UTC."""
+    """The start of the step: ISO 8601, UTC."""
     usage: Usage = Usage()
     files_changed: tuple[FileChange, ...] = ()
-    """The first hundred."""
+    """The first hundred changed files."""
     files_changed_count: int = 0
     warnings: tuple[str, ...] = ()
     run: str = ""
-    """The run's folder, relative to the state directory: prompt, stream and record."""
+    """The run's folder with prompt, stream and record, relative to the state directory."""
     sandbox: str = ""
-    """What confined the agent: `bwrap`, or `none`; empty where no agent was started."""
+    """The agent's sandbox: `bwrap` or `none`; empty if no agent started."""
 
 
 class StepResult(StepFacts):
@@ -183,49 +184,50 @@ class StepResult(StepFacts):
     checkpoint: str | None = None
     """The snapshot taken when the step was done."""
     rescues: tuple[Rescue, ...] = ()
-    """What was kept of the worktree since the step began, oldest first."""
+    """The rescues of the worktree since the step began, oldest first."""
     commit_sha: str | None = None
     checks_passed: int = 0
-    """How many of the repository's checks passed on what was committed."""
+    """The number of the repository's checks that passed on the commit."""
     plan_sha256: str | None = None
-    """The SHA-256 of the plan's file, where the step has found one."""
+    """The SHA-256 of the plan's file, if the step found one."""
     plan_bytes: int | None = None
-    """Its size."""
+    """The size of the plan's file in bytes."""
     outline: Outline | None = None
-    """Of the solution that a pipeline's planner found."""
+    """The outline of the solution of a pipeline's planner."""
     findings: tuple[KeyFinding, ...] = ()
-    """What looks like a key in the work, the protected paths that it changes, and what a reader suspects."""
+    """Possible keys in the work, changes of protected paths, and a reader's suspicions."""
     unread: str = ""
-    """What a reader has to look at before it is pushed, by its digest: the push waits for that."""
+    """The digest of the changes that a reader must read; the push waits for the reader."""
     goes_back_to: Step | None = None
-    """The earlier step that has to do more first, with this one's reasons; its own second try would not help."""
+    """The earlier step to repeat, with this step's reasons, because a second try of this step would not help."""
     budget_wait: BudgetWait | None = None
     """The budget that the step waits for."""
 
     @property
     def is_a_persons(self) -> bool:
-        """Whether nothing but a person's word is missing: an agent has nothing to mend."""
+        """Whether only a person's decision is missing: an agent has nothing to correct."""
         return bool(self.findings) and all(finding.kind != "key" for finding in self.findings)
 
 
 class SweepCall(Wire):
-    """Ask a host's janitor for a pass."""
+    """A request for a pass of a host's janitor."""
 
     server_now: datetime
     """The Temporal server's clock."""
 
 
 class FailureFacts(Wire):
-    """What an activity's error carries beside its message."""
+    """The facts in an activity's error, beside its message."""
 
     remedy: str = ""
-    """How to go on."""
+    """The remedy."""
     result: StepResult | None = None
-    """What is known of the step."""
+    """The result of the step, as far as it is known."""
     notifies_on: str = ""
-    """The queue on which a host tells people of a work order that it could not open; empty: it tells nobody."""
+    """The queue on which a host notifies people of a work order that it could not open; empty: it sends no
+    notification."""
     issue_title: str = ""
-    """The title of the issue for which a workspace was not opened, where that was read."""
+    """The issue's title, if it was read before the workspace failed to open."""
 
 
 EndCall.model_rebuild()

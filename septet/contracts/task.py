@@ -20,13 +20,13 @@ _READINGS: Final = {
 
 
 class TaskStep(Wire):
-    """One step of a work order, as every face shows it."""
+    """One step of a work order, as every interface shows it."""
 
     step: str
     agent_name: str
     agent: str
     login: str = ""
-    """The name of the further login that its agent had; empty for the worker's own."""
+    """The name of the further login that its agent used; empty for the worker's own login."""
     success: bool
     output: str | None = None
     """The step's `result_text`."""
@@ -36,34 +36,34 @@ class TaskStep(Wire):
     session_id: str | None = None
     timestamp: str = ""
     ended_at: str = ""
-    """When it was taken in; later than its agent's end where no worker ran then."""
+    """The time at which the workflow took the result; later than the agent's end if no worker ran then."""
     attempts: int = 1
-    """How often an agent was started or asked for it."""
+    """The number of agent starts, and of requests for the answer."""
     parsed_by: str | None = None
     recovered_by: str | None = None
     warnings: tuple[str, ...] = ()
     usage: Usage = Usage()
     files_changed: tuple[FileChange, ...] = ()
     rescue: Rescue | None = None
-    """The last one that was taken in the step."""
+    """The last rescue of the step."""
     checks_passed: int = 0
-    """How many of the repository's checks passed on what it committed."""
+    """The number of the repository's checks that passed on its commit."""
 
     @property
     def reading(self) -> str:
-        """How its answer was read, in words; empty where that was as usual."""
+        """How its answer was read, in words; empty for the usual way."""
         return "" if self.parsed_by in _USUAL_READINGS else _READINGS.get(self.parsed_by, _FROM_TEXT)
 
 
 class TaskError(Wire):
-    """Why a work order failed, and how to go on."""
+    """Why a work order failed, and how to continue."""
 
     type: str
     message: str
     remedy: str = ""
 
     def of(self, order_id: str) -> Self:
-        """Return it with a remedy that can be typed as it stands: who raised it did not know the id."""
+        """Return the error with the work order's id in the commands of its remedy."""
         remedy = self.remedy.replace("`septet retry`", f"`septet retry {order_id}`")
         for command in ("septet retry", "septet rescue list"):
             remedy = remedy.replace(f"{command} ID", f"{command} {order_id}")
@@ -103,17 +103,17 @@ class Task(Wire):
     lease_until: str | None = None
     """Always `None`: Temporal itself leases steps to workers. Readers of the task's shape expect the key."""
     source: str = "text"
-    """`github`, `local` or `text`: where the issue comes from."""
+    """The origin of the issue: `github`, `local` or `text`."""
     external_id: str = ""
-    """The issue's number on its forge, as text: `issue_number` under the name that other boards know."""
+    """The issue's number on its forge, as text: `issue_number` under the name that other boards use."""
     repository_url: str = ""
     issue_number: str = ""
     issue_class: str | None = None
     plan_path: str | None = None
     plan_sha256: str | None = None
-    """The SHA-256 of the plan's file: what a decision on the plan names."""
+    """The SHA-256 of the plan's file, which a decision on the plan names."""
     plan_bytes: int | None = None
-    """The size of the plan's file: what is still to come costs more where it is longer."""
+    """The size of the plan's file in bytes: the remaining steps of a longer plan cost more."""
     branch_name: str | None = None
     commit_sha: str | None = None
     pr_url: str | None = None
@@ -122,63 +122,63 @@ class Task(Wire):
     after: tuple[str, ...] = ()
     """Work orders that must end before this one starts."""
     findings: tuple[KeyFinding, ...] = ()
-    """What in its work waits for your decision: things that look like keys, and protected paths."""
+    """The findings in its work that wait for your decision: possible keys, and protected paths."""
     budget: BudgetWait | None = None
-    """The budget it is waiting for."""
+    """The budget that it waits for."""
     error: TaskError | None = None
     unconfined: str = ""
-    """Set if no sandbox confined its agents, with what that means; empty otherwise."""
+    """A warning if no sandbox confined its agents; empty otherwise."""
     rework: ReworkState | None = None
     """How its agent follows the pull request; `None` if it does not."""
     stuck: str | None = None
-    """Why no worker can take its next decision, and what helps; what clients find out, and no workflow says."""
+    """Why no worker can continue it, and what helps; clients find this out, and no workflow reports it."""
     created_at: str = ""
     updated_at: str = ""
     steps: tuple[TaskStep, ...] = ()
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing happens to it any more by itself."""
+        """Whether it has ended: nothing happens to it any more by itself."""
         return self.status in {Status.COMPLETED, Status.FAILED, Status.CANCELLED}
 
     @property
     def waits_for_a_decision(self) -> bool:
-        """Whether it waits with its plan for a person's word."""
+        """Whether it waits with its plan for a person's decision."""
         is_waiting = self.status is Status.WAITING and self.stage is Stage.EXECUTING
         return is_waiting and not self.findings and self.budget is None
 
     @property
     def left_beside_plan(self) -> tuple[Rescue, ...]:
-        """The rescues of what agents had left beside its plan: nothing of it is implemented."""
+        """The rescues of files that agents left beside its plan; they are not implemented."""
         return tuple(rescue for rescue in self.rescues if rescue.is_left_by_planner)
 
     @property
     def earlier_tokens(self) -> int:
-        """How many of its tokens are in none of its steps' rows: earlier tries used them."""
+        """The number of its tokens that no step's row contains, because earlier tries used them."""
         return max(self.usage.tokens - sum(row.usage.tokens for row in self.steps), 0)
 
     @property
     def checks_passed(self) -> int:
-        """How many of the repository's checks passed on its last commit."""
+        """The number of the repository's checks that passed on its last commit."""
         return next((row.checks_passed for row in reversed(self.steps) if row.checks_passed), 0)
 
     @property
     def question(self) -> str:
-        """What it asks of a person beside its plan, with the command that answers; empty where it asks nothing."""
+        """Its question to a person, except about its plan, with the command that answers; empty without one."""
         if self.budget is not None:
             return f"{self.budget.message} {self.budget.remedy}".strip()
         return self.host_wait or self.findings_question
 
     @property
     def host_wait(self) -> str:
-        """Which host it waits for, and what helps; empty where it waits for none."""
+        """The host that it waits for, and what helps; empty if it waits for none."""
         if self.error is None or (self.status, self.stage) != (Status.WAITING, Stage.BLOCKED):
             return ""
         return f"{self.error.message} {self.error.remedy}".strip()
 
     @property
     def word(self) -> str:
-        """The one word for where it is, on the board, its card and its page: merged and closed ones differ."""
+        """The one word for its state on the board, its card and its page; merged and closed work orders differ."""
         if self.stuck:
             return "stuck"
         if self.status is not Status.COMPLETED:
@@ -188,17 +188,17 @@ class Task(Wire):
 
     @property
     def has_plan_alone(self) -> bool:
-        """Whether it was asked for a plan alone, and has it: a retry continues with it."""
+        """Whether only a plan was requested, and the plan is ready: a retry continues with it."""
         return (self.status, self.stage, self.pr_url) == (Status.COMPLETED, Stage.DONE, None)
 
     @property
     def plan_answer(self) -> str:
-        """What a person may do with a plan that was all that was asked for; empty for any other work order."""
+        """The command that continues a work order with a plan alone; empty for any other work order."""
         return f"Its plan is ready: septet retry {self.id} continues with it." if self.has_plan_alone else ""
 
     @property
     def findings_question(self) -> str:
-        """What it asks of a person about its findings, with the commands that answer; empty without any."""
+        """Its question to a person about its findings, with the commands that answer; empty without findings."""
         if not self.findings:
             return ""
         allowing = " ".join(f"--finding {finding.id}" for finding in self.findings if finding.id)
@@ -213,4 +213,4 @@ UNCONFINED: Final[Mapping[str, str]] = {
         "`septet doctor` says what else is missing."
     ),
 }
-"""By what confined an agent, as its run's record has it."""
+"""By the sandbox in the record of an agent's run: the warning."""

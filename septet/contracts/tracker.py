@@ -1,4 +1,4 @@
-"""Issues of a tracker such as Linear: which one, what is told of it, and what passes on the way."""
+"""Issues of a tracker such as Linear, and the messages about them."""
 
 from typing import Annotated, Final, Literal
 
@@ -8,12 +8,12 @@ from septet.contracts.wire import InnerWire, Wire
 
 TrackerName = Literal["linear"]
 TrackerId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
-"""As the tracker itself names something."""
+"""An id on the tracker."""
 IssueKey = Annotated[str, StringConstraints(max_length=40, pattern=r"^([A-Za-z0-9_]{1,20}-[0-9]{1,9})?$")]
 MESSAGE_LIMIT: Final = 60_000
-"""Characters of a message."""
+"""The most characters of a message."""
 PROMPT_LIMIT: Final = 8000
-"""Characters of what somebody wrote to a session."""
+"""The most characters of a text that a person wrote to a session."""
 
 
 def tracked_order_id(tracker: TrackerName, key: str) -> str:
@@ -26,21 +26,21 @@ class TrackedIssue(InnerWire):
 
     tracker: TrackerName
     id: TrackerId
-    """By which the tracker finds it: its own id, or its key."""
+    """The id or the key with which the tracker finds the issue."""
     key: IssueKey = ""
-    """What people call it, such as `ENG-12`."""
+    """The name that people use, such as `ENG-12`."""
     session: TrackerId | Literal[""] = ""
-    """The conversation in which people are told how it gets on; empty where there is none."""
+    """The conversation in which Septet reports progress; empty if there is none."""
 
 
 class SessionStarted(Wire):
-    """Somebody asked Septet to work on an issue, and waits for a word in a session."""
+    """A person requested work on an issue, and waits for a reply in a session."""
 
     issue: TrackedIssue
 
 
 class SessionPrompted(Wire):
-    """Somebody wrote to a session, or wants it to stop."""
+    """A person wrote to a session, or requested its stop."""
 
     issue: TrackedIssue
     prompt_id: str = Field(max_length=64)
@@ -53,39 +53,39 @@ MessageKind = Literal["thought", "action", "elicitation", "response", "error"]
 
 
 class SessionMessage(Wire):
-    """What is said in a session; however often it is sent, it stands there once."""
+    """A message to a session; repeated sending leaves it there once."""
 
     issue: TrackedIssue
     key: str = Field(max_length=300)
-    """What it is known by within the session."""
+    """The message's id within the session."""
     kind: MessageKind
     text: str = Field(max_length=MESSAGE_LIMIT)
     action: str = Field(default="", max_length=200)
-    """What was done, where that is what the message tells; the text is its result."""
+    """The action that the message reports; the text is the action's result."""
     parameter: str = Field(default="", max_length=500)
-    """What it was done to."""
+    """The object of the action."""
     plan_sha256: str = Field(default="", max_length=64)
-    """The plan that the message asks about."""
+    """The SHA-256 of the plan that the message offers for approval."""
 
 
 class TakeTrackedIssue(Wire):
-    """An issue that is to be taken, and by whom."""
+    """A request to take an issue."""
 
     issue: TrackedIssue
     claimant: str
-    """The workflow that takes it: its id, and its first run's."""
+    """The workflow that takes the issue: its id, and the id of its first run."""
 
 
 class TrackedClaim(Wire):
-    """Whether an issue is the claimant's now, its work order, and how that is to be done."""
+    """Whether the claimant has the issue now, with the work order and its options."""
 
     issue: TrackedIssue
-    """With all that is known of it by now."""
+    """The issue, with all facts that are known now."""
     is_own: bool = False
     order_id: str = ""
     repository: str = ""
     agent: str | None = None
-    """The agent that the worker's settings name for it; its default when absent."""
+    """The agent that the worker's settings name for the issue; the worker's default when absent."""
     approve_plan: bool = False
     why_not: str = Field(default="", max_length=2000)
-    """Why it is not taken, for people."""
+    """The reason why the issue is not taken, for people."""

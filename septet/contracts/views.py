@@ -1,4 +1,4 @@
-"""What a host reads of a work order from its disk: runs, their logs and requests, snapshots, plan and changes."""
+"""The facts of a work order on a host's disk: runs, their logs and requests, snapshots, plan and changes."""
 
 from typing import Literal
 
@@ -6,75 +6,75 @@ from septet.contracts.wire import Wire
 
 
 class AgentRun(Wire):
-    """One start of an agent, as the files of its host tell it."""
+    """One start of an agent, from the files of its host."""
 
     run: str
-    """Its folder's name: `<n>-<step>-<attempt>`."""
+    """The name of its folder: `<n>-<step>-<attempt>`."""
     step: str | None = None
     agent: str | None = None
     session_id: str | None = None
     started_at: str | None = None
-    """ISO 8601, UTC; so is `ended_at`."""
+    """The time of the start: ISO 8601, UTC; so is `ended_at`."""
     ended_at: str | None = None
     exit_code: int | None = None
     cause: str | None = None
-    """How its process ended: `exited`, `killed`, a limit, …; `None` while it lives."""
+    """How its process ended: `exited`, `killed`, a limit, …; `None` while it runs."""
     folder: str
-    """On the host that keeps it: prompt, stream and record."""
+    """The folder on its host, with prompt, stream and record."""
     refused_hosts: tuple[str, ...] = ()
-    """Hosts that its sandbox, or that of its work's checks, did not let through: `name:port`, each once."""
+    """The hosts that its sandbox, or the sandbox of the checks of its work, refused: `name:port`, each once."""
 
 
 class NetworkRequest(Wire):
-    """A connection that a run, a check of its work or set-up asked for, as its sandbox's proxy noted it."""
+    """A network request of a run, a check or set-up, as the sandbox's proxy recorded it."""
 
     run: str
-    """Its folder's name; `setup` for the set-up of the workspace."""
+    """The name of the run's folder; `setup` for the set-up of the workspace."""
     step: str = ""
     of_check: bool = False
     """Whether one of the repository's checks made the request."""
     asked_at: str = ""
-    """ISO 8601, UTC."""
+    """The time of the request: ISO 8601, UTC."""
     host: str
     """The requested host, without keys in it."""
     port: int = 0
-    """0 where what was asked for names no host and port."""
+    """The port; 0 if the request names no host and port."""
     allowed: bool
     why: str = ""
-    """Why it was refused."""
+    """Why the request was refused."""
     sent_bytes: int = 0
-    """To the host; as all it is counted when the connection is over."""
+    """The bytes to the host, counted when the connection ends; so are `received_bytes`."""
     received_bytes: int = 0
     seconds: float = 0.0
     request: str = ""
-    """Method and path of a request to the model whose key stays outside."""
+    """The method and path of a request to the model, whose key stays outside the sandbox."""
     count: int = 1
-    """How many such requests there were, where only their number was noted."""
+    """The number of such requests, if only their number was recorded."""
 
 
 class LogEntry(Wire):
-    """One thing that an agent said or did."""
+    """One message or action of an agent."""
 
     id: str
-    """`<run>/<number>`: the same at every look, and ordered as it happened."""
+    """`<run>/<number>`: the same in every reply, and ordered by time."""
     run: str
     step: str
     agent: str
     kind: Literal["text", "tool_call", "tool_result", "result", "error"]
     text: str
-    """Without keys in it, and short: the stream itself is in the run's folder."""
+    """The text, shortened and without keys in it; the run's folder has the whole stream."""
     tool: str = ""
     time: str = ""
-    """When it was said or done, to about half a second; empty if not recorded."""
+    """The time of the entry, to about half a second; empty if not recorded."""
 
 
 class KeptSnapshot(Wire):
-    """A snapshot that a person can have back."""
+    """A snapshot that a person can restore."""
 
     snapshot: str
-    """Its name: what `septet rescue restore` takes."""
+    """The snapshot's name, for `septet rescue restore`."""
     work_order_id: str
-    """The work order it belongs to; the lane's id if that is not known."""
+    """The work order of the snapshot; the lane's id if the work order is not known."""
     kind: Literal["base", "checkpoint", "rescue"]
     reason: str
     step: str | None = None
@@ -83,15 +83,15 @@ class KeptSnapshot(Wire):
     size_bytes: int
     commit: str
     left_out: tuple[str, ...] = ()
-    """Paths that it does not contain."""
+    """The paths that it does not contain."""
 
 
 class PlanView(Wire):
-    """A work order's plan as it stands on this host."""
+    """A work order's plan on this host."""
 
     path: str
     text: str
-    """Its beginning, without keys in it."""
+    """The beginning of the text, without keys in it."""
     whole: bool = True
 
 
@@ -100,14 +100,14 @@ class ChangedFile(Wire):
 
     path: str
     added: int | None
-    """Lines; `None` for a binary or very large file, and so is `removed`."""
+    """The number of added lines; `None` for a binary or very large file; so is `removed`."""
     removed: int | None
 
 
 class DiffView(Wire):
-    """What a work order has changed so far on this host, committed or not."""
+    """The changes of a work order on this host so far, committed or not."""
 
     files: tuple[ChangedFile, ...] = ()
     patch: str = ""
-    """Its beginning, without keys in it."""
+    """The beginning of the text, without keys in it."""
     whole: bool = True

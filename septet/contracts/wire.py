@@ -1,4 +1,4 @@
-"""What every wire value has in common."""
+"""The base classes of all values on the wire."""
 
 import ast
 import sys
@@ -21,9 +21,9 @@ _NO_DOCS: Mapping[str, str] = MappingProxyType({})
 
 
 class Wire(BaseModel):
-    """A frozen value of ours: loose types are refused, new fields have defaults, and unknown ones are ignored.
+    """An immutable value, which refuses loose types and ignores unknown fields; new fields have defaults.
 
-    Another release may have written it: one that is newer knows fields that this one does not.
+    A newer release may have written the value, with fields that this release does not know.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(
@@ -39,7 +39,7 @@ class Wire(BaseModel):
     def __get_pydantic_json_schema__(
         cls, core_schema: "CoreSchema", handler: "GetJsonSchemaHandler"
     ) -> "JsonSchemaValue":
-        """Return the schema as Pydantic makes it, with what the docstrings of the fields say."""
+        """Return Pydantic's schema with the docstrings of the fields as descriptions."""
         schema = handler(core_schema)
         properties = handler.resolve_ref_schema(schema).get("properties", {})
         for name, words in docs_of_fields(cls).items():
@@ -49,25 +49,25 @@ class Wire(BaseModel):
 
 
 class StrictWire(Wire):
-    """A value that a person or an agent gives: a field that is unknown is a mistake, and refused.
+    """A value that a person or an agent gives: an unknown field is a mistake and is refused.
 
-    Read it with `extra="forbid"`: that holds for the values inside it too, whatever they say for themselves.
+    Read it with `extra="forbid"`, which also applies to the values inside, whatever their own configuration.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
 
 class InnerWire(Wire):
-    """A value that people give inside of another one, which says how strictly both are read; ours carry it on."""
+    """A value inside of another value, which decides whether unknown fields are refused in both."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(json_schema_extra={"additionalProperties": False})
 
 
 def docs_of_fields(model: type) -> Mapping[str, str]:
-    """Return the docstrings of a model's fields, by name; those of inherited fields too.
+    """Return the docstrings of a model's fields by name, including inherited fields.
 
-    It reads the source. Pydantic can do that as it makes the class (`use_attribute_docstrings`), which took a
-    worker's start a tenth of its time; few programs ever ask.
+    The function reads the source, and only when a schema is needed: Pydantic's `use_attribute_docstrings`, which
+    reads it for every class, took a tenth of a worker's start.
     """
     docs: dict[str, str] = {}
     for kind in reversed(model.__mro__):

@@ -1,4 +1,4 @@
-"""What is wrong with a value, in the words of those who gave it: pydantic's own never reach people."""
+"""The mistakes of a value, in plain words in place of pydantic's messages."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from septet.contracts.names import BUDGET_NAME, BUDGET_NAMES, SHA256
 
 _MOST: Final = 10
-"""Mistakes that are told at a time."""
+"""The most mistakes in one message."""
 _WORDS: Final[Mapping[str, str]] = {
     "missing": "is missing",
     "extra_forbidden": "is not a known field",
@@ -36,7 +36,7 @@ _WORDS: Final[Mapping[str, str]] = {
     "model_attributes_type": "must be a JSON object",
     "none_required": "must be left out",
 }
-"""By pydantic's type of an error, where no figure belongs to it."""
+"""By pydantic's type of an error without a figure: the message."""
 _ELSEWHERE: Final[Mapping[str, tuple[str, ...]]] = {
     "amount": ("limit",),
     "body": ("description",),
@@ -52,27 +52,27 @@ _ELSEWHERE: Final[Mapping[str, tuple[str, ...]]] = {
     "step": ("steps",),
     "to": ("stage",),
 }
-"""What the faces call the same thing: command line, HTTP and Temporal."""
+"""By field: its names on other interfaces: command line, HTTP and Temporal."""
 
 
 def describe_mistakes(error: ValidationError, fields: Iterable[str] = ()) -> str:
-    """Return what is wrong, each with its place and never with its value, such as `plan_sha256 is missing`.
+    """Return the mistakes, each with its place and never with its value, such as `plan_sha256 is missing`.
 
     Args:
-        error: What pydantic found.
-        fields: The names that the input may have: one is offered for a name that is none.
+        error: Pydantic's error.
+        fields: The names of the input's fields, from which one is suggested for an unknown name.
     """
     details, names = error.errors(include_url=False, include_input=False), list(fields)
     return "; ".join(place_and_reason(detail, names) for detail in details[:_MOST])
 
 
 def place_and_reason(detail: Mapping[str, Any], fields: Iterable[str] = (), *, within: str = "") -> str:
-    """Return where a mistake is, and what it is; of one that concerns the whole input the reason alone.
+    """Return the place and the reason of a mistake; only the reason if it concerns the whole input.
 
     Args:
         detail: One of `ValidationError.errors()`.
         fields: As for `describe_mistakes`.
-        within: What to call the whole input.
+        within: The name of the whole input.
     """
     place, reason = place_of_mistake(detail["loc"]), reason_of(detail)
     if detail["type"] == "extra_forbidden" and (meant := _find_meant_name(place, list(fields))):
@@ -83,7 +83,7 @@ def place_and_reason(detail: Mapping[str, Any], fields: Iterable[str] = (), *, w
 
 
 def find_odd_text(fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the mistake of the first field whose text is not UTF-8, of which pydantic does not tell the place."""
+    """Return the mistake of the first field whose text is not UTF-8; pydantic does not report its place."""
     for name, value in fields.items():
         try:
             json.dumps(value, ensure_ascii=False).encode()
@@ -93,18 +93,18 @@ def find_odd_text(fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _find_meant_name(name: str, fields: Sequence[str]) -> str:
-    """Return the field that a name of another face, or a slip of the pen, stands for; or nothing."""
+    """Return the field that another interface's name, or a misspelt name, stands for; empty if there is none."""
     elsewhere = [each for each in _ELSEWHERE.get(name, ()) if each in fields]
     return next(iter(elsewhere or get_close_matches(name, fields, n=1)), "")
 
 
 def place_of_mistake(location: Sequence[int | str]) -> str:
-    """Return where a mistake is, as people write it: `steps.implement_plan.turns`."""
+    """Return the place of a mistake in dotted form: `steps.implement_plan.turns`."""
     return ".".join(str(part) for part in location if part != "[key]")
 
 
 def reason_of(detail: Mapping[str, Any]) -> str:
-    """Return what is wrong in words that follow the name of a field: `must be at least 1`."""
+    """Return the reason of a mistake in words that follow the name of a field: `must be at least 1`."""
     kind, context = detail["type"], detail.get("ctx") or {}
     if kind in _WORDS:
         return _WORDS[kind]
@@ -161,4 +161,4 @@ _WITH_FIGURES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     "enum": _choices,
 }
 _WHOLE: Final = frozenset({"value_error"})
-"""Said by our own models, in whole sentences."""
+"""Errors of Septet's own models, whose messages are whole sentences."""

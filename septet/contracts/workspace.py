@@ -1,4 +1,4 @@
-"""A workspace as workflows know it: how one is asked for, what it is, and its move to another host."""
+"""A workspace as workflows know it: the request for it, its facts, and its move to another host."""
 
 from datetime import datetime
 from typing import Final
@@ -11,17 +11,18 @@ from septet.contracts.tracker import TrackedIssue
 from septet.contracts.wire import Wire
 
 END_WORK: Final = "end_work"
-"""The host ends the agent of a cancelled work order from its control queue, where no agent takes a slot."""
+"""The host ends the agent of a cancelled work order on its control queue, where no agent takes a slot."""
 DELIVERS_CANCELS: Final = "deliver_cancel"
-"""The host has an attempt ask whether it was cancelled: its server does not push cancels to workers."""
+"""The host makes an attempt check whether it was cancelled, because its server does not push cancels to
+workers."""
 LIVENESS: Final = "liveness"
-"""Its work orders are told when the host falls silent, and when it is back: nobody has to ask it."""
+"""The host's work orders are notified when it falls silent and when it is back, so that they need not probe it."""
 PULL_REQUESTS: Final = "pull_requests"
-"""The host looks at pull requests by itself, and tells their workflows what is new."""
+"""The host polls pull requests by itself and reports news to their workflows."""
 
 
 class OpenWorkspace(Wire):
-    """Ask for a workspace of its own for one work order."""
+    """A request to open a workspace for one work order."""
 
     work_order_id: str
     repository: str
@@ -33,29 +34,31 @@ class OpenWorkspace(Wire):
     fallback_agent: str | None = None
     """The agent that takes over at a usage limit; the repository's or the worker's choice when absent."""
     beside: tuple[str | None, ...] = ()
-    """Agents that are to work after this one: nothing is paid for before they can be used as well."""
+    """Agents that work after this agent; the host checks them first, before any agent costs money."""
     sessions: Sessions | None = None
-    """What the work order says of its agent's sessions; the repository's or the worker's choice when absent."""
+    """The work order's choice of sessions; the repository's or the worker's choice when absent."""
     first_run_id: str = ""
-    """The work order's first workflow run: resets have others, and are the same work order all the same."""
+    """The work order's first workflow run; the runs of its resets have other ids."""
     push_to: str | None = None
-    """The fork that work is pushed to, such as `me/r`; as the worker's settings say when absent."""
+    """The fork to push work to, such as `me/r`; the worker's setting when absent."""
     restores: str = ""
-    """The snapshot of a lane on the same host to begin with: the work order goes on outside of its pipeline."""
+    """The snapshot of a lane on the same host with which to begin: the work order continues outside of its
+    pipeline."""
     tracker: TrackedIssue | None = None
-    """The issue of a tracker, where that has it and not the forge."""
+    """The issue, if a tracker has it and not the forge."""
     requested: IssueRequest | None = None
-    """The text of the issue that may be worked on; any, when absent: a person has started or retried it."""
+    """The request, with the text of the issue that may be worked on; `None` if a person started or retried the
+    work order: any text may be worked on."""
 
 
 class Workspace(Wire):
-    """A workspace as the workflow knows it; its bytes are on the host that opened it."""
+    """A workspace as the workflow knows it; its files are on the host that opened it."""
 
     work_order_id: str
     host: str
     """The id of the host that holds it."""
     task_queue: str
-    """The host's queue: every step of this work order runs there."""
+    """The host's queue, on which every step of this work order runs."""
     repository: str
     """The origin's address, without credentials."""
     forge: str
@@ -69,7 +72,7 @@ class Workspace(Wire):
     agent: str
     """The agent that was chosen."""
     fallback_agent: str = ""
-    """The agent that takes over where the usage limits of the first one's logins are reached; empty: none does."""
+    """The agent that takes over at the usage limits of the first agent's logins; empty: none does."""
     issue_number: str = ""
     """The issue's number, or the empty string for an issue given as text."""
     issue_title: str = ""
@@ -77,79 +80,80 @@ class Workspace(Wire):
     checkpoint: str = ""
     """The snapshot of the fresh workspace."""
     planned_from: str = ""
-    """The snapshot from before the planner, where the workspace continues from a lane's; empty: `checkpoint`."""
+    """The snapshot from before the planner, if the workspace continues from a lane; empty: `checkpoint`."""
     control_queue: str = ""
-    """Where the host answers however busy it is; empty where an older version opened the workspace."""
+    """The queue that the host serves even when it is busy; empty if an older version opened the workspace."""
     serves: tuple[str, ...] = ()
-    """What the host does that older ones did not. Queues of hosts are not versioned: a host gets what it says."""
+    """The host's services that older hosts lack. Hosts' queues are not versioned: a host gets only work that it
+    lists."""
     probe_seconds: float = 60.0
-    """How long a step may take before its host is asked whether it is there."""
+    """The seconds of a step after which the workflow probes the host."""
     orphan_limit_seconds: float = 1800.0
-    """After that the host's agents have ended, also where nobody can see it."""
+    """The seconds after which agents of a host without a worker have ended, even if the host cannot be reached."""
     kept: bool = False
     """Whether the host keeps its snapshots on a checkpoint remote."""
     opened_by: str = ""
     """The Temporal run that opened it first."""
     sessions: Sessions = "separate"
-    """Whether the steps of one role share a session of the agent. A pipeline's lanes always do."""
+    """Whether the steps of one role share a session of the agent; in a pipeline's lanes they always do."""
     lane: str = ""
-    """The lane of a pipeline that it is; empty where the work order has a workspace of its own."""
+    """The pipeline's lane that it belongs to; empty for a work order's own workspace."""
     visit: str = ""
-    """Tells one visit to a lane from another; empty outside of a pipeline."""
+    """The unique id of a visit to a lane; empty outside of a pipeline."""
     began_at: str = ""
-    """The commit on a lane's branch that the work order goes on from; empty: the base commit."""
+    """The commit on a lane's branch from which the work order continues; empty for the base commit."""
     entered_after: str = ""
-    """The last snapshot of a lane as the work order entered it: later ones are of its own."""
+    """The lane's last snapshot when the work order entered it; later snapshots are the work order's own."""
     fork: str = ""
-    """The fork that work is pushed to, such as `me/r`; empty where it is the repository itself."""
+    """The fork to push work to, such as `me/r`; empty for the repository itself."""
     follow: FollowTerms | None = None
-    """How far agents follow the repository's pull requests; `None` where the host cannot have one do so."""
+    """How far agents follow the repository's pull requests; `None` if the host does not support it."""
     lacks: tuple[str, ...] = ()
-    """Branches that the work order depends on, and that its own one does not hold."""
+    """Branches that the work order depends on and that its own branch does not contain."""
     tracker: TrackedIssue | None = None
-    """The issue of a tracker that it is about; steps tell there how they ended."""
+    """The tracker's issue of the work order; steps report their end there."""
 
     @property
     def place_id(self) -> str:
-        """What its bytes and its runs lie under on its host: the lane's id, or else the work order's."""
+        """The id of its folders on its host: the lane's id, or else the work order's."""
         return self.lane or self.work_order_id
 
     @property
     def end_queue(self) -> str:
-        """The queue on which the host ends the work: its agents' on a host that knows no better."""
+        """The queue on which the host ends the work: an older host's is the queue of its agents."""
         return self.control_queue if END_WORK in self.serves else self.task_queue
 
 
 class HostSilence(Wire):
-    """Tell a work order that no worker of a host has been heard of for a while."""
+    """A report to a work order that no worker of a host has sent a heartbeat for a while."""
 
     host: str
     since: datetime
 
 
 class CancelledWork(Wire):
-    """Tell a host that a work order was cancelled of which it may carry out an activity."""
+    """A report to a host that a work order was cancelled; the host may run an activity of the work order."""
 
     work_order_id: str
 
 
 class MoveWorkspace(Wire):
-    """Ask another host to open the workspace of one that is gone."""
+    """A request to another host to open the workspace of a host that is gone."""
 
     workspace: Workspace
     checkpoint: str
-    """The snapshot to go on from; empty: the last one that was kept."""
+    """The snapshot from which to continue; empty for the last kept snapshot."""
 
 
 class AgentQuestion(Wire):
-    """Ask a host whether it can use an agent."""
+    """A request to a host to check whether it can use an agent."""
 
     agent: str | None = None
-    """`None` is the host's default."""
+    """The agent; `None` for the host's default."""
 
 
 class AgentAnswer(Wire):
     """Whether a host can use an agent now."""
 
     error: TaskError | None = None
-    """Why not, in the words in which a work order would fail; `None` where it can."""
+    """The error with which a work order would fail; `None` if the host can use the agent."""
