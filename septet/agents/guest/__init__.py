@@ -1,5 +1,5 @@
-"""What a guest may see, reach and use: agents, and what a repository has run, such as its checks.
+"""The files, network and kernel of guests: agents, and a repository's own programs, for example its checks.
 
-`description.py` puts it together from the small values in `protections.py`; `programs.py` says what a program
-needs of the disk, `named_paths.py` what a worker's settings add, and `system_calls.py` what the kernel refuses.
+`description.py` combines the small values of `protections.py`; `programs.py` finds the files that a program needs,
+`named_paths.py` reads the paths of a worker's settings, and `system_calls.py` makes the kernel's filter.
 """

@@ -1,4 +1,4 @@
-"""A guest's description: the list of its protections, as one value for agents, checks and whatever comes later."""
+"""A guest's description: the list of its protections, as one value for agents, checks and set-up."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,22 +33,22 @@ from septet.agents.guest.system_calls import refused_system_calls
 from septet.agents.guest.toolchains import toolchain_paths
 
 _MEANINGLESS: Final = ("XDG_RUNTIME_DIR",)
-"""Variables that name what no guest has."""
+"""Variables that name files which no guest has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What a guest may see, reach and use."""
+    """The list of a guest's protections."""
 
     protections: tuple[Protection, ...]
 
     def arguments(self) -> tuple[str, ...]:
-        """Return bubblewrap's arguments, without the texts and the filter of system calls."""
+        """Return bubblewrap's arguments without the texts and the filter of system calls."""
         return tuple(part for protection in self.protections for part in protection.arguments())
 
     @property
     def texts(self) -> Mapping[str, str]:
-        """Files that are made for the guest, by their paths inside."""
+        """The contents of files that are made for the guest, by their paths inside."""
         parts = (each for each in self.protections if isinstance(each, (OwnAccounts, HostNetwork, OwnNetwork)))
         return {path: text for each in parts for path, text in each.texts().items()}
 
@@ -59,55 +59,55 @@ class Description:
 
     @property
     def system_calls(self) -> bytes:
-        """The filter of system calls; empty where the machine has none."""
+        """The filter of system calls; empty for a machine without a filter."""
         return b"".join(each.program for each in self.protections if isinstance(each, RefusedSystemCalls))
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What all guests of a host have in common."""
+    """The common world of all guests of a host."""
 
     home: Path
-    """The user's home: empty for guests, but for what is named."""
+    """The user's home, which is empty for guests except named paths."""
     named_paths: tuple[NamedPath, ...] = ()
     covered: tuple[Path, ...] = ()
-    """Folders of which a guest sees its own part alone, whatever is named around them: the state directory."""
+    """Folders of which a guest sees only its own part, whatever is named around them: the state directory."""
     way_out: NetworkSettings = field(default_factory=NetworkSettings)
 
 
 @dataclass(frozen=True, slots=True)
 class GuestFiles:
-    """What one guest sees of the machine beside its system."""
+    """The files of the machine that one guest sees beside the system's."""
 
     workspace: Path
-    """Where it works, to be read and written."""
+    """The guest's working folder, which it reads and writes."""
     objects: Path | None = None
     """The folder of the mirror's objects that the workspace borrows."""
     program: Sequence[str] = ()
-    """The program by its path, and files that the worker's own settings name; nothing that a repository says, for
-    what is named here is seen."""
+    """The program's path, and files that the worker's own settings name. A repository's words must not stand here:
+    the guest sees each named file."""
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Its environment, which may name files too."""
+    """The guest's environment, which may name files too."""
     own_folders: tuple[Path, ...] = ()
-    """What its CLI keeps in the user's home: its login and its sessions."""
+    """The folders of its CLI in the user's home, with login and sessions."""
     home_folders: tuple[OwnFolder, ...] = ()
-    """What it keeps in a home of the work order's own instead."""
+    """The folders of its CLI in the work order's own home instead."""
     own_packages: tuple[Path, ...] = ()
-    """What its CLI has unpacked of itself there, to be read."""
+    """The packages that its CLI has unpacked in the user's home, which the guest only reads."""
     hosts: tuple[NamedHost, ...] = ()
     """The hosts of its CLI's model API."""
     own_hosts: tuple[NamedHost, ...] = ()
-    """A model API that the worker's settings name, wherever it is."""
+    """The hosts of a model API that the worker's settings name, on any network."""
     models: tuple[ModelKey, ...] = ()
-    """Model APIs whose keys stay outside."""
+    """The model APIs with keys that stay outside."""
     source: Path | None = None
-    """The folder that is seen as its workspace; that itself when absent."""
+    """The folder that the guest sees as its workspace; `None` for the workspace itself."""
 
 
 def describe(world: World, files: GuestFiles) -> Description:
-    """Return the description of a guest; the order is that of mounts: what is bound later lies on top.
+    """Return the description of a guest in the order of mounts: a later mount lies on top.
 
-    Everything is bound where it really lies, and links that lead there are made anew.
+    Every path is bound at its real place, and the links that lead to it are made anew.
     """
     needs = Needs(files.env.get("PATH", ""), world.home)
     home, workspace = needs.trace(world.home), needs.trace(files.workspace)
@@ -173,7 +173,7 @@ def _network(way_out: NetworkSettings, files: GuestFiles) -> OwnNetwork | HostNe
 def _place(
     opening: NamedPath, usual: tuple[OwnFolder, ...], home_folders: tuple[OwnFolder, ...]
 ) -> PlacedInOwnFolder | None:
-    """Return how a path is seen that the worker's settings name in a folder of which a guest has its own."""
+    """Return the placement of a named path that lies in a folder of the guest's own; else `None`."""
     for folder, real in zip(usual, home_folders, strict=True):
         if folder.path in opening.path.parents:
             return PlacedInOwnFolder(
@@ -183,6 +183,6 @@ def _place(
 
 
 def guest_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """Return a program's environment as it means something inside."""
+    """Return a program's environment for a guest, with the guest's temporary folder."""
     inside = {name: value for name, value in env.items() if name not in _MEANINGLESS}
     return inside | ({"TMPDIR": TEMPORARY_FOLDER} if "TMPDIR" in env else {})

@@ -1,4 +1,4 @@
-"""What a worker's settings let guests see beside their own world: `SEPTET_GUEST_PATHS`, and what that opens."""
+"""The paths of `SEPTET_GUEST_PATHS` that guests see beside their own world, and what each path opens."""
 
 import stat
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _OF_A_SOCKET: Final = (
 )
 _SHOWN: Final = 3
 _KEYS: Final = (".ssh", ".gnupg", ".aws", ".netrc", ".config", ".docker", ".kube", ".git-credentials")
-"""Where a user's own keys usually lie, below the home."""
+"""The usual places of a user's keys, below the home."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class NamedPath:
         """Read one entry of the setting.
 
         Raises:
-            InvalidInputError: It is no absolute path.
+            InvalidInputError: The entry is no absolute path.
         """
         name = text.strip().removesuffix(_WRITABLE)
         path = home / name[2:] if name.startswith("~/") else home if name == "~" else Path(name)
@@ -40,7 +40,7 @@ class NamedPath:
         return cls(path, text.strip().endswith(_WRITABLE))
 
     def opening(self, home: Path) -> str:
-        """Say what it opens to guests, for the person who has named it."""
+        """Return a text on what the path opens to guests, for the person who named it."""
         if not self.path.exists():
             return f"{self.path} does not exist: it opens nothing."
         if _is_socket(self.path):
@@ -58,7 +58,7 @@ class NamedPath:
 
 
 def _sockets_in(path: Path) -> list[str]:
-    """Return the names of the sockets in a folder; those in folders of it are not looked for."""
+    """Return the names of the sockets directly in a folder."""
     try:
         return sorted(each.name for each in path.iterdir() if _is_socket(each))
     except OSError:

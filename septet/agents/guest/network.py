@@ -1,4 +1,4 @@
-"""A guest's network: one of its own, with a proxy as the only way out, or the machine's."""
+"""A guest's network: its own network with a proxy as the only way out, or the machine's network."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ from septet.errors import InvalidInputError
 
 PROXY_PORT: Final = 61128
 FIRST_MODEL_PORT: Final = 61129
-"""On the guest's own loopback; above what programs are given that ask for any port."""
+"""The first port of models on the guest's own loopback, above the ports that the kernel hands out by itself."""
 _PROXY: Final = f"http://127.0.0.1:{PROXY_PORT}"
 _NAME: Final = re.compile(
     r"(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*|[0-9a-f:]*:[0-9a-f:.]*"
@@ -37,15 +37,15 @@ class NamedHost:
     """A host that a guest may reach, at one port."""
 
     name: str
-    """In small letters; an address of IPv6 without its brackets."""
+    """The name in small letters; an IPv6 address without its brackets."""
     port: int
 
     @classmethod
     def parse(cls, text: str, setting: str = _SETTING) -> Self:
-        """Read one entry of a setting; 443 is the port where none is named.
+        """Read one entry of a setting; the default port is 443.
 
         Raises:
-            InvalidInputError: It is no host.
+            InvalidInputError: The entry is no host.
         """
         name, colon, port = text.strip().lower().rpartition(":")
         if not colon or text.strip().endswith("]"):
@@ -59,11 +59,11 @@ class NamedHost:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether it is this machine itself, by the names that say so."""
+        """Whether the name is a loopback name of this machine."""
         return self.name in {"localhost", "::1"} or self.name.startswith("127.")
 
     def __str__(self) -> str:
-        """Return it as settings have it."""
+        """Return the host as settings write it."""
         return f"[{self.name}]:{self.port}" if ":" in self.name else f"{self.name}:{self.port}"
 
 
@@ -77,7 +77,7 @@ def parse_hosts(texts: tuple[str, ...], setting: str = _SETTING) -> tuple[NamedH
 
 
 def hosts_in(texts: Iterable[str]) -> tuple[NamedHost, ...]:
-    """Return the hosts of all addresses that stand in texts, such as the values of variables."""
+    """Return the hosts of all addresses in texts, for example in the values of variables."""
     found: set[NamedHost] = set()
     for address in (match[0] for text in texts for match in _ADDRESS.finditer(text)):
         try:
@@ -92,15 +92,15 @@ def hosts_in(texts: Iterable[str]) -> tuple[NamedHost, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ModelKey:
-    """A model API that a guest asks at a port of its own loopback, with a key of no worth."""
+    """A model API that a guest reaches at a port of its own loopback, with a worthless key."""
 
     port: int
     address: str
-    """Where it is."""
+    """The real address."""
     keys: tuple[str, ...] = field(repr=False)
-    """The real ones, for the proxy alone: the guest has `worthless_key` of each one's number."""
+    """The real keys, for the proxy alone: the guest has the `worthless_key` of each key's number."""
     headers: tuple[str, ...] = ()
-    """In which the proxy puts them in, beside those in which all CLIs send keys."""
+    """Further headers into which the proxy writes keys, beside the usual headers of all CLIs."""
     requests: tuple[str, ...] = ()
     """The requests that may reach the model, as `METHOD /path` below the address; no other request passes."""
     query_names: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ class ModelKey:
 
     @property
     def address_inside(self) -> str:
-        """Where the guest finds it."""
+        """The address for the guest."""
         return f"http://127.0.0.1:{self.port}"
 
     def order(self) -> dict[str, Any]:
@@ -126,31 +126,31 @@ class ModelKey:
 
 
 def worthless_key(number: int) -> str:
-    """Return what a guest has in the place of a key."""
+    """Return the text that a guest has in place of a key."""
     return f"sk-septet-stands-in-for-a-key-that-stays-outside-{number}"
 
 
 @dataclass(frozen=True, slots=True)
 class OwnNetwork:
-    """A network of its own, in which nothing is but its loopback; its supervisor's proxy listens there."""
+    """A network of its own with nothing but its loopback, on which the supervisor's proxy listens."""
 
     hosts: tuple[NamedHost, ...] = ()
-    """What the proxy lets through, where it is on the internet."""
+    """The hosts that the proxy lets through if they are on the internet."""
     own_hosts: tuple[NamedHost, ...] = ()
-    """What the worker's settings name as its own model API: that is let through wherever it is."""
+    """The hosts of the model API that the worker's settings name: the proxy lets them through on any network."""
     proxies: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The worker's own way out, by its variables in small letters; with its passwords, for the proxy alone."""
+    """The worker's own proxies, by their variables in small letters; with passwords, for the proxy alone."""
     models: tuple[ModelKey, ...] = ()
-    """Its model APIs, whose keys the proxy puts in."""
+    """The model APIs for which the proxy writes the keys."""
     ca_file: str = ""
-    """Authorities of the worker's own, for those."""
+    """The file with the worker's own certificate authorities, for the model APIs."""
 
     def arguments(self) -> tuple[str, ...]:
-        """Unshare it."""
+        """Unshare the network."""
         return ("--unshare-net",)
 
     def texts(self) -> Mapping[str, str]:
-        """Return what names are resolved by: the guest's own alone."""
+        """Return the files of the name resolution, with the guest's own names alone."""
         return {
             "/etc/hosts": f"127.0.0.1 localhost {HOST_NAME}\n::1 ip6-localhost\n",
             "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
@@ -171,20 +171,20 @@ class OwnNetwork:
 
 @dataclass(frozen=True, slots=True)
 class NetworkSettings:
-    """What the settings of a worker say of the network of all its guests."""
+    """A worker's settings for the network of all its guests."""
 
     hosts: tuple[NamedHost, ...] = ()
     is_open: bool = False
-    """Guests have the machine's own network."""
+    """Whether guests have the machine's own network."""
     proxies: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The worker's own proxies, by their variables in small letters."""
     model_requests: tuple[str, ...] = ()
-    """Permitted requests to models whose keys stay outside, beside the requests of their CLIs."""
+    """Permitted requests to models with keys outside, beside the requests of their CLIs."""
     setup_hosts: tuple[NamedHost, ...] = ()
-    """What set-up reaches, and no other guest."""
+    """The hosts that set-up alone may reach."""
 
     def for_setup(self) -> "NetworkSettings":
-        """Return what they say of the network of a repository's set-up."""
+        """Return the settings for the network of a repository's set-up."""
         return replace(self, hosts=(*self.hosts, *self.setup_hosts))
 
 
@@ -198,11 +198,11 @@ def parse_way_out(
     """Read the settings of the network.
 
     Args:
-        hosts: Those that all guests may reach.
+        hosts: The hosts that all guests may reach.
         network: `proxy` or `open`.
         env: The environment with the worker's proxies.
-        requests: Further ones to models, as `METHOD /path`.
-        setup_hosts: Those that set-up alone may reach.
+        requests: Further requests to models, as `METHOD /path`.
+        setup_hosts: The hosts that set-up alone may reach.
 
     Raises:
         InvalidInputError: An entry is no host, or no request.
@@ -218,7 +218,7 @@ def parse_way_out(
 
 
 def network_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """Return a program's environment in its own network: it names the proxy there, and no other proxy."""
+    """Return a program's environment in its own network, which names the guest's proxy and no other proxy."""
     inside = {name: value for name, value in env.items() if name.lower() not in _PROXY_VARIABLES}
     for name in ("http_proxy", "https_proxy"):
         inside |= {name: _PROXY, name.upper(): _PROXY}

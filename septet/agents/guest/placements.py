@@ -1,7 +1,7 @@
-"""Files and folders that a guest sees elsewhere than they lie, such as the folders of its own home.
+"""Files and folders that a guest sees at another path, for example the folders of its own home.
 
-A guest has written in its own folders before. What is mounted over a name in one of them would follow a link that
-it left there, out of its world: so the places are made first, by `make_mount_points`, and are no links.
+A guest has written in its own folders before. A mount over a name in such a folder would follow a link that the
+guest left, out of its world: so `make_mount_points` first makes the places, which are no links.
 """
 
 from collections.abc import Iterable
@@ -14,38 +14,38 @@ from septet.system.guarded_folder import GuardedFolder
 
 @dataclass(frozen=True, slots=True)
 class OwnFolder:
-    """A folder of the guest's own, seen where its program looks for it."""
+    """A folder of the guest's own, at the path that its program expects."""
 
     source: Path
-    """Where it lies."""
+    """The folder on the machine."""
     path: Path
-    """Where it is seen."""
+    """The path for the guest."""
     writable: bool = True
-    """Others see the same one where it is not."""
+    """Whether the guest may write; several guests read a folder that is not writable."""
 
     def arguments(self) -> tuple[str, ...]:
-        """Bind it; without it the guest does not start."""
+        """Bind the folder; without the folder the guest does not start."""
         return ("--bind" if self.writable else "--ro-bind", str(self.source), str(self.path))
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedInOwnFolder:
-    """A file or folder of the machine that is seen in one of the guest's own folders."""
+    """A file or folder of the machine inside one of the guest's own folders."""
 
     source: Path
     folder: OwnFolder
     name: Path
-    """Relative to that folder."""
+    """The path relative to `folder`."""
     writable: bool = False
 
     def arguments(self) -> tuple[str, ...]:
-        """Bind it; one that has gone since is no error."""
+        """Bind the source; a missing source is no error."""
         how = "--bind-try" if self.writable else "--ro-bind-try"
         return (how, str(self.source), str(self.folder.path / self.name))
 
 
 def make_mount_points(protections: Iterable[Protection]) -> None:
-    """See that nothing is mounted over a link; the caller holds the writer's lock, so no guest is at work.
+    """Make the mount points, without links; the caller holds the writer's lock, so no guest is at work.
 
     Raises:
         OSError: The disk refused.

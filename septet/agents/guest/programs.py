@@ -1,4 +1,4 @@
-"""What a program needs of the disk to start: its own files, its interpreter, and the links that lead to both."""
+"""The files that a program needs to start: its own files, its interpreter, and the links that lead to both."""
 
 import os
 import shutil
@@ -12,9 +12,9 @@ from septet.agents.guest.placements import OwnFolder, PlacedInOwnFolder
 from septet.agents.guest.protections import SYSTEM_FOLDERS, Binding, Link
 
 _VISIBLE: Final = (*map(Path, SYSTEM_FOLDERS), Path("/proc"), Path("/dev"))
-"""What every guest sees, or has as its own."""
+"""The folders that every guest sees or has as its own."""
 _USERS_OWN: Final = ".local"
-"""In a home: programs of the user's alone, with what they keep."""
+"""The folder in a home with the user's own programs and their data."""
 _MOST_LINKS: Final = 40
 _MOST_INTERPRETERS: Final = 4
 _SHEBANG_BYTES: Final = 256
@@ -28,25 +28,24 @@ _FILES_IN_VARIABLES: Final = (
 
 @dataclass(slots=True)
 class Needs:
-    """What was found so far: real paths to be bound, and links that lead to them."""
+    """The files that were found so far: real paths to bind, and links that lead to them."""
 
     search_path: str
-    """Where programs are looked for that a script's first line names."""
+    """The PATH on which the program in a script's first line is searched."""
     home: Path | None = None
-    """The user's home, of which no program needs the whole."""
+    """The user's home, which is never bound as a whole."""
     paths: list[Path] = field(default_factory=list)
     links: dict[Path, str] = field(default_factory=dict)
     _targets: dict[str, str | None] = field(default_factory=dict)
 
     def add_all(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
-        """Note what a guest has to see so that a program starts.
+        """Add the files that a guest has to see so that a program starts.
 
-        What a program starts itself from a folder outside the system is not known here: a worker's settings name
-        it.
+        A program's own children outside the system's folders are unknown here: a worker's settings name them.
 
         Args:
-            argv: The program by its absolute path, and words of the worker's settings that may name files.
-            env: Its environment, of which a few variables name files.
+            argv: The program's absolute path, and words of the worker's settings that may name files.
+            env: The program's environment, in which a few variables name files.
         """
         if argv and Path(argv[0]).is_absolute():
             self.add_program(Path(argv[0]))
@@ -55,13 +54,13 @@ class Needs:
                 self.add(Path(word))
 
     def add(self, path: Path) -> None:
-        """Note a path, with every link that leads to it."""
+        """Add a path, with every link that leads to it."""
         real = self.trace(path)
         if real not in self.paths:
             self.paths.append(real)
 
     def trace(self, path: Path) -> Path:
-        """Note the links that lead to a path, and return where they lead."""
+        """Add the links that lead to a path, and return the real path."""
         current, rest, links = "/", list(path.parts[1:]), 0
         while rest:
             part = rest.pop(0)
@@ -75,7 +74,7 @@ class Needs:
         return Path(current)
 
     def _target_of(self, path: str) -> str | None:
-        """Return the target of a link, `None` for no link; most paths begin alike, so each is read once."""
+        """Return the target of a link, `None` for no link; the cache helps, as most paths begin alike."""
         if path not in self._targets:
             try:
                 self._targets[path] = os.readlink(path)
@@ -84,7 +83,7 @@ class Needs:
         return self._targets[path]
 
     def add_program(self, path: Path, depth: int = 0) -> None:
-        """Note a program with what it is a part of, and the interpreter that its first line names."""
+        """Add a program with its packages, and the interpreter of its first line."""
         real = self.trace(path)
         for part in _packages_of(path, real):
             for each in [part] if self._may_be_whole(part) else _python_in(part):
@@ -95,18 +94,18 @@ class Needs:
             self.add_program(interpreter, depth + 1)
 
     def _may_be_whole(self, place: Path) -> bool:
-        """Return whether a place holds nothing but what a program is a part of: a home has `bin` and `lib` too."""
+        """Return whether a place may be bound as a whole: a home, which has `bin` and `lib` too, may not."""
         if self.home is None:
             return True
         home, place = self.home.resolve(), place.resolve()
         return not home.is_relative_to(place) and place != (home / _USERS_OWN).resolve()
 
     def bindings(self, visible: Sequence[Path]) -> tuple[Binding, ...]:
-        """Return what is not seen anyway, the outermost folders alone."""
+        """Return the bindings of paths outside `visible`, of the outermost folders alone."""
         return tuple(map(Binding, self._roots(visible)))
 
     def placed_in(self, home_folders: Sequence[OwnFolder]) -> Iterator[PlacedInOwnFolder]:
-        """Give what the program has in a folder of the user's in whose place the guest sees one of its own."""
+        """Yield the program's files that lie in a user's folder which the guest's own folder replaces."""
         for folder in home_folders:
             for path in self._roots((), within=folder.path):
                 yield PlacedInOwnFolder(path, folder, path.relative_to(folder.path))
@@ -115,7 +114,7 @@ class Needs:
                     yield PlacedInOwnFolder(link.resolve(), folder, link.relative_to(folder.path))
 
     def made_links(self, visible: Sequence[Path]) -> tuple[Link, ...]:
-        """Return the links that stand in no folder that is bound, and so have to be made."""
+        """Return the links outside all bound folders, which have to be made."""
         bound = _prefixes((*_VISIBLE, *visible, *self._roots(visible)))
         return tuple(Link(*each) for each in self.links.items() if not f"{each[0]}/".startswith(bound))
 
@@ -131,12 +130,12 @@ class Needs:
 
 
 def _prefixes(folders: Sequence[Path]) -> tuple[str, ...]:
-    """Return what the text of a path begins with, a slash behind it, that is within a folder."""
+    """Return the beginning of each path within a folder, as text with a slash at the end."""
     return tuple(f"{str(folder).rstrip('/')}/" for folder in folders)
 
 
 def _packages_of(path: Path, real: Path) -> Iterator[Path]:
-    """Give the folders that a program is a part of: node's modules, a wheel's libraries, a Python."""
+    """Yield the folders that a program is a part of: node's modules, a wheel's libraries, a Python."""
     modules = [parent for parent in real.parents if parent.name == "node_modules"]
     yield from modules[-1:]
     for place in {path.parent.parent, real.parent.parent}:
@@ -151,21 +150,21 @@ def _packages_of(path: Path, real: Path) -> Iterator[Path]:
 
 
 def _python_in(place: Path) -> Iterator[Path]:
-    """Give what a Python needs of a place that holds other things as well."""
+    """Yield the files of a Python in a place that holds other files too."""
     for pattern in ("pyvenv.cfg", "bin/python*", "lib/python3*", "lib/libpython3*"):
         yield from place.glob(pattern)
 
 
 @lru_cache(maxsize=32)
 def _editable_packages(environment: Path) -> tuple[Path, ...]:
-    """Return the folders outside that a virtual environment takes packages from; they are looked for once."""
+    """Return the folders outside a virtual environment from which it takes packages; the result is cached."""
     listings = sorted(environment.glob("lib/python3*/site-packages/*.pth"))
     lines = (line for path in listings for line in path.read_text("utf-8", errors="replace").splitlines())
     return tuple(Path(line) for line in lines if line.startswith(os.sep) and Path(line).is_dir())
 
 
 def _interpreter(program: Path, search_path: str) -> Path | None:
-    """Return what a script's first line names; `None` for a program that the kernel starts itself."""
+    """Return the interpreter of a script's first line; `None` for a program that the kernel starts itself."""
     try:
         with program.open("rb") as file:
             line = file.read(_SHEBANG_BYTES).partition(b"\n")[0]

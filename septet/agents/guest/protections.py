@@ -1,7 +1,6 @@
-"""The parts that a guest's world is made of: each gives arguments of bubblewrap, in the order of the list.
+"""The parts of a guest's world: each part returns arguments of bubblewrap, in the order of the list.
 
-A world begins as an empty file system with no processes but its own. What a guest sees of the machine it sees
-because one of these names it.
+A world begins as an empty file system with no processes but its own. A guest sees only what a part names.
 """
 
 from collections.abc import Mapping
@@ -12,7 +11,7 @@ from typing import Final, Literal, Protocol
 _KIB: Final = 1024
 _MIB: Final = 1024 * _KIB
 SYSTEM_FOLDERS: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-"""All but the first are links into it on most systems, and folders of their own on some."""
+"""The system's folders; all but `/usr` are links into `/usr` on most systems, and own folders on some."""
 _SETTINGS: Final = (
     "/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime", "/etc/os-release", "/etc/mime.types",
     "/etc/protocols", "/etc/services", "/etc/fonts",
@@ -21,14 +20,14 @@ _SETTINGS: Final = (
     "/etc/pki/tls/openssl.cnf", "/etc/pki/tls/openssl.d", "/etc/pki/tls/ct_log_list.cnf",
     "/etc/java-11-openjdk", "/etc/java-17-openjdk", "/etc/java-21-openjdk",
 )  # fmt: skip
-"""What programs read of any machine; none of it holds a key. Few, for each one that is bound costs each start."""
+"""The system's settings that programs read; no file holds a key. The list is short: each bind slows each start."""
 _NETWORK_SETTINGS: Final = ("/etc/resolv.conf", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/gai.conf")
 HOST_NAME: Final = "guest"
 _TMP: Final = "/tmp"
 TEMPORARY_FOLDER: Final = f"{_TMP}/guest"
-"""Not `/tmp` itself: codex runs nothing where its folder lies below that for temporary files."""
+"""The folder for temporary files. It is not `/tmp`: codex runs nothing if its own folder lies below TMPDIR."""
 USER_ID: Final = 1000
-"""The user that a guest is in its own eyes: it owns what the worker's user owns."""
+"""The user id that a guest sees for itself: the user owns the files of the worker's user."""
 
 
 class Protection(Protocol):
@@ -40,12 +39,12 @@ class Protection(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OwnNamespace:
-    """A namespace of its own: nothing of that kind is shared with the machine."""
+    """A namespace of one kind that the guest does not share with the machine."""
 
     kind: Literal["user", "pid", "ipc", "uts", "cgroup"]
 
     def arguments(self) -> tuple[str, ...]:
-        """Unshare it; a host's name is its own too where that is unshared."""
+        """Unshare the namespace; with `uts` the guest also has its own host name."""
         own_name = ("--hostname", HOST_NAME) if self.kind == "uts" else ()
         suffix = "-try" if self.kind == "cgroup" else ""
         return (f"--unshare-{self.kind}{suffix}", *own_name)
@@ -53,7 +52,7 @@ class OwnNamespace:
 
 @dataclass(frozen=True, slots=True)
 class OwnUser:
-    """A user of its own, which is never root and can make no further namespace of users."""
+    """A user of its own, which is never root and cannot make further user namespaces."""
 
     def arguments(self) -> tuple[str, ...]:
         """Map the worker's user to an ordinary one."""
@@ -62,28 +61,28 @@ class OwnUser:
 
 @dataclass(frozen=True, slots=True)
 class NoCapabilities:
-    """Nothing that only root may do, also for a worker that is root."""
+    """No capabilities, also for a worker that is root."""
 
     def arguments(self) -> tuple[str, ...]:
-        """Drop all of them."""
+        """Drop all capabilities."""
         return ("--cap-drop", "ALL")
 
 
 @dataclass(frozen=True, slots=True)
 class EndsWithSupervisor:
-    """The end of the supervisor is its end, and that of all that it started."""
+    """The end of the guest and of all that it started at the end of its supervisor."""
 
     def arguments(self) -> tuple[str, ...]:
-        """Have the kernel see to it."""
+        """Let the kernel end the guest."""
         return ("--die-with-parent",)
 
 
 @dataclass(frozen=True, slots=True)
 class SystemFiles:
-    """The programs of the system and their settings, by an allow-list, to be read."""
+    """The programs of the system and their settings, by an allow-list, read-only."""
 
     def arguments(self) -> tuple[str, ...]:
-        """Bind what is there; links stay links."""
+        """Bind the files that exist; links stay links."""
         arguments: list[str] = []
         for path in map(Path, (*SYSTEM_FOLDERS, *_SETTINGS)):
             if path.is_symlink():
@@ -95,10 +94,10 @@ class SystemFiles:
 
 @dataclass(frozen=True, slots=True)
 class OwnProcesses:
-    """A `/proc` of its own, whose switches of the kernel nobody turns: for root the kernel would let it."""
+    """A `/proc` of its own with read-only kernel switches, which a guest that is root could otherwise change."""
 
     def arguments(self) -> tuple[str, ...]:
-        """Mount it, and bind `/proc/sys` over itself to be read."""
+        """Mount `/proc`, and bind `/proc/sys` over itself, read-only."""
         return ("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys")
 
 
@@ -109,45 +108,45 @@ class OwnDevices:
     shared_memory_bytes: int = 256 * _MIB
 
     def arguments(self) -> tuple[str, ...]:
-        """Make them."""
+        """Make the devices and the shared memory."""
         size = str(self.shared_memory_bytes)
         return ("--dev", "/dev", "--size", size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev")
 
 
 @dataclass(frozen=True, slots=True)
 class OwnTemporaryFiles:
-    """A `/tmp` and a `/run` of its own: no sockets of others, and gone with the guest."""
+    """A `/tmp` and a `/run` of its own, without the sockets of others; they end with the guest."""
 
     size_bytes: int = 1024 * _MIB
 
     def arguments(self) -> tuple[str, ...]:
-        """Make them, in memory."""
+        """Make the folders in memory."""
         temporary = ("--size", str(self.size_bytes), "--perms", "1777", "--tmpfs", _TMP, "--dir", TEMPORARY_FOLDER)
-        # Relative: the place of what is bound below it is made through it.
+        # The link is relative: bubblewrap makes mount points below it through it.
         variable = ("--dir", "/var", "--symlink", f"..{_TMP}", "/var/tmp")
         return (*temporary, *variable, "--size", str(16 * _MIB), "--tmpfs", "/run")
 
 
 @dataclass(frozen=True, slots=True)
 class OwnHome:
-    """An empty home: what a guest needs of the user's own is named."""
+    """An empty home: a guest sees only named files of the user's home."""
 
     home: Path
     size_bytes: int = 1024 * _MIB
 
     def arguments(self) -> tuple[str, ...]:
-        """Make it, in memory."""
+        """Make the home in memory."""
         return ("--size", str(self.size_bytes), "--perms", "0700", "--tmpfs", str(self.home))
 
 
 @dataclass(frozen=True, slots=True)
 class OwnAccounts:
-    """A list of users with nobody in it but the guest and root; see `Description.texts`."""
+    """A list of users with the guest, root and the overflow user alone; see `Description.texts`."""
 
     home: Path
 
     def arguments(self) -> tuple[str, ...]:
-        """Nothing: the texts are files of their own."""
+        """Return no arguments: the texts become files."""
         return ()
 
     def texts(self) -> Mapping[str, str]:
@@ -161,83 +160,83 @@ class OwnAccounts:
 
 @dataclass(frozen=True, slots=True)
 class HostNetwork:
-    """The machine's own network, with what resolves its names: nothing is kept from the guest here."""
+    """The machine's own network and name resolution, without restrictions."""
 
     def arguments(self) -> tuple[str, ...]:
-        """Nothing: it has no namespace of its own."""
+        """Return no arguments: the guest has no network namespace."""
         return ()
 
     def texts(self) -> Mapping[str, str]:
-        """Return what names are resolved by, with the guest's own name."""
+        """Return the files of the name resolution, with the guest's own name."""
         texts = {path: _text_of(path) for path in _NETWORK_SETTINGS if Path(path).exists()}
         return {**texts, "/etc/hosts": f"{_text_of('/etc/hosts')}\n127.0.1.1 {HOST_NAME}\n"}
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A file or folder of the machine, seen at its own path."""
+    """A file or folder of the machine at its own path."""
 
     path: Path
     writable: bool = False
 
     def arguments(self) -> tuple[str, ...]:
-        """Bind it; one that has gone since is no error."""
+        """Bind the path; a missing path is no error."""
         return ("--bind-try" if self.writable else "--ro-bind-try", str(self.path), str(self.path))
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link that stands where the machine has it."""
+    """A link at its path on the machine."""
 
     path: Path
     target: str
 
     def arguments(self) -> tuple[str, ...]:
-        """Make it."""
+        """Make the link."""
         return ("--symlink", self.target, str(self.path))
 
 
 @dataclass(frozen=True, slots=True)
 class Cover:
-    """A folder that is empty for guests, whatever else was bound around it; what follows may be bound into it."""
+    """A folder that is empty for guests, whatever was bound around it; later mounts may fill it."""
 
     path: Path
 
     def arguments(self) -> tuple[str, ...]:
-        """Lay an empty one over it."""
+        """Mount an empty folder over it."""
         return ("--size", str(64 * _KIB), "--perms", "0755", "--tmpfs", str(self.path))
 
 
 @dataclass(frozen=True, slots=True)
 class SealedFolders:
-    """What the folders hold that only lead to others cannot be changed; it comes last."""
+    """Read-only folders that only lead to mounts; this part comes last."""
 
     folders: tuple[Path, ...] = (Path("/"),)
 
     def arguments(self) -> tuple[str, ...]:
-        """Let them be read alone."""
+        """Remount the folders read-only."""
         return tuple(part for path in self.folders for part in ("--remount-ro", str(path)))
 
 
 @dataclass(frozen=True, slots=True)
 class StartsIn:
-    """The folder in which its program starts."""
+    """The folder in which the guest's program starts."""
 
     folder: Path
 
     def arguments(self) -> tuple[str, ...]:
-        """Change into it."""
+        """Change into the folder."""
         return ("--chdir", str(self.folder))
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedSystemCalls:
-    """What the kernel refuses to do for it; see `Description.system_calls`."""
+    """The system calls that the kernel refuses to the guest; see `Description.system_calls`."""
 
     program: bytes = field(repr=False)
 
     def arguments(self) -> tuple[str, ...]:
-        """Nothing: the filter goes over a descriptor."""
+        """Return no arguments: bubblewrap reads the filter from a descriptor."""
         return ()
 
 

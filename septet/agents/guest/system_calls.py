@@ -1,10 +1,9 @@
-"""The system calls that the kernel refuses to guests: a filter of classic BPF, put together here.
+"""The filter of system calls that the kernel refuses to guests, in classic BPF.
 
-Refused with EPERM is what reads or steers other processes, the kernel's keys, what reaches into the kernel itself,
-and what makes mounts. No file becomes one that runs as its owner: what a guest leaves may belong to root. Sockets
-are those of the internet, of this machine and of netlink, and no others: so none to the hypervisor; their buffers
-keep the usual size, and no pipe takes memory over. A program of another architecture than the machine's may do
-nothing.
+The kernel refuses with EPERM the calls that read or steer other processes, use the kernel's keys, reach into the
+kernel itself, or make mounts. No file may run as its owner: a guest's file may belong to root. Only sockets of the
+internet, of this machine and of netlink are allowed, so no socket reaches the hypervisor. Socket buffers keep
+their usual size, and a pipe cannot take over memory. A program of another architecture may make no call.
 """
 
 import platform
@@ -20,16 +19,16 @@ _ALLOW: Final = 0x7FFF0000
 _REFUSE: Final = 0x00050000 | 1
 """An error of the call: EPERM."""
 _UNKNOWN: Final = 0x00050000 | 38
-"""ENOSYS, for a call whose arguments no filter can read: programs use the one of before."""
+"""ENOSYS, for a call with arguments that no filter can read: programs fall back to the older call."""
 _PRETEND: Final = 0x00050000
-"""The call does nothing and says that all is well."""
+"""The call does nothing and reports success."""
 _RUNS_AS_OWNER: Final = 0o4000
 _MAKES_A_FILE: Final = 0o100 | 0o20000000
-"""O_CREAT and O_TMPFILE: with none of them `open` has no mode."""
+"""O_CREAT and O_TMPFILE: without these flags `open` has no mode."""
 _OPENAT2, _FCHMODAT2 = 437, 452
 _X32: Final = 0x40000000
 _TERMINAL_REQUESTS: Final = (0x5412, 0x541C)
-"""TIOCSTI and TIOCLINUX: they type into a terminal."""
+"""TIOCSTI and TIOCLINUX, which type into a terminal."""
 _OF_SOCKETS, _BUFFERS = 1, (7, 8)
 """SOL_SOCKET with SO_SNDBUF and SO_RCVBUF: buffers keep the size by which the supervisor counts sockets."""
 _SOCKETS: Final = (1, 2, 10, 16)
@@ -45,17 +44,17 @@ _NEW_REFUSED: Final = {
 @dataclass(frozen=True, slots=True)
 class _Machine:
     architecture: int
-    """As the kernel's audit names it."""
+    """The number of the architecture in the kernel's audit."""
     socket: int
     ioctl: int
     setsockopt: int
     vmsplice: int
-    """It lets a pipe hold memory of a process, which is then nobody's any more."""
+    """The call that lets a pipe hold a process's memory, which no process's limit counts any more."""
     refused: tuple[int, ...]
     modes: tuple[tuple[int, int], ...]
     """Calls that give a file its mode, with the number of that argument."""
     opens: tuple[tuple[int, int], ...]
-    """Calls that give it to a file that they make, with the number of the argument before: the flags."""
+    """Calls that give a new file its mode, with the number of the flags, the argument before the mode."""
     has_x32: bool = False
 
 
@@ -90,13 +89,13 @@ _MACHINES: Final = {
 
 @cache
 def refused_system_calls(machine: str = "") -> bytes:
-    """Return the filter as bubblewrap takes it; nothing for a machine that is not known here."""
+    """Return the filter for bubblewrap; empty for an unknown machine."""
     known = _MACHINES.get(machine or platform.machine())
     return b"" if known is None else _assemble(known)
 
 
 def _assemble(machine: _Machine) -> bytes:
-    """Put the filter together: each block falls through to the next where it decides nothing."""
+    """Assemble the filter: a block that decides nothing falls through to the next block."""
     program = [
         _step(_LOAD, _ARCHITECTURE),
         _step(_EQUAL, machine.architecture, if_true=1),
@@ -134,7 +133,7 @@ def _decide(argument: int, values: tuple[int, ...], *, in_list: int, others: int
 
 
 def _without_owner(call: int, mode: int, flags: int | None = None) -> list[bytes]:
-    """Refuse a call whose mode lets a file run as its owner; with flags, where those say that there is a mode."""
+    """Refuse a call with a mode that lets a file run as its owner; the argument `flags` enables the mode."""
     body = [
         _step(_LOAD, _FIRST_ARGUMENT + mode * _ARGUMENT_BYTES),
         _step(_HAS_ANY, _RUNS_AS_OWNER, if_false=1),

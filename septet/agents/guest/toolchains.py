@@ -1,10 +1,10 @@
-"""Toolchains in a user's home that guests see: those that the worker's PATH names, without their logins.
+"""The toolchains in a user's home that the worker's PATH names, which guests see without logins.
 
-Each row names programs and libraries by their places. What lies beside them is not seen, for tools keep logins
-there: cargo in `credentials.toml`, npm in a version's `etc/npmrc`, pip in a version's `pip.conf`, uv in
-`credentials`. A folder that holds nothing else is shown itself, for each mount costs the start of a guest 0.2 ms.
+Each row names the places of programs and libraries. Other files stay hidden, because tools keep logins there:
+cargo in `credentials.toml`, npm in a version's `etc/npmrc`, pip in a version's `pip.conf`, uv in `credentials`. A
+folder without other files is shown as a whole, because each mount costs the start of a guest 0.2 ms.
 
-What was found is known for as long as the folders that were looked at stay as they are.
+The findings are cached until a searched folder changes.
 """
 
 import os
@@ -16,24 +16,24 @@ from pathlib import Path
 from typing import Final
 
 _VERSION: Final = ("bin", "include", "lib", "libexec", "share")
-"""What a version of a language is made of; `etc` and single files, with settings and logins, are not among it."""
+"""The folders of a version of a language, without `etc` and single files, which hold settings and logins."""
 
 _HARMLESS: Final = frozenset({"CHANGELOG.md", "LICENSE", "README.md"})
-"""What lies beside programs and libraries, and is no login."""
+"""Files beside programs and libraries that are no logins."""
 _SETTLED_NS: Final = 1_000_000_000
-"""A folder that was changed a shorter time ago may be changed again without another time of change."""
+"""The nanoseconds after a folder's change in which a second change may leave the folder's time as it is."""
 _MOST_KNOWN: Final = 16
 _DATA: Final = ".local/share"
-"""What `XDG_DATA_HOME` moves."""
+"""The folder that `XDG_DATA_HOME` moves."""
 
 
 def _of_each(pattern: str, *others: str) -> tuple[str, ...]:
-    """Return the places of each version that a pattern finds."""
+    """Return the places of each version that matches a pattern."""
     return tuple(f"{pattern}/{name}" for name in (*_VERSION, *others))
 
 
 def _with_shims(settings: str) -> tuple[str, ...]:
-    """Return the places of a manager whose shims choose a version, as pyenv's do."""
+    """Return the places of a manager with shims that choose a version, as pyenv has."""
     own = ("bin", "libexec", "shims", settings, "version")
     plugins = ("plugins/*/bin", "plugins/*/etc", "plugins/*/libexec", "plugins/*/shims")
     versions = (*_of_each("versions/*", "pyvenv.cfg"), *_of_each("versions/*/envs/*", "pyvenv.cfg"))
@@ -42,16 +42,16 @@ def _with_shims(settings: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """One way in which languages are installed for a user."""
+    """A tool that installs languages for a user."""
 
     place: str
-    """Its folder in a user's home."""
+    """The folder in a user's home."""
     shown: tuple[str, ...]
-    """What guests see of it, as patterns."""
+    """The patterns of the paths that guests see."""
     variable: str = ""
     """The variable that moves the folder, and that guests get; empty without such a variable."""
     programs: tuple[str, ...] = ()
-    """Programs that name it too, wherever they lie on PATH; guests see them."""
+    """Programs on PATH that also bring the toolchain in; guests see the programs."""
 
 
 TOOLCHAINS: Final = (
@@ -95,39 +95,39 @@ TOOLCHAINS: Final = (
     Toolchain(".bun", ("bin",)),
     Toolchain(".deno", ("bin",)),
 )  # fmt: skip
-"""As their documents describe them; another way is another row here, and a canary of its logins in the tests."""
+"""The toolchains as their documents describe them; a new row also needs a canary of its logins in the tests."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What a look at a home came to."""
+    """The findings in a home."""
 
     found: dict[Path, list[Path]]
     folders: dict[str, tuple[int, ...] | None]
-    """What was looked at, with what changes where something in it does; `None` where nothing is."""
+    """The searched folders, each with its state, which changes with its entries; `None` for a missing folder."""
 
     @property
     def still_holds(self) -> bool:
-        """Whether nothing has changed since."""
+        """Whether no searched folder has changed since."""
         return all(_state_of(path) == state for path, state in self.folders.items())
 
 
 _known: Final[dict[tuple[str, ...], _Look]] = {}
-"""The looks of this process by their arguments."""
+"""The findings of this process, by their arguments."""
 
 
 def toolchain_paths(home: Path, env: Mapping[str, str]) -> Iterator[Path]:
-    """Give what guests see of a user's toolchains, by its usual paths; as `find_toolchains`."""
+    """Yield the paths that guests see of a user's toolchains, by their usual paths; see `find_toolchains`."""
     for shown in find_toolchains(home, env).values():
         yield from shown
 
 
 def find_toolchains(home: Path, env: Mapping[str, str]) -> dict[Path, list[Path]]:
-    """Return the folders of the toolchains that PATH names, each with what guests see of it.
+    """Return the folders of the toolchains that PATH names, each with the paths that guests see of it.
 
     Args:
         home: The user's home.
-        env: The environment of guests, whose PATH names toolchains and whose variables move them.
+        env: The environment of guests: PATH names toolchains, and further variables move them.
     """
     variables = ("PATH", "XDG_DATA_HOME", *(each.variable for each in TOOLCHAINS if each.variable))
     asked = (str(home), *(env.get(name, "") for name in variables))
@@ -168,7 +168,7 @@ def _look(home: Path, env: Mapping[str, str]) -> _Look:
 
 
 def _state_of(path: str) -> tuple[int, ...] | None:
-    """Return what differs once a folder has other entries, or another one is in its place."""
+    """Return a folder's state, which changes with its entries and if another folder replaces it."""
     try:
         facts = os.stat(path)
     except OSError:
@@ -177,16 +177,16 @@ def _state_of(path: str) -> tuple[int, ...] | None:
 
 
 def _holders(root: Path, patterns: Collection[str]) -> list[Path]:
-    """Return the folders below a root in which patterns look for what they find, also where that is nothing."""
+    """Return the folders below a root in which patterns search, also without a match."""
     parts = [pattern.split("/") for pattern in patterns]
     starts = dict.fromkeys("/".join(each[:end]) for each in parts for end in range(1, len(each)))
     return [path for start in starts for path in root.glob(start) if path.is_dir()]
 
 
 def _outermost(paths: list[Path], holders: Collection[Path]) -> list[Path]:
-    """Return paths with those of a folder replaced by the folder, where it holds nothing else.
+    """Return the paths, with each folder in place of its entries if it holds nothing else.
 
-    Links stay beside it, for what they lead to is to be seen too.
+    Links stay beside the folder, because the guest has to see their targets too.
     """
     kept = dict.fromkeys(paths)
     for folder in sorted(holders, key=lambda folder: -len(folder.parts)):
@@ -205,12 +205,12 @@ def _root_of(toolchain: Toolchain, home: Path, env: Mapping[str, str]) -> Path:
 
 
 def _leads_into(entry: Path, root: Path) -> bool:
-    """Return whether links lead into a toolchain: fnm makes one for each shell."""
+    """Return whether links lead into a toolchain: fnm makes a link for each shell."""
     return Path(os.path.realpath(entry)).is_relative_to(root)
 
 
 def _holds_home(root: Path, real: Path, home: Path) -> bool:
-    """Return whether a variable names a folder that is no toolchain's own: the home, or what holds that."""
+    """Return whether a toolchain's root is the home or a folder around it, which must not be shown."""
     return home.is_relative_to(root) or Path(os.path.realpath(home)).is_relative_to(real)
 
 

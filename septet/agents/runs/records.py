@@ -56,8 +56,8 @@ def write_archive(folder: Path, past: ArchivedRuns) -> None:
 StartReason = Literal[
     "first", "crashed", "rerun", "limit", "context", "session", "refused", "waited", "interrupted"
 ]
-"""The reason to start an agent: the first start; a crash, in its session; another crash, anew from the checkpoint; a
-limit, in its session; a full context, or a session that cannot continue, in a new session; a refusal by another
+"""The reason to start an agent: the first start; a crash, in its session; another crash, anew from the checkpoint;
+a limit, in its session; a full context, or a session that cannot continue, in a new session; a refusal by another
 agent's model; a wait for the model API or the machine; an end from outside for a reason that is over."""
 
 
@@ -103,7 +103,7 @@ class RunRecord:
     started_at: str
     """ISO 8601, UTC."""
     began_at_seconds: float = 0.0
-    """The start, in seconds since the machine's boot, which no clock change moves; 0 from an earlier release."""
+    """The start, in seconds since the machine's boot (no clock change moves it); 0 from an earlier release."""
     session_id: str | None = None
     resumed_from: str | None = None
     sandbox: str = "none"

@@ -25,7 +25,7 @@ _DESCRIPTORS: Final = Path("/proc/self/fd")
 
 
 class Attachment(asyncio.Protocol):
-    """While it is open, the supervisor knows that an attempt follows its agent."""
+    """A connection to a supervisor: while it is open, an attempt follows the agent."""
 
     def __init__(self) -> None:
         self._end: asyncio.Future[ExitRecord | None] = asyncio.get_running_loop().create_future()
@@ -34,7 +34,7 @@ class Attachment(asyncio.Protocol):
 
     @classmethod
     async def to(cls, folder: Path) -> Self | None:
-        """Attach to the supervisor of a run's folder; `None` when none listens there."""
+        """Attach to the supervisor of a run's folder; `None` if no supervisor listens."""
         loop = asyncio.get_running_loop()
         try:
             with short_address(folder) as address:
@@ -45,19 +45,19 @@ class Attachment(asyncio.Protocol):
 
     @classmethod
     async def over(cls, connection: socket.socket) -> Self:
-        """Attach by a socket that is connected already."""
+        """Attach over a connected socket."""
         connection.settimeout(0)
         _, attachment = await asyncio.get_running_loop().create_unix_connection(cls, sock=connection)
         return attachment
 
     async def wait_for_end(self, within_seconds: float) -> bool:
-        """Wait for the end, or until the time is over; return whether it came."""
+        """Wait for the agent's end for at most `within_seconds`; return whether the agent ended."""
         await asyncio.wait((self._end,), timeout=within_seconds)
         return self._end.done()
 
     @property
     def record(self) -> ExitRecord | None:
-        """How the agent ended; `None` when its supervisor went without a word."""
+        """How the agent ended; `None` if its supervisor ended without a report."""
         return self._end.result() if self._end.done() else None
 
     def ask_to_end(self, why: str) -> None:
@@ -82,22 +82,22 @@ class Attachment(asyncio.Protocol):
             self._end.set_result(msgspec.json.decode(line.removeprefix(b"ended "), type=ExitRecord))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Note that the supervisor is gone."""
+        """Record that the supervisor is gone."""
         del exc
         if not self._end.done():
             self._end.set_result(None)
 
 
 async def end_agent(run: Run, why: str, *, within_seconds: float = 15.0) -> ExitRecord | None:
-    """End a run's agent and everything below it, and return how it ended; one that has ended is left as it is.
+    """End a run's agent, if it lives, with all that it started, and return how it ended.
 
     Args:
-        run: The run; it may be anyone's.
+        run: The run, of any request.
         why: The reason, in one word: `cancelled`, `paused`, `reset` …
-        within_seconds: It takes two seconds of grace at the most, and a moment.
+        within_seconds: The longest wait; an agent has two seconds of grace.
 
     Raises:
-        AgentError: It could not be ended.
+        AgentError: The agent could not be ended.
     """
     bound = time.monotonic() + within_seconds
     while await asyncio.to_thread(run.lives):
@@ -121,7 +121,7 @@ async def end_agent(run: Run, why: str, *, within_seconds: float = 15.0) -> Exit
 
 @contextmanager
 def short_address(folder: Path, name: str = _SOCKET_NAME) -> Iterator[str]:
-    """Give an address of a socket in the folder that fits the system's limit, for as long as the block lasts."""
+    """Yield an address of a socket in the folder that fits the system's limit; it is valid during the block."""
     address = str(folder / name)
     if len(os.fsencode(address)) <= _LONGEST_ADDRESS_BYTES:
         yield address

@@ -1,6 +1,6 @@
-"""The run of a repository's own program, such as a check: started, confined, limited and ended as agents are.
+"""Run a repository's own program, for example a check, confined and limited as agents are.
 
-Its record lies below the agent run that it belongs to: a folder with what it printed and how it ended.
+The record lies below the agent run that the program belongs to: a folder with its output and its end.
 """
 
 import os
@@ -31,34 +31,34 @@ from septet.system.locks import lock, open_lock
 from septet.system.preview import end_of_file
 
 _OUTPUT_BYTES: Final = 64 * 1024
-"""The end of what it printed on either stream that is read."""
+"""The bytes that are read of the end of each output stream."""
 _LOOK_SECONDS: Final = 0.05
-"""Between two checks whether the attempt was cancelled; the program's end is reported at once."""
+"""The seconds between two checks whether the attempt was cancelled; the program's end needs no poll."""
 _END_SECONDS: Final = 15.0
-"""For the end of a cancelled one: it takes two seconds of grace at the most, and a moment."""
+"""The longest wait for the end of a cancelled program, which has two seconds of grace."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuestCommand:
-    """What is run, and where."""
+    """A program to run, with its directory and time limit."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(repr=False)
     """The whole environment."""
     directory: Path
     seconds: float
-    """After that it is ended."""
+    """The seconds after which the program is ended."""
     seen_at: Path | None = None
-    """Where the directory is seen in a sandbox; at its own path when absent."""
+    """The directory's path in a sandbox; `None` for its own path."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuestEnd:
-    """How it ended, and what it printed."""
+    """The end and the output of a program."""
 
     record: ExitRecord
     output: str
-    """The end of stdout, and behind it the end of stderr, with keys masked."""
+    """The end of stdout and then of stderr, with keys masked."""
 
     @property
     def code(self) -> int:
@@ -68,27 +68,27 @@ class GuestEnd:
 
 @dataclass(frozen=True, slots=True)
 class GuestRunner:
-    """Runs programs of a workspace, one after the other, for an attempt that holds its writer's lock."""
+    """Runs programs of a workspace, one after the other, for an attempt that holds the writer's lock."""
 
     runs: Runs
     supervisors: Supervisors
     sandbox: Sandbox
     folder: Path
-    """Where the records lie: below the run of the agent whose work is looked at."""
+    """The folder of the records, below the run of the agent whose work is checked."""
     objects: Path | None
     """The folder of the mirror's objects that the workspace borrows."""
     writer_lock: int
-    """The attempt's descriptor: nobody else writes before the program and all that it started are dead."""
+    """The attempt's descriptor of the lock, held until the program and all that it started are dead."""
     resources: Mapping[str, int] = field(default_factory=dict)
-    """What one program may use, by the names of an order's limits."""
+    """The resource limits of one program, by the names of an order's limits."""
 
     def run(self, command: GuestCommand) -> GuestEnd:
-        """Run a program to its end; all that it started has ended then too.
+        """Run a program and all that it starts to the end.
 
         Raises:
             HaltedError: The attempt was cancelled; the program was ended.
-            FileNotFoundError: There is no such program.
-            AgentCrashedError: The supervisor was killed, or there is no runner; what was left is dead.
+            FileNotFoundError: The program was not found.
+            AgentCrashedError: The supervisor was killed, and its leftovers are swept; or the runner is missing.
             OSError: The disk or the machine refused.
         """
         folder, mark = self._new_folder(), uuid.uuid4().hex
@@ -107,7 +107,7 @@ class GuestRunner:
         return GuestEnd(record, _end_of(folder / "stdout.jsonl") + _end_of(folder / "stderr.log"))
 
     def _start(self, command: GuestCommand, folder: Path, mark: str, run_lock: int) -> socket.socket:
-        """Send the order, with the run's mark; one whose attempt has gone ends the program at once."""
+        """Send the order; the supervisor ends the program as soon as the attempt is gone."""
         seen_at = command.seen_at or command.directory
         files = GuestFiles(seen_at, self.objects, env=command.env, source=command.directory)
         confinement = self.sandbox.confinement(files)
@@ -128,7 +128,7 @@ class GuestRunner:
         return connection
 
     def _locate(self, command: GuestCommand) -> tuple[str, ...]:
-        """Return the arguments with the program's path; guests in a sandbox find it themselves."""
+        """Return the arguments with the program's path; a guest in a sandbox searches PATH itself."""
         program = command.argv[0]
         if self.sandbox.confines or os.sep in program:
             return command.argv
@@ -138,7 +138,7 @@ class GuestRunner:
         return (path, *command.argv[1:])
 
     def _new_folder(self) -> Path:
-        """Make the folder of the next record; a supervisor reads its program's stdin from it."""
+        """Make the folder of the next record, with an empty file for the program's stdin."""
         self.folder.mkdir(mode=0o700, exist_ok=True)
         folder = next(path for number in count(1) if not (path := self.folder / str(number)).exists())
         folder.mkdir(mode=0o700)
@@ -147,10 +147,10 @@ class GuestRunner:
 
 
 def _follow(attached: socket.socket) -> ExitRecord | None:
-    """Wait for the program's end and return its record; `None` when its supervisor was killed.
+    """Wait for the program's end and return its record; `None` if its supervisor was killed.
 
     Raises:
-        HaltedError: The attempt was cancelled; the program has ended, or does not within seconds.
+        HaltedError: The attempt was cancelled; the program has ended, or does not end within 15 seconds.
     """
     received, ended_by, halted = b"", float("inf"), None
     attached.settimeout(_LOOK_SECONDS)

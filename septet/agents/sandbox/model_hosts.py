@@ -1,4 +1,4 @@
-"""The hosts of a CLI's model API: those that it asks by itself, and those that the worker's settings name."""
+"""The hosts of a CLI's model API: the CLI's usual hosts, and the hosts that the worker's settings name."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -14,30 +14,30 @@ _HTTPS_PORT = 443
 
 
 def model_hosts(adapter: Adapter, host: Machine, invocation: Invocation) -> tuple[NamedHost, ...]:
-    """Return what a CLI asks of the internet for its model and its login."""
+    """Return the hosts that a CLI connects to for its model and its login."""
     return tuple(NamedHost(name, _HTTPS_PORT) for name in adapter.asked_hosts(invocation, host))
 
 
 def named_model_hosts(adapter: Adapter, host: Machine, invocation: Invocation) -> tuple[NamedHost, ...]:
-    """Return what the worker names: in variables that this CLI alone gets, and in what it gets of its settings."""
+    """Return the hosts in the variables of this CLI alone, and in the settings that its guests get."""
     named = adapter.named_addresses(invocation, host)
     if named is not None:
         return hosts_in(named)
     texts = list(own_variables(invocation.env).values())
     for file in adapter.capabilities.settings:
-        with suppress(OSError):  # most are not there
+        with suppress(OSError):  # most files are missing
             content = locate(adapter, host, file.name).read_bytes()
             texts.append((file.reduce(content) or b"").decode(errors="replace"))
     return hosts_in(texts)
 
 
 def model_keys(adapter: Adapter, host: Machine, invocation: Invocation) -> tuple[ModelKey, ...]:
-    """Return the model APIs of a CLI whose keys the worker has, and whose address can be set in the CLI."""
+    """Return a CLI's model APIs with keys that stay outside the sandbox."""
     return tuple(key for _, key in _kept_outside(adapter, host, invocation))
 
 
 def without_keys(adapter: Adapter, host: Machine, invocation: Invocation) -> Invocation:
-    """Return the invocation of a guest whose keys stay outside, with its models at ports of its own."""
+    """Return a guest's invocation without the kept keys: its models are at ports of its own loopback."""
     places = [
         replace(
             place,
@@ -52,7 +52,7 @@ def without_keys(adapter: Adapter, host: Machine, invocation: Invocation) -> Inv
 
 
 def name_models(text: str, keys: Iterable[ModelKey]) -> str:
-    """Return a CLI's words with the worker's model addresses: the CLI got ports that only guests know."""
+    """Return a CLI's text with the worker's model addresses in place of the ports that only guests know."""
     for key in keys:
         address = urlsplit(key.address)
         host = address.netloc.rpartition("@")[2]
@@ -62,7 +62,7 @@ def name_models(text: str, keys: Iterable[ModelKey]) -> str:
 
 
 def _kept_outside(adapter: Adapter, host: Machine, invocation: Invocation) -> list[tuple[ModelPlace, ModelKey]]:
-    """Return each place whose keys stay outside, and what stands for it."""
+    """Return each model place with keys that stay outside, and its key for the proxy."""
     places = adapter.model_places(invocation, host)
     kept = [place for place in places if place.is_kept]
     return [

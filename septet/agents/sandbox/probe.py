@@ -22,36 +22,36 @@ from septet.system.preview import preview
 _VERSION: Final = re.compile(r"\d+\.\d+\.\d+")
 _UNCONFINED: Final = Sandbox()
 _VERSION_SECONDS: Final = 30.0
-"""Some take ten on their first start."""
+"""The longest wait for a version: some programs take ten seconds on their first start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What was seen of one agent on this host."""
+    """The findings about one agent on this host."""
 
     program: str
     version: str | None
     """`None` if the program prints no version."""
     tested: str
-    """The range of versions that was tested, as people write it; empty for a program that is configured."""
+    """The tested range of versions, as text; empty for a configured program."""
     in_range: bool
     is_newer: bool
-    """Its version comes after the newest that was tested."""
+    """Whether the version is newer than the newest tested version."""
     login: str | None
     """The variable or file that looks like a login; `None` if none is found. Only a call of the model shows
     whether it is valid."""
     obstacle: SeptetError | None
-    """Why it cannot work on this host as it is."""
+    """The reason why the agent cannot work on this host; `None` without an obstacle."""
     complaint: str = ""
-    """What a program prints instead of its version, for example if a part of it was not installed."""
+    """The first line that the program prints instead of a version, for example if a part is not installed."""
 
 
 def probe(adapter: Adapter, host: Machine, worktree: Path, sandbox: Sandbox = _UNCONFINED) -> Probe:
-    """Look at an agent's program, and ask it for its version.
+    """Find an agent's program and read its version.
 
     Raises:
-        AgentMissingError: It was not found.
-        AgentError: It is not configured.
+        AgentMissingError: The program was not found.
+        AgentError: The agent is not configured.
     """
     facts = adapter.capabilities
     invocation = adapter.invocation(Turn(prompt="", worktree=worktree, tools="none"), host)
@@ -76,7 +76,7 @@ def probe(adapter: Adapter, host: Machine, worktree: Path, sandbox: Sandbox = _U
 
 
 def _missing_inside(program: str, version: str | None, complaint: str) -> SeptetError | None:
-    """Return why a program does not start for guests that starts outside."""
+    """Return the error of a program that starts outside and not in the sandbox; `None` with a version."""
     if version is not None:
         return None
     remedy = "Start the worker (`septet up`) again with the folders that it needs added to SEPTET_GUEST_PATHS."
@@ -101,7 +101,7 @@ def _version_parts(version: str) -> tuple[int, ...]:
 
 
 def _check_fitness(adapter: Adapter, host: Machine, worktree: Path) -> SeptetError | None:
-    """Return why it cannot do a step's work here, such as root without a sandbox."""
+    """Return the reason why the agent cannot do a step's work here, for example root without a sandbox."""
     try:
         adapter.invocation(Turn(prompt="", worktree=worktree), host)
     except SeptetError as error:
@@ -114,15 +114,15 @@ _PROGRAM: Final = ("true",)
 
 
 def try_network(sandbox: Sandbox, env: Mapping[str, str], state_dir: Path) -> str:
-    """Start a guest that does nothing, in a network of its own; return why it cannot be, or nothing.
+    """Start an idle guest in a network of its own; return the reason of a failure, or an empty text.
 
     Args:
-        sandbox: What confines it.
-        env: The environment in which programs are looked for.
-        state_dir: Where a folder is made for the trial, and removed; among temporary files if it is absent.
+        sandbox: The sandbox of the guest.
+        env: The environment with the PATH of programs.
+        state_dir: The folder for the trial's temporary folder; if it is missing, the system's is used.
     """
     place = state_dir if state_dir.is_dir() else None
-    # Its supervisor may write its last record while the folder goes: that says nothing about the network.
+    # The supervisor may write its last record while the folder is removed; such an error is ignored.
     supervisors = Supervisors()
     try:
         with tempfile.TemporaryDirectory(prefix="trial-", dir=place, ignore_cleanup_errors=True) as name:

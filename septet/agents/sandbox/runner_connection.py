@@ -1,4 +1,4 @@
-"""The way to the runner of a state directory, from both sides: a folder with its lock and its socket."""
+"""The connection to the runner of a state directory, for both sides: a folder with a lock and a socket."""
 
 import json
 import os
@@ -20,14 +20,14 @@ RUNNER_LOCK: Final = "lock"
 _SOCKET: Final = "control.sock"
 _AGAIN_SECONDS: Final = 2.0
 _ANSWER_SECONDS: Final = 15.0
-"""A runner that must end answers last of all: its agents have two seconds, and are swept."""
+"""The longest wait for a runner: a runner that ends first gives its agents two seconds and sweeps them."""
 
 
 def take_lock(folder: Path) -> int:
-    """Take the lock of a state directory's one runner, note in it who holds it, and return its descriptor.
+    """Take the lock of a state directory's one runner, write the holder into it, and return its descriptor.
 
     Raises:
-        AlreadyRunningError: Another runner holds it.
+        AlreadyRunningError: Another runner holds the lock.
     """
     lock = locks.take_lock(folder / RUNNER_LOCK)
     if lock is None:
@@ -41,12 +41,12 @@ def take_lock(folder: Path) -> int:
 
 
 def hold_signals() -> None:
-    """Block SIGTERM and Ctrl-C until the runner handles them, so that a caller that knows it can end it."""
+    """Block SIGTERM and Ctrl-C until the runner handles them, so that an early signal still ends the runner."""
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
 
 
 def listen(folder: Path) -> socket.socket:
-    """Open the runner's socket, for this user only; the caller holds the lock, so that an old one is dead."""
+    """Open the runner's socket, for this user only; the caller holds the lock, so an old socket is dead."""
     (folder / _SOCKET).unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     mask = os.umask(0o177)
@@ -60,7 +60,7 @@ def listen(folder: Path) -> socket.socket:
 
 
 def become_runner(listener: socket.socket, lock: int) -> NoReturn:
-    """Turn this process into the small program that a runner is."""
+    """Replace this process by the runner's small program."""
     os.dup2(listener.fileno(), 0)
     os.set_inheritable(lock, True)
     os.chdir("/")
@@ -72,10 +72,10 @@ def connect_to_runner(folder: Path) -> socket.socket:
     """Return a connection to the runner; a supervisor waits at its other end for an order.
 
     Raises:
-        AgentCrashedError: No runner answers; it is tried again.
+        AgentCrashedError: No runner answers; Temporal retries.
     """
     connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connected.settimeout(_ANSWER_SECONDS)  # one that stands still takes no more connections some day
+    connected.settimeout(_ANSWER_SECONDS)  # a stopped runner fills its backlog and then accepts no connection
     try:
         with short_address(folder) as address:
             connected.connect(address)
@@ -92,12 +92,12 @@ def connect_to_runner(folder: Path) -> socket.socket:
 
 
 def await_sweep(folder: Path, within_seconds: float = _ANSWER_SECONDS) -> None:
-    """Return when the runner has killed what dead supervisors left: only it may see their processes.
+    """Wait until the runner has killed what dead supervisors left: only the runner may see their processes.
 
-    What a runner left that is gone itself went with it.
+    A missing runner is no error: the processes of its supervisors ended with it.
 
     Raises:
-        AgentCrashedError: The runner lives and does not answer, as one that was stopped; it is tried again.
+        AgentCrashedError: The runner lives and does not answer, for example a stopped runner; Temporal retries.
     """
     try:
         connected = connect_to_runner(folder)

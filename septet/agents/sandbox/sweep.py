@@ -1,4 +1,4 @@
-"""Leftovers of a supervisor that was killed: the processes that carry their run's mark, in whatever session."""
+"""Kill the leftovers of a killed supervisor: the processes with their run's mark, in any session."""
 
 import time
 from pathlib import Path
@@ -10,22 +10,18 @@ from septet.agents.processes.confined import FIRST_PROCESS, REPORT
 from septet.agents.runs.folders import RUN_VARIABLE
 
 _BOUND_SECONDS: Final = 3.0
-"""What still lives after so many seconds of SIGKILL hangs in the kernel."""
+"""The seconds of SIGKILL after which a living process hangs in the kernel."""
 _PAUSE_SECONDS: Final = 0.01
 _CLOCK_SECONDS: Final = 2.0
-"""By so much the start of a process may seem later than it was."""
+"""The seconds by which the start of a process may seem later than it was."""
 _OWN_NAMESPACE: Final = Path("/proc/self/ns/pid")
 
 
 def sweep_leftovers(mark: str, folder: Path) -> int:
-    """Kill every process of a dead run and return how many there were.
+    """Kill every process of a dead run and return their number.
 
-    A process that cleared its environment is not found: only a pid namespace holds that one. A sandbox dies with
-    those that are found; it is gone when its first process is, for the kernel ends that one last.
-
-    Args:
-        mark: The run's mark.
-        folder: The run's folder.
+    A process that cleared its environment is not found: only the pid namespace of a sandbox holds such a process.
+    A sandbox dies with the processes that are found. Its first process ends last, so the sweep waits for its end.
     """
     killed: set[int] = set()
     bound = time.monotonic() + _BOUND_SECONDS
@@ -42,10 +38,10 @@ def sweep_leftovers(mark: str, folder: Path) -> int:
 
 
 def _sandbox_lives(report: Path) -> bool:
-    """Whether the first process of a run's sandbox is there: another one that got its number started later."""
+    """Whether the first process of a run's sandbox lives; a later process with its number is another process."""
     try:
         if bytes(_OWN_NAMESPACE.readlink()) not in report.with_name("lock").read_bytes():
-            return False  # a runner's: it has seen to it
+            return False  # a runner's sandbox, which the runner has swept
         match = FIRST_PROCESS.search(report.read_bytes())
         first = psutil.Process(int(match[1])) if match is not None else None
         return (
