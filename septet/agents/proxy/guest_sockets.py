@@ -1,6 +1,6 @@
 """Make listening sockets inside a guest's network from outside: they need no process in the guest.
 
-A bubblewrap reports its first process by `--info-fd`. A short-lived child of the caller enters the namespaces of
+Bubblewrap reports its first process by `--info-fd`. A short-lived child of the caller enters the namespaces of
 that process and listens on loopback there. The child sends the sockets back: a socket stays in the network in
 which it was made.
 """
@@ -18,7 +18,7 @@ from septet.agents.processes.own_user import LIBC
 from septet.agents.processes.process_tree import read_file
 
 USERS_OF_NAMESPACE = 0xB701
-"""NS_GET_USERNS: the namespace of users that a network belongs to."""
+"""NS_GET_USERNS: the request for the user namespace of a network."""
 NEW_USERS, NEW_NETWORK, NEW_MESSAGES = 0x10000000, 0x40000000, 0x08000000
 NOT_YET_UP, NOT_YET_UP_6 = 15, 78
 """IP_FREEBIND and IPV6_FREEBIND: the guest's loopback may not be up yet."""
@@ -29,9 +29,9 @@ BOUNDS_OF_USERS = {
     "user/max_fanotify_groups": 8,
     "user/max_fanotify_marks": 1 << 13,
 }
-"""Of the 128 instances that most machines give a user, some."""
+"""The guest's bounds: a part of the 128 instances that most machines give a user."""
 BOUNDS_OF_MESSAGES = {"kernel/shmall": 1 << 16, "kernel/msgmni": 64}
-"""256 MiB of memory of System V, by pages; and queues of messages."""
+"""The guest's bounds: 256 MiB of System V memory, in pages, and the number of message queues."""
 LOOPBACK, LOOPBACK_6 = "127.0.0.1", "::1"
 MOST_BYTES = 4096
 
@@ -51,9 +51,9 @@ def first_process(info: int) -> int:
 
 
 def send_sockets(receiver: socket.socket, info: int, places: Sequence[tuple[str, int]]) -> None:
-    """Listen at these addresses and ports inside, and send the sockets; none where the guest ended before.
+    """Listen at these addresses and ports inside, and send the sockets; nothing if the guest ended before.
 
-    This process must have one thread, and serves for nothing else afterwards.
+    This process must have one thread, and must only exit afterwards.
 
     Raises:
         OSError: The namespaces cannot be entered, or a port is taken.
@@ -73,36 +73,36 @@ def send_sockets(receiver: socket.socket, info: int, places: Sequence[tuple[str,
 
 
 def await_users(process: int) -> None:
-    """Wait until a bubblewrap has said who the users in there are, and no longer than a moment."""
+    """Wait until bubblewrap has written the map of the guest's users, for 0.2 seconds at most."""
     bound = time.monotonic() + MAP_SECONDS
     while not read_file(f"/proc/{process}/uid_map").strip() and time.monotonic() < bound:
         time.sleep(LOOK_SECONDS)
 
 
 def limit_use(process: int) -> None:
-    """Bound what a guest may have of what the kernel shares out to all processes of a user, and keeps for them.
+    """Bound a guest's share of the kernel's watches, System V memory and messages.
 
-    The bounds are switches of its own namespaces: this process has entered that of users. Where they cannot be
-    written, as in some containers, they stay as they are.
+    The bounds are settings of the guest's own namespaces; this process has entered the user namespace. If they
+    cannot be written, as in some containers, they stay as they are.
     """
     turn_switches(BOUNDS_OF_USERS)
     with suppress(OSError):
         messages = os.open(f"/proc/{process}/ns/ipc", os.O_RDONLY)
         if not os.path.sameopenfile(messages, os.open("/proc/self/ns/ipc", os.O_RDONLY)):
             enter(messages, NEW_MESSAGES)
-            os.setresuid(0, 0, 0)  # they are those of the user that is root in there
+            os.setresuid(0, 0, 0)  # the settings belong to the namespace's root
             turn_switches(BOUNDS_OF_MESSAGES)
 
 
 def turn_switches(values: Mapping[str, int]) -> None:
-    """Set what can be set of the kernel's switches."""
+    """Write the kernel's settings, and ignore refusals."""
     for name, value in values.items():
         with suppress(OSError), open(f"/proc/sys/{name}", "wb", buffering=0) as switch:
             switch.write(b"%d" % value)
 
 
 def enter(namespace: int, kind: int) -> None:
-    """Become a member of a namespace.
+    """Enter a namespace.
 
     Raises:
         OSError: The kernel refused.
@@ -113,7 +113,7 @@ def enter(namespace: int, kind: int) -> None:
 
 
 def listen(address: str, port: int) -> socket.socket:
-    """Listen at an address of the loopback of the network that this process is in.
+    """Listen at a loopback address of this process's network.
 
     Raises:
         OSError: The port is taken, or the machine has no such protocol.

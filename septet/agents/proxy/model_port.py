@@ -1,9 +1,9 @@
-"""A port of the guest that stands for its model API: the port replaces the guest's worthless key by the real key.
+"""A guest's port for its model API: the port replaces the guest's worthless key by the real key.
 
 Each connection carries one request: the port changes its head and passes its body on as it is. It passes only
-model requests, by method and path, and none with another key than the worthless key. Servers report to their
-clients what they do not understand, such as an address or an origin: so a key is inserted only into the fields in
-which CLIs send keys.
+model requests, by method and path, and no request with another key than the worthless key. A server may quote a
+field that it does not understand, for example an address or an origin, in its answer: so a key is inserted only
+into the fields in which CLIs send keys.
 """
 
 import re
@@ -52,7 +52,7 @@ class ModelPort:
         """
         address = urlsplit(str(fields["address"]))
         self.port = int(str(fields["port"]))
-        """On the guest's loopback."""
+        """The port on the guest's loopback."""
         self.is_https = address.scheme == "https"
         self.name = (address.hostname or "").removesuffix(".")
         usual_port = HTTPS_PORT if self.is_https else HTTP_PORT
@@ -68,7 +68,7 @@ class ModelPort:
         self.query_names = frozenset(texts_in(fields.get("query_names")))
         own_fields = pairs_in(fields.get("fields"))
         self.own_fields = {(name.lower().encode(), value.encode()) for name, value in own_fields}
-        """Fields like keys that the worker's settings name with their values: the guest has them."""
+        """Fields that look like keys, with the values of the worker's settings, which the guest knows."""
 
     def change_head(self, request: RequestHead) -> bytes:
         """Return the head of a request for the model's host, with its end.
@@ -90,7 +90,7 @@ class ModelPort:
         """Check that the method, path and query belong to a model request.
 
         Raises:
-            RequestRefusalError: They do not.
+            RequestRefusalError: It is no model request.
         """
         path, _, query = request.target.decode("latin-1").partition("?")
         if not PATH.fullmatch(path):

@@ -14,11 +14,11 @@ from septet.agents.processes.exit_file import utc_text
 
 NETWORK_LOG = "network.jsonl"
 REFUSED_BYTES = 1 << 18
-"""Of refusals, and of hosts that did not answer, with a line each."""
+"""The bytes of refusals, and of hosts that did not answer, with a line each."""
 MOST_BYTES = 1 << 24
-"""After that nothing is let through any more."""
+"""The bytes of a log after which no request is permitted."""
 MOST_COUNTED = 200
-"""Hosts whose refusals are counted by name; all others are counted together."""
+"""The number of hosts with refusals counted by name; all other hosts are counted together."""
 LONGEST_TEXT = 300
 OTHERS, MANY, MANY_REQUESTS = "other hosts", "refused again and again", "more requests"
 IS_FULL = "the log of its run's network is full"
@@ -28,19 +28,19 @@ class AskedHost:
     """A host that a guest requested, and the reason of a refusal."""
 
     def __init__(self, name: str, port: int, refusal: str = "", request: str = "") -> None:
-        """Begin now; a refusal is the reason in words, and empty for what is let through."""
+        """Take the time; `refusal` is the reason in words, empty for a permitted request."""
         self.name = name
         self.port = port
         self.refusal = refusal
         self.request = request
         """Method and path of a request to a model."""
         self.id = ""
-        """Of its lines, once it has one."""
+        """The id of the request's lines, once it has a line."""
         self.began_at = time.time()
         self.clock = time.monotonic()
 
     def fields(self) -> dict[str, object]:
-        """Return what a line has of it."""
+        """Return the fields of the host's line."""
         about = {"id": self.id, "request": self.request[:LONGEST_TEXT], "why": self.refusal[:LONGEST_TEXT]}
         return {
             "time": utc_text(self.began_at),
@@ -52,30 +52,30 @@ class AskedHost:
 
 
 class NetworkLog:
-    """The file of the turn that is under way; many threads write."""
+    """The log file of the current turn, for many threads."""
 
     def __init__(self, descriptor: int) -> None:
-        """Write to this descriptor, which is this object's own now."""
+        """Write to this descriptor, which the log closes."""
         self.guard = threading.Lock()
         self.number = 0
         self.open(descriptor)
 
     def open(self, descriptor: int) -> None:
-        """Begin with a file: one that went before this process may have written in it."""
+        """Begin with a file, which an earlier proxy may have begun."""
         self.descriptor = descriptor
         self.written_bytes = os.fstat(descriptor).st_size
         self.refused_bytes = 0
         self.counts: dict[tuple[str, int, str, str], int] = {}
 
     def change(self, descriptor: int) -> None:
-        """Go on in the file of another turn."""
+        """Continue in the file of another turn."""
         self.flush()
         with self.guard:
             os.close(self.descriptor)
             self.open(descriptor)
 
     def begin(self, host: AskedHost) -> bool:
-        """Write that a host is let through; return whether there was room for that."""
+        """Write that a host is permitted; return whether the log had room."""
         with self.guard:
             if self.written_bytes > MOST_BYTES:
                 return False
@@ -87,7 +87,7 @@ class NetworkLog:
     def note(
         self, host: AskedHost, *, sent_bytes: int = 0, received_bytes: int = 0, tokens: tuple[int, int] = (0, 0)
     ) -> None:
-        """Write that it was refused, or what it came to: how many bytes went which way, and tokens."""
+        """Write a refusal, or the bytes and tokens of a request at its end."""
         with self.guard:
             if not host.id and self.refused_bytes > REFUSED_BYTES:
                 self.count(host)
@@ -109,30 +109,30 @@ class NetworkLog:
             self.write_count(key)
 
     def write_count(self, key: tuple[str, int, str, str]) -> None:
-        """Write how often a host was refused, or did not answer, beyond the first part of the log."""
+        """Write the count of a host's refusals, or missing answers, beyond the first part of the log."""
         host = AskedHost(*key)
         host.id = f"{os.getpid()} {' '.join(map(str, key))}"
         self.write({**host.fields(), "count": self.counts[key]})
 
     def flush(self) -> None:
-        """Write all that was counted."""
+        """Write all counts."""
         with self.guard:
             for key in self.counts:
                 self.write_count(key)
 
     def write(self, fields: dict[str, object]) -> int:
-        """Write a line, and return how long it is; the guard is held."""
+        """Write a line, and return its bytes; the caller holds the guard."""
         line = f"{json.dumps(fields)}\n".encode()
         try:
             os.write(self.descriptor, line)
-        except OSError:  # a full disk takes nothing, and keeps nobody from working
+        except OSError:  # a full disk must not stop the guest's work
             return len(line)
         self.written_bytes += len(line)
         return len(line)
 
 
 def open_log(folder: str = ".") -> int:
-    """Return the descriptor of a run's log, which is made.
+    """Open or make a run's log, and return its descriptor.
 
     Raises:
         OSError: The disk refused.

@@ -20,10 +20,10 @@ from septet.agents.proxy.model_port import read_model_ports
 LONGEST_NAME = 253
 CONNECT_SECONDS = 20.0
 RESOLVE_SECONDS = 3.0
-"""For a name that a proxy resolves too: where only that one can, a resolver may say nothing at all."""
+"""The longest wait for a name that a proxy resolves too: a resolver that cannot resolve it may be silent."""
 NETWORK_OF_NAT64 = ipaddress.ip_network("64:ff9b::/96")
 LOCAL_NETWORK_OF_NAT64 = ipaddress.ip_network("64:ff9b:1::/48")
-"""Of RFC 8215, for use within an organization; some releases of Python take it for global."""
+"""The network of RFC 8215 for use within an organization; some releases of Python treat it as global."""
 PORT_LIMIT = 65536
 HTTP_PORT = 80
 HEAD_BYTES = 1 << 14
@@ -37,61 +37,61 @@ def resolve(name: str, port: int) -> list[str]:
     """Return the addresses of a name.
 
     Raises:
-        OSError: It resolves to none.
+        OSError: The name resolves to no address.
     """
     found = socket.getaddrinfo(name.encode(), port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[4][0]) for address in found))
 
 
 class Network:
-    """What an order says of the guest's way out."""
+    """The rules of an order for the guest's connections."""
 
     def __init__(
         self, fields: Mapping[str, object], resolver: Callable[[str, int], Sequence[str]] = resolve
     ) -> None:
-        """Read it; a field that is not there opens nothing.
+        """Read the rules; a missing field opens nothing.
 
         Args:
-            fields: Those of the order.
-            resolver: Gives the addresses of a name at a port, or raises `OSError`.
+            fields: The network fields of the order.
+            resolver: Returns the addresses of a name at a port, or raises `OSError`.
 
         Raises:
-            ValueError: It is none.
+            ValueError: A field is not valid.
             KeyError: A field is missing.
             TypeError: A field is of another kind.
         """
         self.port = int(str(fields["port"]))
-        """Where the guest finds the proxy, on its own loopback."""
+        """The proxy's port on the guest's own loopback."""
         self.hosts = {(str(name), int(port)) for name, port in pairs(fields.get("hosts"))}
-        """What may be reached, where it is on the internet."""
+        """The hosts that the guest may reach if they are on the internet."""
         self.own_hosts = {(str(name), int(port)) for name, port in pairs(fields.get("own_hosts"))}
-        """What the worker's settings name as its own, wherever it is."""
+        """The hosts of the worker's own model API, on any network."""
         self.models = {each.port: each for each in read_model_ports(fields.get("models"))}
-        """By port on the guest's loopback: its model API."""
+        """The model APIs by port on the guest's loopback."""
         self.with_key = {(each.name, each.host_port) for each in self.models.values()}
-        """Hosts whose keys stay outside: only the ports of those lead there."""
+        """The hosts with keys that stay outside, which only model ports reach."""
         forwards = [(str(name), int(port)) for name, port in pairs(fields.get("forwards"))]
         own_names = [each for each in forwards if each not in self.with_key]
         self.forwards = {(LOOPBACK_6 if name == LOOPBACK_6 else LOOPBACK, port): name for name, port in own_names}
-        """By address and port on the guest's loopback: the name of this machine's, whose same port is meant."""
+        """By address and port on the guest's loopback: the name of this machine that the same port leads to."""
         self.ca_file = str(fields.get("ca_file") or "")
-        """Authorities of the worker's own, beside the machine's."""
+        """The file with the worker's own certificate authorities, beside the machine's."""
         self.tls: ssl.SSLContext | None = None
         proxies = fields.get("proxies")
         self.proxies = dict(proxies) if isinstance(proxies, dict) else {}
-        """The worker's own ways out, by their variables in small letters."""
+        """The worker's own proxies, by their variables in small letters."""
         self.resolver = resolver
         self.unanswered: set[str] = set()
         """Names that the resolver did not answer in time: `look_up` does not resolve them again."""
 
     @property
     def places(self) -> list[tuple[str, int]]:
-        """Where to listen, by address and port, at the proxy's first."""
+        """The addresses and ports to listen at, the proxy's first."""
         own = [(LOOPBACK, port) for port in (self.port, *self.models)]
         return list(dict.fromkeys((*own, *self.forwards)))
 
     def prepare_tls(self) -> None:
-        """Read the authorities whose hosts are trusted; where they cannot be read, none is."""
+        """Read the machine's certificate authorities, and the worker's own if they can be read."""
         if not any(each.is_https for each in self.models.values()):
             return
         self.tls = ssl.create_default_context()
@@ -105,13 +105,13 @@ class Network:
         """Return a connection to a host that may be reached.
 
         Args:
-            name: The host's.
-            port: The host's.
-            with_key: It is a model's, and the request was looked at.
+            name: The host's name.
+            port: The host's port.
+            with_key: Whether the request is a checked model request.
 
         Raises:
-            NetworkRefusalError: It may not be, or resolves to no address that may.
-            OSError: Nobody answers there.
+            NetworkRefusalError: The host is not permitted, or resolves to no permitted address.
+            OSError: The host does not answer.
         """
         if (name, port) in self.with_key and not with_key:
             raise NetworkRefusalError(
@@ -132,7 +132,7 @@ class Network:
         return connect_to_one(open_ones, port)
 
     def look_up(self, name: str, port: int) -> Sequence[str]:
-        """Return the addresses of a name that a proxy resolves again; none where this machine does not know it."""
+        """Return the addresses of a name that a proxy resolves again; empty if this machine does not know the name."""
         if is_address(name):
             return [name]
         if name in self.unanswered:
@@ -154,7 +154,7 @@ class Network:
 
 
 def pairs(value: object) -> Sequence[Sequence[str]]:
-    """Return a field that is a list of pairs; nothing where it is not there."""
+    """Return a field that is a list of pairs; an empty list without the field."""
     return value if isinstance(value, list) else []
 
 
@@ -162,7 +162,7 @@ def host_name(text: str) -> str:
     """Return a host's name in one form: small letters, without the last dot and the brackets of an address.
 
     Raises:
-        NetworkRefusalError: It is none.
+        NetworkRefusalError: The text is no name.
     """
     name = text.strip().lower().removeprefix("[").removesuffix("]").removesuffix(".")
     if not name or len(name) > LONGEST_NAME or not name.isascii() or any(not "!" <= sign <= "~" for sign in name):
@@ -174,7 +174,7 @@ def split_host(text: str, usual_port: int) -> tuple[str, int]:
     """Return name and port of `name:port`.
 
     Raises:
-        NetworkRefusalError: It is none.
+        NetworkRefusalError: The name or the port is not valid.
     """
     name, colon, port = text.rpartition(":")
     if not colon or text.endswith("]"):
@@ -185,10 +185,10 @@ def split_host(text: str, usual_port: int) -> tuple[str, int]:
 
 
 def is_public(text: str) -> bool:
-    """Return whether an address is one of the internet, and none of this machine's own."""
+    """Return whether an address belongs to the internet and not to this machine."""
     try:
         address = ipaddress.ip_address(text)
-    except ValueError:  # one of a link, which names its device
+    except ValueError:  # a link-local address with its device
         return False
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo and address.teredo[1])
@@ -203,7 +203,7 @@ def is_public(text: str) -> bool:
 
 
 def is_own(address: str) -> bool:
-    """Return whether an address is this machine's: a packet to it would come from it. Nothing is sent."""
+    """Return whether an address is this machine's: a packet to it would have it as source. Nothing is sent."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as trial:
         try:
@@ -214,7 +214,7 @@ def is_own(address: str) -> bool:
 
 
 def upstream_for(proxies: Mapping[str, object], name: str, port: int) -> SplitResult | None:
-    """Return the proxy that the worker itself goes by to a host; `None` where it goes straight."""
+    """Return the proxy that the worker itself uses for a host; `None` for a direct connection."""
     own = proxies.get("http_proxy" if port == HTTP_PORT else "https_proxy")
     address = str(own or proxies.get("all_proxy") or "")
     if not address or name in {"localhost", "::1"} or name.startswith("127."):
@@ -228,7 +228,7 @@ def upstream_for(proxies: Mapping[str, object], name: str, port: int) -> SplitRe
 
 
 def connect_by(upstream: SplitResult, name: str, port: int) -> socket.socket:
-    """Return a tunnel by the worker's own proxy, which resolves the name.
+    """Return a tunnel through the worker's own proxy, which resolves the name.
 
     Raises:
         OSError: The proxy does not answer, or refuses.
@@ -249,10 +249,10 @@ def connect_by(upstream: SplitResult, name: str, port: int) -> socket.socket:
 
 
 def await_tunnel(way: socket.socket) -> None:
-    """Read what a proxy answers to a request for a tunnel, and nothing of what follows.
+    """Read a proxy's answer to a tunnel request, and no byte behind it.
 
     Raises:
-        OSError: It refuses.
+        OSError: The proxy refuses.
     """
     told = b""
     while not told.endswith(b"\r\n\r\n") and len(told) < HEAD_BYTES:
@@ -266,7 +266,7 @@ def await_tunnel(way: socket.socket) -> None:
 
 
 def is_address(name: str) -> bool:
-    """Return whether a name is an address, in any form that a machine reads."""
+    """Return whether a name is an IP address, in any form."""
     return ":" in name or name.rpartition(".")[2][:1].isdigit()
 
 
@@ -274,7 +274,7 @@ def connect_to_one(addresses: Sequence[str], port: int) -> socket.socket:
     """Return a connection to the first of these addresses that answers.
 
     Raises:
-        OSError: None does.
+        OSError: No address answers.
     """
     failure = OSError(0, "no address")
     for address in addresses:

@@ -1,4 +1,4 @@
-"""One connection of a guest to a host: from its request to its end, with what the answer says of tokens."""
+"""One connection of a guest to a host, from its request to its end, with the tokens that the answer reports."""
 
 import re
 import select
@@ -22,12 +22,12 @@ USED = re.compile(
     rb"|cacheReadInputTokens|cacheWriteInputTokens|output_tokens|completion_tokens|candidatesTokenCount"
     rb'|thoughtsTokenCount|outputTokens)"\s*:\s*([0-9]{1,12})'
 )
-"""As four APIs and Bedrock name them. What a model says stands within a JSON text, where a quote is escaped."""
+"""The token counts of four APIs and Bedrock. A model's own text is in a JSON string, with escaped quotes."""
 OUTPUT = frozenset(
     {b"output_tokens", b"completion_tokens", b"candidatesTokenCount", b"thoughtsTokenCount", b"outputTokens"}
 )
 LONGEST = 64
-"""Of such a name with its number, in bytes."""
+"""The longest name with its number, in bytes."""
 
 
 class Connections:
@@ -42,13 +42,13 @@ class Connections:
         self.is_over = False
 
     def add(self, connection: socket.socket) -> bool:
-        """Note an open connection; return whether it may be used: none may once all are cut."""
+        """Add an open connection; return whether it may be used: not after `cut`."""
         with self.guard:
             self.open_sockets.add(connection)
             return not self.is_over
 
     def remove(self, connection: socket.socket) -> None:
-        """Forget a connection that has ended."""
+        """Remove a connection that has ended."""
         with self.guard:
             self.open_sockets.discard(connection)
 
@@ -68,15 +68,15 @@ class Connections:
 
 
 class SeenUsage:
-    """What one answer has said so far; a later figure of a stream is never smaller."""
+    """The token counts of one answer so far; a later count of a stream is never smaller."""
 
     def __init__(self) -> None:
-        """Begin with nothing said."""
+        """Begin without counts."""
         self.end = b""
         self.most: dict[bytes, int] = {}
 
     def take(self, data: bytes) -> None:
-        """Read the next bytes, cut anywhere."""
+        """Read the next bytes of an answer, which may be cut anywhere."""
         text = self.end + data
         for name, number in USED.findall(text):
             self.most[name] = max(self.most.get(name, 0), int(number))
@@ -84,7 +84,7 @@ class SeenUsage:
 
     @property
     def tokens(self) -> tuple[int, int]:
-        """Those of the input, with what came from a cache, and those of the output."""
+        """The tokens of the input, with tokens from a cache, and of the output."""
         output = sum(number for name, number in self.most.items() if name in OUTPUT)
         return sum(self.most.values()) - output, output
 
@@ -109,7 +109,7 @@ class Passage:
         self.request = ""
         """Method and path of a request to a model whose key stays outside."""
         self.usage: SeenUsage | None = None
-        """The usage that such a model reports."""
+        """The usage that the model reports."""
         self.sent_bytes = self.received_bytes = 0
 
     def pass_on(self, head: bytes, rest: bytes) -> None:
@@ -261,10 +261,10 @@ def receive(source: socket.socket) -> bytes:
 
 
 def read_head(client: socket.socket) -> tuple[bytes, bytes]:
-    """Return the head of a request, and what came behind it.
+    """Return the head of a request, and the bytes behind it.
 
     Raises:
-        OSError: There is none, or it is too long.
+        OSError: The head is missing or too long.
     """
     data = b""
     while END_OF_HEAD not in data:
@@ -277,7 +277,7 @@ def read_head(client: socket.socket) -> tuple[bytes, bytes]:
 
 
 def answer(client: socket.socket, status: str, words: str) -> None:
-    """Answer a request in the proxy's own words; a client that has gone is no error."""
+    """Answer a request with the proxy's own text; a missing client is no error."""
     body = f"{words}\n".encode()
     fields = f"Content-Type: text/plain\r\nContent-Length: {len(body)}\r\nConnection: close"
     head = f"HTTP/1.1 {status}\r\n{fields}\r\n\r\n"

@@ -1,9 +1,8 @@
 """The proxy of one guest: a process that its supervisor forks, and the guest's only way out.
 
 The proxy runs in the machine's network and listens on loopback in the guest's network. It permits what the order
-names: tunnels (`CONNECT`) and plain HTTP on its own port, requests on ports that stand for models, and connections
-to ports that stand for this machine's.
-A thread serves each connection.
+names: tunnels (`CONNECT`) and plain HTTP on its own port, requests on model ports, and connections on forwarded
+ports of this machine. A thread serves each connection.
 """
 
 import encodings.idna  # noqa: F401 -- TLS imports it for a host's name: see the package for why it does not then
@@ -90,7 +89,7 @@ class Proxy:
                     passage = Passage(self.connections, client, self.network.forwards[place], port)
                     passage.is_plain = False
                     passage.pass_on(b"", b"")
-        except OSError:  # it went, or was cut
+        except OSError:  # the client is gone, or was cut
             return
         finally:
             self.connections.remove(client)

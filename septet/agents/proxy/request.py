@@ -1,7 +1,7 @@
 """One HTTP request of a guest: its head and its body.
 
-A head that servers could read in two ways is refused. What a guest sends behind the end of the body is not passed
-on: a server that keeps the connection would take it for another request, whose head nobody has changed.
+A head that servers could read in two ways is refused. Bytes behind the body are not passed on: a server that keeps
+the connection would take them for another request, with an unchecked head.
 """
 
 import re
@@ -12,7 +12,7 @@ FOR_PROXY = b"proxy-"
 LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~\x80-\xff]+) HTTP/1\.[01]")
 NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 OTHER_ENDS = re.compile(rb"[\r\n\0]")
-"""What ends a line too for some servers."""
+"""The bytes that end a line for some servers."""
 
 
 class RequestHead:
@@ -22,7 +22,7 @@ class RequestHead:
         """Read a head, without the empty line at its end.
 
         Raises:
-            ValueError: It is none, or has a bare CR, LF or NUL, a folded field, or a space before a colon.
+            ValueError: It is no head, or has a bare CR, LF or NUL, a folded field, or a space before a colon.
         """
         first, *lines = head.split(END_OF_LINE)
         line = LINE.fullmatch(first)
@@ -31,23 +31,23 @@ class RequestHead:
         self.method = line[1].decode("ascii")
         self.target = line[2]
         self.fields = [read_field(each) for each in lines]
-        """Names as they were written, and values."""
+        """The names in the guest's spelling, with their values."""
 
     def without(self, names: Collection[bytes]) -> list[tuple[bytes, bytes]]:
-        """Return the fields that have none of these names, in small letters, and are not for a proxy."""
+        """Return the fields without these names, which are in small letters, and without fields for a proxy."""
         lowered = ((name.lower(), (name, value)) for name, value in self.fields)
         return [field for name, field in lowered if name not in names and not name.startswith(FOR_PROXY)]
 
     def values(self, name: bytes) -> list[bytes]:
-        """Return the values of the fields of this name, in small letters."""
+        """Return the values of the fields with this name, which is in small letters."""
         return [value for each, value in self.fields if each.lower() == name]
 
 
 def read_field(line: bytes) -> tuple[bytes, bytes]:
-    """Return the name of a field, and its value.
+    """Return the name and the value of a field.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The line is no field.
     """
     name, colon, value = line.partition(b":")
     if not colon or not NAME.fullmatch(name) or OTHER_ENDS.search(value):
@@ -62,7 +62,7 @@ def write_head(method: str, target: bytes, fields: Sequence[tuple[bytes, bytes]]
 
 
 def authority(name: str, port: int, usual_port: int) -> bytes:
-    """Return a host as the field `Host` has it; a port that is the usual one is left out."""
+    """Return a host as the field `Host` writes it, without the usual port."""
     host = f"[{name}]" if ":" in name else name
     return (host if port == usual_port else f"{host}:{port}").encode()
 
@@ -70,38 +70,38 @@ def authority(name: str, port: int, usual_port: int) -> bytes:
 LENGTH = re.compile(rb"[0-9]{1,18}")
 CHUNK = re.compile(rb"([0-9A-Fa-f]{1,15})(?:[ \t]*;[^\r\n\0]*)?")
 LONGEST_LINE = 1 << 14
-"""Of a chunk's size or a trailer, in bytes."""
+"""The longest line of a chunk's size or a trailer, in bytes."""
 SWITCHED = b"HTTP/1.1 101 "
 
 
 class RequestBody:
-    """The body of one request, and what is sent once the host speaks another protocol."""
+    """The body of one request, and the guest's bytes after a switch to web sockets."""
 
     def __init__(self, request: RequestHead) -> None:
-        """Read from its head how long the body is.
+        """Read the body's length from the request's head.
 
         Raises:
-            ValueError: Servers could read its length in two ways.
+            ValueError: Servers could read the length in two ways.
         """
         lengths, codings = request.values(b"content-length"), request.values(b"transfer-encoding")
         is_clear = len(lengths) + len(codings) <= 1 and all(map(LENGTH.fullmatch, lengths))
         if not is_clear or any(coding.lower() != b"chunked" for coding in codings):
             raise ValueError("The length of the request's body is not clear.")
         self.left = int(lengths[0]) if lengths else 0
-        """Bytes that are still to come, of the body or of a chunk."""
+        """The missing bytes of the body or of the present chunk."""
         self.is_chunked = bool(codings)
         self.is_behind_chunk = self.is_in_trailer = False
         self.pending = b""
         self.may_switch = is_upgrade(request)
         self.answer = b""
-        """How the host's answer begins."""
+        """The first bytes of the host's answer."""
         self.has_switched = False
 
     def take(self, data: bytes) -> tuple[bytes, bool]:
-        """Return what is passed on of these bytes of the guest's, and whether there was more than that.
+        """Return the bytes that belong to the request, and whether more bytes follow them.
 
         Raises:
-            ValueError: They are no chunks.
+            ValueError: The bytes are no valid chunks.
         """
         if self.has_switched:
             return data, False
@@ -112,7 +112,7 @@ class RequestBody:
         return part, len(part) < len(data)
 
     def take_chunks(self, data: bytes) -> tuple[bytes, bool]:
-        """Return chunks in their plain form: without extensions and trailers."""
+        """Return chunks in their plain form, without extensions and trailers, and whether more bytes follow."""
         self.pending += data
         taken = b""
         while self.is_chunked:
@@ -134,7 +134,7 @@ class RequestBody:
         return taken, not self.is_chunked and bool(self.pending)
 
     def take_line(self, line: bytes) -> bytes:
-        """Return what is passed on of a line between chunks."""
+        """Return the bytes to pass on for a line between chunks."""
         if self.is_in_trailer:
             self.is_chunked = bool(line)
             return b"" if line else END_OF_LINE
@@ -151,12 +151,12 @@ class RequestBody:
         return b"%x\r\n" % self.left
 
     def hear(self, data: bytes) -> None:
-        """Look at what the host answers: once it has switched to web sockets, it takes no further request."""
+        """Read the host's answer: after a switch to web sockets the host takes no further request."""
         if len(self.answer) < len(SWITCHED):
             self.answer += data[: len(SWITCHED)]
             self.has_switched = self.may_switch and self.answer.startswith(SWITCHED)
 
 
 def is_upgrade(request: RequestHead) -> bool:
-    """Return whether a request asks for web sockets; no other protocol is known to have no hosts of its own."""
+    """Return whether a request upgrades to web sockets, the only protocol that may be switched to."""
     return [value.lower() for value in request.values(b"upgrade")] == [b"websocket"]

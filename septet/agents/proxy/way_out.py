@@ -21,7 +21,7 @@ READY = b"ready"
 READY_SECONDS = 20.0
 LOG_SECONDS = 0.5
 MOST_PROXIES = 100
-"""For one guest: a cause that kills so many proxies does not stop."""
+"""The proxies that one guest may have: a cause that kills so many proxies does not stop."""
 ENDED_BEFORE = "it ended before"
 """The guest ended by itself: its output shows why."""
 
@@ -39,7 +39,7 @@ class WayOut:
         self.pid = 0
         self.started_count = 0
         self.listeners: list[int] = []
-        """They listen in the guest's network, once it exists."""
+        """The descriptors of the sockets that listen in the guest's network, once it exists."""
         self.info, self.told = os.pipe()
         self.held, self.release = os.pipe()
         self.pipes = [self.info, self.told, self.held, self.release]
@@ -129,7 +129,7 @@ class WayOut:
 
     def await_log(self) -> None:
         """Wait half a second at most until the proxy has written its log: it then closes its end of the socket."""
-        try:  # the socket is closed where no further proxy could be started
+        try:  # the socket is closed if no further proxy could be started
             self.control.settimeout(LOG_SECONDS)
             self.control.recv(1)
         except OSError:

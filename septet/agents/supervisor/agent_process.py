@@ -1,4 +1,4 @@
-"""An agent's process: its start, with its sandbox, its proxy and its recorder, and signals to it."""
+"""An agent's process: its start with sandbox, proxy and recorder, and signals to it."""
 
 import json
 import os
@@ -21,7 +21,7 @@ class AgentProcess:
     """The process of one agent, and the processes beside it."""
 
     def __init__(self, order: Order, locks: list[int], user: RunUser | None, watch: ResourceWatch) -> None:
-        """Take the order with its locks, the user that was made for the guest, and the watch of its use."""
+        """Take the order with its locks, the user that was made for the guest, and the watch of its resources."""
         self.order = order
         self.user = user
         self.writer_lock, self.run_lock = locks[:2]
@@ -38,7 +38,7 @@ class AgentProcess:
         self.outputs: list[int] = []
 
     def start_agent(self) -> int:
-        """Return the agent's process id.
+        """Start the agent, and return its process id.
 
         Raises:
             OSError: The program cannot be started, or its files cannot be made.
@@ -69,22 +69,22 @@ class AgentProcess:
         return agent
 
     def sign_lock(self) -> None:
-        """Write into the run's lock who holds it."""
+        """Write the holder into the run's lock."""
         try:
             os.write(self.run_lock, json.dumps({"supervisor_pid": os.getpid(), **self.agent_identity}).encode())
-        except OSError:  # a full disk: the lock itself is what counts, what stands in it is for people
+        except OSError:  # a full disk: the lock itself counts, its content is for people
             return
 
     def become_agent(self, argv: tuple[str, ...], files: tuple[int, ...], report: int, supervisor: int) -> None:
-        """Turn this process, just forked, into the agent; never return.
+        """Turn this new fork into the agent; never return.
 
         The agent dies with its supervisor: so a free lock shows that the agent is dead.
 
         Args:
             argv: The arguments, with the sandbox around the program.
             files: The agent's stdin, stdout and stderr.
-            report: The descriptor that gets the number of an error.
-            supervisor: The process that forked this one.
+            report: The descriptor for the number of an error.
+            supervisor: The id of the parent process.
         """
         try:
             signal.set_wakeup_fd(-1)
@@ -108,7 +108,7 @@ class AgentProcess:
             os._exit(127)
 
     def start_beside(self, agent: int) -> None:
-        """Start the proxy of a guest that has a network of its own, and the recorder, while its world is made.
+        """Start the guest's proxy, if any, and the recorder, while bubblewrap makes the sandbox.
 
         Raises:
             OSError: The machine refused, and the agent is dead.
@@ -119,24 +119,24 @@ class AgentProcess:
             if self.recorder is not None:
                 self.recorder.start()
         except OSError:
-            os.kill(agent, signal.SIGKILL)  # before its pipes close, at whose end it would begin
+            os.kill(agent, signal.SIGKILL)  # before its pipes close: their end would let it begin
             os.waitpid(agent, 0)
             raise
 
     def await_network(self) -> None:
-        """Wait until the guest's way out is there; without it the guest does not start."""
+        """Wait until the guest's proxy listens; without the proxy the guest is killed before its start."""
         why = self.way_out.await_listening() if self.way_out is not None else ""
         if why and why != ENDED_BEFORE:
             self.cause, self.why = "not_started", why
             self.kill_at = time.monotonic()
 
     def confine(self) -> tuple[tuple[str, ...], list[int]]:
-        """Return the arguments that start the program, confined or not, and descriptors that it alone needs."""
+        """Return the arguments that start the program, and the descriptors that only the agent needs."""
         order = self.order
         if not order.confined:
             return order.argv, []
         report = open_report()
-        if order.confinement is None:  # it is among the arguments of an order from a release of before
+        if order.confinement is None:  # an order of an earlier release has bubblewrap among its arguments
             return (order.argv[0], *report_to(report), *order.argv[1:]), [report]
         if order.confinement.network is not None:
             self.way_out = WayOut(order.confinement.network)
@@ -146,13 +146,13 @@ class AgentProcess:
         return start.argv, [*start.descriptors, report]
 
     def open_outputs(self) -> None:
-        """Make the files of what is printed; what this process itself says there goes to the second."""
+        """Make the output files; the second file also gets this process's own errors."""
         for name in ("stdout.jsonl", "stderr.log"):
             self.outputs.append(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600))
         os.dup2(self.outputs[1], 2)
 
     def open_files(self) -> tuple[int, ...]:
-        """Return what the agent gets as stdin, stdout and stderr."""
+        """Return the agent's stdin, stdout and stderr."""
         prompt = open_prompt("prompt.md")
         self.recorder = OutputRecorder(
             self.outputs, self.order.limits.output_bytes, (self.writer_lock, self.run_lock)
@@ -160,14 +160,14 @@ class AgentProcess:
         return (prompt, *self.recorder.writers)
 
     def close_files(self, files: tuple[int, ...]) -> None:
-        """Close the agent's ends."""
+        """Close the agent's ends of the files."""
         for descriptor in files:
             os.close(descriptor)
 
     def signal_group(self, number: int) -> None:
-        """Signal the agent's process group; one that is gone is no error.
+        """Signal the agent's process group; a missing group is no error.
 
-        A sandbox that gets SIGTERM would kill the processes inside: so each of them gets the signal instead.
+        SIGTERM would make a sandbox kill the processes inside: so each process inside gets the signal instead.
         """
         only_inside = self.order.confined and number == signal.SIGTERM
         try:
@@ -182,10 +182,10 @@ class AgentProcess:
 
     @property
     def proxy(self) -> int:
-        """The process that is the guest's way out; 0 for none."""
+        """The process id of the guest's proxy; 0 without a proxy."""
         return self.way_out.pid if self.way_out is not None else 0
 
     @property
     def own(self) -> set[int]:
-        """The children that are no part of the agent."""
+        """The process ids of the supervisor's own children: proxy and recorder."""
         return {self.proxy, self.recorder.pid if self.recorder is not None else 0}

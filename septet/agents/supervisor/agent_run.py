@@ -1,10 +1,10 @@
 r"""The supervisor of one agent run: a small program of its own, which outlives the worker that started it.
 
-It is forked by the fork server or a runner, and gets an order. It starts the agent in a session of its own, holds
-the limits, ends and sweeps, notifies every attached client, and leaves `exit.json`.
+The fork server or a runner forks it and sends an order. The supervisor starts the agent in a session of its own,
+enforces the limits, ends and sweeps the agent, notifies every attached client, and writes `exit.json`.
 
-The agent gets neither of the order's locks. On the socket `control.sock` an attempt attaches; it may send
-`end <why>\n`, and gets `ended <json>\n`.
+The agent gets neither of the order's locks. An attempt attaches over the socket `control.sock`; it may send
+`end <why>\n`, and receives `ended <json>\n`.
 """
 
 import errno
@@ -32,15 +32,15 @@ from septet.agents.supervisor.recorder import OutputRecorder
 TICKS_PER_IDLE_LIMIT = 20
 LONGEST_TICK_SECONDS = 5.0
 BACKGROUND_SECONDS = 5.0
-"""How long what an agent that ended well has left is waited for: it may be about to write a file."""
+"""The longest wait for the background processes of an agent that ended well: they may still write a file."""
 SWEEP_SECONDS, SWEEP_TICK_SECONDS = 2.0, 0.001
-"""How long what the agent left is killed and waited for; what still lives then hangs in the kernel."""
+"""The longest time of a sweep; a process that lives longer hangs in the kernel."""
 RECORD_SECONDS = 10.0
-"""For the recorder to write what is in the pipes then."""
+"""The longest wait for the recorder to write what is in the pipes."""
 END_SECONDS = 0.5
-"""How long a sandbox, and then its proxy, may take to end by themselves."""
+"""The longest wait for a sandbox, and then for its proxy, to end without a kill."""
 UNKILLABLE_SECONDS = 2.0
-"""How long a killed agent is waited for."""
+"""The longest wait for a killed agent."""
 WHY_LIMIT = 60
 
 
@@ -48,7 +48,7 @@ class Supervisor(AgentProcess):
     """One agent, from its start to its record."""
 
     def __init__(self, order: Order, locks: list[int], client: socket.socket, user: RunUser | None = None) -> None:
-        """Take the order with its locks; `client` is the first who is attached, `user` was made for the guest."""
+        """Take the order with its locks; `client` is the first attached attempt, `user` was made for the guest."""
         super().__init__(order, locks, user, ResourceWatch(order, time.time()))
         self.clients = {client.fileno(): (client, b"")}
         self.listener = socket.socket(socket.AF_UNIX)
@@ -60,7 +60,7 @@ class Supervisor(AgentProcess):
         self.look_at = self.began_at + LOOK_SECONDS
 
     def run(self) -> None:
-        """Carry the order out to its end."""
+        """Execute the order to its end."""
         self.handle_signals()
         started_at = time.time()
         self.start()
@@ -75,13 +75,13 @@ class Supervisor(AgentProcess):
         self.await_proxy()
 
     def await_proxy(self) -> None:
-        """Take leave of the proxy, for which nobody had to wait; one that hangs is killed with this process."""
+        """Wait briefly for the proxy's end after the record; a proxy that hangs dies with this process."""
         bound = time.monotonic() + END_SECONDS
         while self.reap() and time.monotonic() < bound:
             self.await_child()
 
     def listen(self) -> None:
-        """Open the socket, by its short relative name that no limit of 108 bytes meets."""
+        """Open the socket by its short relative name, because the system limits an address to 108 bytes."""
         mask = os.umask(0o177)
         self.listener.bind("control.sock")
         os.umask(mask)
@@ -90,7 +90,7 @@ class Supervisor(AgentProcess):
             self.poller.register(descriptor, select.POLLIN)
 
     def handle_signals(self) -> None:
-        """Be woken by what happens to the agent, and by a request to end."""
+        """Let SIGCHLD and SIGTERM wake the poller."""
         os.set_blocking(self.wakeup_writer, False)
         signal.set_wakeup_fd(self.wakeup_writer, warn_on_full_buffer=False)
         for number in (signal.SIGCHLD, signal.SIGTERM):
@@ -98,7 +98,7 @@ class Supervisor(AgentProcess):
         self.poller.register(self.wakeup, select.POLLIN)
 
     def start(self) -> None:
-        """Start the agent, and learn at once when the system refuses."""
+        """Start the agent, or record that the system refused."""
         try:
             self.agent = self.start_agent()
         except OSError as error:
@@ -107,7 +107,7 @@ class Supervisor(AgentProcess):
         self.sign_lock()
 
     def wait(self) -> None:
-        """Sleep until something happens or is due, and see to it."""
+        """Wait for the next event or limit, and handle the event."""
         due = min(self.next_look() - time.monotonic(), LONGEST_TICK_SECONDS)
         for descriptor, _ in self.poller.poll(max(due * 1000, 1)):
             if descriptor == self.wakeup:
@@ -119,7 +119,7 @@ class Supervisor(AgentProcess):
                 self.read_descriptor(descriptor)
 
     def next_look(self) -> float:
-        """Return the moment at which a limit has to be looked at next."""
+        """Return the time of the next check of a limit."""
         limits = self.order.limits
         tick = time.monotonic() + limits.idle_seconds / TICKS_PER_IDLE_LIMIT
         orphaned_at = NEVER if self.clients else self.attached_at + limits.orphan_seconds
@@ -128,7 +128,7 @@ class Supervisor(AgentProcess):
         )
 
     def accept_client(self) -> None:
-        """Let an attempt attach."""
+        """Accept the connection of an attempt."""
         try:
             client, _ = self.listener.accept()
         except OSError:
@@ -138,7 +138,7 @@ class Supervisor(AgentProcess):
         self.poller.register(client.fileno(), select.POLLIN)
 
     def read_descriptor(self, descriptor: int) -> None:
-        """Read an attempt's request; an attempt that has gone is forgotten."""
+        """Read an attempt's request, or remove an attempt that is gone."""
         client, unread = self.clients[descriptor]
         try:
             data = client.recv(4096)
@@ -157,7 +157,7 @@ class Supervisor(AgentProcess):
                 self.end_agent("ended", line[4 : 4 + WHY_LIMIT].decode("utf-8", "replace"))
 
     def reap(self) -> bool:
-        """Take leave of every child that has ended; return whether there are others."""
+        """Reap every child that has ended; return whether other children live."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -179,13 +179,13 @@ class Supervisor(AgentProcess):
             self.kill_agent("ended", "proxy_lost")
 
     def replace_recorder(self, recorder: OutputRecorder, status: int) -> None:
-        """Replace a recorder that was killed; an agent that can have none is ended."""
+        """Replace a recorder that was killed; without a new recorder end the agent."""
         recorder.pid = 0
         if status != 0 and not recorder.replace():
             self.kill_agent("ended", "recorder_lost")
 
     def hold_limits(self) -> None:
-        """End the agent that has reached a limit, and kill the one that does not end."""
+        """End an agent that has reached a limit, and kill an agent that does not end."""
         now, limits = time.monotonic(), self.order.limits
         printed_bytes = sum(os.fstat(output).st_size for output in self.outputs)
         if printed_bytes != self.printed_bytes:
@@ -206,7 +206,7 @@ class Supervisor(AgentProcess):
             self.kill_agent(*self.watch.look(os.getpid(), self.own))
 
     def kill_agent(self, cause: str, why: str) -> None:
-        """End the agent that uses too much, without grace: each moment more is what it must not have."""
+        """End an agent that uses too much, without grace: it must not use more."""
         if cause and not self.cause:
             self.end_agent(cause, why)
             self.kill_at = time.monotonic()
@@ -220,7 +220,7 @@ class Supervisor(AgentProcess):
             self.signal_group(signal.SIGCONT)
 
     def await_background(self) -> None:
-        """Wait for what the agent left, until anybody asks for anything; a sandbox is gone with it."""
+        """Wait for the agent's background processes until a client or signal arrives; a sandbox leaves none."""
         bound = time.monotonic() + BACKGROUND_SECONDS
         waits = self.status == 0 and not (self.cause or self.order.confined)
         while waits and self.reap() and has_others(self.proxy) and (left := bound - time.monotonic()) > 0:
@@ -228,10 +228,10 @@ class Supervisor(AgentProcess):
             waits = ready == [self.wakeup] and signal.SIGTERM not in os.read(self.wakeup, 4096)
 
     def sweep(self) -> None:
-        """Kill and reap what the agent left, in whatever session: as its sub-reaper we are its ancestor.
+        """Kill and reap the agent's leftovers in any session: as the sub-reaper this process is their ancestor.
 
-        A sandbox ends by itself, and with it all that is inside; meanwhile the proxy writes the rest of its log,
-        and the recorder what was printed.
+        A sandbox ends by itself, with all processes inside; meanwhile the proxy writes the rest of its log, and
+        the recorder the rest of the output.
         """
         self.signal_group(signal.SIGKILL)
         if self.way_out is not None:
@@ -252,7 +252,7 @@ class Supervisor(AgentProcess):
             self.way_out.await_log()
 
     def await_recorder(self, recorder: OutputRecorder) -> None:
-        """Wait until all is written that was printed; a disk that takes nothing is not waited for without end."""
+        """Wait up to `RECORD_SECONDS` until all output is written; a full disk could take forever."""
         bound = time.monotonic() + RECORD_SECONDS
         while recorder.pid and time.monotonic() < bound and self.reap():
             self.await_child()
@@ -260,12 +260,12 @@ class Supervisor(AgentProcess):
             os.kill(recorder.pid, signal.SIGKILL)
 
     def await_child(self) -> None:
-        """Sleep until a child has ended, and for no longer than a moment."""
+        """Sleep until a child has ended, for a millisecond at most."""
         if select.select([self.wakeup], [], [], SWEEP_TICK_SECONDS)[0]:
             os.read(self.wakeup, 4096)
 
     def exit_code(self) -> int | None:
-        """Return how the agent ended, negative for a signal; `None` when it hangs or never started."""
+        """Return the agent's exit code, negative for a signal; `None` if the agent hangs or never started."""
         code = os.waitstatus_to_exitcode(self.status) if self.status is not None else None
         if code is None or not self.order.confined:
             return code

@@ -1,6 +1,6 @@
-"""Start a bubblewrap as guests are started by a supervisor that is root: for a worker's trial of it.
+"""Start bubblewrap as a supervisor that is root starts guests, for a worker's trial of bubblewrap.
 
-Its arguments: the files as JSON, then the bubblewrap's own.
+The arguments: the files as JSON, then bubblewrap's own arguments.
 """
 
 import json

@@ -1,10 +1,10 @@
 """The fork server and the runner: small processes that fork supervisors.
 
 `start.py` runs them. The fork server of one worker gets a socket as stdin, receives further sockets there, and
-forks a supervisor for each of them; it ends by itself when its worker dies. A runner serves workers that come and
-go, such as containers, and dies with all of them: it gets a listening socket as stdin and the number of its lock's
-descriptor as argument, and each connection becomes a supervisor's socket. When a supervisor was killed, the
-processes that its agent left become the runner's children and are killed: no other process may see them.
+forks a supervisor for each socket; it ends when its worker dies. A runner serves workers that come and go, for
+example containers, and its supervisors die with it. It gets a listening socket as stdin and the number of its
+lock's descriptor as argument, and each connection becomes a supervisor's socket. The runner kills the processes
+that the agent of a killed supervisor left: they become its children, and no other process may see them.
 """
 
 import gc
@@ -24,18 +24,18 @@ from septet.agents.supervisor.warm_process import WarmSupervisor
 NEVER = float("inf")
 TICK_SECONDS = 0.5
 SWEEP_SECONDS = 2.0
-"""How long what a supervisor left is killed and waited for; what still lives then hangs in the kernel."""
+"""The longest time of a sweep; a process that lives longer hangs in the kernel."""
 RECORD_SECONDS = 1.0
-"""For a recorder to write what an agent had printed."""
+"""The longest wait for a recorder to write an agent's output."""
 STOP_SECONDS = 8.0
-"""For supervisors that must end: their agents have two seconds, and are swept."""
+"""The longest wait for ending supervisors: their agents have two seconds of grace, and are swept."""
 
 
 class Runner:
     """One runner."""
 
     def __init__(self, listener: socket.socket, lock: int) -> None:
-        """Listen; `lock` says that this runner lives, and nobody else may hold it."""
+        """Take the listening socket, and the lock that shows that this runner lives."""
         self.listener = listener
         self.lock = lock
         self.supervisors: set[int] = set()
@@ -43,7 +43,7 @@ class Runner:
         self.stop_at = NEVER
 
     def serve(self) -> socket.socket | None:
-        """Start supervisors until SIGTERM or Ctrl-C, and then end with the last of them.
+        """Start supervisors until SIGTERM or Ctrl-C, and then wait for the last supervisor.
 
         Returns:
             In a supervisor, its socket; in this process `None`.
@@ -65,7 +65,7 @@ class Runner:
         return None
 
     def prepare(self) -> None:
-        """Hear signals, and become the parent of what a killed supervisor leaves."""
+        """Handle signals, and become the parent of the processes that a killed supervisor leaves."""
         lead_orphans()
         self.listener.setblocking(False)
         os.set_blocking(self.wakeup_writer, False)
@@ -75,7 +75,7 @@ class Runner:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT))
 
     def fork_supervisor(self) -> socket.socket | None:
-        """Fork a supervisor for a connection, after what others left is gone; return its socket in it."""
+        """Sweep leftovers, and fork a supervisor for a connection; in the supervisor return its socket."""
         try:
             client, _ = self.listener.accept()
         except OSError:
@@ -91,7 +91,7 @@ class Runner:
         return None
 
     def become_supervisor(self, client: socket.socket, runner: int) -> socket.socket:
-        """Let go of all that is the runner's; its end is this process's end."""
+        """Close the runner's descriptors, and die with the runner; return the supervisor's socket."""
         die_with_parent()
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM):
@@ -107,7 +107,7 @@ class Runner:
         return moved
 
     def settle(self) -> None:
-        """Take leave of the supervisors that have ended, and kill what they left."""
+        """Reap the supervisors that have ended, and kill the processes that they left."""
         began_at = time.monotonic()
         while self.reap() and (seconds := time.monotonic() - began_at) < SWEEP_SECONDS:
             for stray in children(os.getpid()):
@@ -116,7 +116,7 @@ class Runner:
             time.sleep(0.001)
 
     def reap(self) -> bool:
-        """Take leave of every child that has ended; return whether others than supervisors are left."""
+        """Reap every child that has ended; return whether children other than supervisors live."""
         while True:
             try:
                 pid, _ = os.waitpid(-1, os.WNOHANG)
@@ -137,7 +137,7 @@ class Runner:
 
 
 def fork_or_refuse() -> int:
-    """Return what `fork` does, and -1 where the machine refuses: the worker sees its socket closed."""
+    """Return the result of `fork`, or -1 if the machine refuses: the worker then sees a closed socket."""
     try:
         return os.fork()
     except OSError:
@@ -145,7 +145,7 @@ def fork_or_refuse() -> int:
 
 
 def move_to_stdin(client: socket.socket) -> socket.socket:
-    """Let a socket be 0, which must stay taken: what an agent gets as 0 to 2 is opened above them."""
+    """Move a socket to descriptor 0, which must stay taken: an agent's stdin to stderr are opened above 2."""
     os.dup2(client.fileno(), 0, inheritable=False)
     client.close()
     return socket.socket(fileno=0)
@@ -155,9 +155,9 @@ def fork_supervisors(worker: socket.socket) -> socket.socket | None:
     """Fork a supervisor for each socket that the worker sends.
 
     Returns:
-        In the supervisor, its socket; in this process `None`, when the worker is gone.
+        In the supervisor, its socket; in this process `None`, once the worker is gone.
     """
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for supervisors
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps supervisors
     while True:
         request, sockets, _, _ = socket.recv_fds(worker, 1, 1)
         if not request or not sockets:
@@ -171,10 +171,10 @@ def fork_supervisors(worker: socket.socket) -> socket.socket | None:
 
 
 def main(lock: str = "") -> None:
-    """Wait to become a supervisor, then for an order, and carry it out; with a lock, as a runner."""
+    """Fork supervisors, as a runner with a lock; in a supervisor wait for an order and execute it."""
     for number in (signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
-    gc.freeze()  # what forks collect is their own: to look through the rest would copy its memory
+    gc.freeze()  # a collection in a fork would copy the shared memory
     stdin = socket.socket(fileno=0)
     client = Runner(stdin, int(lock)).serve() if lock else fork_supervisors(stdin)
     user = prepare_user() if client is not None else None

@@ -1,8 +1,8 @@
-"""What a program prints goes through pipes: a recorder, a process beside its supervisor, writes it to files.
+"""Record a program's output: a recorder, a process beside its supervisor, reads pipes and writes files.
 
-So the program has no file of the engine's open, which it could open again, cut short or fill with holes. The
-recorder outlives a supervisor that was killed until all is on disk that the program had printed, for the program
-dies with its supervisor; it holds the run's locks meanwhile. A recorder that was killed is replaced.
+So the program has none of the engine's files open, which it could reopen, truncate or fill with holes. The
+recorder outlives a killed supervisor, with which the program dies, until the program's output is on disk; meanwhile
+the recorder holds the run's locks. The supervisor replaces a recorder that was killed.
 """
 
 import fcntl
@@ -18,11 +18,11 @@ NAME = b"septet-recorder"
 NEVER = float("inf")
 CHUNK_BYTES = 1 << 16
 QUIET_SECONDS, LAST_SECONDS = 0.5, 5.0
-"""After the supervisor's end: what is silent for so long prints no more; and nobody is waited for longer."""
+"""After the supervisor's end: the longest silence of a living program, and the longest wait in all."""
 FULL_DISK_SECONDS = 0.1
 MOST_RECORDERS = 100
 WRITABLE = 0o222
-"""By any user: a guest of root's has one of its own, and scripts open `/dev/stdout` anew."""
+"""The pipe's mode: a guest of a worker that is root has its own user, and scripts reopen `/dev/stdout`."""
 ADD_SEALS, ALL_SEALS, CAN_BE_SEALED = 1033, 15, 2
 """F_ADD_SEALS; against more seals, another length and other content; MFD_ALLOW_SEALING."""
 
@@ -31,11 +31,11 @@ class OutputRecorder:
     """The recorder of one run's stdout and stderr."""
 
     def __init__(self, outputs: Sequence[int], most_bytes: int, locks: Sequence[int]) -> None:
-        """Write to these files, and no more than so many bytes and a moment's; 0 is no limit.
+        """Make the pipes to these files.
 
         Args:
             outputs: The descriptors of the files of stdout and stderr.
-            most_bytes: After that nothing is read, and what prints has to wait.
+            most_bytes: The bytes after which nothing is read and a program that prints has to wait; 0 is no limit.
             locks: The descriptors of the run's locks.
 
         Raises:
@@ -44,11 +44,11 @@ class OutputRecorder:
         self.outputs, self.most_bytes, self.locks = tuple(outputs), most_bytes, tuple(locks)
         self.pid = self.started_count = 0
         self.life, self.own_life = os.pipe()
-        """The second end is the supervisor's alone."""
+        """The second end belongs to the supervisor alone."""
         pairs = [open_pipe() for _ in outputs]
         self.readers = tuple(reader for reader, _ in pairs)
         self.writers = tuple(writer for _, writer in pairs)
-        """What the program gets."""
+        """The program's ends."""
 
     def start(self) -> None:
         """Fork the recorder.
@@ -66,7 +66,7 @@ class OutputRecorder:
                 os._exit(1)
 
     def replace(self) -> bool:
-        """Fork another recorder for one that was killed; return whether there is one."""
+        """Fork a recorder in place of a killed recorder; return whether the fork succeeded."""
         self.pid = 0
         try:
             if self.started_count < MOST_RECORDERS:
@@ -76,7 +76,7 @@ class OutputRecorder:
         return self.pid > 0
 
     def _become_recorder(self, supervisor: int) -> None:
-        """Record in this process, just forked, and end it."""
+        """Record in this new fork, and end the process."""
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGTERM, signal.SIGCHLD):
             signal.signal(number, signal.SIG_IGN)
@@ -89,10 +89,10 @@ class OutputRecorder:
 
 
 class Recording:
-    """What a recorder does."""
+    """The work of a recorder."""
 
     def __init__(self, supervisor: int, life: int, most_bytes: int) -> None:
-        """Take the supervisor's process, the pipe whose end is its end, and how much is read."""
+        """Take the supervisor's id, the pipe that closes at the supervisor's end, and the limit of bytes."""
         self.supervisor = supervisor
         self.life = life
         self.most_bytes = most_bytes
@@ -100,7 +100,7 @@ class Recording:
         self.poller = select.poll()
 
     def run(self, ways: dict[int, int]) -> None:
-        """Write what comes from pipes to files until nobody has the pipes open, or none that still prints.
+        """Write from pipes to files until the pipes end; after the supervisor's end also until they are silent.
 
         Args:
             ways: The files' descriptors by the pipes'.
@@ -126,18 +126,18 @@ class Recording:
 
     @property
     def is_full(self) -> bool:
-        """Whether more was printed than may be."""
+        """Whether the output has exceeded its limit."""
         return 0 < self.most_bytes < self.written_bytes
 
     def _pass_on(self, descriptor: int, output: int) -> bool:
-        """Write what is in a pipe now; return whether more may come."""
+        """Write the bytes that are in a pipe; return whether more may come."""
         data = b"" if self.is_full else os.read(descriptor, CHUNK_BYTES)
         self.written_bytes += len(data)
         self._write(output, data)
         return bool(data)
 
     def _write(self, output: int, data: bytes) -> None:
-        """Write to a file; on a full disk who prints has to wait, as long as there is a supervisor."""
+        """Write to a file; on a full disk the program that prints has to wait while its supervisor lives."""
         while data:
             try:
                 data = data[os.write(output, data) :]
@@ -148,7 +148,7 @@ class Recording:
 
 
 def open_pipe() -> tuple[int, int]:
-    """Return the ends of a pipe for what is printed.
+    """Return the ends of a pipe for output.
 
     Raises:
         OSError: The machine refused.
@@ -159,10 +159,10 @@ def open_pipe() -> tuple[int, int]:
 
 
 def open_prompt(path: str) -> int:
-    """Return a descriptor from which a program reads a text; on Linux a program that reopens it cannot change it.
+    """Return a descriptor from which a program reads a text; on Linux the program cannot change the text.
 
     Raises:
-        OSError: It cannot be read, or the machine refused.
+        OSError: The file cannot be read, or the machine refused.
     """
     source = os.open(path, os.O_RDONLY)
     if not hasattr(os, "memfd_create"):
@@ -179,5 +179,5 @@ def open_prompt(path: str) -> int:
 
 
 def is_recorder(pid: int) -> bool:
-    """Return whether a process calls itself a recorder."""
+    """Return whether a process has the recorder's name."""
     return read_file(f"/proc/{pid}/comm").strip() == NAME

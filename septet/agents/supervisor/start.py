@@ -1,6 +1,6 @@
 """The start of the process that forks supervisors.
 
-It is short because Python compiles the file that it is given anew each time.
+The file is short because Python compiles a program's main file anew at each start.
 """
 
 import os
@@ -11,4 +11,4 @@ sys.path.append(__file__.rsplit("/", 4)[0])  # -I leaves the project off the pat
 from septet.agents.supervisor.fork_server import main
 
 main(*sys.argv[1:])
-os._exit(0)  # a supervisor that took itself apart would copy the memory that it shares with all others
+os._exit(0)  # Python's own clean-up would copy the memory that supervisors share

@@ -1,4 +1,4 @@
-"""The three pipes of a warm process: its supervisor holds their other ends, from turn to turn."""
+"""The three pipes of a warm process: its supervisor holds the other ends from turn to turn."""
 
 import json
 import os
@@ -9,21 +9,21 @@ from septet.agents.processes.event_lines import object_at_end
 from septet.agents.supervisor.recorder import open_pipe
 
 LINE_LIMIT_BYTES = 16 * 1024 * 1024
-"""A longer line is passed on unread, as the reader of the stream skips it too."""
+"""The longest line that is parsed; a longer line is passed on, and the reader of the stream skips it too."""
 _NO_EVENT: dict[str, object] = {}
 
 
 class TurnStream:
-    """The stdout of one process: it says which bytes are the current turn's, and when the turn is over."""
+    """The stdout of one process: it finds the bytes of the current turn, and the turn's end."""
 
     def __init__(self) -> None:
         """Begin before the first turn."""
         self.is_over = False
-        """The result of the current turn was printed, and it has begun nothing in the background."""
+        """Whether the current turn's result was printed and no background task runs."""
         self.has_failed = False
-        """That result says that it is none."""
+        """Whether the result reports an error."""
         self._tasks: set[object] = set()
-        """Tasks for which the process may continue after a result: the supervisor does not see their end."""
+        """The tasks for which the process may continue after a result: the supervisor does not see their end."""
         self._mark = ""
         self._partial_line = bytearray()
         self._is_too_long = False
@@ -35,7 +35,7 @@ class TurnStream:
 
         Args:
             prompt: The prompt of the turn.
-            mark: A UUID that the process repeats where it takes the turn up.
+            mark: A UUID that the process repeats when it begins the turn.
         """
         self.is_over = self.has_failed = False
         self._tasks.clear()
@@ -44,10 +44,10 @@ class TurnStream:
         return json.dumps({"type": "user", "message": message, "uuid": mark}).encode() + b"\n"
 
     def take_output(self, data: bytes) -> bytes:
-        """Take what was printed and return what of it is the turn's: whole lines, for a half one may be dropped.
+        """Take new output and return the turn's part, in whole lines: a part of a line could still be dropped.
 
-        A result from before the turn was taken up is no answer to it: the process had gone on by itself. Only the
-        first turn of a process is not marked out by that, for nothing can come before it.
+        A result before the process has begun the turn is dropped: it belongs to work that the process continued by
+        itself. A process's first turn needs no mark, because no result can come before it.
         """
         turn_output = bytearray()
         *lines, rest = data.split(b"\n")
@@ -77,7 +77,7 @@ class TurnStream:
         return line
 
     def _take_task(self, event: dict[str, object]) -> None:
-        """Note a task that begins in the background or comes there; or that may have, and is not over yet."""
+        """Add a task that runs, or may run, in the background; remove a task of unknown place that is over."""
         task, kind = event.get("task_id"), event.get("subtype")
         patch = event.get("patch") if kind == "task_updated" else event if kind == "task_started" else {}
         in_background = patch.get("is_backgrounded") if isinstance(patch, dict) else None
@@ -87,20 +87,20 @@ class TurnStream:
             self._tasks.discard((task, None))
 
     def take_rest(self) -> bytes:
-        """Take the line that has not ended yet."""
+        """Take the line that is not complete yet."""
         line = bytes(self._partial_line)
         self._partial_line.clear()
         return line
 
     def _read_event(self, line: bytes) -> dict[str, object]:
-        """Return an event that may begin or end a turn or that reports a task; nothing for any other event."""
+        """Return an event that may begin or end a turn or that reports a task; empty for any other event."""
         if b'"result"' not in line and b'"task_' not in line and self._mark.encode() not in line:
             return _NO_EVENT
         return _read_object(line) or _read_object(object_at_end(line), ends_line=True)
 
 
 def _read_object(text: bytes, *, ends_line: bool = False) -> dict[str, object]:
-    """Return an object, and nothing for anything else; one that only ends its line has to name its session."""
+    """Return a JSON object, or an empty one; an object at the end of a line has to name its session."""
     try:
         event = json.loads(text)
     except (ValueError, RecursionError):
@@ -112,25 +112,25 @@ CHUNK_BYTES = 64 * 1024
 FULL_DISK_SECONDS = 0.1
 NONE = -1
 READABLE = 0o444
-"""By any user, as stdout and stderr can be written: see `recorder.py`."""
+"""The mode of stdin's pipe: any user may read; see `WRITABLE` in `recorder.py`."""
 
 
 class WarmPipes:
-    """What the agent reads and prints; none of it is lost between a pipe and the current turn's files."""
+    """The agent's input and output; no byte is lost between a pipe and the current turn's files."""
 
     def __init__(self, poller: select.poll, outputs: list[int]) -> None:
-        """Wait with `poller`; `outputs` are the files of the current turn, and none between two of them."""
+        """Wait with `poller`; `outputs` are the files of the current turn, empty between turns."""
         self.stream = TurnStream()
         self.stdin = NONE
         self.output_numbers: dict[int, int] = {}
-        """The ends of stdout and stderr: 0 and 1."""
+        """The numbers of stdout and stderr, 0 and 1, by the descriptor of the pipe's end."""
         self._poller = poller
         self._outputs = outputs
         self._pending_output = [b"", b""]
         self._pending_input = b""
 
     def open(self) -> tuple[int, ...]:
-        """Make them, and return the agent's ends."""
+        """Make the pipes, and return the agent's ends."""
         stdin, self.stdin = os.pipe()
         os.fchmod(stdin, READABLE)
         pairs = [open_pipe(), open_pipe()]
@@ -141,17 +141,17 @@ class WarmPipes:
         return (stdin, *(pair[1] for pair in pairs))
 
     def watch(self) -> None:
-        """Have the poller wake up for what the agent prints."""
+        """Let the agent's output wake the poller."""
         for descriptor in self.output_numbers:
             self._poller.register(descriptor, select.POLLIN)
 
     def unwatch(self) -> None:
-        """Have the poller sleep on, whatever happens to these."""
+        """Let the poller ignore the agent's output."""
         for descriptor in self.output_numbers:
             self._poller.unregister(descriptor)
 
     def write_stdin(self, data: bytes = b"") -> None:
-        """Write to the agent's stdin what it takes now; the rest follows when it takes more."""
+        """Write to the agent's stdin as much as fits; the rest follows when the pipe has room."""
         was_waiting, self._pending_input = bool(self._pending_input), self._pending_input + data
         try:
             while self._pending_input:
@@ -159,13 +159,13 @@ class WarmPipes:
         except BlockingIOError:
             self._poller.register(self.stdin, select.POLLOUT)
             return
-        except OSError:  # it reads no more: how it ends is seen elsewhere
+        except OSError:  # the agent reads no more: its end is detected elsewhere
             self._pending_input = b""
         if was_waiting:
             self._poller.unregister(self.stdin)
 
     def read_output(self, descriptor: int) -> bool:
-        """Take what was printed and say whether anything was; a full disk holds the agent up."""
+        """Read new output, and return whether any came; a full disk makes the agent wait."""
         if not self.write_pending():
             time.sleep(FULL_DISK_SECONDS)
             return False
@@ -182,18 +182,18 @@ class WarmPipes:
         return True
 
     def read_outputs(self) -> None:
-        """Take all that was printed, by an agent that stands still or has ended."""
+        """Read all output of an agent that stands still or has ended."""
         for descriptor in tuple(self.output_numbers):
             while self.read_output(descriptor):
                 continue
 
     def read_rest(self) -> None:
-        """Take the rest of an agent that has ended."""
+        """Read the rest of the output of an agent that has ended."""
         self.read_outputs()
         self._write_output(0, self.stream.take_rest())
 
     def write_pending(self) -> bool:
-        """Write what is not on disk yet, and say whether all is."""
+        """Write the pending output, and return whether all is on disk."""
         pending = self._pending_output
         for number, output in enumerate(self._outputs):
             try:

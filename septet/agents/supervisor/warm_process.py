@@ -1,9 +1,10 @@
-"""The supervisor of a warm process: an agent that serves many turns, each of them a run like any other.
+"""The supervisor of a warm process: an agent that serves many turns, each a run of its own.
 
-It holds the agent's stdin, and pumps what it prints into the files of the current turn's run. With a turn's result
-the agent's process group is stopped and what its tools left is killed, and only then the writer's lock is given
-back: until the next turn the agent cannot write. That one comes as an order over the socket `warm.sock` in the
-workspace's folder of runs, with the writer's lock and its run's; `end <why>` ends the process at any time.
+The supervisor holds the agent's stdin, and writes the output into the files of the current turn's run. After a
+turn's result it stops the agent's process group, kills the leftovers of tools, and only then releases the
+writer's lock: until the next turn the agent cannot write. The next turn comes as an order over the socket
+`warm.sock` in the workspace's folder of runs, with the locks of the writer and the run; `end <why>` ends the
+process at any time.
 """
 
 import os
@@ -25,20 +26,20 @@ from septet.agents.supervisor.warm_pipes import WarmPipes
 TURN_SOCKET = "../warm.sock"
 LOOK_SECONDS = 0.001
 STOP_SECONDS = 15.0
-"""For a thread that waits for a busy disk and cannot stop before: to start an agent anew takes seconds too."""
+"""The longest wait for a thread that a busy disk keeps from stopping: a new agent's start takes seconds too."""
 AGAIN_SECONDS = 0.5
-"""Until a process that does not stop continues for a moment: a thread that starts a program waits in the kernel
-until that program has begun, and waits for ever if the program was stopped first."""
+"""The seconds until a process that does not stop continues for a moment: a thread that starts a program waits in
+the kernel until the program has begun, and waits forever if the program was stopped first."""
 MOMENT_SECONDS = 0.02
 REQUEST_SECONDS = 2.0
-"""For a client that connects to send an order, or a request to end: both send it at once."""
+"""The longest wait for the order or the request to end of a client, which sends it at once."""
 
 
 class WarmSupervisor(Supervisor):
     """One process, from its first turn to its end."""
 
     def __init__(self, order: Order, locks: list[int], client: socket.socket, user: RunUser | None = None) -> None:
-        """Take the first turn's order; the third lock says that the process lives."""
+        """Take the first turn's order; the third lock shows that the process lives."""
         super().__init__(order, locks, client, user)
         self.lock = locks[2]
         self.turn_listener = socket.socket(socket.AF_UNIX)
@@ -47,7 +48,7 @@ class WarmSupervisor(Supervisor):
         self.next_order: Order | None = None
 
     def run(self) -> None:
-        """Carry out turn after turn, until one does not end by its result or no other comes."""
+        """Serve turn after turn, until a turn ends without a result or no further turn comes."""
         self.handle_signals()
         self.listen_for_turns()
         self.listen()
@@ -61,7 +62,7 @@ class WarmSupervisor(Supervisor):
             order = self.next_order
             started_at = time.time()
             if order is None or self.status is not None or not self.begin_turn(order):
-                self.sweep()  # an order that was not begun is given back by the locks
+                self.sweep()  # the free locks show that an order was not begun
                 self.release_process()
                 return
         self.sweep()
@@ -71,7 +72,7 @@ class WarmSupervisor(Supervisor):
         self.await_proxy()
 
     def listen_for_turns(self) -> None:
-        """Open the socket for further turns; that of a supervisor that was killed is in the way."""
+        """Open the socket for further turns, in place of the socket of a killed supervisor."""
         if os.access(TURN_SOCKET, os.F_OK):
             os.unlink(TURN_SOCKET)
         mask = os.umask(0o177)
@@ -81,23 +82,23 @@ class WarmSupervisor(Supervisor):
         self.poller.register(self.turn_listener.fileno(), select.POLLIN)
 
     def release_process(self) -> None:
-        """Say that the process is gone and has left nothing."""
+        """Empty and release the process's lock: the process is gone and has left nothing."""
         self.turn_listener.close()
         os.ftruncate(self.lock, 0)
         os.close(self.lock)
 
     def open_files(self) -> tuple[int, ...]:
-        """Return pipes: their other ends stay here."""
+        """Return the agent's ends of the pipes."""
         return self.pipes.open()
 
     def send_prompt(self) -> None:
-        """Give the agent the turn's prompt."""
+        """Send the turn's prompt to the agent."""
         if self.agent:
             mark = read_file("/proc/sys/kernel/random/uuid").decode().strip()
             self.pipes.write_stdin(self.pipes.stream.begin_turn(read_file("prompt.md"), mark))
 
     def carry_turn(self) -> bool:
-        """Carry a turn to its end; return whether the agent has come to a result, and stands still now."""
+        """Serve a turn to its end; return whether the agent has a result and stands still now."""
         while self.agent and self.status is None and time.monotonic() < self.give_up_at:
             if self.pipes.stream.is_over and not self.cause and self.pipes.write_pending():
                 return self.stop_agent()
@@ -107,9 +108,9 @@ class WarmSupervisor(Supervisor):
         return False
 
     def stop_agent(self) -> bool:
-        """Stop the agent, kill what its tools left and take what it printed; return whether it stands still.
+        """Stop the agent, kill its tools' leftovers and read its output; return whether the agent stands still.
 
-        What is in its own group, such as servers of tools that talk with it, stops and continues with it.
+        The processes of its own group, for example servers of tools, stop and continue with the agent.
         """
         self.signal_group(signal.SIGSTOP)
         bound, again_at = time.monotonic() + STOP_SECONDS, time.monotonic() + AGAIN_SECONDS
@@ -130,9 +131,9 @@ class WarmSupervisor(Supervisor):
         return self.status is None
 
     def sweep_tools(self) -> bool:
-        """Kill what is below the agent and not of its own group; return whether nothing of that is left.
+        """Kill the agent's descendants outside its own group; return whether none is left.
 
-        A git in that group is killed too: it would keep the repository's locks while it stands still.
+        A git of its own group is killed too: it would keep the repository's locks while it stands still.
         """
         own = {pid for pid in group_of(self.agent) if not read_file(f"/proc/{pid}/comm").startswith(b"git")}
         tools = [pid for pid in descendants(os.getpid()) if pid not in own and pid not in {self.agent, *self.own}]
@@ -145,7 +146,7 @@ class WarmSupervisor(Supervisor):
         return not tools
 
     def release_turn(self) -> None:
-        """Let go of the turn's run; its record stands."""
+        """Close the files, lock and sockets of a turn's run, which has its record."""
         self.pipes.unwatch()
         for descriptor in (self.listener.fileno(), *self.clients):
             self.poller.unregister(descriptor)
@@ -160,7 +161,7 @@ class WarmSupervisor(Supervisor):
         self.is_idle, self.next_order = True, None
 
     def await_order(self) -> None:
-        """Wait for the next turn: no longer than for somebody who follows one, and not after a failure."""
+        """Wait for the next turn, up to the orphan limit, and not after a failure."""
         while (
             self.next_order is None
             and self.status is None
@@ -172,18 +173,18 @@ class WarmSupervisor(Supervisor):
             self.reap()
 
     def next_look(self) -> float:
-        """Return the moment at which a limit has to be looked at next."""
+        """Return the time of the next check of a limit."""
         return self.attached_at + self.order.limits.orphan_seconds if self.is_idle else super().next_look()
 
     def end_agent(self, cause: str, why: str = "") -> None:
-        """Request the agent's end; between turns it must not continue for that, and is killed as it stands."""
+        """Request the agent's end; between turns the agent is killed, because it must not continue."""
         if self.is_idle:
             self.is_ending = True
         else:
             super().end_agent(cause, why)
 
     def begin_turn(self, order: Order) -> bool:
-        """Begin the next turn, and say whether it has begun: not where its files cannot be made."""
+        """Begin the next turn; return whether it has begun: not if its files cannot be made."""
         report = f"{self.order.folder}/{REPORT}"
         self.order, self.is_idle = order, False
         self.cause = self.why = ""
@@ -194,14 +195,14 @@ class WarmSupervisor(Supervisor):
         self.listener = socket.socket(socket.AF_UNIX)
         try:
             os.chdir(order.folder)
-            if order.confined:  # its report is found beside each turn: one file, to which the sandbox adds
+            if order.confined:  # each turn's folder has a link to the one report that the sandbox extends
                 os.link(report, REPORT)
             self.listen()
             if self.way_out is not None:
                 self.way_out.send_log(open_log())
             self.open_outputs()
         except OSError:
-            if self.outputs:  # with a stream the run would count as one that has started
+            if self.outputs:  # a run with a stream counts as started
                 os.unlink("stdout.jsonl")
             return False
         self.sign_lock()
@@ -211,7 +212,7 @@ class WarmSupervisor(Supervisor):
         return True
 
     def read_descriptor(self, descriptor: int) -> None:
-        """Read what the agent prints, and what those ask for who connect and who are attached."""
+        """Read the agent's output, and the requests of new and attached clients."""
         if descriptor in self.pipes.output_numbers:
             if self.pipes.read_output(descriptor):
                 self.printed_at = time.monotonic()
@@ -223,7 +224,7 @@ class WarmSupervisor(Supervisor):
             super().read_descriptor(descriptor)
 
     def accept_request(self) -> None:
-        """Take what somebody asks for who connects: a turn, or the end."""
+        """Read the request of a new client: a turn, or the end of the process."""
         try:
             client, _ = self.turn_listener.accept()
         except OSError:
@@ -249,5 +250,5 @@ class WarmSupervisor(Supervisor):
             self.writer_lock, self.run_lock = locks[:2]
 
     def exit_code(self) -> int | None:
-        """Return how the agent ended; after a result it has done so as a process that ends by itself."""
+        """Return the agent's exit code; 0 after a result, although the process lives."""
         return 0 if self.pipes.stream.is_over and self.status is None and not self.cause else super().exit_code()
