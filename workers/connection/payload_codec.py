@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-import structlog
 from temporalio.api.common.v1 import Payload
 from temporalio.api.failure.v1 import Failure
 from temporalio.converter import (
@@ -31,11 +30,11 @@ from septet.errors import DamagedSealError, SeptetError
 from septet.settings import Settings
 
 if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
     from septet.keys.key_ring import KeyRing
 
 _ABOUT: Final = b"septet-payload-1"
-
-_log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ class SealingCodec(PayloadCodec, WithSerializationContext):
         except DamagedSealError as error:
             if not self.serves:
                 raise
-            _log.error("seal_damaged", key=box.key_id, error=error.message)
+            _logger().error("seal_damaged", key=box.key_id, error=error.message)
             return Payload(metadata=refusing_metadata({}, is_damaged=True))
 
     def _content(self, box: SealedBox, binding: bytes) -> bytes:
@@ -113,7 +112,7 @@ class SealingCodec(PayloadCodec, WithSerializationContext):
         try:
             await asyncio.to_thread(self.keys.read_again)
         except SeptetError as error:
-            _log.warning("seal_keys_not_read", error=error.message)
+            _logger().warning("seal_keys_not_read", error=error.message)
 
 
 @dataclass(frozen=True)
@@ -176,3 +175,11 @@ def _box_in(payload: Payload) -> SealedBox | None:
         return None
     key_id, check = (payload.metadata.get(name, b"").decode("utf-8", "replace") for name in (KEY_ID, KEY_CHECK))
     return SealedBox(key_id, check, payload.data)
+
+
+def _logger() -> "FilteringBoundLogger":
+    """Return the logger; a command without damaged seals does not wait for the import."""
+    import structlog
+
+    logger: FilteringBoundLogger = structlog.get_logger()
+    return logger

@@ -31,8 +31,11 @@ from temporalio.worker import Interceptor as WorkerInterceptor
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from septet.contracts.seal import NOTHING_SEALED, refusal_of
+from septet.settings import Settings
 from workers.connection.data_converter import pydantic_values
 from workers.connection.payload_codec import SealingCodec
+from workers.observing.activity_observer import activity_observer
+from workers.observing.observers import observers
 from workflows.board.board import Board
 from workflows.board.janitor import Janitor
 from workflows.budgets.account import Account
@@ -142,6 +145,15 @@ class SeptetPlugin(SimplePlugin):
         if config["task_queue"] != self._task_queue:
             configured["workflows"] = own
         return configured
+
+
+def plugin_of(settings: Settings, codec: SealingCodec | None) -> SeptetPlugin:
+    """Return the plugin of a client whose workers serve the queue of work orders.
+
+    Raises:
+        InvalidInputError: Traces are on, and their packages are not installed.
+    """
+    return SeptetPlugin(settings.task_queue, [*observers(settings), activity_observer(settings)], codec)
 
 
 def _sandbox(refuses_unsealed: bool, runner: WorkflowRunner | None) -> WorkflowRunner:

@@ -1,53 +1,31 @@
-"""The observers of clients and workers: the context of logs, and the metrics and traces of the settings."""
+"""The traces that settings turn on, for clients and workers."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING
 
-import structlog
-from temporalio.client import Interceptor as ClientInterceptor
-from temporalio.exceptions import ApplicationError
-from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
-from temporalio.worker import Interceptor as WorkerInterceptor
+from temporalio.client import Interceptor
 
-from septet.contracts.lanes import SessionSummary, SummariseCall
-from septet.contracts.steps import FailureFacts, FinalizeCall, StepCall, StepResult
 from septet.errors import InvalidInputError
 from septet.settings import Settings
-from workers.observing.metrics import StepMetrics
 
 if TYPE_CHECKING:
     from workers.observing.traces import AgentTraces, Tracing
 
 
-class Listener(Protocol):
-    """A listener to activities."""
-
-    def begin(self) -> None:
-        """Handle the activity's start, in its task."""
-
-    async def end(self, call: object, outcome: StepResult | SessionSummary) -> None:
-        """Handle the outcome of a step, its finalizer or a lane's summary; a final failure has an outcome too."""
-
-
-def observers(settings: Settings, *, serves: bool) -> list[ClientInterceptor | WorkerInterceptor]:
-    """Return the interceptors of a client and, if it `serves`, of its workers; the first one is outermost.
+def observers(settings: Settings) -> list[Interceptor]:
+    """Return the interceptors of a client.
 
     Raises:
-        InvalidInputError: The settings request traces, and their packages are not installed.
+        InvalidInputError: Traces are on, and their packages are not installed.
     """
-    of_temporal = [_tracing(settings, settings.traces)[0]] if settings.traces is not None else []
-    return [*of_temporal, activity_observer(settings)] if serves else [*of_temporal]
+    return [tracing_of(settings, settings.traces)[0]] if settings.traces is not None else []
 
 
-def activity_observer(settings: Settings) -> "ActivityObserver":
-    """Return the interceptor of a worker's activities, with the listeners that the settings turn on."""
-    listeners: list[Listener] = [StepMetrics()] if settings.metrics is not None else []
-    if settings.traces is not None:
-        listeners.append(_tracing(settings, settings.traces)[1])
-    return ActivityObserver(listeners)
+def tracing_of(settings: Settings, address: str) -> "tuple[Tracing, AgentTraces]":
+    """Return the interceptor of a client, and the listener that traces agents.
 
-
-def _tracing(settings: Settings, address: str) -> "tuple[Tracing, AgentTraces]":
+    Raises:
+        InvalidInputError: The packages are not installed.
+    """
     try:
         from workers.observing.traces import tracing
     except ModuleNotFoundError as error:
@@ -56,49 +34,3 @@ def _tracing(settings: Settings, address: str) -> "tuple[Tracing, AgentTraces]":
             f"SEPTET_TRACES needs packages that are missing: {error}.", remedy=remedy
         ) from error
     return tracing(settings, address)
-
-
-class ActivityObserver(WorkerInterceptor):
-    """Adds step and agent to each log line of an activity, and passes its outcome to listeners."""
-
-    def __init__(self, listeners: Sequence[Listener]) -> None:
-        self.listeners: Final = listeners
-
-    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        """Wrap the execution of activities."""
-        return _ObservedActivity(next, self.listeners)
-
-
-class _ObservedActivity(ActivityInboundInterceptor):
-    def __init__(self, following: ActivityInboundInterceptor, listeners: Sequence[Listener]) -> None:
-        super().__init__(following)
-        self._listeners: Final = listeners
-
-    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
-        """Execute the activity; its context of logs holds for all of its task, also after it has failed."""
-        structlog.contextvars.bind_contextvars(**step_context(input.args))
-        for listener in self._listeners:
-            listener.begin()
-        try:
-            result = await self.next.execute_activity(input)
-        except ApplicationError as error:
-            if error.details and isinstance(facts := error.details[0], FailureFacts):
-                await self._end(input, facts.result)
-            raise
-        await self._end(input, result)
-        return result
-
-    async def _end(self, input: ExecuteActivityInput, outcome: object) -> None:
-        if isinstance(outcome, StepResult | SessionSummary):
-            call = input.args[0] if input.args else None
-            for listener in self._listeners:
-                await listener.end(call, outcome)
-
-
-def step_context(args: Sequence[Any]) -> Mapping[str, str]:
-    """Return the step and the agent of the input of a step, its finalizer or a lane's summary; else nothing."""
-    call = args[0] if args else None
-    call = call.call if isinstance(call, FinalizeCall) else call
-    if not isinstance(call, StepCall | SummariseCall):
-        return {}
-    return {"step": call.name, "agent": call.workspace.agent}

@@ -43,7 +43,8 @@ from septet.trackers.tracker import TrackerIssue
 from workers.builds.build_id import build_id
 from workers.builds.versions import deployment_config
 from workers.connection.payload_codec import codec_of
-from workers.observing.observers import activity_observer, observers
+from workers.observing.activity_observer import activity_observer
+from workers.observing.observers import observers
 from workers.slots import agents_at_once, workflow_cache
 from workers.watching.board import capacity_of
 
@@ -189,7 +190,7 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
     "sandboxed": (True, started_as_root),
     "api_token": ("none", api_token),
     "metrics": ("127.0.0.1:9464", lambda settings: len(activity_observer(settings).listeners)),
-    "traces": ("http://127.0.0.1:9", lambda settings: len(observers(settings, serves=False))),
+    "traces": ("http://127.0.0.1:9", lambda settings: len(observers(settings))),
     "drain": (True, lambda settings: capacity_of(settings, "h").host_limit),
     "seal_keys_file": (Path("/no/such/keys"), codec_of),
     "seal_keys_command": ("/no/such/program", codec_of),

@@ -11,8 +11,8 @@ from fakes.opened_workspace import WORKSPACE
 from temporalio.exceptions import ApplicationError
 
 from septet.contracts.lanes import SummariseCall
+from workers.observing.activity_observer import step_context
 from workers.observing.logs import library_event, shorten_event, withhold_words
-from workers.observing.observers import step_context
 
 _PROGRAM = """
 import logging, pathlib

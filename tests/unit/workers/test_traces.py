@@ -18,6 +18,7 @@ from septet.contracts.names import Step
 from septet.contracts.steps import StepCall
 from septet.settings import Settings
 from septet.system.masking import hide, reveal
+from workers.observing.activity_observer import activity_observer
 from workers.observing.observers import observers
 
 KEY = "a-key-that-no-collector-sees"
@@ -38,8 +39,10 @@ class Activity(ActivityInboundInterceptor):
 async def run(end: object, call: object = None, **settings: Any) -> dict[str, Any]:
     """Run an activity as a worker with these settings runs it; return what is logged after a failure."""
     following: ActivityInboundInterceptor = Activity(end)
-    for each in reversed(observers(Settings(state_dir=Path("."), **settings), serves=True)):
-        following = each.intercept_activity(following)  # type: ignore[union-attr]
+    of_worker = Settings(state_dir=Path("."), **settings)
+    following = activity_observer(of_worker).intercept_activity(following)
+    for each in observers(of_worker):
+        following = each.intercept_activity(following)  # type: ignore[attr-defined]
     given = ExecuteActivityInput(fn=run, args=[call], executor=None, headers={})
 
     async def as_the_sdk_does() -> dict[str, Any]:
