@@ -9,9 +9,8 @@ from typing import Final
 
 from bench.stage import SEPTET, Stage, program
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.names import Status
+from septet.contracts.names import Status, watch_id
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pull_request import watch_id
 from septet.forges.choose import forge_for
 from septet.forges.local.forge import LocalForge
 from septet.forges.values import pull_request_number

@@ -12,8 +12,7 @@ from activities.board.polling import not_yet
 from activities.host.payloads import read_memo
 from septet.board.seats import circle_of
 from septet.contracts.board import MEMO, OthersLook, Until
-from septet.contracts.names import Stage
-from septet.contracts.pull_request import watch_id
+from septet.contracts.names import Stage, watch_id
 from septet.contracts.task import Task
 from septet.settings import Settings
 

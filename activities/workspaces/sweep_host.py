@@ -14,7 +14,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.host import Host
 from activities.host.payloads import memo_json
-from septet.contracts.pull_request import FOLLOWS, watch_id
+from septet.contracts.names import FOLLOWS, watch_id
 from septet.contracts.steps import SweepCall
 from septet.errors import SealedError
 from septet.janitor.sweep import Sweep, until

@@ -10,8 +10,7 @@ from activities.host.payloads import memo_json
 from clients.executions.typed_client import CLOSED_AS
 from clients.executions.waits import stuck_cause_of_row
 from septet.contracts.board import MEMO
-from septet.contracts.names import Stage, Status
-from septet.contracts.pull_request import watched_order
+from septet.contracts.names import Stage, Status, watched_order
 from septet.contracts.seal import key_id_of
 from septet.contracts.task import Task, TaskError
 from septet.errors import SealedError

@@ -13,8 +13,7 @@ from temporalio.common import SearchAttributeKey
 
 from activities.host.payloads import read_memo
 from clients.executions.seals import began_unsealed, seals
-from septet.contracts.names import Stage, Status, Step
-from septet.contracts.pull_request import TROUBLE, PullRequestNews
+from septet.contracts.names import TROUBLE, Stage, Status, Step
 from septet.errors import SealedError, UnknownKeyError
 from septet.system.text import cut_bytes
 from workflows.wire.search_attributes import STAGE, STATUS
@@ -63,6 +62,8 @@ async def waiting_for(description: WorkflowExecutionDescription, *, tells_next_t
 
 async def _trouble_of(watch: WorkflowExecutionDescription) -> str | None:
     """Return why the host that polls a pull request cannot read its state."""
+    from septet.contracts.pull_request import PullRequestNews
+
     news = await read_memo(watch, TROUBLE, PullRequestNews)
     return f"{_LOOKS}: {news.why}" if news is not None else None
 

@@ -10,8 +10,7 @@ from temporalio.service import RPCError
 
 from clients.operations.operations import Operations
 from clients.temporal.pull_request_watch import tell_watches
-from septet.contracts.names import Stage
-from septet.contracts.pull_request import LOCAL_PULL
+from septet.contracts.names import LOCAL_PULL, Stage
 from septet.contracts.replies import TaskReply
 from septet.errors import RefusedTransitionError
 from septet.forges.local.forge import LocalForge

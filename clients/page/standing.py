@@ -10,8 +10,7 @@ from urllib.parse import quote, unquote
 from clients.disk.runs import started_runs
 from septet.contracts.decisions import Target, targets_of
 from septet.contracts.facts import KeyFinding
-from septet.contracts.names import Stage, Status, Step
-from septet.contracts.pull_request import LOCAL_PULL
+from septet.contracts.names import LOCAL_PULL, Stage, Status, Step
 from septet.contracts.replies import BoardReply
 from septet.contracts.task import Task
 from septet.errors import SeptetError

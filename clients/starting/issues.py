@@ -8,9 +8,8 @@ from temporalio.client import WorkflowExecution
 
 from clients.executions.messages import server_refusals
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.names import Stage
+from septet.contracts.names import Stage, watched_order
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pull_request import watched_order
 from septet.errors import AlreadyRunningError, InvalidInputError
 from septet.git.engine.address import parse_address
 from workflows.wire.search_attributes import ISSUE, PULL_REQUEST, REPOSITORY, STAGE

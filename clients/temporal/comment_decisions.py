@@ -10,8 +10,7 @@ from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import RetryCall
 from septet.contracts.forge_events import CommentCommand
-from septet.contracts.names import Status, Step
-from septet.contracts.pull_request import watch_id
+from septet.contracts.names import Status, Step, watch_id
 from septet.contracts.task import Task
 from septet.errors import RefusedTransitionError
 

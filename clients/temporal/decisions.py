@@ -23,8 +23,7 @@ from septet.contracts.decisions import (
     check_move,
     parse_decision,
 )
-from septet.contracts.names import Stage, Status, Step
-from septet.contracts.pull_request import LOCAL_PULL, watch_id
+from septet.contracts.names import LOCAL_PULL, Stage, Status, Step, watch_id
 from septet.contracts.replies import TaskReply
 from septet.contracts.task import Task
 from septet.errors import InvalidInputError, RefusedTransitionError

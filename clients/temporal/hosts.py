@@ -15,7 +15,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from clients.executions.index import quote_name
 from clients.executions.messages import server_refusals
-from septet.contracts.pull_request import watched_order
+from septet.contracts.names import watched_order
 from septet.errors import NotFoundError, ServerNotReachedError
 from septet.system.text import name_some
 from workers.server.preflight import lacks_attribute

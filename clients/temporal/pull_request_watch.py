@@ -8,8 +8,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from clients.executions.messages import server_refusal
 from clients.executions.task_rows import task_of_row
-from septet.contracts.names import Stage
-from septet.contracts.pull_request import watch_id
+from septet.contracts.names import Stage, watch_id
 from septet.contracts.task import Task
 
 if TYPE_CHECKING:

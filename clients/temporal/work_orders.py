@@ -22,9 +22,8 @@ from clients.executions.waits import waiting_for, waits_for_opening
 from clients.temporal.pull_request_watch import watch_of, with_watch
 from septet.board.seats import circle_of
 from septet.contracts.board import MEMO, first_task, row_of, waits_in
-from septet.contracts.names import ORDER_ID, Stage, Status
+from septet.contracts.names import LOCAL_PULL, ORDER_ID, Stage, Status, watch_id, watched_order
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pull_request import LOCAL_PULL, watch_id, watched_order
 from septet.contracts.replies import TaskReply, TasksReply
 from septet.contracts.repository import without_credentials
 from septet.contracts.task import Move, Task, TaskError

@@ -19,7 +19,7 @@ from septet.contracts.budget import (
     ReserveCall,
     SettleCall,
 )
-from septet.contracts.pull_request import watched_order
+from septet.contracts.names import watched_order
 
 _FEW_CALLED: Final = 10
 """Work orders called at once when a budget has room again; those that find no room wait again."""

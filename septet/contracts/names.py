@@ -115,3 +115,25 @@ class Verdict(StrEnum):
     """A budget is used up: the work is kept, with its session, until the budget is open again."""
     CANCELLED = "cancelled"
     """A person cancelled the work order; a rescue holds the work."""
+
+
+WATCHER: Final = "watcher"
+"""The key in a watch's memo of the host that polls the pull request."""
+TROUBLE: Final = "trouble"
+"""The key in a watch's memo of the reason why the state of the pull request is unknown."""
+FOLLOWS: Final = "follows"
+"""The key in a watch's memo of whether an agent answers events of the pull request."""
+LOCAL_PULL: Final = re.compile(r"file://(?P<path>/.+)/pull/(?P<number>[1-9][0-9]{0,8})")
+"""The address of a pull request of a repository on this machine's disk."""
+_WATCH: Final = "/pr"
+"""The end of a watch's id; no work order's id ends with it."""
+
+
+def watch_id(order_id: str) -> str:
+    """Return the id of the workflow that watches a work order's pull request."""
+    return f"{order_id}{_WATCH}"
+
+
+def watched_order(workflow_id: str) -> str:
+    """Return the id of the work order itself, or of the work order whose pull request the workflow watches."""
+    return workflow_id.removesuffix(_WATCH)

@@ -1,7 +1,6 @@
 """The watch of an opened pull request: its input, its messages, its ids and the keys of its memo."""
 
-import re
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -82,26 +81,3 @@ class PullRequestNews(Wire):
     """The message of that error."""
     events: Annotated[tuple[ReworkEvent, ...], Field(max_length=MOST_EVENTS)] = ()
     """The events that wait for the agent's answer, if an agent follows the pull request."""
-
-
-WATCHER: Final = "watcher"
-"""The memo key of the host that polls the pull request."""
-TROUBLE: Final = "trouble"
-"""The memo key of the error that prevents reading the pull request."""
-FOLLOWS: Final = "follows"
-"""The memo key that holds whether an agent follows the pull request."""
-
-LOCAL_PULL: Final = re.compile(r"file://(?P<path>/.+)/pull/(?P<number>[1-9][0-9]{0,8})")
-"""The address of a pull request of a repository on a host's disk."""
-_WATCH: Final = "/pr"
-"""The suffix of a watch's id, which no work order's id can have."""
-
-
-def watch_id(order_id: str) -> str:
-    """Return the id of the workflow that watches a work order's pull request."""
-    return f"{order_id}{_WATCH}"
-
-
-def watched_order(workflow_id: str) -> str:
-    """Return the id of the work order of a workflow, which may be the work order itself or its watch."""
-    return workflow_id.removesuffix(_WATCH)

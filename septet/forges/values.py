@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from septet.contracts.pull_request import LOCAL_PULL
+from septet.contracts.names import LOCAL_PULL
 from septet.errors import ForgeError, InvalidInputError
 from septet.system.masking import mask
 from septet.system.text import without_controls

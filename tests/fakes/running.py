@@ -20,8 +20,7 @@ from temporalio.service import RPCError
 from temporalio.worker import Replayer, Worker
 
 from septet.contracts.facts import Rescue
-from septet.contracts.names import Stage, Step, Verdict
-from septet.contracts.pull_request import watch_id
+from septet.contracts.names import Stage, Step, Verdict, watch_id
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from workers.connection.plugin import SeptetPlugin

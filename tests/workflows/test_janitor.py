@@ -30,7 +30,7 @@ from temporalio.worker import Worker
 
 from activities.workspaces.sweep_host import SweepHost, find_owner
 from activities.workspaces.workspaces import WorkspaceActivities
-from septet.contracts.pull_request import FOLLOWS, watch_id
+from septet.contracts.names import FOLLOWS, watch_id
 from septet.contracts.steps import SweepCall
 from septet.contracts.workspace import OpenWorkspace
 from septet.janitor.terms import SweepReport

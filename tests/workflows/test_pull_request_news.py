@@ -19,17 +19,13 @@ from temporalio.service import RPCError
 from temporalio.worker import Worker
 
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.names import Stage, Status
+from septet.contracts.names import TROUBLE, WATCHER, Stage, Status, watch_id, watched_order
 from septet.contracts.pull_request import (
-    TROUBLE,
-    WATCHER,
     PullRequestEnd,
     PullRequestLook,
     PullRequestNews,
     PullRequestWatch,
     WatchingHost,
-    watch_id,
-    watched_order,
 )
 from septet.contracts.task import Task
 from septet.contracts.workspace import PULL_REQUESTS, OpenWorkspace, Workspace

@@ -22,9 +22,9 @@ from septet.contracts.board import MEMO, KnownOrders
 from septet.contracts.budget import QuotaPause, quota_id
 from septet.contracts.forge_events import PullRequestTouched
 from septet.contracts.intake import IntakeInput
-from septet.contracts.names import Stage
+from septet.contracts.names import FOLLOWS, WATCHER, Stage, watch_id
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pull_request import FOLLOWS, WATCHER, WatchingHost, watch_id
+from septet.contracts.pull_request import WatchingHost
 from septet.contracts.task import Task
 from septet.git.engine.address import parse_address
 from septet.telemetry.metrics import PAUSED_LOGINS

@@ -8,7 +8,6 @@ from typing import Final
 from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 
 from septet.errors import MetricsAddressError
-from workers.observing.metrics import prometheus_config, record_with
 
 _LOGGED: Final = TelemetryFilter(core_level="WARN", other_level="ERROR")
 """The SDK's default levels; most lines report an absent server."""
@@ -43,6 +42,8 @@ def measured_runtime(heartbeat: float, address: str) -> Runtime:
     Raises:
         MetricsAddressError: Nothing can be served there.
     """
+    from workers.observing.metrics import prometheus_config, record_with  # the values of steps take long to import
+
     telemetry = TelemetryConfig(logging=_logging(), metrics=prometheus_config(address), attach_service_name=False)
     try:
         runtime = Runtime(telemetry=telemetry, worker_heartbeat_interval=timedelta(seconds=heartbeat))

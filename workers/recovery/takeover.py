@@ -21,7 +21,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from activities.host.cancellation import activity_handle, bound_to, was_reset
 from septet.agents.runs.folders import Runs
 from septet.agents.runs.records import RunKey
-from septet.contracts.pull_request import watched_order
+from septet.contracts.names import watched_order
 from septet.janitor.terms import pipeline_of
 from septet.system.lock_holder import LockHolders, read_lock_holders, stopped_holder
 from workers.beside import beside, repeat

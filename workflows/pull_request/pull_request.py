@@ -11,11 +11,7 @@ from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from septet.contracts.names import Stage
-    from septet.contracts.pull_request import (
-        PullRequestEnd,
-        PullRequestLook,
-        PullRequestWatch,
-    )
+    from septet.contracts.pull_request import PullRequestEnd, PullRequestLook, PullRequestWatch
     from septet.contracts.task import Task
     from workflows.pull_request.handlers import PullRequestHandlers
     from workflows.wire.activity_stubs import LOOK_AT_PULL_REQUEST

@@ -5,8 +5,8 @@ from temporalio.exceptions import FailureError, WorkflowAlreadyStartedError
 from temporalio.workflow import ParentClosePolicy
 
 from septet.contracts.board import MEMO, row_of
-from septet.contracts.names import Stage, Status
-from septet.contracts.pull_request import WATCHER, Follow, PullRequestWatch, WatchingHost, watch_id
+from septet.contracts.names import WATCHER, Stage, Status, watch_id
+from septet.contracts.pull_request import Follow, PullRequestWatch, WatchingHost
 from septet.contracts.task import Task
 from septet.contracts.workspace import PULL_REQUESTS, Workspace
 from workflows.pull_request.pull_request import PullRequestWorkflow

@@ -13,8 +13,7 @@ from clients.cli.render.columns import GAP
 from clients.cli.render.logs import headline
 from clients.cli.terminal.console import console
 from clients.operations.under_way import StepUnderWay
-from septet.contracts.names import Stage, Status
-from septet.contracts.pull_request import LOCAL_PULL
+from septet.contracts.names import LOCAL_PULL, Stage, Status
 from septet.contracts.replies import RUNNING
 from septet.contracts.task import Task, TaskStep
 from septet.system.preview import printable

@@ -9,7 +9,7 @@ from clients.cli.terminal.output import echo
 from clients.cli.terminal.reply import CommandReply
 from clients.cli.watch.options import OpenOptions
 from clients.page.key import page_host, page_link
-from septet.contracts.pull_request import LOCAL_PULL
+from septet.contracts.names import LOCAL_PULL
 from septet.errors import NotFoundError, UsageError
 from septet.settings import Settings, load_settings
 from septet.state import StateDir
