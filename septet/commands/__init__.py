@@ -1,1 +1,1 @@
-"""The prompt files of the steps: loaded, checked and filled. The built-in ones lie beside this module."""
+"""The prompt files of the steps: loaded, checked and filled. The built-in files are next to this module."""

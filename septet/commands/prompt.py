@@ -46,7 +46,7 @@ def prompt(command: Command, values: Values, *notes: str) -> str:
 def step_note(reasons: Sequence[str], attempt: int) -> str:
     """Return the paragraph with the reasons from earlier work; empty without reasons.
 
-    Reasons of a second try explain why the first was not accepted. Those of a first try are a person's feedback,
+    Reasons of a second try explain why the first was not accepted. Reasons of a first try are a person's feedback,
     or a later step's complaint. A long reason keeps its end.
     """
     if not reasons:

@@ -119,14 +119,7 @@ def values(step: Step, workspace: Workspace, progress: Progress, issue: Mapping[
 def rework_values(
     workspace: Workspace, progress: Progress, issue: Mapping[str, JsonValue], feedback_json: str
 ) -> Values:
-    """Return the values for the command of a rework, like `values`.
-
-    Args:
-        workspace: The work order's workspace.
-        progress: The results of its steps.
-        issue: The issue in the form for agents.
-        feedback_json: The feedback on the pull request, as JSON on one line.
-    """
+    """Return the values for the command of a rework, like `values`."""
     known = values(Step.CREATE_PULL_REQUEST, workspace, progress, issue).by_name
     own = {"FEEDBACK_JSON": feedback_json, "FEEDBACK_MARK": mark_of(feedback_json)}
     by_name = {**known, **own, "AGENT_NAME": AGENT_NAMES[Step.IMPLEMENT_PLAN]}

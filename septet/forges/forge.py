@@ -1,4 +1,4 @@
-"""The interface of a forge: what the engine uses of every forge, and of those that people work on over HTTP."""
+"""The interfaces of forges: the methods of every forge, and of the forges over HTTP that people work on."""
 
 from collections.abc import Sequence
 from datetime import datetime

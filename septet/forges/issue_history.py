@@ -1,4 +1,4 @@
-"""Check that an issue still has the requested text: read who set its label and who edited it since."""
+"""Check that an issue still has the requested text: read the accounts that set its label and edited it since."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -115,7 +115,7 @@ class RequestCheck:
         """Return the request that a label makes; call `label_refusal` first.
 
         Args:
-            issue: As it is now.
+            issue: The present issue.
             delivered: The request that a webhook delivered, with the time of the delivery.
         """
         set_at = self.history.set_at

@@ -17,7 +17,7 @@ class ForgeKind:
     title: str
     """The name for people."""
     nests: bool
-    """Whether a repository may lie in a group of a group."""
+    """Whether a repository may be in a group of a group."""
     connect: Callable[[Address, str | None, str | None], Forge]
     """Returns a repository's forge, by its address, the API's address (`None`: from the host) and the key."""
     webhook: WebhookKind

@@ -39,11 +39,6 @@ def open_once(find: Find, create: Create, new: NewPullRequest) -> PullRequest:
     if there is none has the request failed. Two callers at once get the same pull request, for each forge itself
     refuses a second.
 
-    Args:
-        find: Returns the open pull request of a branch.
-        create: Opens a new pull request, without a search.
-        new: The content of the new pull request.
-
     Raises:
         ForgeUnavailableError: The forge did not answer, or reports an open pull request that it does not list yet.
         ForgeLagsError: The forge does not know the pushed branch yet, or the branch has no changes: a retry shows.
@@ -76,7 +71,7 @@ def own_pull_request(
 ) -> PullRequest | None:
     """Return the worker's pull request of a work order at commit `sha`; `None` if there is none.
 
-    Anybody who may push can copy a branch's name, a commit and a mark, but not the worker's account.
+    Every account that may push can copy a branch's name, a commit and a mark, but not the worker's account.
 
     Raises:
         ForgeUnavailableError: The forge did not answer.
@@ -88,7 +83,7 @@ def own_pull_request(
 
 @dataclass(frozen=True, slots=True)
 class MarkedComment:
-    """A comment that may carry a mark; anybody may copy a mark."""
+    """A comment that may carry a mark; every account can copy a mark."""
 
     id: int
     author: str

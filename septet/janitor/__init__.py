@@ -1,1 +1,1 @@
-"""The janitor: what a host keeps, how long, and what may go when its time is over."""
+"""The janitor: how long a host keeps workspaces, runs, snapshots and mirrors, and their removal."""

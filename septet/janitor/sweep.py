@@ -46,7 +46,7 @@ _RUNNING: Final = Owner("running")
 
 @dataclass
 class Sweep:
-    """One pass."""
+    """One pass of the janitor."""
 
     state: StateDir
     runs: Runs
@@ -275,7 +275,7 @@ class Sweep:
 
 
 def until(seconds: float) -> Callable[[], bool]:
-    """Return a function that is true for so many seconds, by a clock that does not jump."""
+    """Return a function that returns true for `seconds`, by a clock that does not jump."""
     end = time.monotonic() + seconds
     return lambda: time.monotonic() < end
 

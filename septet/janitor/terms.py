@@ -108,5 +108,5 @@ def distrust(last_pass: datetime | None, now: datetime, server_now: datetime) ->
 
 
 def is_over(since: datetime, days: float, now: datetime) -> bool:
-    """Return whether so many days have passed."""
+    """Return whether `days` have passed between `since` and `now`."""
     return now - since >= timedelta(days=days)

@@ -1,1 +1,1 @@
-"""What an agent wrote and a forge gets: cleaned of what acts there in the worker's name, or is seen by nobody."""
+"""Cleans an agent's text for a forge: removes text that acts in the worker's name, and invisible text."""

@@ -89,7 +89,7 @@ def _cells(row: str) -> Iterator[str]:
 
 
 def _pieces_in(text: str, *, with_code: bool) -> Iterator[Piece]:
-    """Split words where code, a tag or a hidden part begins; the first one covers any that begin inside it."""
+    """Split words where code, a tag or a hidden part begins; a part inside an earlier part does not count."""
     runs: dict[int, list[int]] = defaultdict(list)
     for run in _TICKS.finditer(text) if with_code else ():
         runs[len(run[0])].append(run.start())

@@ -1,4 +1,4 @@
-"""The one way to a forge for all text that an agent wrote: titles, bodies, replies, comments, messages.
+"""Cleans every text of an agent before a forge gets it: titles, bodies, replies, comments, messages.
 
 It removes text that acts on a forge in the worker's name: text that closes other issues, mentions people, skips
 CI, gives commands or signs for others. It also removes text that people do not see, and pictures that report a

@@ -21,7 +21,7 @@ _BY_LABEL: Final = re.compile(r"(?P<words>\[[^\[\]]{0,1000}\])\[(?P<label>[^\[\]
 _NEVER_SHOWN: Final = (("<!--", "-->"), ("<?", ">"), ("<![CDATA[", ">"))
 _FOOTNOTE: Final = "^"
 _MOST_DEFINITIONS: Final = 1000
-"""The most links named by a label; the addresses of further ones are left out."""
+"""The most links named by a label; the addresses of further links are left out."""
 
 
 def visible_text(text: str) -> str:

@@ -48,7 +48,7 @@ USAGE: Final = (
 
 
 def what_is_missing(command: CommentCommand) -> str:
-    """Return what a reply lacks, for people; empty if the reply is complete."""
+    """Return a note on the part that a reply lacks, for people; empty if the reply is complete."""
     match command.verb:
         case "unknown" | "run":
             return USAGE

@@ -170,7 +170,7 @@ def _event(event_id: str, kind: str, title: str) -> ReworkEvent:
 
 
 def _answers(comments: Iterable[Comment], writers: Writers) -> frozenset[str]:
-    """Return the ids of answered events; only marks of accounts that may write count: anybody can write a mark."""
+    """Return the ids of answered events; only marks of accounts that may write count: any account can add one."""
     return frozenset(
         event
         for comment in comments

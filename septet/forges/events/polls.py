@@ -78,11 +78,6 @@ class PullRequestPolls:
 
         If no known page has it, the next pages are read; a pull request on none of them is read by itself, once.
 
-        Args:
-            key: The repository's address.
-            forge: Its forge.
-            number: The number of the pull request.
-
         Raises:
             NotFoundError: The worker can see no pull request of this number.
             ForgeUnavailableError: The forge did not answer.

@@ -127,7 +127,7 @@ def ask_graphql(client: "ApiClient", document: str, variables: dict[str, Any]) -
         ForgeUnavailableError: GitHub's limit is spent, or the operation did not finish.
         ForgeError: The forge refused.
     """
-    address = f"{client.api.url.removesuffix('/v3')}/graphql"  # GitHub Enterprise has GraphQL beside the REST API
+    address = f"{client.api.url.removesuffix('/v3')}/graphql"  # GitHub Enterprise has GraphQL next to the REST API
     reply = _Reply.model_validate_json(client.ask_graphql(address, document, variables).content)
     if not reply.errors:
         return reply.data or {}

@@ -169,7 +169,7 @@ class _Position(Foreign):
 
 
 class GitLabThreadNoteAnswer(GitLabNoteAnswer):
-    """One of the notes of a discussion."""
+    """A note of a discussion."""
 
     resolvable: bool = False
     resolved: bool = False

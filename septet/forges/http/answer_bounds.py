@@ -86,7 +86,7 @@ class AnswerBounds:
         request.extensions["trace"] = self._trace
 
     def over(self, response: httpx.Response) -> None:
-        """Bound the body of an answer as it is read.
+        """Bound the body of an answer during the read.
 
         Raises:
             DecodingError: The answer is packed in another form than gzip.

@@ -34,11 +34,6 @@ _THING: Final = re.compile(r"^.*?/(?:issues|pulls|merge_requests)/(?P<number>\d{
 def check_redirect(api: HttpApi, what: str, response: httpx.Response) -> None:
     """Check that a redirect leads to the same thing, before the client follows the redirect.
 
-    Args:
-        api: The API that answered with the redirect.
-        what: The request in words, for errors.
-        response: The answer that redirects.
-
     Raises:
         InvalidInputError: The requested thing is in another repository now.
         ForgeUnavailableError: The repository was renamed; the next request uses the new name.

@@ -22,11 +22,6 @@ class KeyAccounts:
     def name_of(self, api_url: str, token: str | None, ask: Callable[[], str]) -> str:
         """Return the account of a key; empty if the forge refuses to report the account.
 
-        Args:
-            api_url: The address of the forge's API.
-            token: The key.
-            ask: Requests the account from the forge.
-
         Raises:
             ForgeUnavailableError: The forge did not answer.
         """

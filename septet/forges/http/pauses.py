@@ -77,7 +77,7 @@ class ForgePauses:
     _until: dict[str, float] = field(default_factory=dict)
     """The end of the pause by budget, by the machine's clock."""
     _budgets: dict[str, str] = field(default_factory=dict)
-    """The shared limit by key, for each key whose requests do not count for a limit of its own."""
+    """The shared limit by key, for each key whose requests count for a limit of several keys."""
     _unnamed: dict[str, float] = field(default_factory=dict)
     """The seconds of the last pause without a named time, by budget."""
     _lock: threading.Lock = field(default_factory=threading.Lock)

@@ -1,4 +1,4 @@
-"""Files under one ref of a repository, beside its branches; each change is atomic."""
+"""Files under one ref of a repository, next to its branches; each change is atomic."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ class RefStore:
 
 
 def _contents(output: bytes) -> list[bytes]:
-    """Return the blobs in what `git cat-file --batch` printed."""
+    """Return the blobs in the output of `git cat-file --batch`."""
     blobs, start = [], 0
     while start < len(output):
         content = output.index(b"\n", start) + 1

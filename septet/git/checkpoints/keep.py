@@ -18,7 +18,7 @@ from septet.git.vault.vault import list_snapshots, vault_at
 from septet.system.locks import hold_lock
 
 RECORDS: Final = ("dot-git.json", "papers.json", "pushed.json", "rescues.jsonl", "rework.json", "workspace.json")
-"""The engine's own files of a work order that are kept too; `workspace.json` is the last file that is restored."""
+"""The engine's files of a work order that are kept too; the last one is written last: it means that all exist."""
 
 _SIGNATURE: Final = "Septet <septet@localhost>"
 _NOTHING: Final[Mapping[str, bytes]] = MappingProxyType({})
@@ -42,12 +42,6 @@ class ChainState:
 
 def keep(place: Place, ref: CheckpointRef, host: str, extra: Mapping[str, bytes] = _NOTHING) -> None:
     """Push the snapshots that the remote does not have, in one push; snapshots of failed pushes are included.
-
-    Args:
-        place: The work order's place.
-        ref: The place of its snapshots.
-        host: This host's id.
-        extra: More files for this one commit of the chain.
 
     Raises:
         MovedError: Another host holds the work order.

@@ -99,11 +99,6 @@ def move_here(move: WorkspaceMove, options: SnapshotOptions) -> ChainState:
 def bring_snapshot(place: Place, ref: CheckpointRef, name: str) -> None:
     """Copy a snapshot from the checkpoint remote into this host's vault; the workspace is not moved.
 
-    Args:
-        place: The place that the workspace would have on this host.
-        ref: Its place on the checkpoint remote.
-        name: The snapshot's name.
-
     Raises:
         NotFoundError: The remote does not have the snapshot.
         GitUnavailableError: The remote was not reached.

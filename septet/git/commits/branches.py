@@ -34,12 +34,6 @@ def branch_refusal(place: Place, name: str, *, began_at: str = "", token: str | 
     HEAD, since the agent has pushed it; but not at `began_at`, the commit of another work order that this work
     order continues.
 
-    Args:
-        place: The work order's place.
-        name: The name.
-        began_at: The commit of another work order that this work order continues; else empty.
-        token: The forge's key.
-
     Raises:
         GitUnavailableError: The origin was not reached.
         GitError: The origin refused.
@@ -175,13 +169,8 @@ def create_branch(place: Place, name: str) -> None:
 def bring_branch_to_head(place: Place, name: str, since: str) -> str:
     """Move branch `name` forward to HEAD and check it out, if an agent has left HEAD on another branch or on none.
 
-    Files and index stay unchanged. Nothing changes if HEAD lacks a commit of the branch or the commit `since`, or
-    if an operation such as a merge is unfinished.
-
-    Args:
-        place: The work order's place.
-        name: The branch for the work.
-        since: The commit at the start of the work.
+    Files and index stay unchanged. Nothing changes if HEAD lacks a commit of the branch or `since`, the work's
+    first commit, or if an operation such as a merge is unfinished.
 
     Returns:
         The former place of HEAD, in words; the empty string if nothing changed.

@@ -28,7 +28,7 @@ _BRANCH: Final = b"ref: refs/heads/"
 
 
 def lost_repository(place: Place) -> str:
-    """Return what happened to a `.git` that no longer belongs to the worktree, in words; else empty.
+    """Return how the worktree lost its `.git`, in words; the empty string if the worktree still has it.
 
     It starts a process if HEAD has moved since the engine last read it.
 
@@ -54,11 +54,6 @@ def lost_repository(place: Place) -> str:
 
 def work_elsewhere(place: Place, head: Head, own_branch: str | None) -> tuple[str, ...]:
     """Return the places of work outside the worktree and its HEAD, in words; the first few of each kind.
-
-    Args:
-        place: The work order's place.
-        head: The worktree's HEAD.
-        own_branch: The branch for the work.
 
     Raises:
         WorkspaceError: A file of `.git` that git would read is not a plain file.
@@ -113,7 +108,7 @@ def _whole_tree(place: Place, sha: str) -> str:
 
 
 def work_beside(place: Place, head: Head, own_branch: str | None) -> tuple[str, ...]:
-    """Return, like `work_elsewhere`, what finished work does not include: a stash, and branches with commits."""
+    """Return, like `work_elsewhere`, the places of work beside finished work: a stash, branches with commits."""
     return (*_stash(place), *_branches_beside(place, head, {own_branch}))
 
 

@@ -80,7 +80,7 @@ class IssueClaims:
             order_id: The work order for the issue.
             claimant: The claimant's id.
             claimed_at: The time of the claim, which becomes the date of its commit.
-            left_by: Claimants that have ended before their work was done: their claims may be taken over.
+            left_by: Claimants that ended without completing: their claims may be taken over.
 
         Raises:
             GitUnavailableError: The repository was not reached.

@@ -68,7 +68,7 @@ class UnfitWorkError(LostBaseError):
     """The work and the base as it is now have changed the same files, which an agent may bring together."""
 
     def __init__(self, message: str, remedy: str, work: MovedWork) -> None:
-        """Say why the work cannot be pushed, and what it comes to with the conflicts in it."""
+        """Keep the work with its conflicts, and the reason why it cannot be pushed."""
         self.work = work
         super().__init__(message, remedy=remedy)
 
@@ -79,12 +79,6 @@ def work_on_base(place: Place, work: BranchWork, *, sign: bool = False, token: s
     The commit stays if the base still holds the commit at the start of the work, or is gone. Otherwise the changes
     of the work are applied to the present base, in one commit with the last commit's message. The worktree stays
     unchanged.
-
-    Args:
-        place: The work order's place.
-        work: The work.
-        sign: Sign with the worker's own git settings.
-        token: The worker's key for an https origin.
 
     Raises:
         UnfitWorkError: Work and base have changed the same files: `lay_on_base` writes the conflicts to the
@@ -143,12 +137,9 @@ def is_behind(place: Place, work: MovedWork) -> bool:
 
 
 def refuse_erased_base(place: Place, head: str, tip: str) -> None:
-    """Refuse a branch with a commit that the base no longer has; record the base's present commit.
+    """Refuse the branch's commit `head` if it holds a commit that the base, now at `tip`, no longer has.
 
-    Args:
-        place: The work order's place.
-        head: The branch's last commit.
-        tip: The base's last commit.
+    The base's present commit is recorded.
 
     Raises:
         LostBaseError: The branch has such a commit.

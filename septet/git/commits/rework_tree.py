@@ -76,8 +76,8 @@ def is_clean(place: Place) -> bool:
 def go_forward(place: Place, branch: str, head: str, options: SnapshotOptions) -> str:
     """Move a clean worktree forward to its branch's commit on the forge, and return the commit to merge.
 
-    If other people have rewritten the branch over this work order's pushes, the rewritten branch counts: what they
-    removed stays removed.
+    If other people have rewritten the branch over this work order's pushes, the rewritten branch counts: commits
+    that they removed stay removed.
 
     Args:
         place: The work order's place.

@@ -29,7 +29,7 @@ _TAKEN: Final = re.compile(
 )
 """Names, keys and certificates to commit, sign and connect with; git prints the names in lower case."""
 _LEFT_OUT: Final = re.compile(r"url\..*\.(insteadof|pushinsteadof)|http\.(.*\.)?proxy|remote\..*\.proxy")
-"""Settings that lead a command to another host; the worker warns a user who has one."""
+"""Settings that lead a command to another host; the worker logs a warning for each."""
 ELSEWHERE: Final = "Name the address itself; for a proxy, set HTTPS_PROXY in the worker's environment."
 """The remedy for a setting that is left out."""
 _TIMEOUT_SECONDS: Final = 30.0

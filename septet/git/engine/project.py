@@ -14,7 +14,7 @@ _SOME_HOME: Final = Path("/")
 
 
 def with_project(order: WorkOrderInput) -> WorkOrderInput:
-    """Return a work order with the project that its repository stands for, so that it has one while it waits.
+    """Return a work order with the project of its repository, so that a waiting work order has a project.
 
     A work order with a refused address stays unchanged: the worker that reads the address reports the error.
     """

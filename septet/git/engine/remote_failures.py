@@ -148,7 +148,7 @@ _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]
 _REMOTE: Final = "remote:"
 _PROGRAMS: Final = ("ssh:", "kex_exchange", "curl:")
 _QUOTING: Final = re.compile(r"^(?!remote:).*(?:packed-refs|alternate|config|gitdir|shallow|graft|attribute)")
-"""Words that stand before a line of a file in git's messages."""
+"""Words before a file's line in git's messages."""
 
 _OWNED: Final = re.compile(r"dubious ownership in repository at '(.+)'$", re.MULTILINE)
 
@@ -187,7 +187,7 @@ def _is_failure(line: str) -> bool:
 
 
 def printable(output: bytes) -> str:
-    """Return the end of what git or a remote printed, without control characters; it is untrusted text."""
+    """Return the end of git's or a remote's output, without control characters; it is untrusted text."""
     text = output.decode(errors="replace").replace("\r", "\n")
     clean = "".join(character for character in text if character.isprintable() or character == "\n")
     return "\n".join(line.strip() for line in clean.splitlines() if line.strip())[-SHOWN_CHARACTERS:]

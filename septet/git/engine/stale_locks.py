@@ -37,9 +37,6 @@ def share_guard(guard: Path | None) -> Iterator[tuple[int, ...]]:
     """Keep sweeps away during the block; yield the descriptors that a git inherits to do the same.
 
     A process that may not write next to the repository makes no lock files in it either, and shares nothing.
-
-    Args:
-        guard: The repository's guard; `None` without one.
     """
     if guard is None or not os.access(guard.parent, os.W_OK):
         yield ()

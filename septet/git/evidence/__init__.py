@@ -1,1 +1,1 @@
-"""What git says that an agent has changed, and what of it may leave this host."""
+"""An agent's changes as git reports them, and the checks before they leave this host."""

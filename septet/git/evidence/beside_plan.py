@@ -131,12 +131,7 @@ class PlanAlone:
         return True, rescue
 
     def _find_leftovers(self, unkept_first: Collection[bytes], touched: Collection[bytes]) -> Leftovers:
-        """Return the leftovers.
-
-        Args:
-            unkept_first: The paths that no first snapshot holds.
-            touched: Those of `unkept_first` that were touched since.
-        """
+        """Return the leftovers; `touched` are the paths of `unkept_first` that were touched since."""
         vault = vault_at(self.place)
         have, first = read(vault, self.current.commit), read(vault, self.before.first.commit)
         adding = self._of_setup()
@@ -213,7 +208,7 @@ def _touched_in(place: Place, tops: Collection[bytes], before: BeforeAgents) -> 
         for top in tops:
             try:
                 holder = open_below(root, parent(top))
-            except OSError:  # what held it is gone, or a link
+            except OSError:  # its folder is gone, or a link
                 continue
             try:
                 with close_after(holder) as folder, suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""The difference between a work order's base commit and its worktree, for people who look while an agent works.
+"""The difference between a work order's base commit and its worktree, for people, while an agent works.
 
 Nothing is locked or written.
 """

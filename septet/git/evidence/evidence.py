@@ -1,4 +1,4 @@
-"""What git reports about a worktree, independent of the agent's answer."""
+"""Git's report on a worktree, independent of the agent's answer."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -35,11 +35,6 @@ def gather(place: Place, since: str | None = None, survey: Survey | None = None)
     """Return the difference from commit `since` (the base, when absent), and the state of HEAD.
 
     One git process for a tree that the agent touched without git; up to five for renames and commits.
-
-    Args:
-        place: The work order's place.
-        since: A commit.
-        survey: The current survey of the worktree, if the caller has one.
 
     Raises:
         WorkspaceError: `.git` is missing, or HEAD leads to no commit.

@@ -1,4 +1,4 @@
-"""Check what leaves this host: no file over the limit, and no object that another git would refuse."""
+"""Checks before commits leave this host: no file over the limit, no object that another git would refuse."""
 
 import os
 import re

@@ -20,7 +20,7 @@ _MOST_LISTED_BYTES: Final = 1024 * 1024 * 1024
 _SECONDS: Final = 120.0
 _LINK: Final = b"120000"
 _NO_FOLDERS: Final = (_LINK, b"160000")
-"""Modes of entries that can replace a folder and lead to another one."""
+"""Modes of entries that can replace a folder and lead to another folder."""
 _LINK_ENTRY: Final = re.compile(rb"(?:\A|\0)120000 blob ([0-9a-f]+)\t([^\0]*)")
 _MOST_HOPS: Final = 40
 _ID_LENGTH: Final = 12
@@ -51,8 +51,8 @@ def protected_changes(
 ) -> tuple[ProtectedChange, ...]:
     """Return the protected paths whose entry in a tree differs from each of some commits, sorted by path.
 
-    A rename counts as a deleted path and a new path. A symlink counts if it is at a protected path, above one, or
-    leads to one; so does the target of a symlink at a protected path.
+    A rename counts as a deleted path and a new path. A symlink counts if it is at or above a protected path,
+    or leads to a protected path; so does the target of a symlink at a protected path.
 
     Args:
         place: The work order's place.

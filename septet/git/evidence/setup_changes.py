@@ -1,4 +1,4 @@
-"""What a repository's set-up has changed in a fresh workspace: none of it may count as an agent's work."""
+"""The changes of a repository's set-up in a fresh workspace: none of them may count as an agent's work."""
 
 import re
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ OF_SETUP: Final = "Of the repository's set-up, and no agent's work"
 
 @dataclass(frozen=True, slots=True)
 class SetupChanges:
-    """What set-up has changed as git sees it, without ignored files."""
+    """The changes of a set-up as git sees them, without ignored files."""
 
     changed: tuple[bytes, ...]
     """Files that set-up changed, removed or staged."""

@@ -34,10 +34,6 @@ class Dirt:
 def look(place: Place, survey: Survey | None = None) -> Dirt:
     """Compare the whole worktree with its HEAD: one process, two if the agent has used git.
 
-    Args:
-        place: The work order's place.
-        survey: The current survey of the worktree, if the caller has one.
-
     Raises:
         WorkspaceError: `.git` is missing, HEAD leads to no commit, or git would wait at a pipe.
         GitError: git could not read the worktree.

@@ -1,4 +1,4 @@
-"""What the engine knows of a workspace before a scan: its ledger, or else the content of the base commit."""
+"""The known state of a workspace before a scan: its ledger, or else the content of the base commit."""
 
 import threading
 from collections import OrderedDict
@@ -23,7 +23,7 @@ _KEPT_BYTES: Final = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class SnapshotBaseline:
-    """Facts of the last snapshot that the next one need not find again."""
+    """Facts of the last snapshot that the next snapshot need not find again."""
 
     records: Mapping[bytes, Record] = field(default_factory=dict)
     usual: Mapping[int, int] | None = None
@@ -59,7 +59,7 @@ class _Latest:
         self._baselines: OrderedDict[Path, SnapshotBaseline] = OrderedDict()
 
     def keep(self, path: Path, baseline: SnapshotBaseline) -> None:
-        """Keep a ledger's baseline, and drop the oldest one."""
+        """Keep a ledger's baseline, and drop the baseline that was kept first."""
         if not baseline.stamp or baseline.stamp[-1] > _KEPT_BYTES:
             return
         with self._guard:

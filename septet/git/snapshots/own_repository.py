@@ -26,7 +26,7 @@ _PLAIN_FOLDERS: Final = frozenset({b"info", b"modules", *_FOREIGN_FOLDERS})
 _WORKTREES: Final = b"worktrees"
 _EXCLUDE: Final = b"info/exclude"
 _BASELINE: Final = frozenset({b"hooks", b"info"})
-"""Folders whose files of the baseline are restored."""
+"""Folders in which the baseline's files are restored."""
 _OBEYED: Final = frozenset({GIT_FOLDER, b"attributes", b"commondir", *_CONFIGS, *_PLAIN_FOLDERS, _WORKTREES})
 _OBEYED_FOLDERS: Final = frozenset({_WORKTREES, *_FOREIGN_FOLDERS})
 ARMED: Final = (b"hooks", b"worktrees", *sorted(_FOREIGN), *sorted(_CONFIGS))
@@ -39,7 +39,7 @@ _PASSED_ON: Final = frozenset({
 })  # fmt: skip
 """The names in `.git` that a lane passes from one work order to the next."""
 _SAMPLE: Final = b".sample"
-"""git does not run a hook whose name ends with this."""
+"""The end of the names of hooks that git does not run."""
 _MODULES: Final = b".git/modules/"
 _LINK_WORD: Final = b"gitdir:"
 _LIMIT_BYTES: Final = 1 << 20
@@ -133,12 +133,7 @@ def _goes_along(path: bytes) -> bool:
 
 
 def is_foreign(name: bytes, mode: int) -> bool:
-    """Return whether a path in a repository's folder is removed unless the baseline has it.
-
-    Args:
-        name: The path below that folder.
-        mode: git's mode.
-    """
+    """Return whether a path below a repository's folder is removed unless the baseline has it."""
     first, _, rest = name.partition(b"/")
     if first == _WORKTREES or name in _FOREIGN:
         return True

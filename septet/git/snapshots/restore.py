@@ -32,8 +32,8 @@ def restore(vault: Git, snapshot: Snapshot, to: Path) -> None:
     """Write a snapshot's content to the new or empty folder `to`.
 
     Names, types, bytes, permission bits, index, and the state of HEAD, branches, stash, merge or rebase are
-    restored. The repository gets its own copy of the objects that it borrowed from the mirror. Only settings and
-    hooks of the engine and of set-up are restored: a person's git runs nothing that an agent has left.
+    restored. Objects that were borrowed from the mirror become the repository's own. Only settings and hooks of the
+    engine and of set-up are restored: a person's git runs nothing that an agent has left.
 
     Raises:
         SnapshotError: `to` is not empty, or the snapshot cannot be read or written.
@@ -84,7 +84,7 @@ def _naming(snapshot: Snapshot, to: Path) -> Iterator[None]:
 
 
 def _own_objects(vault: Git, objects: Path) -> None:
-    """Give a restored repository the objects that it borrowed from the vault's mirror."""
+    """Link or copy the objects that a restored repository borrowed from the mirror into its own folder."""
     if not objects.is_dir() or any(path.is_symlink() for path in (objects.parent, objects, *objects.iterdir())):
         return  # nothing is written through an agent's link
     alternates = read_file(objects / _ALTERNATES)
@@ -103,7 +103,7 @@ def _own_objects(vault: Git, objects: Path) -> None:
 
 
 def _lenders(objects: Path) -> Iterator[Path]:
-    """Yield the folders from which a repository borrows objects, and those from which these borrow."""
+    """Yield the folders from which a repository borrows objects, directly or through another lender."""
     for line in (read_file(objects / _ALTERNATES) or b"").splitlines():
         lender = objects / os.fsdecode(line)
         yield lender

@@ -51,7 +51,7 @@ _NS_PER_SECOND: Final = 1_000_000_000
 
 
 def seed(place: Place, *, ignored_limit_bytes: int) -> Snapshot:
-    """Take the snapshot that all later ones are compared with: right after checkout, before any agent.
+    """Take the snapshot for comparison with all later snapshots: right after checkout, before any agent.
 
     It reads every file; later snapshots read only changed files.
 

@@ -95,11 +95,6 @@ def name_of(ref: str) -> str:
 def parse(ref: str, commit: str, content: bytes) -> Snapshot:
     """Return the snapshot that a commit carries.
 
-    Args:
-        ref: The snapshot's ref.
-        commit: The commit's id.
-        content: The commit object's content.
-
     Raises:
         SnapshotError: The commit carries no snapshot.
     """

@@ -47,7 +47,7 @@ class Sorting:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A worktree as it is, next to its last state."""
+    """A worktree's present state, next to its last state."""
 
     survey: Survey
     records: Mapping[bytes, Record]

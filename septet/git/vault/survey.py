@@ -39,7 +39,7 @@ class Figures(NamedTuple):
 
 
 class Look(NamedTuple):
-    """The look of one folder: comparable as it is, unpacked only if something differs."""
+    """The look of one folder: compared in packed form, unpacked only if something differs."""
 
     names: bytes
     """The names in the system's order, with NUL between them."""

@@ -38,10 +38,6 @@ def _mend(mirror: Path, remote: Remote) -> None:
     to the present files, and files that must make room move to the mirror's folder `damaged`. git reads the good
     copy of an object if another copy is bad.
 
-    Args:
-        mirror: The mirror; its files stay.
-        remote: The origin.
-
     Raises:
         SeptetError: The origin was not reached or refused, as for any fetch; nothing was changed.
         OSError: The disk refused.
@@ -172,7 +168,7 @@ def find_base(git_dir: Path, env: Mapping[str, str], base: str | None = None) ->
         base: The branch to start from; the repository's default branch when absent.
 
     Raises:
-        NotFoundError: There is no such branch; the remedy names similar ones.
+        NotFoundError: There is no such branch; the remedy names similar branches.
         InvalidInputError: The repository has no commit yet, is shallow, or has no default branch without a `base`.
         GitError: The repository cannot be read.
     """

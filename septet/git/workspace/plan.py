@@ -56,14 +56,7 @@ def holds_plan(place: Place, snapshot: Snapshot, path: str, sha256: str) -> bool
 
 
 def put_plan_back(place: Place, current: Snapshot, source: Snapshot, path: str, options: SnapshotOptions) -> None:
-    """Restore a plan's file from a snapshot; all other files stay unchanged.
-
-    Args:
-        place: The workspace.
-        current: The snapshot that holds the present content.
-        source: The snapshot that has the plan.
-        path: The path of the plan.
-        options: The reason and the limits of a rescue, if one is needed.
+    """Restore a plan's file from the snapshot `source`; all other files stay as `current` holds them.
 
     Raises:
         WorkspaceError: `source` has no such file, or another file is in the place of its folder.

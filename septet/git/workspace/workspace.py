@@ -38,13 +38,6 @@ def open_workspace(
     Idempotent: the base commit is chosen and recorded once, and an attempt after a dead attempt continues from the
     record. An unfinished clone stays next to its place, so that a workspace is never half there.
 
-    Args:
-        state: This host's state directory.
-        address: The origin.
-        start: The work order, and its base branch.
-        env: The environment of engine git.
-        token: The worker's key for an https origin.
-
     Raises:
         AlreadyRunningError: The id was used before.
         InvalidInputError: The id, the base or the repository cannot be used.
@@ -136,7 +129,7 @@ def _quote(value: str) -> str:
 
 
 def _write_refs(dot_git: Path, place: Place, default_branch: str) -> None:
-    """Give the clone its base branch, and the origin's present branches and tags."""
+    """Write the clone's base branch, and the origin's present branches and tags."""
     listing = Git(place.mirror, env=place.env).run("for-each-ref", "--format=%(objectname) %(refname)", *_REFS)
     base = f"{place.base_sha} refs/heads/{place.base_branch}\n".encode()
     (dot_git / "packed-refs").write_bytes(base + listing)

@@ -68,7 +68,7 @@ def _expect(path: Path, is_kind: Callable[[int], bool], what: str) -> None:
 
 
 def _odd_entries(folder: Path) -> Iterator[Path | None]:
-    """Yield each entry below a folder that is neither file nor folder, and `None` for each that is one."""
+    """Yield each entry below a folder that is neither file nor folder, and `None` for each other entry."""
     folders = [os.fspath(folder)]
     while folders:
         path = folders.pop()

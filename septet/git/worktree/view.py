@@ -38,9 +38,9 @@ _CONFIG: Final = """\
 \tfollowTags = false
 \trecurseSubmodules = no
 """
-# Line endings are converted as the repository wants it; programs (`filter`) are not run, so that an LFS pointer
-# stays a pointer, and what an agent adds is committed as it is rather than uploaded by nobody. Whether a file is
-# text its content says: by an attribute an agent could have the search for keys pass over it.
+# Line endings are converted as the repository's attributes say. No `filter` program runs: an LFS pointer stays a
+# pointer, and a file that an agent adds is committed as it is, since nothing would upload it to LFS. The content
+# decides whether a file is text: an agent could use an attribute to hide a file from the search for keys.
 _ATTRIBUTES: Final = b"* -filter !diff\n"
 _LINKS: Final = ("objects", "refs", "packed-refs")
 _CHECKSUM_BYTES: Final = 20

@@ -60,12 +60,6 @@ class LinearApi:
     def ask(self, what: str, document: str, variables: Mapping[str, Any], form: type[A]) -> A:
         """Send a document and return its data in the form `form`.
 
-        Args:
-            what: The request in words, for errors.
-            document: One operation.
-            variables: Its variables.
-            form: The type of the answer.
-
         Raises:
             TrackerUnavailableError: Linear did not answer, or requests a pause.
             NotFoundError: The thing does not exist, or the key may not see it.
