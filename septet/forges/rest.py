@@ -71,7 +71,7 @@ class RestForge(ABC):
         return f"/repos/{quote(self.name_now(project))}"
 
     def asking(self, what: str, *, tail_bytes: int = 0) -> AbstractContextManager["ApiClient"]:
-        """Yield a client for the block, below the repository's path; as `HttpApi.asking`."""
+        """Yield a client for the block, below the repository's path; see `HttpApi.asking`."""
         return self.api.asking(what, self.root_of(self.project), tail_bytes=tail_bytes)
 
     def write(self, what: str, method: str, path: str, body: Mapping[str, object]) -> None:
@@ -80,12 +80,12 @@ class RestForge(ABC):
             client.write(method, path, body)
 
     def issue(self, number: int) -> Issue:
-        """Return an issue with its labels and comments; as `Forge.issue`."""
+        """Return an issue with its labels and comments; see `Forge.issue`."""
         with self.asking(self.issue_name(number)) as client:
             return self.with_comments(client, number, self.read_issue(client, number))
 
     def find_issues(self, numbers: Sequence[int]) -> tuple[Issue, ...]:
-        """Return the existing issues among `numbers`; as `Forge.find_issues`. One request for each."""
+        """Return the existing issues among `numbers`; see `Forge.find_issues`. One request for each."""
         issues: list[Issue] = []
         for number in numbers:
             with suppress(NotFoundError), self.asking(self.issue_name(number)) as client:
@@ -93,7 +93,7 @@ class RestForge(ABC):
         return tuple(issues)
 
     def open_issues(self, label: str) -> tuple[Issue, ...]:
-        """Return the open issues with a label; as `Forge.open_issues`. Pull requests are left out."""
+        """Return the open issues with a label; see `Forge.open_issues`. Pull requests are left out."""
         issues: list[Issue] = []
         with self.asking(f"the issues of {self.project} with the label {label}") as client:
             for answers in client.pages(self.issue_form, "issues", {**self.open_query, "labels": label}):
@@ -104,29 +104,29 @@ class RestForge(ABC):
         return bounded_list(issues, label, self.project)
 
     def expect_fork(self, fork: str) -> None:
-        """Check that `fork` is a fork of this repository; as `Forge.expect_fork`."""
+        """Check that `fork` is a fork of this repository; see `Forge.expect_fork`."""
         with self.api.asking(f"the fork {fork}", self.root_of(fork)) as client:
             answer = client.get(self.repository_form, "")
         if not answer.is_fork_of(self.now):
             raise no_fork_of(fork, self.now, answer.parent_name)
 
     def find_pull_request(self, head: str, fork: str = "") -> PullRequest | None:
-        """Return the open pull request of branch `head`; as `Forge.find_pull_request`."""
+        """Return the open pull request of branch `head`; see `Forge.find_pull_request`."""
         return next(iter(self.pulls_with_head(head, fork, self.open_state)), None)
 
     def pull_requests_of(self, head: str, fork: str = "") -> tuple[PullRequest, ...]:
-        """Return the pull requests of branch `head` in every state; as `Forge.pull_requests_of`."""
+        """Return the pull requests of branch `head` in every state; see `Forge.pull_requests_of`."""
         return self.pulls_with_head(head, fork, "all")
 
     def pull_request(self, number: int, commit: str = "") -> PullRequest:
-        """Return a pull request in its present state; as `Forge.pull_request`. `commit` is not needed."""
+        """Return a pull request in its present state; see `Forge.pull_request`. `commit` is not needed."""
         del commit
         with self.asking(self.pull_name(number)) as client:
             answer = client.get(self.pull_form, f"{self.pulls}/{number}")
             return asked_for(answer.pull_request(), self.now, number)
 
     def recent_pull_requests(self, etag: str = "", page: int = 1) -> RecentPullRequests | None:
-        """Return the pull requests that changed last; as `PolledForge.recent_pull_requests`.
+        """Return the pull requests that changed last; see `PolledForge.recent_pull_requests`.
 
         An unchanged answer of GitHub counts for no rate limit.
         """
@@ -139,7 +139,7 @@ class RestForge(ABC):
         return RecentPullRequests(found, len(answers) < self.api.page_size, new_etag)
 
     def open_pull_request(self, new: NewPullRequest) -> PullRequest:
-        """Return the one open pull request of `new.head`; as `Forge.open_pull_request`.
+        """Return the one open pull request of `new.head`; see `Forge.open_pull_request`.
 
         An addition that fails is a warning: the pull request itself matters.
         """
@@ -158,7 +158,7 @@ class RestForge(ABC):
         return replace(opened, warnings=tuple(warnings)) if warnings else opened
 
     def add_to_pull_request(self, number: int, new: NewPullRequest) -> None:
-        """Add another work order to a pull request's text; as `Forge.add_to_pull_request`."""
+        """Add another work order to a pull request's text; see `Forge.add_to_pull_request`."""
         path = f"{self.pulls}/{number}"
         with self.asking(f"the text of {self.pull_name(number)}") as client:
             there = client.get(self.pull_form, path).pull_request().body
@@ -166,21 +166,21 @@ class RestForge(ABC):
                 client.write(self.update_method, path, {self.body_field: body})
 
     def reviews(self, number: int) -> tuple[Review, ...]:
-        """Return the reviews of a pull request; as `Forge.reviews`."""
+        """Return the reviews of a pull request; see `Forge.reviews`."""
         with self.asking(f"the reviews of {self.pull_name(number)}") as client:
             answers = client.read_list(self.review_form, f"{self.pulls}/{number}/reviews")
         return tuple(review for each in answers if (review := each.review()) is not None)
 
     def put_comment(self, number: int, marker: str, body: str) -> None:
-        """Put one comment with a mark on an issue; as `Forge.put_comment`."""
+        """Put one comment with a mark on an issue; see `Forge.put_comment`."""
         put_once(self.comment_place(self.issue_name(number), f"issues/{number}"), marker, body)
 
     def has_comment(self, number: int, marker: str) -> bool:
-        """Return whether an issue has a comment with a mark; as `Forge.has_comment`."""
+        """Return whether an issue has a comment with a mark; see `Forge.has_comment`."""
         return self.comment_place(self.issue_name(number), f"issues/{number}").has(marker)
 
     def set_label(self, number: int, label: str, instead_of: Sequence[str]) -> None:
-        """Replace labels of an issue by one label; as `Forge.set_label`."""
+        """Replace labels of an issue by one label; see `Forge.set_label`."""
 
         def labels() -> Sequence[str]:
             with self.asking(self.issue_name(number)) as client:
@@ -193,7 +193,7 @@ class RestForge(ABC):
         label_once(labels, change, label, instead_of)
 
     def is_own(self, account: str) -> bool:
-        """Return whether an account is the worker's own; as `Forge.is_own`.
+        """Return whether an account is the worker's own; see `Forge.is_own`.
 
         If the forge does not report the worker's account, every account counts as its own.
         """

@@ -11,7 +11,7 @@ from septet.forges.values import Comment, CommitCheck, ReviewThread
 
 @dataclass(frozen=True, slots=True)
 class RestConversation(ABC):
-    """The conversation on one pull request; as `Conversation`."""
+    """The conversation on one pull request; see `Conversation`."""
 
     forge: RestForge
     number: int
@@ -27,20 +27,20 @@ class RestConversation(ABC):
         return f"{self.forge.pulls}/{self.number}"
 
     def comments(self) -> tuple[Comment, ...]:
-        """Return the comments on the pull request as a whole; as `Conversation.comments`."""
+        """Return the comments on the pull request as a whole; see `Conversation.comments`."""
         with self.forge.asking(f"the comments on {self.name}") as client:
             return tuple(each.comment() for each in self.forge.read_comments(client, self.path))
 
     def put_comment(self, marker: str, text: str) -> None:
-        """Put one comment on the pull request; as `Conversation.put_comment`."""
+        """Put one comment on the pull request; see `Conversation.put_comment`."""
         put_once(self.forge.comment_place(self.name, self.path), marker, text)
 
     def has_comment(self, marker: str) -> bool:
-        """Return whether the pull request has a comment with a mark; as `Conversation.has_comment`."""
+        """Return whether the pull request has a comment with a mark; see `Conversation.has_comment`."""
         return self.forge.comment_place(self.name, self.path).has(marker)
 
     def reply(self, thread: ReviewThread, marker: str, text: str) -> None:
-        """Put one reply in a thread; as `Conversation.reply`."""
+        """Put one reply in a thread; see `Conversation.reply`."""
         place = CommentPlace(
             partial(self.replies, thread), partial(self.create_reply, thread), self.edit_reply, self.forge.is_own
         )
@@ -52,11 +52,11 @@ class RestConversation(ABC):
 
     @abstractmethod
     def threads(self) -> tuple[ReviewThread, ...]:
-        """Return the unresolved threads; as `Conversation.threads`."""
+        """Return the unresolved threads; see `Conversation.threads`."""
 
     @abstractmethod
     def check_log(self, check: CommitCheck) -> str:
-        """Return the end of a check's log; as `Conversation.check_log`."""
+        """Return the end of a check's log; see `Conversation.check_log`."""
 
     @abstractmethod
     def replies(self, thread: ReviewThread) -> list[MarkedComment]:

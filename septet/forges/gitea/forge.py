@@ -60,10 +60,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GiteaConversation(RestConversation):
-    """The conversation on one pull request; as `Conversation`. A thread is the comments on one line of a file."""
+    """The conversation on one pull request; see `Conversation`. A thread is the comments on one line of a file."""
 
     def threads(self) -> tuple[ReviewThread, ...]:
-        """Return the unresolved threads of reviews; as `Conversation.threads`."""
+        """Return the unresolved threads of reviews; see `Conversation.threads`."""
         threads: dict[tuple[str, int], list[GiteaReviewCommentAnswer]] = {}
         for answer in sorted(self._review_comments(), key=lambda each: each.id):
             threads.setdefault((answer.path, answer.position), []).append(answer)
@@ -71,7 +71,7 @@ class GiteaConversation(RestConversation):
         return tuple(found[-MOST_THREADS:])
 
     def check_log(self, check: CommitCheck) -> str:
-        """Return the summary of a check; as `Conversation.check_log`. Statuses name no log."""
+        """Return the summary of a check; see `Conversation.check_log`. Statuses name no log."""
         return check.summary[-LOG_LIMIT:]
 
     def replies(self, thread: ReviewThread) -> list[MarkedComment]:
@@ -130,7 +130,7 @@ class GiteaForge(RestForge):
     review_form: ClassVar[type[ReviewAnswer]] = GiteaReviewAnswer
 
     def issue_history(self, number: int, label: str = "") -> IssueHistory:
-        """Return an issue's edits, and the account that set a label; as `TellingForge.issue_history`.
+        """Return an issue's edits, and the account that set a label; see `TellingForge.issue_history`.
 
         Gitea reports new titles, but not new bodies.
         """
@@ -148,13 +148,13 @@ class GiteaForge(RestForge):
         )
 
     def branches(self, prefix: str) -> tuple[Branch, ...]:
-        """Return the branches whose names begin with `prefix`; as `Forge.branches`."""
+        """Return the branches whose names begin with `prefix`; see `Forge.branches`."""
         with self.asking(f"the branches of {self.project}") as client:
             found = client.read_list(GiteaBranchAnswer, "branches")
         return tuple(each.branch() for each in found if each.name.startswith(prefix))[:MOST_BRANCHES]
 
     def checks(self, commit: str) -> tuple[CommitCheck, ...]:
-        """Return the newest status of each name for a commit; as `Forge.checks`."""
+        """Return the newest status of each name for a commit; see `Forge.checks`."""
         with self.asking(f"the checks of {commit[:12]} in {self.project}") as client:
             answers = client.read_list(GiteaStatusAnswer, f"commits/{commit}/statuses", {"sort": "recentupdate"})
         checks: dict[str, CommitCheck] = {}
@@ -163,18 +163,18 @@ class GiteaForge(RestForge):
         return tuple(checks.values())
 
     def conversation(self, number: int) -> GiteaConversation:
-        """Return the conversation on a pull request; as `FollowedForge.conversation`."""
+        """Return the conversation on a pull request; see `FollowedForge.conversation`."""
         return GiteaConversation(self, number)
 
     def comments_since(self, since: datetime) -> tuple[NewComment, ...]:
-        """Return the comments since `since`; as `CommentedForge.comments_since`."""
+        """Return the comments since `since`; see `CommentedForge.comments_since`."""
         query = {"since": timestamp(since)}
         with self.asking(f"the comments in {self.project}") as client:
             answers = client.read_list(GiteaRepositoryCommentAnswer, "issues/comments", query, MOST_COMMENT_PAGES)
             return tuple(each.new_comment() for each in answers)
 
     def may_write(self, account: str) -> bool:
-        """Return whether an account may push to the repository; as `Forge.may_write`.
+        """Return whether an account may push to the repository; see `Forge.may_write`.
 
         Gitea reports an account's permission only to a repository's administrators. Others can read the list of
         possible assignees, which are the accounts that may push.
@@ -211,7 +211,7 @@ class GiteaForge(RestForge):
         return replace(issue, comments=tuple(told))
 
     def pulls_with_head(self, head: str, fork: str, state: str) -> tuple[PullRequest, ...]:
-        """Return the pull requests of a branch; as `RestForge.pulls_with_head`.
+        """Return the pull requests of a branch; see `RestForge.pulls_with_head`.
 
         Gitea cannot filter by branch: the branch is searched in the last 2,500 pull requests that changed.
         """

@@ -52,17 +52,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GitHubConversation(RestConversation):
-    """The conversation on one pull request; as `Conversation`."""
+    """The conversation on one pull request; see `Conversation`."""
 
     def threads(self) -> tuple[ReviewThread, ...]:
-        """Return the threads of reviews; as `Conversation.threads`. The REST API reports no resolution."""
+        """Return the threads of reviews; see `Conversation.threads`. The REST API reports no resolution."""
         threads: dict[int, list[ReviewCommentAnswer]] = {}
         for answer in self._review_comments():
             threads.setdefault(answer.in_reply_to_id or answer.id, []).append(answer)
         return tuple(_thread(root, answers) for root, answers in threads.items())[-MOST_THREADS:]
 
     def check_log(self, check: CommitCheck) -> str:
-        """Return the end of a job's log, or else of a check's own output; as `Conversation.check_log`."""
+        """Return the end of a job's log, or else of a check's own output; see `Conversation.check_log`."""
         if not check.id.isdecimal():
             return check.summary[-LOG_LIMIT:]
         where = f"{check.name} in {self.forge.project}"
@@ -135,31 +135,31 @@ class GitHubForge(RestForge):
     review_form: ClassVar[type[ReviewAnswer]] = GitHubReviewAnswer
 
     def branches(self, prefix: str) -> tuple[Branch, ...]:
-        """Return the branches whose names begin with `prefix`; as `Forge.branches`."""
+        """Return the branches whose names begin with `prefix`; see `Forge.branches`."""
         with self.asking(f"the branches of {self.project}") as client:
             answers = client.get(list[ReferenceAnswer], f"git/matching-refs/heads/{quote(prefix)}")
         return tuple(each.branch() for each in answers[:MOST_BRANCHES])
 
     def checks(self, commit: str) -> tuple[CommitCheck, ...]:
-        """Return the results of check runs and statuses for a commit; as `Forge.checks`."""
+        """Return the results of check runs and statuses for a commit; see `Forge.checks`."""
         with self.asking(f"the checks of {commit[:12]} in {self.project}") as client:
             runs = client.get(CheckRunsAnswer, f"commits/{commit}/check-runs", {"per_page": 100})
             statuses = client.get(CombinedStatusAnswer, f"commits/{commit}/status", {"per_page": 100})
         return tuple({each.name: each for each in (*runs.checks(), *statuses.checks())}.values())
 
     def conversation(self, number: int) -> GitHubConversation:
-        """Return the conversation on a pull request; as `FollowedForge.conversation`."""
+        """Return the conversation on a pull request; see `FollowedForge.conversation`."""
         return GitHubConversation(self, number)
 
     def comments_since(self, since: datetime) -> tuple[NewComment, ...]:
-        """Return the comments since `since`; as `CommentedForge.comments_since`."""
+        """Return the comments since `since`; see `CommentedForge.comments_since`."""
         query = {"sort": "created", "direction": "asc", "since": timestamp(since)}
         with self.asking(f"the comments in {self.project}") as client:
             answers = client.read_list(RepositoryCommentAnswer, "issues/comments", query, MOST_COMMENT_PAGES)
             return tuple(each.new_comment() for each in answers)
 
     def may_write(self, account: str) -> bool:
-        """Return whether an account may push to the repository; as `Forge.may_write`."""
+        """Return whether an account may push to the repository; see `Forge.may_write`."""
         if account.endswith(BOT):  # GitHub reports no App's permission; our own App counts as a writer
             return account.lower() == self.own_account().lower()
         try:
@@ -188,7 +188,7 @@ class GitHubForge(RestForge):
         return account.lower() == own.lower() if own else account.endswith(BOT)
 
     def issue_history(self, number: int, label: str = "") -> IssueHistory:
-        """Return an issue's edits, and the account that set a label; as `TellingForge.issue_history`."""
+        """Return an issue's edits, and the account that set a label; see `TellingForge.issue_history`."""
         owner, _, name = self.now.partition("/")
         with self.asking(f"the history of {self.issue_name(number)}") as client:
             issue = ask_graphql(client, HISTORY, {"owner": owner, "name": name, "number": number})
@@ -208,7 +208,7 @@ class GitHubForge(RestForge):
         return bounded_issue(answer.issue(comments))
 
     def pulls_with_head(self, head: str, fork: str, state: str) -> tuple[PullRequest, ...]:
-        """Return the pull requests of a branch; as `RestForge.pulls_with_head`."""
+        """Return the pull requests of a branch; see `RestForge.pulls_with_head`."""
         project = self.name_now(fork or self.project)
         query: dict[str, str | int] = {
             "state": state,

@@ -19,10 +19,10 @@ from septet.forges.values import (
 
 @dataclass(frozen=True, slots=True)
 class GitLabConversation(RestConversation):
-    """The conversation on one merge request; as `Conversation`."""
+    """The conversation on one merge request; see `Conversation`."""
 
     def threads(self) -> tuple[ReviewThread, ...]:
-        """Return the unresolved discussions; as `Conversation.threads`."""
+        """Return the unresolved discussions; see `Conversation.threads`."""
         threads = []
         for discussion in self._discussions():
             first = discussion.notes[0] if discussion.notes else None
@@ -33,7 +33,7 @@ class GitLabConversation(RestConversation):
         return tuple(threads[-MOST_THREADS:])
 
     def comments(self) -> tuple[Comment, ...]:
-        """Return the comments on the merge request as a whole; as `Conversation.comments`."""
+        """Return the comments on the merge request as a whole; see `Conversation.comments`."""
         with self.forge.asking(f"the comments on {self.name}") as client:
             notes = self.forge.read_comments(client, self.path)
             return tuple(
@@ -41,7 +41,7 @@ class GitLabConversation(RestConversation):
             )
 
     def check_log(self, check: CommitCheck) -> str:
-        """Return the end of a job's trace; as `Conversation.check_log`. A service has only a summary."""
+        """Return the end of a job's trace; see `Conversation.check_log`. A service has only a summary."""
         if not check.id.isdecimal():
             return check.summary[-LOG_LIMIT:]
         try:

@@ -90,7 +90,7 @@ class GitLabForge(RestForge):
         return f"/projects/{quote(self.name_now(project), safe='')}"
 
     def issue_history(self, number: int, label: str = "") -> IssueHistory:
-        """Return an issue's edits, and the account that set a label; as `TellingForge.issue_history`.
+        """Return an issue's edits, and the account that set a label; see `TellingForge.issue_history`.
 
         GitLab reports edits in its own notes, and labels in label events.
         """
@@ -107,14 +107,14 @@ class GitLabForge(RestForge):
         )
 
     def branches(self, prefix: str) -> tuple[Branch, ...]:
-        """Return the branches whose names begin with `prefix`; as `Forge.branches`."""
+        """Return the branches whose names begin with `prefix`; see `Forge.branches`."""
         most = MOST_BRANCHES // self.api.page_size
         with self.asking(f"the branches of {self.project}") as client:
             answers = client.read_list(GitLabBranchAnswer, "repository/branches", {"search": f"^{prefix}"}, most)
         return tuple(each.branch() for each in answers if each.name.startswith(prefix))
 
     def reviews(self, number: int) -> tuple[Review, ...]:
-        """Return one review of each reviewer and approver; as `Forge.reviews`."""
+        """Return one review of each reviewer and approver; see `Forge.reviews`."""
         path = f"merge_requests/{number}"
         with self.asking(f"the reviews of {self.pull_name(number)}") as client:
             reviewers = client.get(list[GitLabReviewerAnswer], f"{path}/reviewers")
@@ -125,17 +125,17 @@ class GitLabForge(RestForge):
         return tuple(reviews.values())
 
     def checks(self, commit: str) -> tuple[CommitCheck, ...]:
-        """Return the results of jobs and services for a commit; as `Forge.checks`."""
+        """Return the results of jobs and services for a commit; see `Forge.checks`."""
         with self.asking(f"the checks of {commit[:12]} in {self.project}") as client:
             answers = client.read_list(GitLabStatusAnswer, f"repository/commits/{commit}/statuses")
         return tuple({each.name: each.check() for each in answers}.values())
 
     def conversation(self, number: int) -> GitLabConversation:
-        """Return the conversation on a merge request; as `FollowedForge.conversation`."""
+        """Return the conversation on a merge request; see `FollowedForge.conversation`."""
         return GitLabConversation(self, number)
 
     def comments_since(self, since: datetime) -> tuple[NewComment, ...]:
-        """Return the comments since `since`; as `CommentedForge.comments_since`.
+        """Return the comments since `since`; see `CommentedForge.comments_since`.
 
         GitLab lists the notes of a whole project only as events, which are requested by whole days.
         """
@@ -147,7 +147,7 @@ class GitLabForge(RestForge):
         return tuple(each for each in found if datetime.fromisoformat(each.created_at) >= since)
 
     def may_write(self, account: str) -> bool:
-        """Return whether an account may push to the project; as `Forge.may_write`. A Developer may."""
+        """Return whether an account may push to the project; see `Forge.may_write`. A Developer may."""
         with suppress(NotFoundError), self.asking(f"what {account} may do in {self.project}") as client:
             account_id = _account_id(client, account)
             return _standings(client, {account_id}).get(account_id, "none") in _WRITERS
@@ -188,7 +188,7 @@ class GitLabForge(RestForge):
         return bounded_issue(answer.issue(tuple(note.comment_with(standings) for note in reversed(notes))))
 
     def pulls_with_head(self, head: str, fork: str, state: str) -> tuple[PullRequest, ...]:
-        """Return the merge requests of a branch; as `RestForge.pulls_with_head`."""
+        """Return the merge requests of a branch; see `RestForge.pulls_with_head`."""
         query = {"state": state, "source_branch": head, **_NEWEST_FIRST}
         with self.asking(f"merge requests of {self.project}") as client:
             source = client.get(GitLabProjectAnswer, self.root_of(fork)).id if fork else None

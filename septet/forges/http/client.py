@@ -224,7 +224,7 @@ def read_as(form: type[T], response: httpx.Response) -> T:
 
 @contextmanager
 def open_client(api: HttpApi, what: str, root: str, within_seconds: float, tail_bytes: int) -> Iterator[ApiClient]:
-    """Yield a client for the block, and raise Septet's errors for its failures; as `HttpApi.asking`."""
+    """Yield a client for the block, and raise Septet's errors for its failures; see `HttpApi.asking`."""
     patience = ForgePatience()
     patience.await_turn(api.url, api.token, what)
     bounds = AnswerBounds(within_seconds, tail_bytes)

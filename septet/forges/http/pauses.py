@@ -197,7 +197,7 @@ class ForgePatience:
         return True
 
     def wait_unnamed(self, seconds: float) -> bool:
-        """Wait if the forge names no time: for `seconds`, and twice as long each further time; as `wait`."""
+        """Wait if the forge names no time: for `seconds`, and twice as long each further time; see `wait`."""
         waited = self.wait(seconds * 2**self.refusals)
         self.refusals += waited
         return waited

@@ -39,7 +39,7 @@ class LocalForge(LocalIssues):
     """The forge of a repository on disk: a bare one, or a person's checkout."""
 
     def expect_fork(self, fork: str) -> None:
-        """Refuse every fork; as `Forge.expect_fork`.
+        """Refuse every fork; see `Forge.expect_fork`.
 
         Raises:
             InvalidInputError: Always.
@@ -48,18 +48,18 @@ class LocalForge(LocalIssues):
         raise InvalidInputError(message, remedy="Leave push_to out, or name the fork as the repository.")
 
     def find_pull_request(self, head: str, fork: str = "") -> PullRequest | None:
-        """Return the open pull request of branch `head`; as `Forge.find_pull_request`."""
+        """Return the open pull request of branch `head`; see `Forge.find_pull_request`."""
         del fork
         return self._open(self.store.read(), head)
 
     def pull_requests_of(self, head: str, fork: str = "") -> tuple[PullRequest, ...]:
-        """Return the pull requests of branch `head` in every state; as `Forge.pull_requests_of`."""
+        """Return the pull requests of branch `head` in every state; see `Forge.pull_requests_of`."""
         del fork
         records = self.records_of(self.store.read(), "pull", LocalPull, naming=head)
         return tuple(self._as_it_is(record, "") for record in reversed(records) if record.head == head)
 
     def branches(self, prefix: str) -> tuple[Branch, ...]:
-        """Return the branches whose names begin with `prefix`; as `Forge.branches`."""
+        """Return the branches whose names begin with `prefix`; see `Forge.branches`."""
         listing = self.git.text(
             "for-each-ref", f"--count={MOST_BRANCHES}", "--format=%(refname:lstrip=2) %(objectname)", "refs/heads/"
         )
@@ -67,27 +67,27 @@ class LocalForge(LocalIssues):
         return tuple(Branch(name, sha) for name, _, sha in pairs if name.startswith(prefix))
 
     def reviews(self, number: int) -> tuple[Review, ...]:
-        """Return no review: there are none here; as `Forge.reviews`."""
+        """Return no review: there are none here; see `Forge.reviews`."""
         self.pull_record(self.store.read(), number)
         return ()
 
     def checks(self, commit: str) -> tuple[CommitCheck, ...]:
-        """Return no check: there are none here; as `Forge.checks`."""
+        """Return no check: there are none here; see `Forge.checks`."""
         del commit
         return ()
 
     def may_write(self, account: str) -> bool:
-        """Return false: there are no accounts here; as `Forge.may_write`."""
+        """Return false: there are no accounts here; see `Forge.may_write`."""
         del account
         return False
 
     def is_own(self, account: str) -> bool:
-        """Return true: there are no other accounts here; as `Forge.is_own`."""
+        """Return true: there are no other accounts here; see `Forge.is_own`."""
         del account
         return True
 
     def pull_request(self, number: int, commit: str = "") -> PullRequest:
-        """Return a pull request in its present state; as `Forge.pull_request`.
+        """Return a pull request in its present state; see `Forge.pull_request`.
 
         It is merged as soon as its base contains its branch's commit, by any merge and push; if its branch is
         gone, it is closed.
@@ -133,7 +133,7 @@ class LocalForge(LocalIssues):
         return self._mark(number, "closed")
 
     def open_pull_request(self, new: NewPullRequest) -> PullRequest:
-        """Return the one open pull request of `new.head`; as `Forge.open_pull_request`."""
+        """Return the one open pull request of `new.head`; see `Forge.open_pull_request`."""
         for branch in (new.head, new.base):
             if not self.sha_of(branch):
                 raise ForgeError(f"{self.path} has no branch {branch}.", remedy="Push the branch first.")
@@ -155,7 +155,7 @@ class LocalForge(LocalIssues):
         return self.until_done(find_or_open)
 
     def add_to_pull_request(self, number: int, new: NewPullRequest) -> None:
-        """Add another work order to a pull request's text; as `Forge.add_to_pull_request`."""
+        """Add another work order to a pull request's text; see `Forge.add_to_pull_request`."""
 
         def add(contents: StoreContents) -> bool | None:
             there = self.pull_record(contents, number)

@@ -30,17 +30,17 @@ class LocalIssues(LocalRecords):
     """The issues of a repository on disk."""
 
     def issue(self, number: int) -> Issue:
-        """Return an issue; as `Forge.issue`."""
+        """Return an issue; see `Forge.issue`."""
         return bounded_issue(asked_for(self.issue_from(self.issue_record(self.store.read(), number)), "", number))
 
     def find_issues(self, numbers: Sequence[int]) -> tuple[Issue, ...]:
-        """Return the existing issues among `numbers`; as `Forge.find_issues`."""
+        """Return the existing issues among `numbers`; see `Forge.find_issues`."""
         records = {record.number: record for record in self.records_of(self.store.read(), "issue", LocalIssue)}
         issues = (self.issue_from(records[number]) for number in numbers if number in records)
         return tuple(bounded_issue(replace(issue, comments=())) for issue in issues)
 
     def open_issues(self, label: str) -> tuple[Issue, ...]:
-        """Return the open issues with a label; as `Forge.open_issues`."""
+        """Return the open issues with a label; see `Forge.open_issues`."""
         records = self.records_of(self.store.read(), "issue", LocalIssue)
         issues = [self.issue_from(each) for each in records if each.state == "open" and label in each.labels]
         return bounded_list([replace(issue, comments=()) for issue in issues], label, "")
@@ -93,7 +93,7 @@ class LocalIssues(LocalRecords):
         return self.until_done(close)
 
     def put_comment(self, number: int, marker: str, body: str) -> None:
-        """Put one comment with a mark on an issue; as `Forge.put_comment`."""
+        """Put one comment with a mark on an issue; see `Forge.put_comment`."""
 
         def put(contents: StoreContents) -> bool | None:
             record = self.issue_record(contents, number)
@@ -115,13 +115,13 @@ class LocalIssues(LocalRecords):
         self.until_done(put)
 
     def has_comment(self, number: int, marker: str) -> bool:
-        """Return whether an issue has a comment with a mark; as `Forge.has_comment`."""
+        """Return whether an issue has a comment with a mark; see `Forge.has_comment`."""
         record = self.issue_record(self.store.read(), number)
         mark = marker_of(marker)
         return any(mark in each.body and each.author == _OWN for each in record.comments)
 
     def set_label(self, number: int, label: str, instead_of: Sequence[str]) -> None:
-        """Replace labels of an issue by one label; as `Forge.set_label`."""
+        """Replace labels of an issue by one label; see `Forge.set_label`."""
 
         def set_it(contents: StoreContents) -> bool | None:
             record = self.issue_record(contents, number)

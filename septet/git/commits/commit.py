@@ -72,7 +72,7 @@ def commit_all(
 def with_trailer(message: str, trailer: str) -> str:
     """Return a message with a trailer such as `Assisted-by: claude` after its other trailers.
 
-    A message that has the line already, or an empty `trailer`, changes nothing.
+    The message stays unchanged if it has the line already, or if `trailer` is empty.
     """
     text = message.rstrip()
     if not text or not trailer or trailer in text.splitlines():

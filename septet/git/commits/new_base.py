@@ -159,7 +159,7 @@ def refuse_erased_base(place: Place, head: str, tip: str) -> None:
 
 
 def _is_clean(place: Place, commit: str) -> bool:
-    """Return whether the worktree holds only the commit, and conflicts of its work with a new base."""
+    """Return whether the worktree holds only the commit, or the commit's conflicts with a new base."""
     work = _last_moved(place)
     return is_clean(place) or (work is not None and work.commit == commit and bool(work.conflicts))
 

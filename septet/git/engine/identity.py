@@ -13,7 +13,7 @@ _ROLES: Final = ("author", "committer")
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Author and committer, as git's settings `author.*`, `committer.*` and `user.*` have them."""
+    """Author and committer, from git's settings `author.*`, `committer.*` and `user.*`."""
 
     name: str
     """The value of `user.name`."""

@@ -34,7 +34,7 @@ class Place:
     env: Mapping[str, str] = field(default_factory=dict)
     """The environment of engine git."""
     tree_limit_bytes: int = 0
-    """The most bytes added to the worktree between two snapshots, and in an unfolded commit; 0 is no limit."""
+    """The most bytes that may be added to the worktree between two snapshots, or by a commit; 0 is no limit."""
     file_limit_bytes: int = 0
     """The most bytes of one file that is committed, pushed or kept in a snapshot; 0 is no limit."""
     fork: str = ""

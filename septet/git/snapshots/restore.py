@@ -32,8 +32,8 @@ def restore(vault: Git, snapshot: Snapshot, to: Path) -> None:
     """Write a snapshot's content to the new or empty folder `to`.
 
     Names, types, bytes, permission bits, index, and the state of HEAD, branches, stash, merge or rebase are
-    restored. Objects that were borrowed from the mirror become the repository's own. Only settings and hooks of the
-    engine and of set-up are restored: a person's git runs nothing that an agent has left.
+    restored. Objects that were borrowed from the mirror become the repository's own. Only settings and hooks of
+    the engine and of set-up are restored: a person's git runs nothing that an agent has left.
 
     Raises:
         SnapshotError: `to` is not empty, or the snapshot cannot be read or written.

@@ -26,7 +26,7 @@ class EntryKind(IntEnum):
     IGNORED = 2
     """By a `.gitignore`; not below another ignored folder."""
     REFUSED = 3
-    """A name that git takes into no tree, such as `.git`."""
+    """A name that git refuses in trees, such as `.git`."""
 
 
 class LedgerEntry(msgspec.Struct, array_like=True, frozen=True, gc=False):

@@ -39,7 +39,6 @@ class Head:
     branch: str | None
     """The branch without `refs/heads/`; `None` for a detached HEAD."""
     sha: str
-    """The commit."""
 
 
 def read_head(git_dir: Path) -> Head:

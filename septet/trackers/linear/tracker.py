@@ -109,7 +109,7 @@ class LinearTracker:
             self.api.ask(what, LINK, {"id": session, "input": links}, DoneAnswer)
 
     def mark_started(self, issue_id: str) -> None:
-        """Move the issue to its team's first started state, and become its delegate; as `Tracker.mark_started`."""
+        """Move the issue to its team's first started state and become its delegate; see `Tracker.mark_started`."""
         what = f"state of issue {issue_id}"
         answer = self.api.ask(what, START, {"id": issue_id}, StartAnswer)
         if changes := answer.changes():
