@@ -72,7 +72,7 @@ def move_here(move: WorkspaceMove, options: SnapshotOptions) -> ChainState:
     """Restore the workspace at the checkpoint and make this host the holder; return the last state of the chain.
 
     Idempotent: an attempt after a dead attempt continues from its files. A worktree that this host has from an
-    earlier time is returned to the checkpoint, after a rescue.
+    earlier time is restored at the checkpoint, after a rescue.
 
     Raises:
         NotFoundError: The checkpoint is not on the remote, or this host cannot get the repository.

@@ -38,7 +38,7 @@ def commit_all(
         sign: Sign with the worker's own git settings.
         examine: Raises if the work must not be committed. It gets the index that holds the work, or `None` if HEAD
             holds all of it, then HEAD's commit, then the tree of the work.
-        merges: A second parent of the commit; its files are in the worktree already.
+        merges: A second parent, unless HEAD contains it; its files are in the worktree already.
 
     Raises:
         EvidenceError: HEAD is detached, a merge or rebase is unfinished, or the message is blank.

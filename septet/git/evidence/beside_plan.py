@@ -1,4 +1,4 @@
-"""Bring a workspace back to its state before the first agent, plus the plan.
+"""Restore a workspace's state before the first agent, plus the plan.
 
 A rescue keeps what snapshots hold. Files that no snapshot holds, such as ignored files over their limit, move out
 of the worktree and stay on disk as long as the rescue. A file that set-up left and no snapshot holds is removed

@@ -47,7 +47,7 @@ def return_to(
     adding: Mapping[bytes, Item] | None = None,
     passes_on: bool = False,
 ) -> Snapshot | None:
-    """Return the workspace to its state at `snapshot`, and return the rescue of its state before.
+    """Restore the workspace's state at `snapshot`, and return the rescue of its state before.
 
     There is no rescue if nothing had changed since the base commit, `options.equal_to` or `snapshot`. Files that
     the rescue had to leave out stay in place, and so does the whole of an ignored folder over the limit.
@@ -73,7 +73,7 @@ def return_to(
 
 
 def return_git_folder(place: Place, snapshot: Snapshot, options: SnapshotOptions) -> Snapshot | None:
-    """Return `.git` to its state at `snapshot`, and return the rescue, like `return_to`; the other files stay."""
+    """Restore the state of `.git` at `snapshot`, and return the rescue, like `return_to`; the other files stay."""
 
     def content_of(then: Mapping[bytes, Item], now: Mapping[bytes, Item]) -> dict[bytes, Item]:
         rest = {path: item for path, item in now.items() if path.split(b"/")[0] != GIT_FOLDER}
@@ -90,7 +90,7 @@ def _change(
 
     Args:
         place: The workspace.
-        snapshot: The snapshot to return to.
+        snapshot: The snapshot to restore.
         options: The reason and the limits of the rescue.
         content_of: Returns the content, from the content at the snapshot and the present content.
         always: Whether the workspace differs from the snapshot even if it equals the snapshot's content.
