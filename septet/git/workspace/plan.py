@@ -68,7 +68,7 @@ def put_plan_back(place: Place, current: Snapshot, source: Snapshot, path: str, 
 def switch(
     place: Place, start: Snapshot, options: SnapshotOptions, plan: tuple[str, str] | None = None
 ) -> Snapshot | None:
-    """Restore a lane's snapshot `start`, with the plan in it, and return the rescue of files that no snapshot held.
+    """Restore a lane's snapshot `start` with the plan in it, and return the rescue of files that no snapshot held.
 
     The last snapshot holds the work of the work order before: only a difference from it is rescued.
 
