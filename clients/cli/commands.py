@@ -1,4 +1,4 @@
-"""The commands of `septet`: one table, in the order of the help. A command's module is imported when it is used."""
+"""The table of `septet`'s commands, in the order of the help. A command's module is imported on its first use."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,15 +10,15 @@ _ORDER: Final = "wo-42"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandRow:
-    """What `septet --help` says of a command, and where it is."""
+    """One command: its help, and the places of its function and options."""
 
     place: str = ""
-    """The module and the function that carries it out; empty where there are only subcommands."""
+    """The module and the function of the command; empty for a group of subcommands."""
     options: str = ""
-    """The module and the class of its arguments and options: a help and a mistake import nothing else."""
+    """The module and the class of its arguments and options: a help or a mistake imports nothing else."""
     summary: str
     example: str = ""
-    """What follows the command in the example of its help; with `septet` in it, the whole line."""
+    """The rest of the example's command line in the help; with `septet` in it, the whole line."""
     notes: str = ""
     """A paragraph between the summary and the example."""
     commands: "Mapping[str, CommandRow]" = field(default_factory=dict)
@@ -26,10 +26,10 @@ class CommandRow:
     serves: bool = False
     """Whether the command serves until it is ended, so that its errors go to its log."""
     has_keys: bool = False
-    """Whether the process needs the keys of its environment, and so takes them out of the sight of other processes."""
+    """Whether the process needs the keys of its environment, and so hides them from other processes."""
 
     def text(self, whole: str) -> str:
-        """Return what its help says first; `whole` is the command with its parents."""
+        """Return the beginning of its help; `whole` is the command with its parents."""
         example = self.example if " septet " in f" {self.example}" else f"{whole} {self.example}".rstrip()
         return "\n\n".join(filter(None, (self.summary, self.notes, f"Example: {example}" if self.place else "")))
 
@@ -131,7 +131,7 @@ GROUPS: Final[Mapping[str, Mapping[str, CommandRow]]] = {
         }),
     },
 }  # fmt: skip
-"""What people want to do, the most used first."""
+"""The commands by purpose, the most used first."""
 SEPTET: Final = CommandRow(
     summary="Turn an issue into a pull request with a coding-agent CLI, as a durable Temporal workflow.",
     commands={name: command for group in GROUPS.values() for name, command in group.items()},
@@ -144,7 +144,7 @@ EXIT_CODES: Final = (
 
 
 def find_command(words: Sequence[str]) -> tuple[CommandRow, list[str]]:
-    """Return the command that a command line begins with, as far as there is such a command, and its words."""
+    """Return the longest command at the beginning of a command line, and its words."""
     found, path = SEPTET, []
     for word in words:
         if word not in found.commands:
@@ -155,6 +155,6 @@ def find_command(words: Sequence[str]) -> tuple[CommandRow, list[str]]:
 
 
 def load(place: str) -> Any:  # noqa: ANN401 -- whatever is there
-    """Import what a place names, such as `clients.cli.watch.show:board`."""
+    """Import the object of a place, such as `clients.cli.watch.show:board`."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)

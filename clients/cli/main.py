@@ -1,4 +1,4 @@
-"""The `septet` command: no traceback reaches a user who made a mistake."""
+"""The `septet` command: a user's mistake prints no traceback."""
 
 import sys
 from collections.abc import Sequence
@@ -28,10 +28,10 @@ def main() -> None:
 
 
 def run(words: Sequence[str]) -> None:
-    """Carry out a command line.
+    """Run a command line.
 
     Raises:
-        SystemExit: Always, but after a help or a version.
+        SystemExit: Always, except after a help or a version.
     """
     as_json = "--json" in words
     try:
@@ -46,7 +46,7 @@ def run(words: Sequence[str]) -> None:
 
 
 def _is_answered_here(words: Sequence[str]) -> bool:
-    """Answer a request for no command: a help, the version, a shell's completion; return whether it was that."""
+    """Handle a help, the version or a shell's completion; return whether the words were one of these."""
     command, path = find_command(words)
     rest = words[len(path) :]
     is_unknown = bool(rest) and not command.place and not rest[0].startswith("-")

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how a command's options are written: each once, with its help.
+"""Options that several commands share, and the builders of a command's options.
 
 A shell waits for these modules at each `--help`, mistake and completion: they import the parser and nothing heavy.
 """
@@ -23,7 +23,7 @@ _Options = TypeVar("_Options")
 
 @dataclass_transform(frozen_default=True)
 def command_options(cls: type[_Options]) -> type[_Options]:
-    """Make a class of what a command is options: its first fields are arguments, those after `KW_ONLY` options."""
+    """Make a class a command's options: its first fields are arguments, those after `KW_ONLY` options."""
     made: Any = dataclass(frozen=True, slots=True)(cls)
     fields = signature(made).parameters.values()
     arguments = [
@@ -35,7 +35,7 @@ def command_options(cls: type[_Options]) -> type[_Options]:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def option_group(cls: type[_Options]) -> type[_Options]:
-    """Make a class of options that a command takes besides its own."""
+    """Make a class a group of options, for several commands."""
     return Parameter(name="*")(dataclass(frozen=True, slots=True, kw_only=True)(cls))
 
 
@@ -73,12 +73,12 @@ def argument(
 
 
 def _converter(least: float | None, most: float | None) -> Callable[..., Any]:
-    """Return what reads a value; it imports the rules of the contracts when there is a value."""
+    """Return the converter of a value, which imports the rules of the contracts on its first use."""
     return lambda kind, tokens: load("clients.cli.parsing.values:convert")(kind, tokens, least, most)
 
 
 def completed_by(name: str) -> Callable[[Any], list[str]]:
-    """Return what completes a value: a function of `completion`, which is imported when a shell asks."""
+    """Return the completer of a value: a function of `completion`, imported when a shell requests it."""
     return lambda context: list(load(f"clients.cli.parsing.completion:{name}")(context.incomplete))
 
 

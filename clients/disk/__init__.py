@@ -1,1 +1,1 @@
-"""What this host's state directory has of work orders: runs, logs, commits, rescues and workspaces."""
+"""Work orders in this host's state directory: runs, logs, commits, rescues and workspaces."""

@@ -23,14 +23,14 @@ _STDERR_SHOWN: Final = 600
 
 @dataclass(slots=True)
 class AgentLogs:
-    """The streams of a work order's runs, oldest first; each look gives what is new since the last one."""
+    """The streams of a work order's runs, oldest first."""
 
     state: StateDir
     order_id: str
     _views: dict[str, "_View"] = field(default_factory=dict)
 
     def new_entries(self) -> Iterator[LogEntry]:
-        """Yield what was said and done since the last look.
+        """Yield the log entries since the last call.
 
         Raises:
             InvalidInputError: No work order can have that id.
@@ -39,7 +39,7 @@ class AgentLogs:
             yield from view.new_entries()
 
     def entries(self) -> list[LogEntry]:
-        """Return all that was said and done so far; what an earlier call has read is not read again.
+        """Return all log entries so far; entries of an earlier call are not read again.
 
         Raises:
             InvalidInputError: No work order can have that id.
@@ -47,7 +47,7 @@ class AgentLogs:
         return [entry for view in self._look() for entry in view.entries()]
 
     def new_bytes(self) -> Iterator[bytes]:
-        """Yield the lines that the agents printed since the last look, as they printed them but for keys.
+        """Yield the agents' raw lines since the last call, with masked keys.
 
         Raises:
             InvalidInputError: No work order can have that id.
@@ -56,7 +56,7 @@ class AgentLogs:
             yield from map(mask_bytes, view.new_lines())
 
     def must_exist(self) -> None:
-        """See that there was something to look at.
+        """Refuse a work order without runs on this host, after a first look.
 
         Raises:
             NotFoundError: This host has no runs of that work order.
@@ -77,7 +77,7 @@ class AgentLogs:
 
 @dataclass(slots=True)
 class _View:
-    """One run's files, as far as they were shown."""
+    """One run's files, and the position up to which they were read."""
 
     run: Run
     _position: int = 0
@@ -88,7 +88,7 @@ class _View:
     _transcript: Transcript | None = field(init=False)
 
     def __post_init__(self) -> None:
-        from septet.agents.clis.registry import ADAPTERS  # not loaded where there is no run yet
+        from septet.agents.clis.registry import ADAPTERS  # not loaded before the first run
 
         adapter = ADAPTERS.get(self.run.record.agent) if self.run.record is not None else None
         self._transcript = adapter.transcript() if adapter is not None else None

@@ -1,4 +1,4 @@
-"""The first settings of a repository, from what lies in it: set-up, checks, and the hosts that its set-up needs.
+"""The first settings of a repository, derived from its files: set-up, checks, and the hosts of the set-up.
 
 This module contains no registry's host: lock files name theirs, and the tools print the host that they use.
 """
@@ -190,7 +190,7 @@ def _python(draft: _Draft) -> None:
 
 
 def _folder_of_tests(folder: Path) -> str | None:
-    """Return the folder with tests, `.` for the repository's own; `None` where there is none."""
+    """Return the folder with tests, `.` for the repository's own; `None` without tests."""
     return next((name for name in ("tests", "test", ".") if any((folder / name).glob("test*.py"))), None)
 
 
@@ -201,7 +201,7 @@ def _discover(folder: Path, tests: str) -> tuple[str, ...]:
 
 
 def _tests(draft: _Draft) -> None:
-    """Add the tests of a repository in which no other check was found."""
+    """Add the tests of a repository without another check."""
     tests = _folder_of_tests(draft.folder) if not draft.checks else None
     if tests is None:
         return

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 from septet.state import StateDir
 
 if TYPE_CHECKING:
-    from clients.disk.agent_logs import AgentLogs  # what reads streams takes long to import
+    from clients.disk.agent_logs import AgentLogs  # the import takes long
     from septet.contracts.views import LogEntry
 
 _MOST_LOGS: Final = 8
 _MOST_ENTRIES: Final = 20_000
-"""Of a work order with more, nothing is kept: that is 40 MB at the most."""
+"""The most entries of a cached log: 40 MB at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class LogCache:
         """
         from clients.disk.agent_logs import AgentLogs
 
-        with self._lock:  # no other caller has what is taken out: a second caller reads for itself
+        with self._lock:  # a second caller at the same time reads for itself
             logs = self._logs.pop(order_id, None) or AgentLogs(state, order_id)
         entries = logs.entries()
         with self._lock:

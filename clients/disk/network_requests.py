@@ -15,10 +15,10 @@ def network_of(state: StateDir, order_id: str, *, offset: int = 0, limit: int | 
     """Return the network requests of set-up, then of each run, oldest first; none on a host without the runs.
 
     Args:
-        state: This host's.
+        state: The state directory of this host.
         order_id: The work order.
-        offset: How many requests to skip.
-        limit: The most to return; `None` for all.
+        offset: The number of requests to skip.
+        limit: The most requests to return; `None` for all.
 
     Raises:
         InvalidInputError: No work order can have that id.

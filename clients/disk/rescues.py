@@ -21,7 +21,7 @@ def snapshots_of(
 ) -> tuple[KeptSnapshot, ...]:
     """Return the rescues on this host, oldest first; with `everything` the checkpoints too.
 
-    Those of a work order of a pipeline are named after the lane in which it worked.
+    Rescues of a pipeline's work order have the name of its lane.
     """
     places = [None] if order_id is None else [order_id, *lanes_of(state, order_id)]
     snapshots = [
@@ -51,7 +51,7 @@ def snapshot_named(state: StateDir, git_env: Mapping[str, str], name: str) -> tu
 
 
 def kept_snapshot(state: StateDir, snapshot: Snapshot) -> KeptSnapshot:
-    """Return a snapshot as every face shows it; one of a lane with whose work it is, as far as that is known."""
+    """Return the view of a snapshot; a lane's snapshot names its work order if that is known."""
     begins = snapshot.kind == "checkpoint" and snapshot.step is None
     age = datetime.now(UTC) - datetime.fromisoformat(snapshot.taken_at)
     return KeptSnapshot(
@@ -70,7 +70,7 @@ def kept_snapshot(state: StateDir, snapshot: Snapshot) -> KeptSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Rescues:
-    """The rescues of this host, for those who serve others."""
+    """The rescues of this host, for servers."""
 
     state: StateDir
     git_env: Mapping[str, str]

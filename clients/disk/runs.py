@@ -17,9 +17,9 @@ from septet.system.preview import scrub
 
 _MOST_EXECUTORS: Final = 16
 MOST_REFUSED: Final = 100
-"""Hosts of one run that are named; its log has the others."""
+"""The most refused hosts in a run's view; its log has the others."""
 _REMEMBERED: Final = 50_000
-"""Runs; a lane has seven for each issue of its pipeline, and is looked at twice a second."""
+"""The runs in the cache: a lane has seven for each issue of its pipeline, and is read twice a second."""
 
 
 class _Key(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ def started_runs(state: StateDir, order_id: str) -> list[Run]:
 
 
 def runs_everywhere(state: StateDir, order_id: str) -> list[Run]:
-    """Return a work order's runs, oldest first: those under its own name, and its own of those in lanes.
+    """Return a work order's runs, oldest first: those under its own name, and its own runs in lanes.
 
     Raises:
         InvalidInputError: No work order can have that id.
@@ -76,12 +76,12 @@ def lanes_of(state: StateDir, order_id: str) -> list[str]:
 
 
 def place_of(state: StateDir, order_id: str, *, now: bool = False) -> str:
-    """Return the workspace that a work order has here: one of its own, or the lane in which it was last.
+    """Return the workspace of a work order here: its own, or its last lane.
 
     Args:
-        state: This host's.
+        state: The state directory of this host.
         order_id: The work order.
-        now: Only a lane in which nobody was after it; else its own name is returned.
+        now: Only a lane that no later work order has used; without one, return the order's own name.
     """
     if (state.workspaces / order_id).exists():
         return order_id
@@ -94,13 +94,13 @@ def place_of(state: StateDir, order_id: str, *, now: bool = False) -> str:
 
 
 def owner_of(state: StateDir, place_id: str, moment: str, *, begins: bool = False) -> str:
-    """Return the work order that had a workspace at a moment, or the workspace's own name if that is not known.
+    """Return the work order that had a workspace at a moment, or the workspace's own name if unknown.
 
     Args:
-        state: This host's.
+        state: The state directory of this host.
         place_id: The workspace: a work order's id, or a lane's.
         moment: ISO 8601, UTC.
-        begins: Whether it is the moment in which a work order came, before its first run.
+        begins: Whether the moment is a work order's start there, before its first run.
     """
     if pipeline_of(place_id) is None:
         return place_id
@@ -131,7 +131,7 @@ def _runs_in_lane(state: StateDir, lane: str, order_id: str) -> list[Path]:
 
 
 def _last(state: StateDir, lane: str, order_id: str, *, now: bool) -> _Mark | None:
-    """Return a work order's last run in a lane; `None` where it has none, or where it is to be the lane's last."""
+    """Return a work order's last run in a lane, with `now` only if it is the lane's last; else `None`."""
     marks = sorted((mark for _, mark in _marks(state, lane)), key=lambda mark: mark.serial)
     if now:
         marks = marks[-1:]
@@ -146,11 +146,11 @@ def _marks(state: StateDir, place_id: str) -> Iterator[tuple[Path, _Mark]]:
     for folder in folders:
         try:
             yield folder, _mark(folder)
-        except (OSError, msgspec.MsgspecError):  # it is about to begin, or a full disk cut it short
+        except (OSError, msgspec.MsgspecError):  # the run is about to begin, or a full disk cut its record
             continue
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def _mark(folder: Path) -> _Mark:
-    """Read which work order a run belongs to: a record never changes."""
+    """Read the mark of a run's record, which never changes."""
     return msgspec.json.decode((folder / "run.json").read_bytes(), type=_Mark)

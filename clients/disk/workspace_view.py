@@ -1,4 +1,4 @@
-"""How a work order's plan, changes and agent look on this host's disk, for those who watch it."""
+"""Read a work order's plan, changes and agent from this host's disk, for a watch."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -25,12 +25,12 @@ _PLAN_BYTES: Final = 64 * 1024
 _PATCH_BYTES: Final = 256 * 1024
 _DIFF_SECONDS: Final = 2.0
 _DIFF_SHARE: Final = 5
-"""A repository that takes long to compare is compared more rarely: at most this part of the time goes into it."""
+"""The divisor of the time for comparisons: a repository that takes long to compare is compared more rarely."""
 
 
 @dataclass(slots=True)
 class WorkspaceView:
-    """One work order's files on this host; each look reads on from the last one."""
+    """One work order's files on this host."""
 
     state: StateDir
     git_env: Mapping[str, str]
@@ -42,7 +42,7 @@ class WorkspaceView:
     _diff_due: float = 0.0
 
     def __post_init__(self) -> None:
-        """Begin with nothing seen."""
+        """Start without log entries."""
         self._logs = AgentLogs(self.state, self.order_id)
 
     def new_entries(self) -> tuple[LogEntry, ...]:
@@ -53,11 +53,11 @@ class WorkspaceView:
 
     @property
     def doing(self) -> LogEntry | None:
-        """The tool call that had not come back at the last look."""
+        """The tool call without a result at the last call of `new_entries`."""
         return self._doing
 
     def tokens_of(self, step: str) -> int:
-        """Return the tokens of the last agent run, as far as it is, if it is one of `step`."""
+        """Return the tokens so far of the last agent run if it belongs to `step`; else 0."""
         run = next(reversed(started_runs(self.state, self.order_id)), None)
         if run is None or run.record is None or run.record.step != step:
             return 0
@@ -73,7 +73,7 @@ class WorkspaceView:
         return self._reading.dialect.progress.tokens
 
     def plan(self, path: str | None, limit_bytes: int = _PLAN_BYTES) -> PlanView | None:
-        """Return the plan's beginning; `None` where no plan is known, or this host does not have it."""
+        """Return the plan's beginning; `None` without a plan on this host."""
         where = self.state.workspaces / place_of(self.state, self.order_id)
         content = read_inside(where, path, limit_bytes + 1) if path else None
         if not path or content is None:
@@ -144,7 +144,7 @@ class CommitCount:
 
     commits: int
     files: int
-    """That differ between both."""
+    """The number of files that differ between both."""
 
 
 def count_commits(state: StateDir, git_env: Mapping[str, str], order_id: str, sha: str) -> CommitCount | None:

@@ -1,1 +1,1 @@
-"""Workflows as the server shows them: rows of the index, histories, queries and updates."""
+"""Workflows on the server: rows of the index, histories, queries and updates."""

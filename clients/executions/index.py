@@ -24,13 +24,13 @@ _OPEN: Final = datetime.max.replace(tzinfo=UTC)
 async def page_of(
     client: Client, query: str, *, after: str, limit: int
 ) -> tuple[list[WorkflowExecution], str | None]:
-    """Return a page of a query's rows, and the word for the next page: `None` after the last.
+    """Return a page of a query's rows, and the word for the next page, `None` after the last.
 
     Args:
-        client: Where.
-        query: In Temporal's list filter.
-        after: The word of the page before; empty for the first one.
-        limit: How many rows at the most.
+        client: The client.
+        query: A query in Temporal's list filter.
+        after: The word of the page before; empty for the first page.
+        limit: The most rows.
 
     Raises:
         NotFoundError: `after` is no such word.
@@ -91,7 +91,7 @@ async def taken_up_again(client: Client, query: str) -> dict[str, WorkflowExecut
     """Return the last runs of the work orders that were reset, by name.
 
     Args:
-        client: Where.
+        client: The client.
         query: Another condition, with its `AND`; empty for none.
 
     Raises:
@@ -102,7 +102,7 @@ async def taken_up_again(client: Client, query: str) -> dict[str, WorkflowExecut
 
 
 async def count_before(client: Client, last: Mapping[str, WorkflowExecution], query: str) -> int:
-    """Return how many runs of some workflows a query finds, without their last runs.
+    """Return the number of runs of some workflows that a query finds, without their last runs.
 
     Raises:
         RPCError: The server refused.

@@ -124,10 +124,10 @@ class WorkflowCalls:
         Args:
             name: The query.
             kind: The type of the answer.
-            within_seconds: How long to wait, in seconds: the server itself keeps a query for half a minute.
+            within_seconds: The longest wait, in seconds: the server itself keeps a query for half a minute.
 
         Raises:
-            NotFoundError: There is no such workflow.
+            NotFoundError: The workflow does not exist.
             ServerNotReachedError: No worker has answered, or the server refused.
         """
         who = self.handle.id

@@ -51,7 +51,7 @@ class News:
 
     handle: WorkflowHandle[Any, Any]
     running_step: str = ""
-    """The step of a work order that is under way, from its history."""
+    """The running step of a work order, from its history."""
     has_results: bool = False
     """Whether a step of the run has ended: so a query's answer must contain steps."""
     _grown: asyncio.Event = field(default_factory=asyncio.Event)
@@ -61,7 +61,7 @@ class News:
     _pause: float = _UNANSWERED_SECONDS
 
     async def come_within(self, seconds: float) -> bool:
-        """Wait for news at most so many seconds; return whether there is news since the last wait."""
+        """Wait for news, at most so many seconds; return whether news came since the last wait."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._grown.wait(), seconds)
         is_news = self._grown.is_set()
@@ -110,7 +110,7 @@ class News:
 
 @asynccontextmanager
 async def follow_workflow(handle: WorkflowHandle[Any, Any]) -> AsyncIterator[News]:
-    """Follow a workflow and yield its news for as long as the block lasts."""
+    """Follow a workflow and yield its news during the block."""
     news = News(handle)
     task = asyncio.create_task(news.follow())
     try:

@@ -20,7 +20,7 @@ from workers.builds.promotion import SILENT, builds_with_workers, opens_workspac
 from workers.server.server_file import read_server_file
 
 _LATE: Final = 1.5
-"""After so many intervals without a heartbeat, the notice names the worker's silence."""
+"""The intervals without a heartbeat after which the notice names the worker's silence."""
 _CANCEL_ASKED_FOR: Final = "The cancel is asked for, and is carried out as soon as a worker runs."
 
 

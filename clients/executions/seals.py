@@ -1,4 +1,4 @@
-"""How open workflows and schedules are sealed: with which keys, and which of them began unsealed."""
+"""The seals of open workflows and schedules: their keys, and whether they began unsealed."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -28,21 +28,21 @@ _SCHEDULED: Final = frozenset({"Janitor", "Intake"})
 
 @dataclass(frozen=True, slots=True)
 class SealUse:
-    """An open workflow, or a schedule of ours, and how it is sealed."""
+    """The seals of an open workflow, or of a schedule of Septet."""
 
     id: str
     kind: str
     """The type of the workflow, or `SCHEDULE`."""
     keys: frozenset[str]
-    """The ids of those that it began with, and that its row has."""
+    """The ids of the keys of its input and its row."""
     missing_keys: frozenset[str] = frozenset()
-    """Those of them that do not open it here."""
+    """The keys of these that this process lacks."""
     began_unsealed: bool = False
-    """Its input, or what it starts, is not sealed."""
+    """Whether its input, or the input of its scheduled workflow, is not sealed."""
 
 
 async def seals_in_use(client: Client) -> list[SealUse]:
-    """Return how the open workflows of a namespace, and the schedules of intakes and janitors, are sealed.
+    """Return the seals of a namespace's open workflows, and of the schedules of intakes and janitors.
 
     Raises:
         RPCError: The server refused.
@@ -71,7 +71,7 @@ async def began_unsealed(client: Client, workflow_id: str, run_id: str) -> bool:
 
 
 async def _inputs_of(client: Client, workflow_id: str, run_id: str | None) -> list[Payload]:
-    """Return the inputs of a run; none where it is not there any more."""
+    """Return the inputs of a run; none for a deleted run."""
     request = GetWorkflowExecutionHistoryRequest(
         namespace=client.namespace,
         execution=ExecutionName(workflow_id=workflow_id, run_id=run_id or ""),
@@ -120,5 +120,5 @@ async def _use_of(
 
 
 def seals(client: Client) -> bool:
-    """Say whether what a client writes is sealed; the reasons of a cancel and of a reset are no payloads."""
+    """Return whether a client seals its payloads; the reasons of a cancel and of a reset are no payloads."""
     return client.data_converter.payload_codec is not None

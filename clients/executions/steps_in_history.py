@@ -24,7 +24,7 @@ async def with_steps(client: Client, task: Task, row: WorkflowExecution) -> Task
 
     Raises:
         RPCError: The server refused.
-        SealedError: The results are sealed, and cannot be opened here.
+        SealedError: This process lacks the key of the results.
     """
     state, begun = WorkOrderState(), dict[int, str]()
     async for event in client.get_workflow_handle(row.id, run_id=row.run_id).fetch_history_events():

@@ -68,7 +68,7 @@ class Executions(Generic[View]):
         """Return a workflow's object: from its query, else its result, else the server's record.
 
         Raises:
-            NotFoundError: There is no such workflow.
+            NotFoundError: The workflow does not exist.
             ServerNotReachedError: The server refused.
         """
         return await self.get_of_row(await self.describe(workflow_id))
@@ -93,8 +93,8 @@ class Executions(Generic[View]):
         """Request the cancel of a workflow; a worker carries it out.
 
         Raises:
-            NotFoundError: There is no such workflow.
-            RefusedTransitionError: It is closed already.
+            NotFoundError: The workflow does not exist.
+            RefusedTransitionError: The workflow is closed already.
         """
         description = await self.describe(workflow_id)
         if description.status is not WorkflowExecutionStatus.RUNNING:
@@ -118,10 +118,10 @@ class Executions(Generic[View]):
             return await self.get(workflow_id)
 
     async def describe(self, workflow_id: str) -> WorkflowExecutionDescription:
-        """Return what the server knows of a workflow.
+        """Return the server's description of a workflow.
 
         Raises:
-            NotFoundError: There is none of this name and type.
+            NotFoundError: No workflow has this id and this type.
             ServerNotReachedError: The server refused.
         """
         with self.subject.refusals(workflow_id):
@@ -132,7 +132,7 @@ class Executions(Generic[View]):
         return description
 
     async def exists(self, workflow_id: str) -> bool:
-        """Return whether there is a workflow of this id.
+        """Return whether a workflow of this id exists.
 
         Raises:
             ServerNotReachedError: The server refused.
@@ -229,7 +229,7 @@ class Executions(Generic[View]):
         """Return the input of a workflow's run, by default the latest; `None` if the input is of another kind.
 
         Raises:
-            NotFoundError: There is no such run.
+            NotFoundError: The run does not exist.
             ServerNotReachedError: The server refused.
         """
         try:

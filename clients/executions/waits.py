@@ -185,6 +185,6 @@ def _words_of(error: BaseException) -> str:
 
 
 def pending_step(row: WorkflowExecutionDescription) -> str:
-    """Return the step whose activity the server has pending; empty if there is none."""
+    """Return the step whose activity the server has pending; empty without one."""
     names = (pending.activity_type.name for pending in row.raw_description.pending_activities)
     return next((name for name in names if name in _STEPS), "")

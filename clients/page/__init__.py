@@ -1,1 +1,1 @@
-"""The page: the board and each work order in a browser. What it decides, the HTTP API carries out."""
+"""The page: the board and each work order in a browser. The HTTP API carries out its decisions."""

@@ -20,9 +20,10 @@ from clients.page.rendering import HEADERS, render
 _KEPT_SECONDS: Final = 30 * 24 * 3600
 _DEFAULT_PORT: Final = 80
 DECIDING_KEY_HEADER: Final = "septet-page-key"
-"""Where the page's script sends the key that decides. Pages of other origins cannot: CORS is not allowed."""
+"""The header with which the page's script sends the deciding key. Pages of other origins cannot send it: CORS
+is not allowed."""
 _OPEN_PATHS: Final = "/static/"
-"""The paths that show nothing of any work order."""
+"""The paths that show no work order."""
 
 
 def is_page(path: str) -> bool:
@@ -51,7 +52,7 @@ class PageAccess:
     """The page's access check."""
 
     key: str | None
-    """The link's key; `None` admits everybody on this machine."""
+    """The link's key; `None` admits every browser of this machine."""
 
     def refusal(self, request: Request) -> Response | None:
         """Return the response that replaces the requested page; `None` admits the browser."""

@@ -54,12 +54,13 @@ _QUERY_WORDS: Final = """
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """How the code of a family of languages is read."""
+    """The tokens of a family of languages."""
 
     pieces: re.Pattern[str]
-    """Its groups are the page's classes: `c` comment, `s` string, `m` number, `f` name, `k` keyword; or `word`."""
+    """The tokens; the groups are the page's classes: `c` comment, `s` string, `m` number, `f` name, `k`
+    keyword; or `word`."""
     words: frozenset[str] = frozenset()
-    """The language's own, in lower case."""
+    """The language's keywords, in lower case."""
 
 
 def _language(comments: str, texts: str, words: str) -> Language:
@@ -85,18 +86,18 @@ _LANGUAGES: Final = {
     "json": _language(r"(?!)", _DOUBLE, "false null true"),
     "htm html svg vue xhtml xml": _TAGS,
 }
-"""By the ends of files' names, or whole names, in lower case."""
+"""By the suffixes of files, or whole names, in lower case."""
 LANGUAGES: Final = {name: language for names, language in _LANGUAGES.items() for name in names.split()}
 
 
 def language_of(path: str) -> Language | None:
-    """Return how a file's code is read; `None` where its name says no language of these."""
+    """Return the language of a file; `None` for an unknown name."""
     file = PurePosixPath(path.lower())
     return LANGUAGES.get(file.suffix.removeprefix(".") or file.name)
 
 
 def pieces_of(language: Language, code: str) -> Iterator[tuple[str, str]]:
-    """Yield a code's text in pieces, each with its class on the page; empty where it has no colour."""
+    """Yield a code's text in pieces, each with its class on the page; empty for a piece without colour."""
     at, before = 0, ""
     for piece in language.pieces.finditer(code):
         kind, text = piece.lastgroup or "", piece[0]
@@ -112,12 +113,12 @@ def pieces_of(language: Language, code: str) -> Iterator[tuple[str, str]]:
 
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _COLOURED_LINES: Final = 2000
-"""A longer file is shown without colours: nobody waits for them."""
+"""The lines of a file above which it has no colours, because they would take too long."""
 _COLOURED_CHARACTERS: Final = 100_000
 _COLOURED_IN_ALL: Final = 300_000
-"""Characters of one review: what comes after is without colours too."""
+"""The characters of one review after which files have no colours either."""
 _COLOURED_LINE: Final = 1000
-"""A file with a longer line was written by a program, and nobody reads it for its colours."""
+"""The length of a line above which its file has no colours: a program wrote it."""
 _PLANS: Final = "specs/"
 
 
@@ -129,7 +130,7 @@ class ReviewLine:
     old: int | None
     new: int | None
     code: Markup
-    """Escaped, with its sign, and in colours where the language is known."""
+    """The escaped code with its sign, in colours if the language is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,7 @@ class ReviewFile:
 
 
 def review_of(patch: str, plan_path: str | None) -> tuple[ReviewFile, ...]:
-    """Return the files of a patch: the plan's own last, apart from the work."""
+    """Return the files of a patch, plans last."""
     files, left = [], _COLOURED_IN_ALL
     for file in files_of(patch):
         size = sum(len(line.text) for line in file.lines)
@@ -153,12 +154,12 @@ def review_of(patch: str, plan_path: str | None) -> tuple[ReviewFile, ...]:
 
 
 def is_plan_file(path: str, plan_path: str | None) -> bool:
-    """Return whether a file is a plan, and no part of the work."""
+    """Return whether a file is a plan, which is not part of the work."""
     return path == plan_path or (path.startswith(_PLANS) and path.endswith(".md"))
 
 
 def folders_of(files: Sequence[ChangedFile]) -> Mapping[str, list[ChangedFile]]:
-    """Return files by folder, in order; those of the repository's root first."""
+    """Return files by folder, in order, the root's files first."""
     folders: dict[str, list[ChangedFile]] = {}
     for file in sorted(files, key=lambda file: (file.path.rpartition("/")[0], file.path)):
         folders.setdefault(file.path.rpartition("/")[0], []).append(file)
@@ -203,7 +204,7 @@ def _coloured(file: PatchFile) -> list[Markup]:
 
 
 def _colour(language: Language, lines: Sequence[PatchLine]) -> list[Markup]:
-    """Return the lines' code, without signs, in colours: read as one text, so that long strings are seen."""
+    """Return the lines' code in colours, without signs: read as one text, so that long strings match."""
     coloured: list[list[Markup]] = [[] for _ in lines]
     at = 0
     for kind, text in pieces_of(language, "\n".join(line.text[1:] for line in lines)):

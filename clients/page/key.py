@@ -35,9 +35,9 @@ def deciding_key(key: str) -> str:
 
 
 def page_host(token: str | None) -> str:
-    """Return the name by which browsers call the page and Temporal's web UI, where the API has this token.
+    """Return the host name of the page and Temporal's web UI for browsers, derived from the API's token.
 
-    It is the same after each start, as what a browser keeps belongs to a name.
+    It is the same after each start, because a browser's data belongs to a name.
     """
     if token is None:
         return LOOPBACK
@@ -45,7 +45,7 @@ def page_host(token: str | None) -> str:
 
 
 def page_link(address: str, key: str | None, path: str = "/") -> str:
-    """Return the link to open in a browser; without a key there is nothing to prove."""
+    """Return the link to open in a browser; without a key the link has no token."""
     return f"{address}{path}?{urlencode({'token': key})}" if key is not None else f"{address}{path}"
 
 

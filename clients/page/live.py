@@ -28,7 +28,7 @@ _LOOK_SHARE: Final = 5
 _KEEPALIVE_SECONDS: Final = 10.0
 _COME_BACK_MS: Final = 2000
 OF_A_LOOK: Final = ("overview", "steps", "plan", "diff")
-"""The pieces of a work order's page that a look is enough for."""
+"""The pieces of a work order's page that need only a watch reply."""
 
 
 def board_events(operations: Operations, project: str | None) -> AsyncIterator[bytes]:
@@ -43,23 +43,23 @@ async def board_view(operations: Operations, project: str | None) -> BoardView:
 
 
 def pipelines_events(operations: Operations) -> AsyncIterator[bytes]:
-    """Yield the list of pipelines whenever it has changed."""
+    """Yield the list of pipelines after each change."""
     views: KnownViews = {}
     return keep_alive(_changes("pipelines", "answer", lambda: operations.pipelines.list(known_views=views)))
 
 
 def pipeline_events(operations: Operations, pipeline_id: str) -> AsyncIterator[bytes]:
-    """Yield a pipeline whenever it has changed, and last that nothing changes any more."""
+    """Yield a pipeline after each change, and last an event of the end."""
     return keep_alive(_pipeline_changes(operations, pipeline_id))
 
 
 def work_order_events(operations: Operations, order_id: str, ui: object) -> AsyncIterator[bytes]:
-    """Yield the pieces of a work order's page that have changed, and last that nothing changes any more."""
+    """Yield the changed pieces of a work order's page, and last an event of the end."""
     return keep_alive(_piece_changes(operations, order_id, ui))
 
 
 async def _pipeline_changes(operations: Operations, pipeline_id: str) -> AsyncGenerator[bytes, None]:
-    """Yield a pipeline whenever something has happened, and last that it is over."""
+    """Yield a pipeline after each change, and last an event of the end."""
     async with aclosing(operations.pipelines.views(pipeline_id)) as views:
         last: PipelineView | None = None
         estimate: Estimate | None = None
@@ -75,7 +75,7 @@ async def _pipeline_changes(operations: Operations, pipeline_id: str) -> AsyncGe
 
 
 async def _changes(name: str, variable: str, ask: Callable[[], Awaitable[Answer]]) -> AsyncGenerator[bytes, None]:
-    """Yield a piece of the page whenever the answer that it shows has changed."""
+    """Yield a piece of the page after each change of its reply."""
     loop, last = asyncio.get_running_loop(), None
     while True:
         began = loop.time()
@@ -106,16 +106,16 @@ async def _piece_changes(operations: Operations, order_id: str, ui: object) -> A
 
 @dataclass(slots=True)
 class Pieces:
-    """The pieces of a work order's page, as one reader has them."""
+    """The pieces of a work order's page that one browser has."""
 
     ui: object
     _sources: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     _html: dict[str, str] = field(default_factory=dict)
 
     def changed_pieces(self, look: WatchReply, detail: DetailReply) -> dict[str, str]:
-        """Return the pieces that differ from those before.
+        """Return the changed pieces.
 
-        A long plan or patch takes long: no event loop waits for it, and it is rendered when it has changed.
+        A long plan or patch takes long: call it outside the event loop; it renders only changed ones.
         """
         path = look.plan.path if look.plan is not None else None
         plan = look.plan, look.task.plan_path, look.task.waits_for_a_decision
@@ -133,15 +133,15 @@ class Pieces:
 
 
 def _facts(reply: WatchReply | DetailReply) -> tuple[object, ...]:
-    """Return what history, runs and rescues may have changed with."""
+    """Return the facts whose change may change history, runs and rescues."""
     task = reply.task
     return task.status, task.stage, task.updated_at, len(task.steps), task.rescues
 
 
 async def keep_alive(events: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
-    """Yield the events, and comments between them, by which the server notices that nobody reads any more.
+    """Yield the events, and comments between them, by which the server notices that the browser is gone.
 
-    Where something fails the stream ends; the browser comes back by itself. The events are closed with it.
+    On an error the stream ends, and the browser connects again by itself. The events are closed with it.
     """
     yield f"retry: {_COME_BACK_MS}\n\n".encode()
     async with aclosing(events):
@@ -171,5 +171,5 @@ async def _next_event(events: AsyncIterator[bytes]) -> bytes | None:
 
 
 def _event(kind: str, data: dict[str, Any]) -> bytes:
-    """Return one event. JSON has no line breaks, so that its data is one line."""
+    """Return one event; its data is one line, because JSON has no line breaks."""
     return f"event: {kind}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()

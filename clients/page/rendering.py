@@ -1,4 +1,4 @@
-"""The page's templates. Whatever they show is escaped: issues, plans and transcripts are other people's words."""
+"""The page's templates. They escape all values: issues, plans and transcripts are other people's words."""
 
 import json
 import re
@@ -43,9 +43,9 @@ STATIC: Final = {
     "septet.svg": "image/svg+xml",
 }
 CARDS_SHOWN: Final = 60
-"""In one stage of the board: what nobody scrolls to is counted."""
+"""The most cards in one stage of the board; the rest is only counted."""
 _HEADINGS: Final = {"h1": "h3", "h2": "h4", "h3": "h5", "h4": "h6", "h5": "h6"}
-"""A plan's headings stand below the page's own."""
+"""The tags of a plan's headings, which are below the page's own."""
 
 _MINUTE_SECONDS: Final = 60
 
@@ -53,23 +53,23 @@ _LINK: Final = re.compile(r"https?://|mailto:", re.IGNORECASE)
 
 
 class _Markdown(MarkdownIt):
-    """Markdown whose links lead to http, https and mail only."""
+    """Markdown with links to http, https and mail only."""
 
     def validateLink(self, url: str) -> bool:  # noqa: N802 -- the parser asks it by this name
         return _LINK.match(url) is not None
 
 
-# Raw HTML stays text, and no picture is fetched. So does a table: its cells would make it many times as long.
+# Raw HTML stays text, pictures are not fetched. So do tables: their cells would multiply its length.
 _MARKDOWN: Final = _Markdown("commonmark", {"html": False}).disable("image")
 
 
 def render(template: str, status: HTTPStatus = HTTPStatus.OK, **values: object) -> HTMLResponse:
-    """Return a template as an answer."""
+    """Return a template as a response."""
     return page_of(text_of(template, **values), status)
 
 
 def page_of(text: str, status: HTTPStatus = HTTPStatus.OK) -> HTMLResponse:
-    """Return a whole page as an answer."""
+    """Return a whole page as a response."""
     return HTMLResponse(text, status)
 
 
@@ -84,7 +84,7 @@ def static_file(name: str) -> bytes:
 
 
 def markdown_of(text: str) -> Markup:
-    """Return a text as the page shows Markdown."""
+    """Return the HTML of a Markdown text."""
     tokens: list[Token] = _MARKDOWN.parse(text)
     for token in tokens:
         token.tag = _HEADINGS.get(token.tag, token.tag)
@@ -107,7 +107,7 @@ def _time(stamp: str) -> str:
 
 
 def _web_link(address: str | None) -> str | None:
-    """Return an address that a browser may follow; a path of the local forge is none."""
+    """Return an address that a browser may follow; `None` for others, such as a path of the local forge."""
     return address if address is not None and address.startswith(("https://", "http://")) else None
 
 
@@ -117,18 +117,18 @@ def _end_of_link(address: str) -> str:
 
 
 def _steps_to_come(task: Task, running: str) -> list[str]:
-    """Return the steps that were not reached yet."""
+    """Return the steps that a work order has not reached."""
     reached = {row.step for row in task.steps} | {running}
     return [] if task.is_closed else [step.value for step in Step if step.value not in reached]
 
 
 def _needs_first(tasks: Sequence[Task]) -> list[Task]:
-    """Return tasks in their order, those that need a person first."""
+    """Return tasks in their order, but tasks that need a person first."""
     return sorted(tasks, key=lambda task: not standing.need_of(task))
 
 
 def _moves_of(task: Task) -> list[Target]:
-    """Return where its own page offers to move a work order: it has buttons for the other decisions."""
+    """Return the targets of a work order's move that its page offers: other decisions have buttons."""
     others = {Target.CANCELLED} if not task.is_closed else {Target.EXECUTING}
     return [target for target in standing.targets(task) if target not in others]
 
@@ -191,7 +191,7 @@ _NAMES: Final = (
     "url",
     "description",
 )
-"""What says best what a call is about, in this order."""
+"""The arguments that best describe a call, best first."""
 _SHOWN: Final = 120
 
 
@@ -204,7 +204,7 @@ def heading_of(entry: LogEntry) -> str:
 
 
 def edit_of(entry: LogEntry) -> tuple[PatchLine, ...]:
-    """Return an edit as the lines of a diff; nothing for other calls."""
+    """Return an edit as the lines of a diff; an empty tuple for other calls."""
     call = _arguments(entry)
     before, after = call.get("old_string", call.get("oldString")), call.get("new_string", call.get("newString"))
     if before is None and after is None:
@@ -215,7 +215,7 @@ def edit_of(entry: LogEntry) -> tuple[PatchLine, ...]:
 
 
 def body_of(entry: LogEntry) -> str:
-    """Return the rest of a call: its arguments line by line, where they can be read."""
+    """Return the rest of a call: its arguments line by line if they can be parsed."""
     call = _arguments(entry)
     if not call:
         return entry.text
@@ -225,12 +225,12 @@ def body_of(entry: LogEntry) -> str:
 
 
 def words_of(entry: LogEntry) -> str:
-    """Return an agent's message; an answer in JSON line by line."""
+    """Return an agent's message; a JSON answer line by line."""
     return body_of(entry) if entry.kind == "result" else entry.text
 
 
 def says_nothing_new(entry: LogEntry) -> bool:
-    """Return whether it only hands over the answer, which follows as the result, or confirms what was written."""
+    """Return whether an entry only repeats the answer, which follows as the result, or confirms a write."""
     return entry.tool == "StructuredOutput" or only_confirms(entry)
 
 

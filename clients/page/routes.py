@@ -1,4 +1,4 @@
-"""The page's addresses: the board, a work order, pipelines, and what changes on them."""
+"""The page's routes: the board, a work order, pipelines, and their live changes."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
@@ -55,7 +55,7 @@ class TemporalUi:
 
 
 def temporal_ui(operations: Operations, address: str | None) -> TemporalUi | None:
-    """Return the UI at `address`, else that of this host's embedded server; `None` where none is known."""
+    """Return the UI at `address`, else of this host's embedded server; `None` if neither is known."""
     client = operations.client
     if address is None:
         server = read_server_file(operations.state)
@@ -66,7 +66,7 @@ def temporal_ui(operations: Operations, address: str | None) -> TemporalUi | Non
 
 
 _ANY_TITLE: Final = "Any"
-"""What is to be done does not change an estimate."""
+"""A title for an estimate, which does not depend on it."""
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
@@ -74,10 +74,10 @@ def page_router(operations: Operations, key: str | None, ui: TemporalUi | None, 
     """Return the page's routes.
 
     Args:
-        operations: Where it asks for work orders.
-        key: The page's key; `None` lets everybody in.
-        ui: Temporal's own web UI, where one is known.
-        who: Who decides here, as histories show it.
+        operations: The operations on work orders and pipelines.
+        key: The page's key; `None` admits every browser.
+        ui: Temporal's own web UI, if known.
+        who: The person who decides here, as histories show it.
     """
     page, access = _Views(operations, ui, who), PageAccess(key)
 
@@ -122,7 +122,7 @@ class _Views:
     who: str
 
     def routes(self) -> dict[str, Callable[..., Awaitable[Response]]]:
-        """Return what answers each path."""
+        """Return the handler of each path."""
         return {
             "/": self.board,
             "/live": self.board_live,

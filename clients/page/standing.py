@@ -1,4 +1,4 @@
-"""Describe a work order's state for people, and which decision it needs from a person."""
+"""Describe a work order's state for people, and the decision that it needs from a person."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -28,17 +28,17 @@ _STEPS: Final = {step.value: step.number for step in Step}
 
 @dataclass(frozen=True, slots=True)
 class BoardView:
-    """The board with what this host's disk adds to it."""
+    """The board with the running steps from this host's disk."""
 
     reply: BoardReply
     steps: Mapping[str, str]
-    """The step under way of each work order that runs, as far as this host runs it."""
+    """The running step of each work order on this host."""
     nobody: str = ""
-    """That nobody works, and what helps; empty where somebody does."""
+    """A notice, with its remedy, if no worker runs; else empty."""
 
     @property
     def needs(self) -> tuple[Task, ...]:
-        """The work orders that need a person: those that go on at a word first, reviews last, by their age."""
+        """The work orders that need a person: waiting plans first, reviews last, each by age."""
         tasks = [task for stage in self.reply.stages.values() for task in stage if need_of(task)]
 
         def turn(task: Task) -> tuple[bool, bool, str]:
@@ -48,7 +48,7 @@ class BoardView:
 
 
 def view_of_board(state: StateDir, reply: BoardReply, nobody: str) -> BoardView:
-    """Return a board with the steps under way on this host, and that nobody works, where nobody does."""
+    """Return a board with the running steps on this host, and the notice `nobody`."""
     running = (task for stage in reply.stages.values() for task in stage if task.status is Status.RUNNING)
     return BoardView(reply, dict(_steps_under_way(state, running)), nobody)
 
@@ -64,7 +64,7 @@ def _steps_under_way(state: StateDir, tasks: Iterable[Task]) -> Iterable[tuple[s
 
 
 def need_of(task: Task) -> str:
-    """Return what a work order needs a person for; nothing if it needs no person."""
+    """Return a work order's request to a person; empty if it needs no person."""
     match task.status, task.stage:
         case _, _ if task.stuck:
             need = f"Stuck: {task.stuck}"
@@ -99,7 +99,7 @@ def _need_of_findings(findings: tuple[KeyFinding, ...]) -> str:
 
 
 def news_of(task: Task) -> tuple[tuple[str, str], ...]:
-    """Return what a browser notifies people of: a key that begins with the news's page, and words."""
+    """Return a browser's notifications: a key that begins with the page of the news, and words."""
     page, title = f"/work-orders/{quote(task.id, safe='')}", task.title or task.id
     need, key = need_of(task), _question_key(task) or task.word
     is_news = need or (task.is_closed and task.stage is not Stage.EXECUTING)
@@ -119,7 +119,7 @@ def _question_key(task: Task) -> str:
 
 
 def wait_of(task: Task) -> str:
-    """Return what a work order waits for that needs nobody now."""
+    """Return the cause of a wait that needs no person now; else an empty text."""
     match task.status, task.stage:
         case Status.PENDING, Stage.TRIAGED:
             return f"Waiting for {', '.join(task.after)}" if task.after else "Waiting for its turn"
@@ -132,17 +132,17 @@ def wait_of(task: Task) -> str:
 
 
 def targets(task: Task) -> tuple[Target, ...]:
-    """Return where a work order may be moved from here."""
+    """Return the targets of a work order's move."""
     return targets_of(task.status, task.stage)
 
 
 def is_local_pull(address: str | None) -> bool:
-    """Return whether a pull request is one of a repository on a disk, which this page can merge."""
+    """Return whether a pull request is of a repository on a disk, which this page can merge."""
     return LOCAL_PULL.fullmatch(address or "") is not None
 
 
 def obstacle_of(address: str | None) -> SeptetError | None:
-    """Return why a pull request of a repository on a disk cannot be merged by a button; `None` where it can."""
+    """Return why the page cannot merge a pull request of a repository on a disk; `None` if it can."""
     if (pull := LOCAL_PULL.fullmatch(address or "")) is None:
         return None
     return LocalForge(Path(unquote(pull["path"])), load_settings().git_env).find_obstacle(int(pull["number"]))
@@ -154,7 +154,7 @@ def number_of_step(step: str) -> int:
 
 
 def steps_done(task: Task) -> int:
-    """Return how many of the seven steps a work order has behind it."""
+    """Return the number of the seven steps that a work order has passed."""
     if task.status is Status.COMPLETED and not task.has_plan_alone:
         return len(_STEPS)
     return max((number_of_step(row.step) for row in task.steps if row.success), default=0)

@@ -1,1 +1,1 @@
-"""Check and estimate what a person or a program wants to start, and start it."""
+"""Check, estimate and start work orders, pipelines and intakes."""

@@ -28,7 +28,7 @@ _ASK: Final = "check_agent"
 
 
 async def worker_agents(client: Client, task_queue: str) -> Sequence[AnnouncedAgents]:
-    """Return what the living workers announced; nothing if a worker or the server does not report it."""
+    """Return the living workers' announcements; nothing if a worker or the server does not report them."""
     with suppress(RPCError):
         return await announced_agents(client, task_queue) or ()
     return ()
@@ -39,9 +39,9 @@ async def check_worker_agents(
 ) -> None:
     """Refuse agents that no living worker can use; `None` is a worker's default.
 
-    Workers are queried only if none announced the agent at its start, for the agent's program may have been
-    installed since. If workers announced nothing, or none lives, nothing is refused: the work order itself reports
-    the error once a worker runs it.
+    Workers are queried only if none announced the agent at its start: the agent's program may have been installed
+    since. Without announcements or living workers, nothing is refused: the work order itself reports the error
+    once a worker runs it.
 
     Raises:
         AgentMissingError: No living worker can use it; message and remedy are a worker's own.
@@ -118,7 +118,7 @@ def agents_asked_for(
     This also checks a repository on this disk: its base, its issue and its own default agent.
 
     Raises:
-        NotFoundError: It has no such branch or issue; the message names it.
+        NotFoundError: The base branch or the issue does not exist; the message names it.
         InvalidInputError: It has no commit yet, or its settings there are wrong; the message names the line.
     """
     path = parse_address(order.repository, home=Path.home()).path if is_here else None
@@ -138,7 +138,7 @@ def _default_agent(path: Path, order: WorkOrderInput, git_env: Mapping[str, str]
         base = find_base(git_dir, git_env, order.base)
         files = read_files_at(Git(git_dir, env=git_env), base.sha, (SETTINGS_PATH,))
     except GitError:
-        return None  # the worker says what is wrong with it, as it opens its workspace
+        return None  # the worker reports the cause when it opens the workspace
     if not files:
         return None
     from septet.repository_file import load_repository_settings

@@ -56,11 +56,11 @@ def checked_order(order: WorkOrderInput, *, is_here: bool) -> WorkOrderInput:
     """Check a work order, and return it with its title on one line and its repository as an address.
 
     Args:
-        order: As it was given.
-        is_here: Whether its workers see the disk of this machine; else paths are not looked at.
+        order: The input.
+        is_here: Whether its workers see the disk of this machine; else paths are not checked.
 
     Raises:
-        InvalidInputError: The repository, or the agent, is none that there is; the message names it.
+        InvalidInputError: The repository or the agent does not exist; the message names it.
     """
     order = _with_short_title(order)
     order = order.model_copy(update={"repository": with_host(order.repository)})
@@ -77,11 +77,11 @@ def checked_pipeline(order: "PipelineInput", *, is_here: bool) -> "PipelineInput
     """Check a pipeline, and return it with its repository as an address.
 
     Args:
-        order: As it was given.
-        is_here: Whether its workers see the disk of this machine; else paths are not looked at.
+        order: The input.
+        is_here: Whether its workers see the disk of this machine; else paths are not checked.
 
     Raises:
-        InvalidInputError: The repository, or an agent, is none that there is; the message names it.
+        InvalidInputError: The repository or an agent does not exist; the message names it.
     """
     order = order.model_copy(update={"repository": with_host(order.repository)})
     names = (order.agent, order.planner, order.executor, order.fallback_agent)
@@ -96,7 +96,7 @@ def check_agents(names: Iterable[str]) -> None:
     """Refuse a name that is no agent's; the remedy names the closest agent.
 
     Raises:
-        InvalidInputError: There is no such agent.
+        InvalidInputError: The agent does not exist.
     """
     for name in names:
         if name not in AGENTS:

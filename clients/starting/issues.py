@@ -1,4 +1,4 @@
-"""Find the work orders that already work on an issue, or that a new one comes after."""
+"""Check the open work orders of an issue, and the earlier work orders of a new one."""
 
 import asyncio
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ async def check_start(orders: WorkOrders, order: WorkOrderInput, order_id: str |
 
 
 async def reviews_of(orders: WorkOrders, repository: str, issues: Sequence[int]) -> str:
-    """Return a line for each issue that has a pull request in review already; empty if none has."""
+    """Return a line for each issue that already has a pull request in review; else an empty text."""
     rows = await _of_issues(orders, "PullRequest", repository, issues) if issues else []
     lines = (
         f"Issue {row.typed_search_attributes.get(ISSUE, '')} has a pull request in review, "

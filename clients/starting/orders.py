@@ -40,7 +40,7 @@ KEPT: Final = "Its work on this host is kept: septet rescue list {id}"
 
 
 async def was_used(state: StateDir, order_id: str) -> bool:
-    """Return whether this host has a work order's workspace; the work order may be deleted since."""
+    """Return whether this host has a work order's workspace; Temporal may have deleted the work order since."""
     is_id = ORDER_ID.fullmatch(order_id) is not None
     return is_id and await asyncio.to_thread(find_record, state, order_id) is not None
 
@@ -61,7 +61,7 @@ class Starting:
         """Check an intake for mistakes, and add it, so that the issues of its label become work orders.
 
         Raises:
-            InvalidInputError: There is no such repository or agent, or a tracker has no key.
+            InvalidInputError: The repository or the agent does not exist, or a tracker has no key.
             AlreadyRunningError: Another intake takes these issues already.
         """
         intake = intake.model_copy(update={"repository": with_host(intake.repository)})
@@ -86,10 +86,10 @@ class Starting:
             again: Start another one for an issue that has an open one.
 
         Raises:
-            InvalidInputError: No repository, no agent, or a work order in `after` that does not exist.
+            InvalidInputError: The repository, the agent, or a work order in `after` does not exist.
             AgentMissingError: No worker can use its agent.
             AlreadyRunningError: The id was used before, or the issue has an open work order.
-            TrackerError, TrackerUnavailableError: The issue lives in a tracker, which refused or did not answer.
+            TrackerError, TrackerUnavailableError: The issue's tracker refused or did not answer.
         """
         if key:
             order_id = order_id or id_of_issue(order, again=again) or id_of_key(key)
@@ -108,7 +108,7 @@ class Starting:
         """Start a work order as `start` does, but return without a worker's answer.
 
         Returns:
-            The work order as its input describes it, once the server has it; and the task of its estimate.
+            The work order as its input describes it, once the server has it, and the task of its estimate.
 
         Raises:
             SeptetError: As for `start`.
@@ -153,7 +153,7 @@ class Starting:
     async def prepare(
         self, order: WorkOrderInput, order_id: str | None = None, *, again: bool = False
     ) -> WorkOrderInput:
-        """Check a work order for mistakes as `start` does, and return the input that can be started.
+        """Check a work order for mistakes as `start` does, and return the input to start.
 
         Raises:
             SeptetError: As for `start`.
@@ -164,7 +164,7 @@ class Starting:
     async def _prepare(
         self, order: WorkOrderInput, order_id: str | None, *, again: bool
     ) -> tuple[WorkOrderInput, str]:
-        """Return what `prepare` returns, and the work order's agent; empty if no worker announced a default."""
+        """Return the result of `prepare`, and the work order's agent; empty if no worker announced a default."""
         order = checked_order(order, is_here=self.is_here)
         if order_id and await was_used(self.state, order_id) and not await self.orders.exists(order_id):
             message = f"The id {order_id} was used before, by a work order that was deleted from Temporal."
@@ -180,11 +180,11 @@ class Starting:
         return order, first_agent(agents, hosts)
 
     async def _prepare_repeat(self, order: WorkOrderInput, order_id: str) -> tuple[WorkOrderInput, str]:
-        """Return what `_prepare` returns, without the checks, for a work order that was started before."""
+        """Return the result of `_prepare` without the checks, for a work order that was started before."""
         first = await self.orders.input_of(WorkOrderInput, order_id) if order.tracker is not None else None
         order = checked_order(with_issue_of(order, first) if first is not None else order, is_here=False)
         agents: Sequence[str | None] = ()
-        with suppress(SeptetError):  # its repository has changed since
+        with suppress(SeptetError):  # the repository has changed since
             agents = await asyncio.to_thread(agents_asked_for, order, self.git_env, is_here=self.is_here)
         return order, first_agent(agents, await worker_agents(self.orders.client, self.orders.task_queue))
 

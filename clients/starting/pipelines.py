@@ -42,7 +42,7 @@ PipelineAgents = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PipelineOperations:
-    """The pipelines of one Temporal namespace; the methods raise what those of `Operations` raise."""
+    """The pipelines of one Temporal namespace; the methods raise the errors of `Operations`."""
 
     orders: WorkOrders
     pipelines: PipelineClient
@@ -57,8 +57,9 @@ class PipelineOperations:
         With a key the start is idempotent, and a repeat is not checked again.
 
         Raises:
-            InvalidInputError: No repository, no agent, no id; or issues form a circle.
-            NotFoundError: The repository, which is on this machine, has no such branch or issue.
+            InvalidInputError: The repository or an agent does not exist, the id is invalid, or issues form a
+               circle.
+            NotFoundError: The repository is on this machine and lacks the branch or an issue.
             AgentMissingError: No worker can use one of its agents, named or default.
             AlreadyRunningError: The id was used before, or the key with another input.
         """
@@ -74,7 +75,7 @@ class PipelineOperations:
         return reply.model_copy(update={"estimate": estimate})
 
     async def prepare(self, order: PipelineInput) -> tuple[PipelineInput, PipelineAgents]:
-        """Check a pipeline for mistakes, and return the input that can be started, and its agents.
+        """Check a pipeline for mistakes, and return the input to start, and its agents.
 
         Raises:
             SeptetError: As for `start`.
@@ -136,7 +137,7 @@ class PipelineOperations:
         return reply.model_copy(update={"estimate": await self.estimate_rest(reply.pipeline)})
 
     async def estimate_rest(self, view: PipelineView) -> Estimate | None:
-        """Return the estimate for a pipeline's issues without a result; `None` if there are none."""
+        """Return the estimate for a pipeline's issues without a result; `None` if all have one."""
         work = work_ahead(view.issues)
         if not work or view.closed_at is not None or view.stuck:
             return None
@@ -146,10 +147,10 @@ class PipelineOperations:
         return await self.estimate(order, await self._agents(order), work, is_rest=True)
 
     async def dry_run(self, order: PipelineInput, settings: Settings) -> PipelineDryRunReply:
-        """Check a pipeline as its start would, and return what it would run.
+        """Check a pipeline as its start would, and return its agents, issues and estimate.
 
         Raises:
-            SeptetError: It would be refused, or its issues cannot be read.
+            SeptetError: The pipeline would be refused, or its issues cannot be read.
         """
         order, agents = await self.prepare(order)
         issues = order_issues(await asyncio.to_thread(_read_issues, order, settings))
@@ -168,7 +169,7 @@ class PipelineOperations:
         """Return the agents of a pipeline that was started before."""
         default: Sequence[str | None] = ()
         hosts: Sequence[AnnouncedAgents] = ()
-        with suppress(SeptetError):  # its repository has changed since
+        with suppress(SeptetError):  # the repository has changed since
             default, hosts = await self._look_at(order)
         return _agents_of(order, first_agent(default, hosts))
 

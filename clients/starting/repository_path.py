@@ -22,20 +22,20 @@ _WITH_HOST: Final = re.compile(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}
 
 @dataclass(frozen=True, slots=True)
 class RepositoryReference:
-    """What a person named: a repository, and an issue of it where they named one."""
+    """The repository that a person named, and the issue if they named one."""
 
     repository: str
     issue: int | None = None
 
 
 def parse_reference(text: str, *, folder: Path | None = None) -> RepositoryReference:
-    """Return the repository that a text names, and the issue: `o/r#42` and the address of an issue name both.
+    """Return the repository of a text, and the issue: `o/r#42` and the address of an issue name both.
 
-    A folder that is here goes before `o/r` on GitHub; any other path is one on this machine.
+    A folder that exists here goes before `o/r` on GitHub; any other path is a path on this machine.
 
     Args:
-        text: What was typed.
-        folder: What a relative path is relative to; this process's when absent.
+        text: The text.
+        folder: The base of a relative path; this process's folder when absent.
     """
     text, folder = text.strip(), folder or Path.cwd()
     if not text.startswith((".", "/", "~", "-")) and not _is_folder(folder, text):
@@ -49,19 +49,19 @@ def parse_reference(text: str, *, folder: Path | None = None) -> RepositoryRefer
 
 
 def issue_number(text: str) -> int | None:
-    """Return the number of an issue that is named alone, as `42` or `#42`; `None` for a folder of that name."""
+    """Return the number of a text like `42` or `#42`; `None` for other texts, and for a folder of that name."""
     match = _NUMBER.fullmatch(text.strip())
     return int(match[1]) if match is not None and not _is_folder(Path.cwd(), text.strip()) else None
 
 
 def issue_page(text: str) -> RepositoryReference | None:
-    """Return the repository and the issue of a forge whose page a text names; `None` where it is no such page."""
+    """Return the repository and the issue of a page on a forge; `None` for another text."""
     page = _PAGE.fullmatch(with_host(text.strip()))
     return RepositoryReference(page["repository"], int(page["number"])) if page is not None else None
 
 
 def with_host(text: str) -> str:
-    """Return an address for `o/r` and `host/o/r`, which people write for short; anything else stays as it is."""
+    """Return the address of the short forms `o/r` and `host/o/r`; return any other text unchanged."""
     if "://" in text:
         return text
     if (short := _SHORT.fullmatch(text)) is not None:
@@ -76,18 +76,18 @@ def whole_path(repository: str) -> str:
 
 
 def enclosing_repository(folder: Path) -> Path | None:
-    """Return the checkout or bare repository that a folder is, or lies in; `None` where there is none."""
+    """Return the repository that a folder is or lies in, checkout or bare; `None` without one."""
     return next((path for path in (folder, *folder.parents) if is_repository(path)), None)
 
 
 def repository_here(how: str) -> str:
-    """Return the path of the repository that this process's folder is in.
+    """Return the path of the repository around this process's folder.
 
     Args:
-        how: How another one is named, for the remedy.
+        how: The way to name another repository, for the remedy.
 
     Raises:
-        UsageError: It is in none.
+        UsageError: The folder is in no repository.
     """
     here = enclosing_repository(Path.cwd())
     if here is None:

@@ -25,11 +25,12 @@ _WATCHES: Final = 'WorkflowType="PullRequest" AND ExecutionStatus IN ("Running",
 _ROWS: Final = (
     f'(({_ORDERS} AND (SeptetStage IS NULL OR SeptetStage!="review")) OR ({_WATCHES} AND SeptetStage IS NOT NULL))'
 )
-"""A completed work order stays in review for ever: its watch, begun before it closed, has the task's row."""
+"""A completed work order's own row stays in review for ever: its watch, begun before it closed, has the task's
+row."""
 _FAILED: Final = 'ExecutionStatus IN ("Failed", "TimedOut")'
 _ENDED: Final = 'ExecutionStatus IN ("Canceled", "Terminated")'
 _PLANNED: Final = '(ExecutionStatus="Completed" AND SeptetStage="done")'
-"""Asked for a plan alone: nobody watches a pull request of it."""
+"""A work order for a plan alone has no watch over a pull request."""
 _STAGES: Final[Mapping[Stage, str]] = {
     **{
         stage: f'{_ORDERS} AND ExecutionStatus="Running" AND SeptetStage="{stage}"'
@@ -46,21 +47,21 @@ _STAGES: Final[Mapping[Stage, str]] = {
         f'OR (ExecutionStatus="Running" AND SeptetStage="blocked"))) OR ({_WATCHES} AND SeptetStage="blocked"))'
     ),
 }
-"""A terminated work order could not say that it is over: its execution's status goes before its attributes. A pull
+"""A terminated work order could not record its end: its execution's status goes before its attributes. A pull
 request is in execution while agents answer its review."""
 _COMPLETED: Final = f"(({_ORDERS} AND {_PLANNED}) OR ({_WATCHES} AND SeptetStage IS NOT NULL))"
-"""The rows whose status is `completed`, whatever became of the pull request."""
+"""The rows whose status is `completed`, with any end of the pull request."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskCounts:
-    """How many tasks each stage has, and how many tasks are completed."""
+    """The number of tasks in each stage, and of completed tasks."""
 
     stages: dict[Stage, int]
     completed: int
 
     def plus(self, other: "TaskCounts") -> "TaskCounts":
-        """Return both together."""
+        """Return the sum of both."""
         stages = {stage: count + other.stages[stage] for stage, count in self.stages.items()}
         return TaskCounts(stages, self.completed + other.completed)
 
@@ -71,7 +72,7 @@ class TaskPage:
 
     tasks: tuple[Task, ...]
     next: str | None
-    """What to ask for as `after`; `None` where there is no more."""
+    """The `after` of the next page; `None` for the last page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +91,11 @@ class BoardRows:
     ) -> BoardReply:
         """Return a page of the work orders by stage, with the numbers of all; `after` is a page's `next`.
 
-        With `closed_within`, the page has of those that are done only what was done so recently.
-
-        If one page holds all requested rows, its own rows are counted, with the rows that were done earlier.
+        With `closed_within`, the page omits work orders that were done before that. If one page holds all
+        requested rows, its own rows are counted, with the rows that were done earlier.
 
         Raises:
-            NotFoundError: `after` is no word of a page before.
+            NotFoundError: `after` is the `next` of no page.
             ServerNotReachedError: The server refused.
         """
         since = datetime.now(UTC) - closed_within if closed_within is not None else None
@@ -133,7 +133,7 @@ class BoardRows:
             since: Omit rows that were done before this time.
 
         Raises:
-            NotFoundError: `after` is no such word.
+            NotFoundError: `after` is the `next` of no page.
             InvalidInputError: The server cannot find the project's name.
             ServerNotReachedError: The server refused.
         """
@@ -147,14 +147,14 @@ class BoardRows:
         return TaskPage(tuple(tasks.values()), following)
 
     async def _with_reason(self, task: Task, row: WorkflowExecution) -> Task:
-        """Return a task with its error also where it failed too early to write that down, as of a wrong input."""
+        """Return a task with its error, also if it failed too early to record it, such as by a wrong input."""
         if row.status is not WorkflowExecutionStatus.FAILED or task.error is not None:
             return task
         try:
             await self.client.get_workflow_handle(row.id, run_id=row.run_id).result(follow_runs=False)
         except WorkflowFailureError as failure:
             return task.model_copy(update={"error": error_of(failure.cause)})
-        except RPCError:  # it is removed at this moment
+        except RPCError:  # the run is removed at this moment
             return task
         return task
 
@@ -175,7 +175,7 @@ class BoardRows:
             after = page.next
 
     async def counts(self, project: str | None = None, *, until: datetime | None = None) -> TaskCounts:
-        """Count the tasks; with `until`, those alone that were done by then.
+        """Count the tasks; with `until`, only those that were done by then.
 
         A work order that was reset counts once, although the server keeps its earlier runs too.
 
@@ -195,9 +195,9 @@ class BoardRows:
         return TaskCounts({stage: max(stages[stage], 0) for stage in Stage}, max(completed - planned, 0))
 
     async def _closed_before(self, project: str | None, until: datetime | None) -> list[int]:
-        """Return how many closed runs of each kind another run came after.
+        """Return the number of closed runs of each kind that a later run replaced.
 
-        They are looked up before all are counted, so that what closes meanwhile is not taken from the numbers.
+        They are read before all are counted, so that a task that closes meanwhile is not subtracted.
         """
         last = await taken_up_again(self.client, _of_project(project, ""))
         kinds = (_FAILED, _ENDED, _PLANNED)
@@ -206,14 +206,14 @@ class BoardRows:
 
 
 def _and_recent(since: datetime | None) -> str:
-    """Return the condition that leaves out what is done since longer; what failed stays, for it needs somebody."""
+    """Return the condition that omits tasks that were done before a time; failed ones stay for a person."""
     if since is None:
         return ""
     return f' AND (ExecutionStatus="Running" OR {_FAILED} OR CloseTime>"{since.isoformat()}")'
 
 
 def _and_earlier(until: datetime | None) -> str:
-    """Return the condition for what the other one leaves out."""
+    """Return the condition for the tasks that `_and_recent` omits."""
     return f' AND NOT {_FAILED} AND CloseTime<="{until.isoformat()}"' if until is not None else ""
 
 

@@ -59,8 +59,8 @@ class BudgetClient:
 
         Raises:
             InvalidInputError: The name is no budget's.
-            NotFoundError: There is no such budget.
-            ServerNotReachedError: Nobody answered.
+            NotFoundError: The budget does not exist.
+            ServerNotReachedError: The server or the account did not answer.
         """
         scope = whole_scope(scope)
         try:
@@ -83,7 +83,7 @@ class BudgetClient:
 
         Raises:
             NotFoundError: `after` is the `next` of no page.
-            ServerNotReachedError: Nobody answered.
+            ServerNotReachedError: The server or the accounts did not answer.
         """
         own = f"({self._begins(ORDER)} OR {self._begins(PIPELINE)})"
         rows, following = await page_of(self.client, f"{own} AND {_OPEN_OR_ENDED}", after=after, limit=limit)
@@ -99,9 +99,9 @@ class BudgetClient:
         """Set a budget, or create it.
 
         Raises:
-            InvalidInputError: Nothing has a budget of such a name, or there is no such step.
-            RefusedTransitionError: It is not a limit.
-            ServerNotReachedError: Nobody answered.
+            InvalidInputError: The name is no budget's, or the step is unknown.
+            RefusedTransitionError: The limit is invalid.
+            ServerNotReachedError: The server or the account did not answer.
         """
         scope = _scope_of(scope, call)
         await self._open(scope, await self._look_up(scope))
@@ -116,10 +116,10 @@ class BudgetClient:
             call: The amount; a `RaiseCall` may name the limit that the caller saw, and raises no other limit.
 
         Raises:
-            InvalidInputError: Nothing has a budget of such a name, or there is no such step.
-            NotFoundError: There is none.
-            RefusedTransitionError: It cannot be raised so.
-            ServerNotReachedError: Nobody answered.
+            InvalidInputError: The name is no budget's, or the step is unknown.
+            NotFoundError: The budget does not exist.
+            RefusedTransitionError: The amount cannot be added.
+            ServerNotReachedError: The server or the account did not answer.
         """
         scope = _scope_of(scope, call)
         await self.show(scope)
@@ -150,7 +150,7 @@ class BudgetClient:
         """Return the accounts' views, without silent accounts and without runs that a later run replaced.
 
         Args:
-            accounts: For each the scope, and the id of its run if that has ended.
+            accounts: The scope of each, and the id of its run if that has ended.
 
         Raises:
             ServerNotReachedError: An account was silent, and no account of its batch or an earlier batch answered.
@@ -210,7 +210,7 @@ def whole_scope(name: str) -> str:
     """Return the scope of a name: a name without a slash is a work order's.
 
     Raises:
-        InvalidInputError: Nothing has a budget of such a name.
+        InvalidInputError: The name is no budget's.
     """
     try:
         _NAME.validate_python(name)

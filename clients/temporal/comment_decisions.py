@@ -1,4 +1,4 @@
-"""Commands in comments, carried out as every face carries out a decision; workers, which read them, get it."""
+"""Carries out commands in comments, as other clients carry out decisions, for the workers that read comments."""
 
 from collections.abc import Awaitable, Callable
 
@@ -16,18 +16,18 @@ from septet.errors import RefusedTransitionError
 
 
 def comment_decisions(task_queue: str) -> Callable[[Client, str, CommentCommand, str], Awaitable[Task]]:
-    """Return what carries out a command about a work order of a queue."""
+    """Return the function that carries out a command about a work order of a queue."""
 
     async def decide(client: Client, order_id: str, command: CommentCommand, who: str) -> Task:
-        """Carry it out once, however many attempts the activity has, and return the work order as it is then.
+        """Carry out a command once for all attempts of the activity, and return the work order after it.
 
-        An attempt before this one may have acted and then been lost. Its update is known by the id of the workflow
-        that obeys the command; its reset, by the run that has begun since.
+        An earlier attempt may have acted and then been lost. The id of the workflow that obeys the command
+        identifies its update; a later run identifies its reset.
 
         Raises:
-            RefusedTransitionError: It cannot be done now.
+            RefusedTransitionError: The work order's state does not allow it now.
             NotFoundError: The work order is gone.
-            ServerNotReachedError: Nobody has answered.
+            ServerNotReachedError: No worker answers.
         """
         info, orders = activity.info(), WorkOrders(client, task_queue)
         if info.attempt > 1 and await _is_done(orders, order_id, command, info):
@@ -68,7 +68,7 @@ async def _is_done(orders: WorkOrders, order_id: str, command: CommentCommand, i
     """Return whether an earlier attempt carried out a command.
 
     Raises:
-        RefusedTransitionError: A person has taken the work order up again since: the command is not about that.
+        RefusedTransitionError: A person has continued the work order since: the command is not about that work.
         NotFoundError: The work order is gone.
     """
     if await orders.was_reset_since(order_id, info.scheduled_time):

@@ -35,7 +35,7 @@ class CostClient:
     task_queue: str = "septet"
 
     async def show(self, by: CostKey, since: str = "", project: str = "") -> CostsReply:
-        """Return what each project, step, agent, login, model or week used, the dearest first; weeks in order.
+        """Return the use by project, step, agent, login, model or week, the dearest first; weeks in order.
 
         Args:
             by: The key of the groups.
@@ -43,8 +43,8 @@ class CostClient:
             project: The only project to count; all when empty.
 
         Raises:
-            InvalidInputError: There is no such week.
-            ServerNotReachedError: Nobody answered.
+            InvalidInputError: `since` is no week.
+            ServerNotReachedError: The server or a history did not answer.
         """
         since = first_week(since, datetime.now(UTC).date())
         with server_refusals():
@@ -92,7 +92,7 @@ class CostClient:
         return [history for history in histories if history is not None]
 
     async def _ask(self, project: str) -> CostHistory | None:
-        """Return a project's history; `None` if it has none."""
+        """Return a project's history; `None` if it does not exist."""
         handle = self.client.get_workflow_handle(costs_id(self.task_queue, project))
         try:
             return await WorkflowCalls(handle, COSTS).query("costs", CostHistory, _ANSWER_WITHIN_SECONDS)

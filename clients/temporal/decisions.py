@@ -37,15 +37,15 @@ _END_FIRST: Final = "Cancel it first, or wait until it ends."
 class OrderDecisions:
     """Decisions about the work orders of one namespace.
 
-    All methods raise `NotFoundError` if there is no such work order, `ServerNotReachedError` if no worker answers,
-    and `RefusedTransitionError` if the work order's state does not allow the decision.
+    All methods raise `NotFoundError` for a missing work order, `ServerNotReachedError` if no worker answers, and
+    `RefusedTransitionError` if the work order's state does not allow the decision.
     """
 
     orders: WorkOrders
     update_id: str | None = None
-    """Of its updates, where a decision may come twice: a run of a workflow takes one of the same id once."""
+    """The id of its updates, for a decision that may come twice: a workflow run takes one update of an id."""
     nobody_works_on: Callable[[WorkflowExecutionDescription], Awaitable[str]] | None = None
-    """Tells that nobody works on a work order, and what helps; an empty text where somebody does."""
+    """Returns a notice, with its remedy, if no worker runs for a work order; else an empty text."""
 
     async def cancel(self, order_id: str, who: str = "", why: str = "") -> TaskReply:
         """Stop a work order's agent, keep the work in a rescue, and return the work order.
@@ -75,7 +75,7 @@ class OrderDecisions:
         return (task.status, task.stage) == (Status.COMPLETED, Stage.EXECUTING)
 
     async def move(self, order_id: str, call: MoveCall) -> TaskReply:
-        """Move a work order on the board; a refusal lists where it may move from where it is."""
+        """Move a work order on the board; a refusal lists the stages that it may move to."""
         task = await self.orders.get(order_id)
         check_move(task, call.to)
         again = RetryCall(who=call.who, why=call.why, feedback=call.feedback)
@@ -89,7 +89,7 @@ class OrderDecisions:
             case Status.FAILED, Target.EXECUTING:
                 return await self._resume(task, again)
             case Status.FAILED, Target.CANCELLED if _was_refused(task):
-                await delete_run(self.orders.client, order_id)  # it has never been a work order
+                await delete_run(self.orders.client, order_id)  # a refused input never became a work order
                 return TaskReply(task=task.model_copy(update={"status": Status.CANCELLED, "stage": Stage.DONE}))
             case Status.FAILED, _:
                 await self._resume(task, again, "give_up")
@@ -179,7 +179,7 @@ class OrderDecisions:
             remedy = f"Start a new work order. `septet move {task.id} cancelled` takes this one off the board."
             raise RefusedTransitionError(message, remedy=remedy)
         if LOCAL_PULL.fullmatch(task.pr_url or ""):
-            _refuse_closed(task)  # there is no forge on which it could have been reopened meanwhile
+            _refuse_closed(task)  # a local pull request cannot be reopened
         async with claim(orders.client, task.id):
             description = await orders.describe(task.id)
             if description.status is WorkflowExecutionStatus.RUNNING:
@@ -225,7 +225,7 @@ class OrderDecisions:
         return await calls.update(update, decision, Task, update_id=self.update_id)
 
     async def _waiting_plan(self, order_id: str) -> str | None:
-        """Return the SHA-256 of the plan that waits now; `None` where it waits with findings."""
+        """Return the SHA-256 of the plan that waits now; `None` for a work order that waits with findings."""
         task = await self.orders.get(order_id)
         if task.waits_for_a_decision and not task.steps:
             raise unanswered(task)
@@ -241,7 +241,7 @@ class OrderDecisions:
 
 
 def _refuse_closed(task: Task) -> None:
-    """Refuse to continue a work order whose pull request was closed: no second one is opened for it."""
+    """Refuse to continue a work order whose pull request was closed: it gets no second one."""
     if task.word == "closed" and task.error is not None:
         message = f"The pull request of {task.id} was closed without a merge."
         raise RefusedTransitionError(message, remedy=task.error.remedy)

@@ -93,7 +93,7 @@ _MOST_AGE: Final = timedelta(days=3)
 """The greatest age of a command: GitHub redelivers for three days, and an older command is not meant any more."""
 _NOTED_EVERY: Final = timedelta(minutes=10)
 _NOTED: Final[dict[tuple[str, str, str], datetime]] = {}
-"""When this process last recorded that a repository sends webhooks."""
+"""The times at which this process last recorded that a repository sends webhooks."""
 _KNOWN: Final = WebhookReply(accepted=False, why="This delivery was already received.")
 
 

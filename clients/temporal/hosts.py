@@ -24,7 +24,7 @@ from workflows.wire.search_attributes import HOST, STAGE
 _PIPELINES: Final = 'WorkflowType="Pipeline" AND ExecutionStatus="Running"'
 _RUNNING: Final = 'WorkflowType IN ("WorkOrder", "PullRequest") AND ExecutionStatus="Running"'
 _MAY_WORK: Final = f'{STAGE.name} != "review"'
-"""A work order in review needs no report: no agent works."""
+"""A work order in review needs no report, because no agent works."""
 _ANSWERED_WITHIN: Final = timedelta(seconds=20)
 _AT_ONCE: Final = 32
 """The most reports at once. If none of the first 32 workflows answers, no worker runs, and reporting stops."""
@@ -45,12 +45,12 @@ class AbandonedHost:
 
 
 async def give_up(client: Client, host: str, within: timedelta = _ANSWERED_WITHIN) -> AbandonedHost:
-    """Report to all workflows on a host that it is dead, and return their ids.
+    """Report a dead host to all workflows on it, and return their ids.
 
     Args:
         client: The client.
         host: The host's id.
-        within: How long a worker may take for an answer.
+        within: The longest wait for a worker's answer.
 
     Raises:
         NotFoundError: No running work order is on that host, and no lane of a pipeline.

@@ -1,4 +1,4 @@
-"""The typed client of intakes: each is a Temporal Schedule, whose input names the issues to take."""
+"""The typed client of intakes: each is a Temporal Schedule, whose input selects the issues."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
@@ -53,7 +53,7 @@ _NOTED_EVERY: Final = timedelta(hours=1)
 class IntakeClient:
     """The intakes of one Temporal namespace.
 
-    All raise `ServerNotReachedError` where nobody answers.
+    All methods raise `ServerNotReachedError` if the server does not answer.
     """
 
     client: Client
@@ -63,7 +63,7 @@ class IntakeClient:
         """Add an intake, so that the issues of a label become work orders; the first pass begins at once.
 
         Raises:
-            AlreadyRunningError: They are already taken.
+            AlreadyRunningError: An intake of the repository and the label exists.
             InvalidInputError: The repository is not an address.
         """
         page = team_page(intake.repository)
@@ -72,7 +72,7 @@ class IntakeClient:
             "repository": without_credentials(intake.repository),
             "project": intake.project or address.project,
         }
-        if page is not None:  # the issues of a team may have several repositories
+        if page is not None:  # a team's issues may belong to several repositories
             where = {"repository": page.address}
         intake = intake.model_copy(update=where)
         name = intake_id(address.key, intake.label)
@@ -108,7 +108,7 @@ class IntakeClient:
         """Remove an intake; work orders that it started continue.
 
         Raises:
-            NotFoundError: There is no such intake.
+            NotFoundError: The intake does not exist.
         """
         if not name.startswith(INTAKE_PREFIX):
             raise _unknown(name)
@@ -119,9 +119,9 @@ class IntakeClient:
         return IntakeRemovedReply(removed=name)
 
     async def of_repository(self, key: str) -> tuple[IntakeInput, ...]:
-        """Return what is taken of a repository now, by its address's key; an intake that is paused takes nothing.
+        """Return the active intakes of a repository, by its address's key.
 
-        One that cannot be opened here is left out.
+        Intakes that these keys cannot open are left out.
 
         Raises:
             RPCError: The server refused.
@@ -136,7 +136,7 @@ class IntakeClient:
         return tuple(intakes)
 
     async def note_delivery(self, key: str, now: datetime) -> None:
-        """Note at the intakes of a repository that it sends webhooks, about once an hour.
+        """Record at the intakes of a repository that it sends webhooks, about once an hour.
 
         Raises:
             RPCError: The server refused.
@@ -163,11 +163,11 @@ class IntakeClient:
         return await self.client.get_schedule_handle(name).describe()
 
     async def _input(self, description: ScheduleDescription) -> IntakeInput:
-        """Return what an intake was added with.
+        """Return the input of an intake.
 
         Raises:
-            NotFoundError: The schedule is none of ours.
-            SealedError: It cannot be opened here.
+            NotFoundError: The schedule is not Septet's.
+            SealedError: These keys cannot open it.
         """
         try:
             content = await read_json(self.client.data_converter, _inputs_of(description)[0])
@@ -192,7 +192,7 @@ class IntakeClient:
 
 
 async def intakes_of(client: Client, key: str) -> tuple[IntakeInput, ...]:
-    """Return what is taken of a repository now: workers get it, which take the issues.
+    """Return the active intakes of a repository, for the workers that claim its issues.
 
     Raises:
         RPCError: The server refused.
@@ -201,7 +201,7 @@ async def intakes_of(client: Client, key: str) -> tuple[IntakeInput, ...]:
 
 
 def intake_id(key: str, label: str) -> str:
-    """Return the id of the intake of a repository's label, which is that of its schedule."""
+    """Return the id of the intake of a repository's label, which is also the id of its schedule."""
     return f"{INTAKE_PREFIX}{key}-{sha256(label.encode()).hexdigest()[:_DIGEST]}"
 
 
@@ -211,7 +211,7 @@ def _inputs_of(description: ScheduleDescription) -> Sequence[Payload]:
 
 
 def _sealed_choices(description: ScheduleDescription) -> dict[str, Any]:
-    """Return what there is to show of an intake that cannot be opened here."""
+    """Return the visible fields of an intake that these keys cannot open."""
     key = key_id_of(_inputs_of(description)[0].metadata)
     every = next((each.every for each in description.schedule.spec.intervals), timedelta())
     return {"repository": f"(sealed with key {key})", "label": "", "every_seconds": int(every.total_seconds())}

@@ -75,8 +75,8 @@ _OF_AN_ISSUE: Final = frozenset({"skip", "replan"})
 class PipelineClient(Executions[PipelineView]):
     """Pipelines on one Temporal namespace, with the files of this host.
 
-    All methods raise `NotFoundError` if there is no such pipeline, `ServerNotReachedError` if nobody answers, and
-    `RefusedTransitionError` if the pipeline's state does not allow the request.
+    All methods raise `NotFoundError` for a missing pipeline, `ServerNotReachedError` if the server does not
+    answer, and `RefusedTransitionError` if the pipeline's state does not allow the request.
     """
 
     state: StateDir = field(kw_only=True)
@@ -93,7 +93,7 @@ class PipelineClient(Executions[PipelineView]):
 
         Raises:
             AlreadyRunningError: The id was used before, or the key with another input.
-            InvalidInputError: It is no id; or issues form a circle, or come after a missing issue.
+            InvalidInputError: The id is invalid, issues form a circle, or an issue depends on a missing one.
         """
         if pipeline_id is None:
             pipeline_id = pipeline_id_of_key(key) if key else f"pl-{secrets.token_hex(4)}"
@@ -118,8 +118,8 @@ class PipelineClient(Executions[PipelineView]):
     async def views(self, pipeline_id: str) -> AsyncGenerator[PipelineView, None]:
         """Yield a pipeline now, after each change, and last when it is over.
 
-        A worker is queried only on news, so watching an unchanged pipeline costs no Temporal Action. The requests
-        of its work orders to people are read from the server every few seconds.
+        It queries a worker only on news, so the watch of an unchanged pipeline costs no Temporal Action. It reads
+        the requests of work orders to people from the server every few seconds.
         """
         await self.describe(pipeline_id)
         async with follow_workflow(self.handle(pipeline_id)) as news:
@@ -129,7 +129,7 @@ class PipelineClient(Executions[PipelineView]):
                 yield view
                 if view.status in OVER:
                     return
-                if not view.issues:  # nobody has answered, or it has only just begun
+                if not view.issues:  # no worker has answered, or the pipeline has only just begun
                     news.come_again()
                 while not await news.come_within(_LOOK_SECONDS):
                     before, view = view, await with_needs(self.client, view)
@@ -142,8 +142,8 @@ class PipelineClient(Executions[PipelineView]):
         """Return a page of pipelines, the open ones before the closed ones.
 
         Args:
-            after: The `next` of a page.
-            limit: How many at the most.
+            after: The `next` of the page before.
+            limit: The most pipelines.
             known_views: The views of the caller's previous call, updated in place: they are not read again.
 
         Raises:
@@ -170,7 +170,7 @@ class PipelineClient(Executions[PipelineView]):
         """Carry out a decision on a pipeline or on one of its issues, and return the pipeline.
 
         Raises:
-            InvalidInputError: The issue is missing, or is no part of such a decision.
+            InvalidInputError: The issue is missing, or the decision takes no issue.
         """
         if decision == "cancel":
             return await self.cancel(pipeline_id, who, why)

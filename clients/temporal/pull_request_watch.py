@@ -19,7 +19,7 @@ _HAS_THE_ROW: Final = (WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.
 
 
 async def watch_of(client: Client, order_id: str) -> WorkflowExecutionDescription | None:
-    """Return the watch of a work order; `None` if there is none, or it neither runs nor completed."""
+    """Return the watch of a work order; `None` for a missing one, or one that neither runs nor completed."""
     try:
         description = await client.get_workflow_handle(watch_id(order_id)).describe()
     except RPCError:

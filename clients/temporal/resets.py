@@ -26,23 +26,24 @@ _NOT_REAPPLIED: Final = (
     ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_UPDATE,
     ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_CANCEL_REQUEST,
 )
-"""What was decided about the work that a reset takes back does not count for the work that follows."""
+"""Decisions on the work that a reset takes back do not count for the work that follows."""
 _RESET: Final = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW
 _OPENING: Final = "open_workspace"
 _NOBODY: Final = "septet-claims"
-"""A queue that no worker serves: the claim is a name that the server gives to one at a time, and does nothing."""
+"""A queue that no worker serves: the claim does nothing; its id is the lock that the server gives to one
+client."""
 _CLAIM_LASTS: Final = timedelta(minutes=2)
-"""Of one whose client was killed; others are refused as long."""
+"""The lifetime of a killed client's claim, which other clients must wait for."""
 
 
 @asynccontextmanager
 async def claim(client: Client, order_id: str) -> AsyncIterator[None]:
-    """Hold the exclusive claim to reset a work order, for as long as the block lasts.
+    """Hold the exclusive claim to reset a work order during the block.
 
     The server would carry out each of two resets, also with one request id (as of release 1.32).
 
     Raises:
-        RetryUnderWayError: Another one is about to.
+        RetryUnderWayError: Another client holds the claim.
         ServerNotReachedError: The server refused.
     """
     name = f"{order_id}/again"
@@ -58,7 +59,7 @@ async def claim(client: Client, order_id: str) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        with suppress(ServerNotReachedError):  # it ends by itself
+        with suppress(ServerNotReachedError):  # the claim ends by itself
             await delete_run(client, name, execution.result_run_id or "")
 
 
@@ -101,20 +102,20 @@ async def reset(
 
 
 def _reason_of(client: Client, previous_run: PreviousRun) -> str:
-    """Return who wants a reset and why, as the server keeps it: why not, where it is to read nothing."""
+    """Return the author and the reason of a reset for the server; no reason if payloads are sealed."""
     who = previous_run.who or "septet"
     return f"{who}: {previous_run.why}" if previous_run.why and not seals(client) else who
 
 
 async def reset_point(run: WorkflowHandle[Any, Any], task: Task, from_step: Step | None) -> int:
-    """Return the workflow task that scheduled the step, else the last step that was reached, else the first task.
+    """Return the workflow task that scheduled the step, else the last reached step, else the first task.
 
-    What was to be taken up and never began, such as the step after a plan that waits, begins after the one before;
-    one that was to end with its plan continues at its end.
+    A step that never began, such as the step after a waiting plan, begins after the previous step; a work order
+    that ends with its plan continues at its end.
 
     Raises:
-        NotFoundError: The server has forgotten the work order.
-        RefusedTransitionError: The work order never came to the step.
+        NotFoundError: The server has deleted the work order.
+        RefusedTransitionError: The work order never reached the step.
         ServerNotReachedError: The server refused.
     """
     step = from_step.value if from_step else _step_to_retry(task)
@@ -133,7 +134,7 @@ async def reset_point(run: WorkflowHandle[Any, Any], task: Task, from_step: Step
 
 
 async def _last_task_of(run: WorkflowHandle[Any, Any]) -> int:
-    """Return the workflow task with which it closed."""
+    """Return the workflow task that closed the run."""
     last = 0
     async for event in run.fetch_history_events():
         if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
@@ -142,11 +143,11 @@ async def _last_task_of(run: WorkflowHandle[Any, Any]) -> int:
 
 
 async def _tasks_of(run: WorkflowHandle[Any, Any], step: str) -> tuple[int, int, int]:
-    """Return where no step has begun, where the last one has begun, and where this one has: workflow tasks.
+    """Return three workflow tasks: before any step, of the last begun step, and of this step; 0 for a missing one.
 
-    Each is 0 where there is none. Where no step has begun is the task that learned how the opening failed, else
-    the first one. The first step after a reset has heard what the reset was for: in the place of its task stands
-    the one that the reset took back, before which nothing of that was heard.
+    The first is the task that learned of the opening's failure, else the first task. The first step after a reset
+    already knows the reset's reason: instead of its task, this returns the task that the reset took back, which
+    did not know it.
     """
     first = last = taken_back = opening = 0
     has_failed = False

@@ -44,23 +44,23 @@ _AND_IS: Final[Mapping[Status, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderFilter:
-    """Which work orders a list has."""
+    """The filter of a list of work orders."""
 
     status: Status | None = None
     is_open: bool = False
-    """Only those that are not closed."""
+    """Whether only open work orders count."""
     agent: str = ""
     repository: str = ""
     """The address, the path or the project of the only repository."""
     within: timedelta | None = None
-    """Only those that were started so recently."""
+    """The greatest age of the start."""
 
     @property
     def query(self) -> str:
-        """The filter in Temporal's words.
+        """The filter as Temporal's query.
 
         Raises:
-            InvalidInputError: The server's filter cannot contain such a name.
+            InvalidInputError: The query cannot contain such a name.
         """
         query = f'WorkflowType="WorkOrder"{_AND_IS[self.status] if self.status else ""}'
         if self.is_open:
@@ -108,7 +108,7 @@ class WorkOrders(Executions[Task]):
 
         Raises:
             AlreadyRunningError: The id was used before, or the key with another input.
-            InvalidInputError: It is no id.
+            InvalidInputError: The id is invalid.
         """
         order = _without_credentials(with_project(order))
         if key and order_id is None:
@@ -124,7 +124,7 @@ class WorkOrders(Executions[Task]):
         """Return whether a work order was reset after a time of the server's clock.
 
         Raises:
-            NotFoundError: There is no such work order.
+            NotFoundError: The work order does not exist.
             ServerNotReachedError: The server refused.
         """
         description = await self.describe(order_id)
@@ -136,7 +136,7 @@ class WorkOrders(Executions[Task]):
 
         Raises:
             AlreadyRunningError: The id was used before.
-            InvalidInputError: It is no id.
+            InvalidInputError: The id is invalid.
         """
         task = await self.put(order, order_id)
         with suppress(SealedError):
@@ -149,7 +149,7 @@ class WorkOrders(Executions[Task]):
         Raises:
             AlreadyRunningError: The id was used before.
             CircleError: It and others would wait for each other, or it for itself.
-            InvalidInputError: It is no id, or the input requests what cannot be done yet.
+            InvalidInputError: The id is invalid, or the input requests work that is not possible yet.
             ServerNotReachedError: The server refused.
         """
         order_id = order_id if order_id is not None else f"wo-{secrets.token_hex(4)}"
@@ -168,12 +168,12 @@ class WorkOrders(Executions[Task]):
         """Return a page of work orders from the server's index, open ones first, each once.
 
         Args:
-            which: Which work orders.
-            limit: How many at the most.
+            which: The filter.
+            limit: The most work orders.
             after: The `next` of the page before.
 
         Raises:
-            InvalidInputError: The server's filter cannot contain such a name.
+            InvalidInputError: The query cannot contain such a name.
             NotFoundError: `after` is the `next` of no page.
             ServerNotReachedError: The server refused.
         """
@@ -197,7 +197,7 @@ class WorkOrders(Executions[Task]):
             return task
 
     async def running_step(self, order_id: str) -> str:
-        """Return the step that is under way, or an empty string."""
+        """Return the running step, or an empty string."""
         return await self.answer_of(order_id, "running_step", str) or ""
 
     async def history(self, order_id: str) -> tuple[Move, ...]:
@@ -208,21 +208,21 @@ class WorkOrders(Executions[Task]):
         return moves
 
     async def waiting_for(self, order_id: str, *, tells_next_try: bool = False) -> str | None:
-        """Return what holds a work order up right now: a full disk, a pause, a host without a slot; else `None`.
+        """Return the cause of a work order's wait: a full disk, a pause, a host without a slot; else `None`.
 
         Args:
-            order_id: Which one.
+            order_id: The work order.
             tells_next_try: Add the time of the next attempt: for a caller that reads this only once.
 
         Raises:
-            NotFoundError: There is no such work order.
+            NotFoundError: The work order does not exist.
         """
         return await self.waits_of(await self.describe(order_id), tells_next_try=tells_next_try)
 
     async def waits_of(
         self, description: WorkflowExecutionDescription, *, tells_next_try: bool = False
     ) -> str | None:
-        """Return what `waiting_for` returns, for a description that was just read."""
+        """Return the result of `waiting_for` for a description that was just read."""
         if description.status is WorkflowExecutionStatus.COMPLETED:
             watch = await watch_of(self.client, watched_order(description.id))
             return await waiting_for(watch, tells_next_try=tells_next_try) if watch is not None else None
@@ -267,7 +267,7 @@ class WorkOrders(Executions[Task]):
         return await self.answer_of(workflow_id, "history", tuple[Move, ...]) or ()
 
     async def _refuse_circle(self, order_id: str, after: Sequence[str]) -> None:
-        """Refuse a new work order that closes a circle with those on the server."""
+        """Refuse a new work order that closes a circle with existing ones."""
 
         async def comes_after(other: str) -> Sequence[str]:
             try:

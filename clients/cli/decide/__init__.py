@@ -1,1 +1,1 @@
-"""The commands that decide about work: approve, reject, cancel, move, retry and budget."""
+"""The commands of decisions: approve, reject, cancel, move, retry and budget."""

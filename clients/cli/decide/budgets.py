@@ -1,4 +1,4 @@
-"""`septet budget`: what agents may use, who waits for more, and how that is changed."""
+"""`septet budget`: show, set and raise budgets."""
 
 from clients.cli.decide.options import BudgetsOptions, OneBudgetOptions, RaiseBudgetOptions, SetBudgetOptions
 from clients.cli.render.budgets import show_budget, show_budgets, show_raise
@@ -50,7 +50,7 @@ def _limit(text: str, name: str) -> str:
     """Return a limit in its plain form.
 
     Raises:
-        UsageError: It is written otherwise.
+        UsageError: The text is not a limit.
     """
     try:
         return str(parse_limit(text))

@@ -24,7 +24,7 @@ Verb = Literal["retry", "cancel", "approve"]
 _AT_ONCE: Final = 8
 _PAGE: Final = 1000
 _STATES: Final = {"retry": "failed", "cancel": "", "approve": "waiting"}
-"""What each is for: those are chosen where no ids are named; without a word, all that are open."""
+"""The status of the work orders that each verb chooses without ids; all open ones for an empty text."""
 
 
 def check_choice(
@@ -33,13 +33,13 @@ def check_choice(
     """Check that the ids or the filters choose work orders clearly.
 
     Args:
-        ids: Those that were named.
-        choice: What chooses others.
-        error_type: The error that chooses them.
-        single: Options that were given and are about one work order.
+        ids: The named work orders.
+        choice: The filters of other work orders.
+        error_type: The filter of the error.
+        single: The given options that allow only one work order.
 
     Raises:
-        UsageError: None are, or in two ways, or an option cannot be about so many.
+        UsageError: Neither or both choose work orders, or an option allows only one.
     """
     is_chosen = bool(choice.everything or choice.repo or choice.agent or error_type)
     if not ids and not is_chosen:
@@ -58,12 +58,12 @@ class ManyOrders:
     operations: Operations
     verb: Verb
     act: "Callable[[Task], Awaitable[TaskReply]]"
-    """Does it with one."""
+    """Carries out the decision on one work order."""
 
     async def decide(
         self, ids: Sequence[str], choice: OrderChoice, error_type: str | None = None, *, as_json: bool
     ) -> CommandReply:
-        """Show those that are meant, and do it with each after a yes."""
+        """Show the chosen work orders, and decide on each after a yes."""
         tasks, refusals = await _each(ids or await self._chosen_ids(choice, error_type), self._look)
         if not ids and self.verb == "approve":
             tasks = [task for task in tasks if task.waits_for_a_decision]
@@ -81,7 +81,7 @@ class ManyOrders:
         return self._reply(tasks, refusals, is_done=is_done)
 
     async def _look(self, order_id: str) -> Task:
-        """Return a work order; a plan is read of a worker, all else of the server, which always answers."""
+        """Return a work order: for an approval from a worker, else from the server, which always answers."""
         orders = self.operations.orders
         if self.verb == "approve":
             return await orders.get(order_id)
@@ -91,7 +91,7 @@ class ManyOrders:
         return task
 
     async def _chosen_ids(self, choice: OrderChoice, error_type: str | None) -> list[str]:
-        """Return the ids of the work orders that are chosen by what they are like."""
+        """Return the ids of the work orders that match the filters."""
         state, after = _STATES[self.verb], ""
         tasks: list[Task] = []
         which = OrderFilter(
@@ -113,7 +113,7 @@ class ManyOrders:
         ]
 
     async def _is_wanted(self, count: int) -> bool:
-        """Ask whether it is to be done; where nobody can answer, say how to do it."""
+        """Prompt for a confirmation and return it; without a terminal, print how to confirm."""
         these, word = f"these {count}" if count > 1 else "this one", ""
         if sys.stdin.isatty():
             console().print(f"{self.verb.capitalize()} {these}? [y/N] ", end="", markup=False)
@@ -134,7 +134,7 @@ class ManyOrders:
         def show() -> None:
             for task in tasks if is_done else ():
                 console().print(f"{task.id} is {task.status.value}.", soft_wrap=True, markup=False)
-            for each in errors[1:]:  # the first one is the command's own
+            for each in errors[1:]:  # the command itself shows the first one
                 console().print(
                     _name_order(each["id"], each["message"]), style="red", soft_wrap=True, markup=False
                 )
@@ -143,7 +143,7 @@ class ManyOrders:
 
 
 def _name_order(order_id: str, message: str) -> str:
-    """Return a message that names its work order, once."""
+    """Return a message that begins with its work order, once."""
     return message if message.startswith(f"{order_id} ") else f"{order_id}: {message}"
 
 

@@ -1,4 +1,4 @@
-"""Commands by which people decide about a work order; its history says who did."""
+"""The commands of decisions on work orders; the history of a work order shows who decided."""
 
 from enum import StrEnum
 from typing import TypeVar
@@ -88,7 +88,7 @@ async def retry(options: RetryOptions) -> CommandReply:
 
 
 def _check_plan(plan: str | None) -> None:
-    """Check that the plan is named as it can be."""
+    """Refuse a plan that is no SHA-256."""
     if plan is not None and SHA256.fullmatch(plan) is None:
         remedy = "`septet plan ID` shows that of the plan that waits; without --plan, that plan is meant."
         raise UsageError("--plan must be a SHA-256: 64 hexadecimal digits.", remedy=remedy)

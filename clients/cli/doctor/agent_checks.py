@@ -38,7 +38,7 @@ async def agent_checks(settings: Settings, sandbox: Sandbox | SeptetError) -> li
 
 
 def _agent(adapter: Adapter, machine: Machine, worktree: Path, sandbox: Sandbox) -> tuple[Check, bool]:
-    """Return what there is to say of an agent, and whether it is there."""
+    """Return the check of an agent, and whether its program exists."""
     name = f"agent {adapter.name}"
     try:
         agent = probe(adapter, machine, worktree, sandbox)
@@ -72,11 +72,11 @@ def _version(agent: Probe) -> list[str]:
 
 
 def _login_checks(settings: Settings, machine: Machine) -> Iterator[Check]:
-    """Yield for each further login whether it can be used, in the order in which work moves to them.
+    """Yield a check of each further login, in the order in which work moves to them.
 
     Args:
-        settings: Those of the workers of this machine.
-        machine: What agents find here.
+        settings: The settings of this machine's workers.
+        machine: The environment and the programs that agents find here.
     """
     for agent, logins in settings.agent_logins.items():
         for name, path in logins.items():
@@ -91,7 +91,7 @@ def _login(title: str, adapter: Adapter, machine: Machine, name: str, path: Path
     """Check that the CLI's login exists; only the model's provider can check that it is valid.
 
     Raises:
-        InvalidInputError: It cannot be used.
+        InvalidInputError: The login cannot be used.
     """
     login, facts = read_login(adapter, machine, name, path), adapter.capabilities
     seen = seen_login(adapter, login.machine)

@@ -1,4 +1,4 @@
-"""`septet doctor --try AGENT`: one short turn, started, confined and limited as work is."""
+"""`septet doctor --try AGENT`: one short turn, started, confined and limited like work."""
 
 import shutil
 import tempfile
@@ -36,10 +36,10 @@ _LIMITS: Final = Timeouts(wall_seconds=120, idle_seconds=120, turns=3)
 
 
 async def try_agent(agent: str) -> CommandReply:
-    """Have an agent answer once, in an empty repository that is removed; the files of a run that fails stay.
+    """Run one turn of an agent in a temporary empty repository; keep the files of a failed run.
 
     Raises:
-        SeptetError: It did not answer; the remedy says what to change.
+        SeptetError: The agent did not answer; the remedy names the change that helps.
         OSError: The disk or the machine refused.
     """
     settings, again = load_settings(), f"`septet doctor --try {agent}`"
@@ -60,7 +60,7 @@ async def try_agent(agent: str) -> CommandReply:
 
 
 async def _take_turn(host: Host, agent: str, worktree: Path) -> TurnResult:
-    """Carry the turn out, and leave neither a process nor a home behind."""
+    """Run the turn, and leave neither a process nor a home behind."""
     processes.run(["git", "init", "--quiet", str(worktree)], env=host.settings.git_env, timeout_seconds=30)
     order_id, runtime = f"trial-{uuid.uuid4().hex[:12]}", host.runtime
     request = TurnRequest(
@@ -85,7 +85,7 @@ async def _take_turn(host: Host, agent: str, worktree: Path) -> TurnResult:
 
 
 def _words_of(agent: str, result: TurnResult) -> str:
-    """Return what the agent answered, and what that used."""
+    """Return the agent's answer and use, in words."""
     outcome = result.outcome
     model = f" ({outcome.model})" if outcome.model else ""
     used = usage_text(result.usage) if result.usage.tokens else "it does not report tokens"
@@ -95,7 +95,7 @@ def _words_of(agent: str, result: TurnResult) -> str:
 
 
 def _wait(_progress: object) -> None:
-    """Do nothing: a short turn is waited for."""
+    """Do nothing: a short turn needs no report of progress."""
 
 
 async def _begin_anew() -> None:

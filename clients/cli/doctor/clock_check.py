@@ -28,7 +28,7 @@ def _now() -> datetime:
 async def clock_checks(client: Client, now: Callable[[], datetime] = _now) -> list[Check]:
     """Compare this machine's clock with the server's; return no check if the server does not report its time.
 
-    The server reports the time of a queue's last poll: so this function polls a queue that nobody uses.
+    The server reports the time of a queue's last poll: so this function polls an unused queue.
 
     Args:
         client: The client of the server.

@@ -26,7 +26,7 @@ _NO_REPOSITORY: Final = Path("/")
 SCENARIO: Final = "SEPTET_SCRIPTED_SCENARIO"
 WORKER_AGENTS: Final = "worker agents"
 OWN_NAME: Final = "scripted"
-"""It is there for demos and tests, and is no coding agent."""
+"""The agent for demos and tests, which is no coding agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def machine_checks(settings: Settings, *, confines: bool) -> Iterator[Check]:
     """Yield the checks of the user, git's identity, the forge's key and the disk.
 
     Args:
-        settings: This machine's.
+        settings: The settings of this machine.
         confines: Whether agents have a sandbox here, or are users of their own.
     """
     yield _user(confines=confines)
@@ -62,10 +62,10 @@ def machine_checks(settings: Settings, *, confines: bool) -> Iterator[Check]:
 
 
 def filter_checks(machine: str = "") -> Iterator[Check]:
-    """Yield a warning where there is no filter of system calls for guests.
+    """Yield a warning if this machine has no filter of system calls for guests.
 
     Args:
-        machine: As the kernel names it; this one where it is empty.
+        machine: The kernel's name of the machine; this machine if empty.
     """
     if not refused_system_calls(machine):
         message = f"On {machine or platform.machine()}, the kernel refuses no system calls to agents and checks."
@@ -73,10 +73,10 @@ def filter_checks(machine: str = "") -> Iterator[Check]:
 
 
 def check_scenario(name: str, source: str) -> None:
-    """See whether the scripted agent can follow a scenario; `source` is the option or variable that names it.
+    """Check that the scripted agent can follow a scenario; `source` is its option or variable.
 
     Raises:
-        UsageError: There is no such scenario, or something in it is wrong.
+        UsageError: The scenario does not exist, or is wrong.
     """
     try:
         load_scenario(name)
@@ -93,11 +93,11 @@ def _scenario_checks(settings: Settings) -> Iterator[Check]:
 
 
 def group_check(parent: str, why: str) -> Check:
-    """Say whether the kernel bounds each guest as a whole, as of workers that start here.
+    """Report whether the kernel limits each guest as a whole, for workers that start here.
 
     Args:
-        parent: The group in which guests get theirs.
-        why: Why there is none.
+        parent: The control group of the guests' groups; empty without one.
+        why: The reason for a missing one.
     """
     if parent:
         return Check("control groups", "ok", f"The kernel limits each agent and each check, in {parent}.")
@@ -142,7 +142,7 @@ def without_missing_agents(checks: Sequence[Check]) -> list[Check]:
 
 
 WORKER: Final = "where the worker (`septet up`) runs, and restart it"
-"""Ends a remedy that sets a variable: this process has others than a worker that runs."""
+"""The end of a remedy that sets a variable: this process has other variables than a running worker."""
 
 
 def _user(*, confines: bool) -> Check:

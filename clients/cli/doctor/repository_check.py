@@ -28,7 +28,7 @@ from septet.settings import Settings
 from septet.state import StateDir
 
 _NO_BRANCH: Final = "septet-doctor"
-"""Asked for to see that the forge's API answers: git may do so where it does not."""
+"""A branch that is requested to check that the forge's API answers: git may answer without the API."""
 
 _UNCONFINED: Final = Sandbox()
 
@@ -36,12 +36,12 @@ Finding = tuple[Literal["ok", "warning", "failed"], str, str]
 
 
 def repository_findings(repo: str, settings: Settings, sandbox: Sandbox = _UNCONFINED) -> Iterator[Finding]:
-    """Yield status, message and remedy for each thing that was found, in a mirror that is thrown away.
+    """Yield status, message and remedy of each finding, from a temporary mirror.
 
     Args:
         repo: The repository, as people name it.
-        settings: Those of the workers of this machine.
-        sandbox: What confines guests here.
+        settings: The settings of this machine's workers.
+        sandbox: The sandbox of guests here.
     """
     with tempfile.TemporaryDirectory(prefix="septet-doctor-") as folder:
         try:

@@ -27,7 +27,7 @@ _WITHIN_SECONDS: Final = 5.0
 
 
 async def workers_check(client: Client, task_queue: str) -> Check:
-    """Read from the server which builds receive work orders and which have workers, and check both."""
+    """Check that the builds that receive work orders have workers, as the server lists them."""
     deployment = Deployment(client, task_queue)
     try:
         async with asyncio.timeout(_WITHIN_SECONDS):
@@ -51,7 +51,7 @@ async def host_checks(client: Client, task_queue: str) -> list[Check]:
     waits: dict[TaskError, list[str]] = {}
     try:
         waiting = await WorkOrders(client, task_queue).list(OrderFilter(status=Status.WAITING, is_open=True))
-    except SeptetError:  # without a list there is no host to report
+    except SeptetError:  # without a list no host can be reported
         return []
     for task in waiting.tasks:
         if task.error is not None and task.host_wait:

@@ -1,1 +1,1 @@
-"""A work order that a person watches: its picture, and the question on its plan."""
+"""The live view of a work order, and the question on its plan."""

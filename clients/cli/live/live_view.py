@@ -45,8 +45,8 @@ class LiveView:
         """Show the work order until it is closed, and return it.
 
         Raises:
-            NotFoundError: There is no such work order.
-            ServerNotReachedError: Nobody answers.
+            NotFoundError: The work order does not exist.
+            ServerNotReachedError: The server does not answer.
             StoppedWaitingError: Ctrl-C: the work order continues, and the error has the command to watch it again.
         """
         try:
@@ -82,7 +82,7 @@ class LiveView:
         return look
 
     async def _ask(self, look: WatchReply) -> WatchReply:
-        """Request a decision on a plan until there is one, from here or elsewhere; return the next reply."""
+        """Request a decision on a plan until one comes, from here or elsewhere; return the next reply."""
         question = PlanQuestion(self.operations, look, self.out)
         answer = asyncio.create_task(question.ask())
         plan = look.task.plan_sha256

@@ -45,12 +45,12 @@ class PlanQuestion:
     out: Console
 
     async def ask(self) -> bool:
-        """Show the plan and prompt until there is a decision; return whether there is one.
+        """Show the plan and prompt until a decision comes; return whether one came.
 
         It returns false if the person types `q`, or stdin ends.
 
         Raises:
-            ServerNotReachedError: Nobody takes the decision.
+            ServerNotReachedError: No worker takes the decision.
         """
         self._show_plan()
         estimate = await self.operations.starting.estimate_rest(self.look.task)
@@ -62,12 +62,12 @@ class PlanQuestion:
             try:
                 if await self._decide(word.lower()):
                     return True
-            except RefusedTransitionError as error:  # somebody else was faster
+            except RefusedTransitionError as error:  # another decision was faster
                 self.out.print(Text(printable(str(error)), style="yellow"), soft_wrap=True)
                 return True
 
     async def _decide(self, word: str) -> bool:
-        """Carry out what was chosen; return whether that decides on the plan."""
+        """Carry out the chosen action; return whether it decides on the plan."""
         if word in {"a", "approve", "y", "yes"}:
             task, decisions = self.look.task, self.operations.decisions
             await decisions.approve(task.id, task.plan_sha256, load_settings().user)
@@ -106,13 +106,13 @@ class PlanQuestion:
             self.out.print(Text(printable(rescue.telling), style="yellow"), soft_wrap=True)
 
     async def _read(self, prompt: str) -> str | None:
-        """Return the line that is typed next; `None` at the end of what is typed."""
+        """Return the next typed line; `None` at the end of the input."""
         self.out.print(Text(prompt, style="bold"))
         self.out.print(Text("> ", style="bold"), end="")
         return await read_line(sys.stdin.fileno())
 
     async def _edit(self) -> str:
-        """Return what a person wrote about the plan in their editor; empty where they changed nothing."""
+        """Return a person's feedback from their editor; empty without a change."""
         settings = load_settings()
         editor = settings.environ.get("VISUAL") or settings.environ.get("EDITOR") or _EDITOR
         plan = self.look.plan.text if self.look.plan is not None else ""
@@ -130,7 +130,7 @@ class PlanQuestion:
 
 
 def feedback_of(text: str, plan: str) -> str:
-    """Return what an edited review says: the words above the line, and what was changed in the plan below it."""
+    """Return the feedback of an edited review: the words above the line, and the changes of the plan below it."""
     words, _, below = text.partition(_SCISSORS)
     edited = [line for line in below.split("\n")[1:] if not line.startswith("# ")] if _SCISSORS in text else []
     own = [line for line in plan.split("\n") if not line.startswith("# ")]

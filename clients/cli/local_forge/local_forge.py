@@ -29,7 +29,7 @@ from septet.system.preview import printable
 from workers.connection.connection import connect
 
 _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
-"""The parts of a pull request's text that are for programs."""
+"""The parts of a pull request's text for programs."""
 
 
 async def add_issue(options: AddIssueOptions) -> CommandReply:
@@ -123,7 +123,7 @@ async def _end(repo: str | None, numbers: Sequence[int], how: Literal["merge", "
             message = error.message if error.message.startswith(which) else f"{which}: {error.message}"
             failure = type(error)(f"{message}{left}", remedy=error.remedy)
             break
-        with suppress(ServerNotReachedError, RPCError):  # without a server nobody watches it
+        with suppress(ServerNotReachedError, RPCError):  # without a server it has no watch
             await tell_watches(await connect(settings), pulls[-1].url)
     done = [asdict(pull) for pull in pulls]
     verb = "Merged" if how == "merge" else "Closed"
@@ -136,7 +136,7 @@ def _forge(repo: str | None, remedy: str) -> LocalForge:
     """Return the local forge of a repository, by default of the repository around this folder.
 
     Raises:
-        UsageError: The repository is not on this machine; or none is named.
+        UsageError: The repository is not on this machine, or this folder is in none.
     """
     settings = load_settings()
     address = parse_address(repo or repository_here("--repo PATH"), home=Path.home(), cwd=Path.cwd())

@@ -1,1 +1,1 @@
-"""From words to a command and its options: parser, help, usage errors, completion."""
+"""The command line: parser, help, usage errors, completion."""

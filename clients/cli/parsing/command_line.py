@@ -1,4 +1,4 @@
-"""The command line as its parser knows it, made from the table of commands."""
+"""The parser of the command line, made from the table of commands."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 _NO_CONSOLE: Final = cast("Console", object())
-"""Nothing is printed there; else the parser imports a console for each mistake."""
+"""A console that prints nothing; without it the parser imports one for each mistake."""
 
 
 def parse(words: Sequence[str]) -> tuple[CommandRow, Any]:
-    """Return the command that a command line names, and its options.
+    """Return the command of a command line, and its options.
 
     Raises:
-        UsageError: There is no such command, or it is given something else.
+        UsageError: The command does not exist, or an option or argument is wrong.
     """
     command, path = find_command(words)
     try:
@@ -38,7 +38,7 @@ def parse(words: Sequence[str]) -> tuple[CommandRow, Any]:
 
 
 def complete(words: Sequence[str]) -> None:
-    """Print what completes a word, for the script of a shell."""
+    """Print the completions of a word, for the script of a shell."""
     function, arguments, _ = app_of().parse_args(list(words))
     function(*arguments.args, **arguments.kwargs)
 
@@ -60,7 +60,7 @@ def arguments_of(path: Sequence[str]) -> list[Argument]:
 
 
 def app_of(command: CommandRow = SEPTET, name: str = "septet") -> App:
-    """Return the parser of `septet`, or of a command that has subcommands."""
+    """Return the parser of `septet`, or of a group of subcommands."""
     app = App(name=name, help_flags=HELP, version_flags=(), help_format="plaintext")
     if command.place:
         app.default(load(command.options))

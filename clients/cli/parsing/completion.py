@@ -17,42 +17,42 @@ _SHOWN: Final = 200
 
 
 def ids(incomplete: str) -> list[str]:
-    """Return the work orders that have run on this host and begin so, newest first."""
+    """Return the work orders with runs on this host that begin with a text, newest first."""
     return _newest("runs", incomplete)
 
 
 def pipelines(incomplete: str) -> list[str]:
-    """Return the pipelines that this host keeps results of and that begin so, newest first."""
+    """Return the pipelines with results on this host that begin with a text, newest first."""
     return _newest("pipelines", incomplete)
 
 
 def agents(incomplete: str) -> list[str]:
-    """Return the agents that begin so."""
+    """Return the agents that begin with a text."""
     return _starting(AGENTS, incomplete)
 
 
 def steps(incomplete: str) -> list[str]:
-    """Return the steps that begin so."""
+    """Return the steps that begin with a text."""
     return _starting(Step, incomplete)
 
 
 def targets(incomplete: str) -> list[str]:
-    """Return the places on the board that begin so and that a work order can be moved to."""
+    """Return the targets of a move that begin with a text."""
     return _starting(Target, incomplete)
 
 
 def scenarios(incomplete: str) -> list[str]:
-    """Return the built-in scenarios of the scripted agent that begin so."""
+    """Return the scripted agent's built-in scenarios that begin with a text."""
     return _starting(built_in_scenarios(), incomplete)
 
 
 def pages(incomplete: str) -> list[str]:
-    """Return the pages of the documentation that begin so."""
+    """Return the pages of the documentation that begin with a text."""
     return _starting(load("clients.cli.recover.docs:pages")(), incomplete)
 
 
 def snapshots(incomplete: str) -> list[str]:
-    """Return the rescues that this host keeps and that begin so."""
+    """Return the rescues of this host that begin with a text."""
     try:
         settings = load_settings()
         snapshots = snapshots_of(StateDir(settings.state_dir), settings.git_env, None, everything=False)

@@ -1,4 +1,4 @@
-"""The help of a command: what it does, its arguments and options, and the commands below it."""
+"""The help of a command: its summary, arguments, options and subcommands."""
 
 import shutil
 import sys
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _WIDEST: Final = 80
 _LABEL: Final = 30
-"""Columns of the longest label that has its text beside it."""
+"""The columns of the longest label with its text on the same line."""
 _HELP: Final = ("-h, --help", "Show this message and exit.")
 _OF_SEPTET: Final = (
     ("--version", "Show the version and exit."),
@@ -52,17 +52,17 @@ def print_help(command: CommandRow, path: Sequence[str], *, err: bool = False) -
 
 
 def is_positional(argument: "Argument") -> bool:
-    """Say whether it is an argument, and no option."""
+    """Return whether it is an argument, and no option."""
     return not argument.names[0].startswith("-")
 
 
 def takes_many(argument: "Argument") -> bool:
-    """Say whether it takes any number of values."""
+    """Return whether it takes any number of values."""
     return get_origin(argument.resolved_hint) is list
 
 
 def choices_of(argument: "Argument") -> tuple[str, ...]:
-    """Return the values that an argument is chosen from; none where any will do."""
+    """Return the allowed values of an argument; an empty tuple if any value is allowed."""
     return get_args(argument.resolved_hint) if get_origin(argument.resolved_hint) is Literal else ()
 
 

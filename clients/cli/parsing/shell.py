@@ -1,4 +1,4 @@
-"""Give the shell that called this process the script that completes `septet`."""
+"""Install or print the completion script of `septet` for the shell that called this process."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -24,7 +24,7 @@ def _shell_option() -> dict[str, Any]:
     """Return the shell that called this process, as the parser's option `shell`.
 
     Raises:
-        UsageError: No shell among the callers is one that Septet can complete for.
+        UsageError: None of the calling processes is bash, zsh or fish.
     """
     for process in psutil.Process().parents():
         name = process.name().lstrip("-")

@@ -1,4 +1,4 @@
-"""What is wrong with a command line, in the words of the other faces: the parser's own name its library."""
+"""The messages for mistakes on a command line, in Septet's words: the parser's own name its library."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -23,7 +23,7 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
     "--steps": "--step",
     "--github-issue-number": "--issue",
 }
-"""What the other faces call these options."""
+"""The options by the names of the API's and the tools' fields."""
 
 
 class FlagValueError(CycloptsError):
@@ -31,7 +31,7 @@ class FlagValueError(CycloptsError):
 
 
 def message_of(error: CycloptsError, command: CommandRow) -> str:
-    """Return what is wrong with the command line of a command, such as `--priority must be a whole number`."""
+    """Return the mistake of a command line, such as `--priority must be a whole number`."""
     words = error.unused_tokens or []
     if isinstance(error, UnknownOptionError):
         return _no_option(error.token.keyword or error.token.value, error.argument_collection)
@@ -86,5 +86,5 @@ def _wrong_value(error: CycloptsError, argument: Argument) -> str:
 
 
 def _name(argument: Argument) -> str:
-    """Return what people call an argument or option."""
+    """Return the name of an argument or option in messages."""
     return argument.parameter.metavar or "" if is_positional(argument) else max(argument.names, key=len)

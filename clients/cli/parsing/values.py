@@ -10,10 +10,10 @@ from septet.contracts.wording import reason_of
 
 
 def convert(kind: Any, tokens: Sequence[Token], least: float | None, most: float | None) -> Any:  # noqa: ANN401 -- any
-    """Return the value of an option or argument, of which a number lies between `least` and `most`.
+    """Return the value of an option or argument; a number must lie between `least` and `most`.
 
     Raises:
-        ValueError: It is no such value, or it is given to a flag; the message is the reason.
+        ValueError: The value is invalid, or given to a flag; the message is the reason.
     """
     if kind is bool:
         raise ValueError("is a flag, and takes no value")

@@ -12,7 +12,7 @@ from clients.cli.terminal.reply import CommandReply
 from septet.errors import NotFoundError
 
 _FOLDER: Final = Path(__file__).parents[3] / "septet" / "docs"
-"""In a clone a link to `docs/`; a wheel has the pages themselves, without pictures and decisions."""
+"""A link to `docs/` in a clone; a wheel has the pages, without pictures and decisions."""
 _PLACES: Final = ("*.md", "operations/*.md")
 
 
@@ -45,9 +45,9 @@ def _show_page(name: str) -> CommandReply:
 
 
 def _print(text: str) -> None:
-    """Print a page: through the person's pager on a terminal, and in a pipe as it is written."""
+    """Print a page: through the person's pager on a terminal, and unchanged in a pipe."""
     if sys.stdout.isatty():
-        load("clients.cli.terminal.documents:show_document")(text)  # a pipe waits for no renderer
+        load("clients.cli.terminal.documents:show_document")(text)  # a pipe does not need the renderer
     else:
         sys.stdout.write(text)
 

@@ -1,4 +1,4 @@
-"""`septet rescue`: list the snapshots of this host, and restore snapshot."""
+"""`septet rescue`: list the snapshots of this host, and restore a snapshot."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -59,10 +59,10 @@ async def restore(options: RestoreOptions) -> CommandReply:
 
 
 def _check_target(state: StateDir, target: Path) -> None:
-    """See that a folder can be what a snapshot is restored to.
+    """Refuse a folder to which no snapshot can be restored.
 
     Raises:
-        UsageError: It is there and is no empty folder, or lies among what Septet keeps.
+        UsageError: The folder is not empty, is no folder, or lies among Septet's own files.
     """
     root, below = state.root.resolve(), target.resolve()
     if below.is_relative_to(root) and not below.is_relative_to(state.workspaces.resolve()):
@@ -75,7 +75,7 @@ def _check_target(state: StateDir, target: Path) -> None:
 
 @contextmanager
 def _write_lock(state: StateDir, target: Path) -> Iterator[None]:
-    """Be the one writer of a work order for as long as the block lasts, where the target lies in its workspace.
+    """Hold the writer's lock of a work order during the block if the target is in its workspace.
 
     Raises:
         WorkspaceBusyError: An agent works there, or an attempt of its step writes.

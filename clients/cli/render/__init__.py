@@ -1,1 +1,1 @@
-"""Work orders, pipelines and the board as people read them in a terminal or a pipe."""
+"""The text of work orders, pipelines and the board for a terminal or a pipe."""

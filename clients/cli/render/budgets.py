@@ -42,7 +42,7 @@ def show_raise(reply: RaiseReply, expected_limit: str) -> None:
 
 
 def show_budget(view: AccountView) -> None:
-    """Print one budget: what was used, by step and by day, and who waits."""
+    """Print one budget: its use by step and by day, and the waiting work orders."""
     out = console()
     out.print(Text.assemble((printable(view.scope), "bold"), f"  {_share_of_limit(view)}"), soft_wrap=True)
     counts = "" if view.total.turns else "  (it counts from now on)"
@@ -63,7 +63,7 @@ def show_budget(view: AccountView) -> None:
 
 
 def describe_use(use: Spending) -> str:
-    """Return what was used in words: `1.20 USD, 34,000 tokens, 12.5 min, 7 agent runs`."""
+    """Return a use in words: `1.20 USD, 34,000 tokens, 12.5 min, 7 agent runs`."""
     runs = count_noun(use.turns, "agent run")
     text = f"{usd_text(use.usd)} USD, {use.tokens:,} tokens, {span_of(use.seconds)}, {runs}"
     return f"{text} (without a cost: {use.unpriced})" if use.unpriced else text

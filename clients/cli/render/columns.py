@@ -13,9 +13,9 @@ def fit(widths: Sequence[int], room: int, gives: Sequence[tuple[int, int | None]
     """Return widths with which the columns fit; a column of width 0 is omitted.
 
     Args:
-        widths: What the cells need.
-        room: Columns of the terminal.
-        gives: Which column gives way down to which width, the first one first; `None`: it is whole or left out.
+        widths: The needed widths.
+        room: The columns of the terminal.
+        gives: The columns that shrink, in order, each with its least width; `None` omits it instead.
     """
     fitted = list(widths)
     for at, least in gives:

@@ -12,7 +12,7 @@ from septet.system.text import count_noun
 
 
 def show_costs(reply: CostsReply) -> None:
-    """Print what was used, one group a line, and their sum."""
+    """Print the use of each group on a line, and the sum."""
     out = console()
     if not reply.costs:
         out.print("Nothing has been counted yet: that takes up to five minutes, or a completed work order.")

@@ -44,7 +44,7 @@ def show_detail(detail: DetailReply, under_way: StepUnderWay | None = None) -> N
 
 
 def _facts(detail: DetailReply, running: str) -> Iterator[tuple[str, str]]:
-    """Yield what a person wants to know of a work order at a glance, as far as it is known."""
+    """Yield the known facts of a work order that a person reads first."""
     task = detail.task
     if task.repository_url:
         yield "repository", f"{task.repository_url}{f', from {detail.base}' if detail.base else ''}"

@@ -76,7 +76,7 @@ def next_commands(view: PipelineView) -> list[tuple[str, str]]:
 
 
 async def follow_pipeline(operations: Operations, pipeline_id: str, *, as_json: bool) -> PipelineView:
-    """Show a pipeline until its end, and return it: a terminal is painted, a pipe gets a line for each change."""
+    """Show a pipeline until its end, and return it: painted on a terminal, in a pipe a line for each change."""
     absence = Absence(pipeline_id, watch=f"septet pipeline show {pipeline_id}")
     if as_json:
         return await outlast_wait(lambda: operations.pipelines.wait(pipeline_id), absence, notify)
@@ -121,7 +121,7 @@ class PipelineLines:
     """The changes since the last view, as plain lines."""
 
     def __init__(self) -> None:
-        """Begin with nothing printed."""
+        """Start without printed lines."""
         self._status = ""
         self._statuses: dict[str, IssueStatus] = {}
         self._needs: tuple[str, ...] = ()

@@ -16,11 +16,11 @@ from septet.system.preview import printable
 
 _FILES_SHOWN = 20
 _MARKS: Final = {"done": ("✓", "green"), "working": ("▸", "cyan")}
-"""Of a round's outcome; any other one is a failure."""
+"""The mark and style of a round's outcome; any other outcome is a failure."""
 
 
 def show_steps(rows: Sequence[TaskStep]) -> None:
-    """Print each step: when and by whom, its whole result, tokens, files, and whatever was unusual."""
+    """Print each step: its time and agent, its whole result, tokens, files, and unusual facts."""
     out, known = console(), set[FileChange]()
     if not rows:
         out.print("No step has ended yet.")
@@ -54,7 +54,7 @@ def _when(row: TaskStep) -> str:
 
 
 def _facts(row: TaskStep, changes: Sequence[FileChange]) -> Iterator[tuple[str, str]]:
-    """Yield what there is to say of a step, each with its name; of its files, those that no step before had."""
+    """Yield the named facts of a step; its files only if no earlier step had them."""
     if row.output:
         yield "result", _indent_lines(row.output)
     if row.error_message:
@@ -84,7 +84,7 @@ def _indent_lines(text: str) -> str:
 
 
 def usage_text(usage: Usage) -> str:
-    """Return what was used, in words."""
+    """Return a use in words."""
     cached = f", {usage.cache_read_tokens:,} from the cache" if usage.cache_read_tokens else ""
     cached += f", {usage.cache_write_tokens:,} to the cache" if usage.cache_write_tokens else ""
     cost = cost_text(usage)

@@ -40,7 +40,7 @@ class WatchPicture:
     """The picture of a work order's last reply, in the terminal's size."""
 
     def __init__(self) -> None:
-        """Begin with nothing seen."""
+        """Start without a reply."""
         self._last: WatchReply | None = None
         self._spinner = Spinner("dots")
         self._width = 0
@@ -50,7 +50,7 @@ class WatchPicture:
         self._last = look
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield heading and steps, what the agent does, figures, plan and changes, as far as there is room."""
+        """Yield heading, steps, the agent's call, figures, plan and changes, as far as they fit."""
         look = self._last
         if look is None:
             return
@@ -90,7 +90,7 @@ class WatchLines:
     """The events since the last reply, as plain lines."""
 
     def __init__(self) -> None:
-        """Begin with nothing printed."""
+        """Start without printed lines."""
         self._last: WatchReply | None = None
         self._steps = 0
 

@@ -51,7 +51,7 @@ def show_task(task: Task, running: str = "", waits: str | None = None, *, with_e
 
 
 def tokens_text(task: Task, tokens: int) -> str:
-    """Return a count of tokens, and how many of them earlier tries used, which no step's row shows."""
+    """Return a count of tokens, and the part of earlier tries, which no step's row shows."""
     earlier = f" ({task.earlier_tokens:,} in earlier tries)" if task.earlier_tokens else ""
     return f"{tokens:,}{earlier}"
 

@@ -13,7 +13,7 @@ from workers.observing.logs import set_up_logs
 
 async def mcp(options: McpOptions) -> CommandReply:
     """Give work orders to an agent as tools, over stdin and stdout (the Model Context Protocol)."""
-    # Nothing is held that an end could hurt, and Python's own way would wait for a line on stdin first.
+    # An abrupt end hurts nothing here, and Python's own way would first wait for a line on stdin.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     settings = load_settings()
     set_up_logs(settings)

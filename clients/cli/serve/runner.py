@@ -1,4 +1,4 @@
-"""`septet runner`: what starts agents for workers that come and go."""
+"""`septet runner`: start agents for workers that come and go."""
 
 import sys
 

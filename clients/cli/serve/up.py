@@ -45,13 +45,13 @@ class WorkOrderLines:
     """The lines on work orders, each printed once."""
 
     def __init__(self, since: datetime) -> None:
-        """Begin at a moment: what had ended by then is no news."""
+        """Start at a moment: work orders that ended earlier have no line."""
         self._since = since
         self._statuses: dict[str, Status] = {}
         self._questions: dict[str, str] = {}
 
     def new_lines(self, tasks: Iterable[Task]) -> Iterator[str]:
-        """Yield a line for each work order that is not as it was at the last look, oldest first."""
+        """Yield a line for each work order that changed since the last call, oldest first."""
         for task in sorted(tasks, key=lambda task: task.created_at):
             before, self._statuses[task.id] = self._statuses.get(task.id), task.status
             is_old = before is None and task.is_closed and self._is_before(task.updated_at)
@@ -66,12 +66,12 @@ class WorkOrderLines:
 
 
 def begin_lines() -> WorkOrderLines:
-    """Return the lines of what ends from now on."""
+    """Return the lines on work orders that end from now on."""
     return WorkOrderLines(datetime.now(UTC))
 
 
 async def print_lines(operations: Operations, lines: WorkOrderLines) -> None:
-    """Print what becomes of the work orders of the last day and of all open ones, until this is cancelled."""
+    """Print the changes of the last day's and all open work orders, until this is cancelled."""
     while True:
         with suppress(SeptetError):
             recent, open_ones = await asyncio.gather(
@@ -85,7 +85,7 @@ async def print_lines(operations: Operations, lines: WorkOrderLines) -> None:
 
 
 def _line(task: Task) -> str:
-    """Return what became of a work order; its title stands behind what is to be copied."""
+    """Return the line on a work order's state; the title follows the text that people copy."""
     if task.status in {Status.PENDING, Status.RUNNING}:
         place = "is running" if task.status is Status.RUNNING else "is on the board"
         return f"{task.id} {place}{_title(task, ': {}')}"
@@ -152,7 +152,7 @@ async def up(options: UpOptions) -> CommandReply:
                     "their work is kept in a rescue.",
                     err=True,
                 )
-    if signals.second.is_set():  # looked at last: it counts for as long as `up` has not ended
+    if signals.second.is_set():  # checked last: a second signal counts until `up` has ended
         for run in await end_living(parts.host, _WHY_ENDED):
             say(f"Agent {run} was stopped; the next `septet up` takes its step up again.", err=True)
     again = f"{septet_elsewhere(settings)} up{_options_of(ports)}"
@@ -163,14 +163,14 @@ async def up(options: UpOptions) -> CommandReply:
 
 
 def _options_of(ports: Ports) -> str:
-    """Return the options of the ports that are not the usual ones."""
+    """Return the options of the ports that differ from the defaults."""
     ports_of = (("--port", ports.server, 7233), ("--ui-port", ports.ui, 8233), ("--api-port", ports.api, 8888))
     return "".join(f" {option} {port}" for option, port, usual in ports_of if port != usual)
 
 
 @asynccontextmanager
 async def _beside(work: Coroutine[Any, Any, None], *, begins: bool) -> AsyncIterator[None]:
-    """Do other work while the block lasts, where it is to begin at all."""
+    """Run other work during the block if `begins`."""
     task = asyncio.create_task(work) if begins else work.close()
     try:
         yield

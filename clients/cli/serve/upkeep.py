@@ -1,4 +1,4 @@
-"""Commands for those who run Septet for others: builds, copies of a host, and keys that seal."""
+"""Commands for administrators: builds, copies of a host, and keys that seal."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""`septet demo`: the main job on a sample repository, with a server and a worker of its own."""
+"""`septet demo`: one work order on a sample repository, with its own server and worker."""
 
 import asyncio
 import shlex
@@ -50,7 +50,7 @@ _ORDER_ID = "wo-demo"
 
 @dataclass(frozen=True, slots=True)
 class _Stage:
-    """What the demo runs on."""
+    """The surroundings of the demo."""
 
     settings: Settings
     sample: Sample
@@ -78,7 +78,7 @@ async def demo(options: DemoOptions) -> CommandReply:
 
 
 def _settings(scenario: str | None, agent: str, sandbox: SandboxChoice | None) -> Settings:
-    """Return the settings of the demo: a state directory of its own, the scenario, and quiet logs."""
+    """Return the settings of the demo: its own state directory, the scenario, and quiet logs."""
     settings = load_settings(sandbox)
     environ = dict(settings.environ)
     if scenario is not None:
@@ -98,7 +98,7 @@ def _settings(scenario: str | None, agent: str, sandbox: SandboxChoice | None) -
 
 @asynccontextmanager
 async def _stage(settings: Settings) -> AsyncIterator[_Stage]:
-    """Run server and worker for as long as the block lasts; an agent that it leaves, interrupted, is ended."""
+    """Run server and worker during the block; afterwards, end an agent that an interrupt left."""
     state = StateDir(settings.state_dir)
     await asyncio.to_thread(remove_earlier_demos, state.root.parent)
     state.prepare()
@@ -113,7 +113,7 @@ async def _stage(settings: Settings) -> AsyncIterator[_Stage]:
 
 
 def remove_earlier_demos(demos: Path) -> None:
-    """Remove the state of earlier demos, but not of one that a server uses: the last is kept until the next."""
+    """Remove the state of earlier demos, except of a demo whose server runs."""
     for used in demos.glob(f"*/{SERVER_LOCK}"):
         if (lock := take_lock(used)) is not None:
             with close_after(lock):

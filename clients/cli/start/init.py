@@ -1,4 +1,4 @@
-"""`septet init`: a first file of settings for a repository, and what its worker needs."""
+"""`septet init`: write a first file of settings for a repository, and print the needs of its worker."""
 
 from collections.abc import Sequence
 from dataclasses import asdict

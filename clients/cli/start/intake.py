@@ -16,7 +16,7 @@ from septet.errors import InvalidInputError
 from septet.system.preview import printable
 
 _FIELDS: Final = {"repo": "repository", "every": "every_seconds"}
-"""The input's fields that have other names than their options."""
+"""The input's fields by their options, if the names differ."""
 
 
 async def add(options: AddIntakeOptions) -> CommandReply:
@@ -49,7 +49,7 @@ def _show(intakes: Sequence[IntakeView]) -> None:
 
 
 def _intake(options: IntakeOptions) -> IntakeInput:
-    """Return what is to be taken.
+    """Return the intake of the options.
 
     Raises:
         InvalidInputError: A value is wrong; the message names the option.

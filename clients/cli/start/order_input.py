@@ -1,4 +1,4 @@
-"""The input of a new work order, as its command line gives it."""
+"""The input of a new work order, from its command line."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The input of a pipeline, as its command line gives it."""
+"""The input of a pipeline, from its command line."""
 
 import json
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ def pipeline_input(options: PipelineOptions) -> PipelineInput:
     """Return the pipeline's input.
 
     Raises:
-        UsageError: It is not clear which repository or which issues are meant.
+        UsageError: The repository or the issues are not clear.
         NotFoundError: The file cannot be read.
         InvalidInputError: A value is wrong; the message names the option.
     """
@@ -52,7 +52,7 @@ def _numbers(text: str) -> list[int]:
 
 
 def _wrong_option(error: Mapping[str, Any]) -> str:
-    """Say which option is wrong, and why."""
+    """Return a message with the wrong option and the reason."""
     reason = reason_of(error)
     if not error["loc"]:
         return f"The options do not fit together: {reason}."

@@ -32,7 +32,7 @@ async def run(options: RunOptions) -> CommandReply:
     operations = await options.server.connect()
     new, order_id = await operations.starting.find_order(unread, options.order.id, again=options.again)
     if options.dry_run:
-        dry_run = load("clients.operations.dry_run:dry_run")  # a start does not wait for its imports
+        dry_run = load("clients.operations.dry_run:dry_run")  # imported only for a dry run
         plan = await dry_run(operations, new, order_id, load_settings(), again=options.again)
         return CommandReply.from_reply(plan, lambda: show_dry_run(plan))
     if options.server.as_json:
@@ -73,7 +73,7 @@ async def _notice(operations: Operations, order: WorkOrderInput) -> str:
 
 
 async def reviews_of(operations: Operations, repository: str, issues: Iterable[int | None]) -> str:
-    """Return the issues that have a pull request in review already; nothing if the server does not answer."""
+    """Return a notice of issues that already have a pull request in review; nothing without an answer."""
     with suppress(SeptetError):
         return await issues_in_review(operations.orders, repository, [each for each in issues if each is not None])
     return ""

@@ -1,1 +1,1 @@
-"""What a command prints and how it ends: streams, pager, browser, exit codes."""
+"""The output and the end of a command: streams, pager, browser, exit codes."""

@@ -1,4 +1,4 @@
-"""The link to the page: printed, or opened in the person's browser."""
+"""Print the link to the page, or open it in the person's browser."""
 
 import html
 import sys
@@ -13,21 +13,21 @@ _HINT = "If Safari does not find that name, put 127.0.0.1 in its place."
 
 
 def show_page_link(page: str) -> None:
-    """Print the link and, where there is a browser that does not find names below `localhost`, what to do then."""
+    """Print the link, with a hint where a browser may not find names below `localhost`."""
     for line in page_link_lines(page, sys.platform):
         echo(line)
 
 
 def page_link_lines(page: str, platform: str) -> list[str]:
-    """Return what is printed; `platform` is as `sys.platform` names it."""
+    """Return the lines to print; `platform` is a value of `sys.platform`."""
     return [f"Open in your browser: {page}", *([_HINT] if platform == "darwin" else [])]
 
 
 def open_page(state: StateDir, link: str) -> None:
-    """Open a link that has a key in the person's browser, whose arguments other users of the machine can read.
+    """Open a link with a key through a file, because other users can read a browser's arguments.
 
     Raises:
-        NotFoundError: There is no browser.
+        NotFoundError: This machine has no browser.
     """
     leads = f'<!doctype html><meta http-equiv="refresh" content="0; url={html.escape(link)}">'
     write_atomically(state.page_file, leads.encode())
@@ -38,11 +38,11 @@ def open_address(address: str, *, link: str = "") -> None:
     """Open an address in the browser that `BROWSER` names, else the desktop's.
 
     Args:
-        address: For the browser.
-        link: For the person, where there is no browser; the address when empty.
+        address: The address for the browser.
+        link: The address for the person if no browser exists; by default `address`.
 
     Raises:
-        NotFoundError: There is no browser.
+        NotFoundError: This machine has no browser.
     """
     if not webbrowser.open(address):
         raise NotFoundError("This machine has no browser.", remedy=f"Open this address in one: {link or address}")

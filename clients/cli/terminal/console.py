@@ -1,4 +1,4 @@
-"""The terminal as rich prints on it: lines that are copied are broken between words alone."""
+"""The console of rich: lines that people copy break only between words."""
 
 import re
 from typing import Any, Final
@@ -13,10 +13,10 @@ _LONGEST_NAME: Final = 16
 
 
 class Terminal(Console):
-    """A console that breaks lines of its own accord: where it may not wrap them, a terminal would break words."""
+    """A console that breaks unwrapped lines between words: the terminal would break inside words."""
 
     def print(self, *objects: object, soft_wrap: bool | None = None, **how: Any) -> None:  # noqa: ANN401 -- rich's own
-        """Print; a line that is not to be wrapped by rich is broken between words, below the name of its fact."""
+        """Print; break a line that rich does not wrap between words, and indent it below its fact's words."""
         if soft_wrap and self.is_terminal:
             objects = tuple(_break_words(each, self.width) for each in objects)
         super().print(*objects, soft_wrap=soft_wrap, **how)
@@ -36,7 +36,7 @@ def _break_words(words: object, width: int) -> object:
 
 
 def _indent_of(line: str) -> int:
-    """Return where a fact's words begin, behind its name; 0 where there is no name."""
+    """Return the column of a fact's words, after its name; 0 without a name."""
     name = _FACT.match(line)
     return name.end() if name is not None and name.end() <= _LONGEST_NAME else 0
 

@@ -10,11 +10,11 @@ from rich.text import Text
 from clients.cli.terminal.pager import show_paged
 
 _WIDEST: Final = 100
-"""Columns that are read with ease."""
+"""The most columns of a readable line."""
 
 
 class _Code(CodeBlock):
-    """Lines of code as they are written: they are never broken."""
+    """Lines of code, which never break."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the lines, indented."""

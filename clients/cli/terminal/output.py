@@ -19,35 +19,35 @@ _COLOURS: Final = {"red": 31, "yellow": 33}
 _WORD: Final = re.compile(
     r"`[^`\n]*`\S*|'[^'\n]*'\S*|(?:SEPTET_\w+=(?:'[^'\n]*'|\S+) )+(?:\S*/bin/)?septet(?!\S)|\S+"
 )
-"""What stands in quotes is one word."""
+"""A word: quoted text is one word."""
 _PROGRAM: Final = re.compile(r"[(\"]?(?:SEPTET_.* )?(?:\S*/bin/)?septet")
-"""A command begins with it, and ends with its sentence."""
+"""The beginning of a command, which ends with its sentence."""
 _ENDS: Final = (".", ",", ";", ":", ")")
 
 
 def wrap(text: str, width: int, indent: int = 0) -> str:
-    """Return a text whose lines fit a terminal; one that holds a longer word is left to the terminal.
+    """Return a text whose lines fit a terminal; the terminal itself breaks longer words.
 
     Args:
-        text: Any text; its own lines stay.
-        width: Columns of the terminal; 0 where there is none, and nothing is done.
-        indent: Spaces before all lines of a paragraph but its first.
+        text: The text; its own line breaks stay.
+        width: The columns of the terminal; 0 to change nothing.
+        indent: The spaces before all lines of a paragraph except the first.
     """
     return "\n".join(_wrap_line(line, width, indent) for line in text.split("\n")) if width else text
 
 
 def terminal_width(stream: TextIO) -> int:
-    """Return how many columns a stream's terminal has; 0 where it is none."""
+    """Return the columns of a stream's terminal; 0 for another stream."""
     return shutil.get_terminal_size().columns if stream.isatty() else 0
 
 
 def say(words: str, *, indent: int = 0, err: bool = False) -> None:
-    """Print words for people on stdout, or on stderr; all lines of a paragraph but its first are indented."""
+    """Print words for people on stdout or stderr; indent all lines of a paragraph except the first."""
     echo(wrap(words, terminal_width(sys.stderr if err else sys.stdout), indent), err=err)
 
 
 def echo(text: str, *, err: bool = False, colour: str = "") -> None:
-    """Print lines as they are on stdout, or on stderr; a terminal shows their colour, if they have one."""
+    """Print lines unchanged on stdout or stderr, on a terminal in a colour."""
     stream = sys.stderr if err else sys.stdout
     if colour and stream.isatty():
         text = f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m"
@@ -62,7 +62,7 @@ def keep_stdout_for_json() -> None:
     """
     if _FOR_JSON or sys.stdout is not sys.__stdout__:
         return
-    with suppress(OSError):  # stdout is closed: nothing can mix with anything then
+    with suppress(OSError):  # stdout is closed: no output can mix with it
         _FOR_JSON.append(os.fdopen(fcntl(1, F_DUPFD_CLOEXEC, _ABOVE_STDERR), "w", encoding="utf-8"))
         try:
             os.dup2(2, 1)
@@ -79,7 +79,7 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 
 def notify(words: str) -> None:
-    """Print a notice on stderr: it is neither an error nor a part of the answer."""
+    """Print a notice on stderr, which is neither an error nor part of the reply."""
     echo(wrap(printable(words), terminal_width(sys.stderr)), err=True, colour="yellow")
 
 
@@ -109,7 +109,7 @@ def _wrap_line(line: str, width: int, indent: int) -> str:
 
 
 def _words(line: str) -> Iterator[tuple[str, str]]:
-    """Yield the parts of a line that are not broken, each after the space before it."""
+    """Yield the unbreakable parts of a line, each with the space before it."""
     gap, command, end = "", "", 0
     for match in _WORD.finditer(line):
         word, space, end = match[0], line[end : match.start()], match.end()

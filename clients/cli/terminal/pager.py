@@ -31,7 +31,7 @@ def page_plan(answer: PlanReply) -> None:
 
 
 def page_diff(diff: DiffView) -> None:
-    """Print a patch: in colours on a terminal, and in a pipe as git would take it."""
+    """Print a patch: in colours on a terminal, and in git's format in a pipe."""
     if console().is_terminal and not diff.files:
         console().print("Nothing has changed yet.")
         return
@@ -39,7 +39,7 @@ def page_diff(diff: DiffView) -> None:
 
 
 def page_patch(patch: str, *, whole: bool = True) -> None:
-    """Print a patch: in colours on a terminal, and in a pipe as git would take it."""
+    """Print a patch: in colours on a terminal, and in git's format in a pipe."""
     if not console().is_terminal:
         sys.stdout.write(printable(patch))
         return
@@ -51,7 +51,7 @@ def page_patch(patch: str, *, whole: bool = True) -> None:
 
 
 def show_paged(parts: Iterable[RenderableType]) -> None:
-    """Print lines and pages, on a terminal through `$PAGER` or `less`, which ends by itself where they fit."""
+    """Print lines and pages, on a terminal through `$PAGER` or `less`, which ends at once if they fit."""
     out, environ = console(), load_settings().environ
     pager = shlex.split(environ.get("PAGER") or _PAGER)
     if not out.is_terminal or not pager or pager[0] == "cat":
@@ -63,10 +63,10 @@ def show_paged(parts: Iterable[RenderableType]) -> None:
     try:
         env = {"LESS": "FRX", "LV": "-c", **environ}
         processes.run_on_terminal(pager, env=env, stdin=shown.get().encode())
-    except OSError:  # there is no such pager
+    except OSError:  # the pager does not exist
         sys.stdout.write(shown.get())
 
 
 def _print(out: Console, parts: Iterable[RenderableType]) -> None:
     for part in parts:
-        Console.print(out, part, soft_wrap=isinstance(part, Text), crop=False)  # a line of a file stays one
+        Console.print(out, part, soft_wrap=isinstance(part, Text), crop=False)  # keep a file's line whole

@@ -1,4 +1,4 @@
-"""How `septet` is typed on this machine, for commands that people paste."""
+"""The word for `septet` on this machine, for commands that people paste."""
 
 import shlex
 import shutil
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def septet_here(environ: Mapping[str, str]) -> str:
-    """Return how `septet` is typed in this terminal: by its path where it is not on PATH."""
+    """Return the word for `septet` in this terminal: its path if it is not on PATH."""
     return "septet" if shutil.which("septet", path=environ.get("PATH")) else _own_path()
 
 
 def septet_elsewhere(settings: "Settings") -> str:
-    """Return how `septet` is typed in another terminal, which lacks our variables."""
+    """Return the word for `septet` in another terminal, which lacks this process's variables."""
     environ = settings.environ
     active = environ.get("VIRTUAL_ENV", "")
     found = shutil.which("septet", path=environ.get("PATH"))

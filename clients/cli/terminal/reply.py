@@ -1,4 +1,4 @@
-"""Carry out a command, and print its answer: a text for people or one JSON object for programs."""
+"""Run a command, and print its answer: a text for people or one JSON object for programs."""
 
 import asyncio
 import sys
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from septet.contracts import replies
 
 _ERROR_OF_SERVER: Final = "temporalio.service:RPCError"
-"""It takes long to import: that waits until something was raised."""
+"""The import takes long, so it waits for an error."""
 
 
 class StoppedWaitingError(Exception):
@@ -52,7 +52,7 @@ class CommandReply:
 def reply(
     work: Callable[[], Coroutine[Any, Any, CommandReply]], *, as_json: bool, is_service: bool = False
 ) -> None:
-    """Do a command's work and end this process with its answer; an error of a service goes to its log."""
+    """Run a command and end this process with its answer; an error of a service goes to its log."""
     if as_json:
         keep_stdout_for_json()
     try:
@@ -92,6 +92,6 @@ def _end_with_reply(error: Exception, code: ExitCode, *, as_json: bool, is_servi
 
 
 def _reply_of(error: Exception) -> "replies.ErrorReply":
-    """Return the reply that all faces give to an error."""
+    """Return the reply for an error, the same as the API's."""
     answer: replies.ErrorReply = load("clients.error_reply:error_reply")(error)
     return answer

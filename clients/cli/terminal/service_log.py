@@ -13,10 +13,10 @@ from workers.observing.logs import logs_are_json
 
 
 def log_end(error: TaskError) -> bool:
-    """Log an error that ends this service, and return `True`; nothing where its logs are for a person."""
+    """Log an error that ends this service, and return `True`; return `False` if the logs are for a person."""
     try:
         settings = load_settings()
-    except SeptetError:  # that is the error
+    except SeptetError:  # the settings are the error
         settings = None
     if not logs_are_json(settings):
         return False

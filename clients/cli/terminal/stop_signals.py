@@ -16,9 +16,9 @@ _ALL: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 @dataclass(frozen=True, slots=True)
 class StopSignals:
-    """What ends a program that serves; to be awaited before anybody learns that it is ready.
+    """The stop signals of a serving program; listen before the program reports that it is ready.
 
-    A terminal that closes (SIGHUP) ends it as Ctrl-C does, but not where `nohup` has the program ignore that.
+    A terminal that closes (SIGHUP) ends it like Ctrl-C, unless `nohup` makes the program ignore that.
     """
 
     first: asyncio.Event = field(default_factory=asyncio.Event)
@@ -27,7 +27,7 @@ class StopSignals:
 
     @classmethod
     def listen(cls) -> Self:
-        """Take the signals from now on."""
+        """Handle the signals from now on."""
         signals = cls()
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, signals.first.set)
@@ -38,7 +38,7 @@ class StopSignals:
 
     @staticmethod
     def end_start() -> None:
-        """Until `listen`, have each signal end what has begun as Ctrl-C does; a second one cuts nothing short."""
+        """Until `listen`, let each signal end the start like Ctrl-C; a second one does not cut the end short."""
         interrupt = signal.getsignal(signal.SIGINT)
         heeded = _ALL if _heeds_hangup() else _ALL[:2]
 
@@ -60,7 +60,7 @@ def _heeds_hangup() -> bool:
 
 
 def reply_at_stop(living: Sequence[Run], start: str) -> CommandReply:
-    """Name the agents that live on, and how to end them, on stderr: stdout has had its answer.
+    """Print the agents that live on, and the command to end them, on stderr; stdout already has the answer.
 
     Args:
         living: The runs of these agents.

@@ -112,7 +112,7 @@ async def _check_exists(agent_logs: AgentLogs, settings: Settings, address: str 
     """Check that this host has runs of the work order; else let the server report whether the work order exists.
 
     Raises:
-        NotFoundError: There is no such work order, or this host has no runs of it.
+        NotFoundError: The work order does not exist, or this host has no runs of it.
     """
     try:
         agent_logs.must_exist()

@@ -17,15 +17,15 @@ from workers.server.server_file import read_server_file
 
 
 def page_of(settings: Settings, path: str, *, new_key: bool = False) -> str:
-    """Return the link to a page of this host; it has the key.
+    """Return the link with the key to a page of this host.
 
     Args:
-        settings: Whose state directory and token count.
-        path: Such as `/work-orders/wo-42`, or `/` for the board.
-        new_key: Make another key first: the old one opens the page until its server ends.
+        settings: The settings with the state directory and the token.
+        path: The path, such as `/work-orders/wo-42`, or `/` for the board.
+        new_key: Whether to make a new key first: the old one opens the page until its server ends.
 
     Raises:
-        NotFoundError: No `septet up` of this state directory serves one.
+        NotFoundError: No `septet up` of this state directory serves a page.
     """
     state = StateDir(settings.state_dir)
     server = read_server_file(state)

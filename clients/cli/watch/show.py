@@ -1,4 +1,4 @@
-"""Commands that show work orders as they are now: one, its plan, its changes, a list, or all by stage."""
+"""Commands that show the present state of work orders: one, its plan, its changes, a list, or all by stage."""
 
 import re
 from datetime import UTC, datetime, timedelta
