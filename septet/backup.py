@@ -1,9 +1,10 @@
-"""A copy of the state directory that is taken while everything runs: put in its place, all work goes on from it.
+"""A copy of the state directory that is taken while everything runs; all work continues from a restored copy.
 
-What the server knows must be on disk, so its database is copied first, as of one moment, and then what the disk
-has: that is as new or newer, and a step whose agent has finished there meanwhile is read and not run again. What
-leaves the disk once the server knows it is copied before. Of a work order, what agents have said comes before what
-they have written: an outcome without its files would be taken for done.
+The disk must hold everything that the server knows. The server's database is therefore copied first, as of one
+moment, and the disk after it: the disk is as new or newer, and a step whose agent has finished in between is read
+and not run again. Files that leave the disk once the server knows their content are copied before the database.
+Of a work order, the results of agents are copied before the files that agents wrote: a result without its files
+would count as done.
 """
 
 import os
@@ -25,17 +26,18 @@ from septet.system.durable import close_after
 from septet.system.locks import hold_lock
 
 _PASSING: Final = frozenset({"server.json", "health.json", "up.lock", "runner", "removed", "scratch"})
-"""What belongs to processes, and to what they do at the moment."""
+"""Files of running processes."""
 _TOLD: Final = ("held", "costs", "tokens")
-"""What goes from the disk when the server knows it."""
+"""Folders whose files leave the disk when the server knows their content."""
 _REPOSITORIES: Final = ("mirrors", "vaults")
 _BY_ORDER: Final = ("runs", "homes", "workspaces")
-"""In this order: what an agent's run came to, its session, and its files, which are the newest then."""
+"""The folders in the order of copying: an agent's results, its sessions, and its files, which are then the
+newest."""
 _TRIES: Final = 5
 _PAUSE_SECONDS: Final = 0.2
 _DATABASE_SECONDS: Final = 60.0
 _OWN_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-"""The engine's; it may be a link, as the state directory of a container is."""
+"""The flags for a folder of the engine, which may be a link, as the state directory of a container is."""
 _FOLDER: Final = _OWN_FOLDER | os.O_NOFOLLOW
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -48,31 +50,32 @@ class BackupError(SeptetError):
 
 @dataclass
 class Backup:
-    """What was copied."""
+    """The contents of a backup."""
 
     folder: Path
     has_database: bool = False
-    """Whether the embedded server's is in it; a shared server's is backed up where it is."""
+    """Whether it contains the embedded server's database; a shared server's database is backed up on its own
+    host."""
     places: list[str] = field(default_factory=list)
-    """Work orders and lanes."""
+    """The copied work orders and lanes."""
     changing: list[str] = field(default_factory=list)
-    """Those at which the engine worked all the time: a step of theirs may be tried again."""
+    """Work orders and lanes that the engine changed during every try; a step of theirs may be tried again."""
     left_out: list[str] = field(default_factory=list)
-    """What this user may not read, relative to the state directory."""
+    """Paths that this user may not read, relative to the state directory."""
     size_bytes: int = 0
 
 
 def back_up(state: StateDir, folder: Path) -> Backup:
-    """Copy the state directory, with the embedded server's database where it has one, while all goes on.
+    """Copy the state directory while everything runs, with the embedded server's database if there is one.
 
-    Until it is whole it lies beside its place.
+    Until the copy is complete, it lies beside `folder`.
 
     Args:
-        state: This host's.
+        state: This host's state directory.
         folder: A new folder outside of it; with `cp -a` or `mv` it becomes a state directory again.
 
     Raises:
-        UsageError: The folder is there, or lies in the state directory, or there is no state directory.
+        UsageError: The folder exists, or lies in the state directory, or there is no state directory.
         BackupError: The copy of the database is damaged, or has no host id.
         OSError: The disk refused.
     """
@@ -113,7 +116,7 @@ def _check(state: StateDir, folder: Path, draft: Path) -> None:
 
 
 def _copy_database(database: Path, copy: Path) -> bool:
-    """Copy a database as it is at one moment, whoever writes; say whether there is one."""
+    """Copy a database as of one moment, even while it is written; return whether there is one."""
     if not database.exists():
         return False
     try:
@@ -132,7 +135,7 @@ def _copy_database(database: Path, copy: Path) -> bool:
 
 
 def _places(state: StateDir) -> list[str]:
-    """Return the names of work orders and lanes of which there is something here."""
+    """Return the ids of the work orders and lanes that have files here."""
     folders = (*(state.root / name for name in _BY_ORDER), *state.vaults.glob(f"*.git/{RECORDS}"))
     return sorted(
         {path.name for folder in folders if folder.is_dir() for path in folder.iterdir() if path.is_dir()}
@@ -141,14 +144,14 @@ def _places(state: StateDir) -> list[str]:
 
 @dataclass(frozen=True)
 class _Copier:
-    """Copies below one folder; what is copied already is left as it is, and a work order's is not mixed."""
+    """Copies files below one folder; existing copies stay unchanged, and no work order's states are mixed."""
 
     root: Path
     target: Path
     backup: Backup
 
     def copy_place(self, state: StateDir, place_id: str) -> bool:
-        """Copy all there is of a work order; say whether the engine left it alone meanwhile, as it soon does."""
+        """Copy all files of a work order in a few tries; return whether the engine left them alone during one."""
         found = state.vaults.glob(f"*.git/{RECORDS}/{place_id}")
         records = [path.relative_to(self.root).as_posix() for path in found]
         *before_files, files = [f"{name}/{place_id}" for name in _BY_ORDER]
@@ -200,7 +203,7 @@ class _Copier:
 
     @contextmanager
     def _noting(self, name: str) -> Iterator[None]:
-        """Pass over what has gone meanwhile, and note what may not be read."""
+        """Skip files that vanished meanwhile, and note files that may not be read."""
         try:
             yield
         except (FileNotFoundError, NotADirectoryError):
@@ -209,7 +212,7 @@ class _Copier:
             self.backup.left_out.append(name)
 
     def _marks(self, names: list[str]) -> frozenset[tuple[str, int]]:
-        """Return what changes when the engine begins or ends something: not when an agent prints or writes."""
+        """Return marks that change when the engine begins or ends work, and not when an agent prints or writes."""
         marks: set[tuple[str, int]] = set()
         for name in names:
             for path in (self.root / name).glob("*"):
@@ -219,9 +222,9 @@ class _Copier:
         return frozenset(marks)
 
     def _forget_attempts(self, attempts: Path) -> None:
-        """Let the lines of the copy count, and stand above none.
+        """Mark the attempts in the copy as restored, so that no later attempt counts as superseded by them.
 
-        The server numbers on from its own copy, which may be older: it would be told that it comes too late.
+        The server continues its numbers from its own copy, which may be older.
         """
         if attempts.exists():
             lines = [line for line in attempts.read_bytes().splitlines() if line.endswith(b"}")]
@@ -229,18 +232,18 @@ class _Copier:
 
 
 def _is_place(name: str) -> bool:
-    """Say whether all of one work order lies here: that is copied at once, and what is newer is not added."""
+    """Say whether a folder belongs to one work order: it is copied at once, and no newer files are added."""
     parts = name.split("/")
     return (len(parts) == 2 and parts[0] in _BY_ORDER) or (len(parts) == 4 and parts[2] == RECORDS)  # noqa: PLR2004
 
 
 def _refs_first(name: str) -> tuple[bool, bool, str]:
-    """Order what is in a repository: names come before objects, and packs, into which objects move, last."""
+    """Return the order of copying in a repository: refs, then objects, then packs, into which objects move."""
     return name == "objects", name == "pack", name
 
 
 def _copy_facts(target: Path, facts: os.stat_result) -> None:
-    """Give a copy the owner, mode and times of what it was copied from."""
+    """Give a copy the owner, mode and times of its original."""
     with suppress(PermissionError):
         os.chown(target, facts.st_uid, facts.st_gid, follow_symlinks=False)
     if not stat.S_ISLNK(facts.st_mode):

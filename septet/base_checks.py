@@ -1,7 +1,7 @@
-"""How a repository's checks end on a base commit, before any work: found once on a host, for all its work orders.
+"""The results of a repository's checks on a base commit before any work, found once on a host for all work orders.
 
-A folder of the state directory for each base commit and settings holds the result, and a lock while it is looked
-for. A work order's records name the folder.
+A folder of the state directory for each base commit and settings holds the result, and a lock while the checks
+run. A work order's records name the folder.
 """
 
 import hashlib
@@ -26,11 +26,11 @@ class FailedCheck(Wire):
 
     command: str
     why: str
-    """What is told of a check that fails."""
+    """The report of the failed check."""
 
 
 class BaseChecks(Wire):
-    """How the checks ended there."""
+    """The results of the checks on a base commit."""
 
     base_branch: str
     base_sha: str
@@ -38,24 +38,24 @@ class BaseChecks(Wire):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What people are told: a line for each that fails."""
+        """The lines that people see: one for each check that fails."""
         where = f"on {self.base_branch} already, before any work."
         firsts = (each.why.partition("\n")[0].rstrip(":.") for each in self.failed)
         return tuple(f"{first} {where}" for first in firsts)
 
     @property
     def report(self) -> str:
-        """The same lines, each with what its check printed last."""
+        """The same lines, each with the last output of its check."""
         printed = (each.why.partition("\n")[2] for each in self.failed)
         both = zip(self.lines, printed, strict=True)
         return "\n".join(f"{line.removesuffix('.')}:\n{rest}" if rest else line for line, rest in both)
 
     def fails(self, command: str) -> bool:
-        """Say whether a check fails there."""
+        """Say whether a check fails on the base commit."""
         return any(each.command == command for each in self.failed)
 
     def note(self) -> str:
-        """Return what an agent is told; nothing where all checks pass."""
+        """Return the note for an agent's prompt; empty if all checks pass."""
         if not self.failed:
             return ""
         failures = "\n".join(f"- {each.why.strip()[:_SHOWN]}".replace("\n", "\n  ") for each in self.failed)
@@ -71,40 +71,40 @@ class _Name(Wire):
 
 
 def folder_for(state: StateDir, place: Place, settings: Sequence[object]) -> Path:
-    """Return the folder for a work order's base commit and what decides how its checks end; nothing is made.
+    """Return the folder for a work order's base commit and settings; make nothing.
 
     Args:
-        state: This host's.
+        state: This host's state directory.
         place: The workspace of the work order.
-        settings: What else decides it, as values of JSON.
+        settings: The settings that affect the results, as values of JSON.
     """
     facts = json.dumps([place.origin, place.base_sha, *settings], sort_keys=True)
     return state.base_checks / hashlib.sha256(facts.encode()).hexdigest()[:_DIGITS]
 
 
 def note_folder(place: Place, folder: Path) -> None:
-    """Write down for a work order where its result is, or will be."""
+    """Record for a work order the folder of its result."""
     write_durably(place.records / _NAME, _Name(folder=folder.name).model_dump_json().encode())
 
 
 def read_result(folder: Path) -> BaseChecks | None:
-    """Return the result in a folder; `None` where there is none yet."""
+    """Return the result in a folder; `None` if there is none yet."""
     return read_model(folder / _RESULT, BaseChecks)
 
 
 def forget_failure(folder: Path) -> None:
-    """Have it looked for again whether checks fail there."""
+    """Remove a result with failed checks, so that the checks run again."""
     result = read_result(folder)
     if result is not None and result.failed:
         (folder / _RESULT).unlink(missing_ok=True)
 
 
 def write_result(folder: Path, result: BaseChecks) -> None:
-    """Write a result, for all work orders from here on."""
+    """Write the result for all work orders on the same base commit and settings."""
     write_durably(folder / _RESULT, result.model_dump_json().encode())
 
 
 def result_of(state: StateDir, place: Place) -> BaseChecks | None:
-    """Return how the checks ended on the base commit of a work order; `None` where that is not known yet."""
+    """Return the results of the checks on the base commit of a work order; `None` if they are not known yet."""
     name = read_model(place.records / _NAME, _Name)
     return read_result(state.base_checks / name.folder) if name is not None else None

@@ -1,4 +1,4 @@
-"""One tree of errors: a class's docstring is its default message, and it says whether a retry can help."""
+"""The tree of errors: a class's docstring is its default message; `retryable` states whether a retry can help."""
 
 from typing import ClassVar
 
@@ -7,13 +7,13 @@ class SeptetError(Exception):
     """Something went wrong."""
 
     retryable: ClassVar[bool] = False
-    """Whether the same call may succeed later with nobody's help."""
+    """Whether the same call may succeed later without a person's help."""
     most_tries: ClassVar[int | None] = None
-    """After so many a person is asked, although a retry can help; `None`: as long as the time lasts."""
+    """The number of tries after which a person must act; `None`: tries are limited only by time."""
     default_remedy: ClassVar[str] = ""
 
     def __init__(self, message: str = "", *, remedy: str = "", retry_after_seconds: float | None = None) -> None:
-        """Say what happened where (`message`), and how to go on (`remedy`)."""
+        """Make the error from what happened where (`message`), and how to continue (`remedy`)."""
         self.message = message or (type(self).__doc__ or "").strip()
         self.remedy = remedy or self.default_remedy
         self.retry_after_seconds = retry_after_seconds
@@ -259,7 +259,7 @@ class AgentApiError(AgentError):
     """The agent's model API refused."""
 
     may_be_of_session = False
-    """Whether it may refuse all that the session holds: another session may be answered."""
+    """Whether the API may refuse only this session: another session may get an answer."""
 
 
 class AgentApiUnavailableError(AgentError):
@@ -267,7 +267,7 @@ class AgentApiUnavailableError(AgentError):
 
     retryable = True
     is_usage_limit = False
-    """Whether the login's limit is reached: another start with it would meet it too."""
+    """Whether the login's usage limit is reached: another start with the login would fail too."""
 
 
 class AgentCrashedError(AgentError):

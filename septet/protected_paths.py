@@ -1,4 +1,4 @@
-"""Paths whose changes CI, a forge or a coding agent acts upon before anybody has reviewed them."""
+"""Paths whose changes CI, a forge or a coding agent acts upon before a person has reviewed them."""
 
 import re
 import unicodedata
@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 from pydantic import StringConstraints
 
 OnProtected = Literal["wait", "draft", "refuse"]
-"""What becomes of such a change: it waits for a person, goes out in a draft, or is refused."""
+"""The treatment of such a change: it waits for a person, goes out in a draft, or is refused."""
 PathPattern = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"[^/*\s]")]
 """A path such as `.github/workflows`; `*` stands for characters of one name."""
 PROTECTED: Final = (
@@ -30,21 +30,21 @@ PROTECTED: Final = (
     # what Septet obeys
     ".septet",
 )  # fmt: skip
-"""What is protected where neither the repository nor the worker says otherwise."""
+"""The protected paths, if neither the repository nor the worker names others."""
 _LONGEST: Final = 4096
 _STREAM: Final = re.compile(r":[^/]*")
 _TRAILING: Final = re.compile(r"[. ]+(?=/|\Z)")
 
 
 class ProtectedPaths:
-    r"""Patterns of paths, wherever they lie: each stands for what has its name in any folder, and all below that.
+    r"""Patterns of paths: each covers the paths of its name in any folder, and everything below them.
 
-    Names are compared as file systems do that are less strict than git: without case, in any form of Unicode,
+    Names are compared as by file systems that are less strict than git: without case, in any form of Unicode,
     without characters of no width, trailing dots and streams, and with `\` for `/`.
     """
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        """Take in patterns; without any nothing is protected."""
+        """Read the patterns; without patterns nothing is protected."""
         names = [tuple(filter(None, _plain(pattern).split("/"))) for pattern in patterns]
         names = [each for each in names if each]
         self.is_empty = not names
@@ -52,11 +52,11 @@ class ProtectedPaths:
         self._leading = _any_of([each[:end] for each in names for end in range(1, len(each))], "\\Z")
 
     def cover(self, path: str) -> bool:
-        """Say whether a path, from the repository's root, is protected; one too long to be checked out is."""
+        """Say whether a path, from the repository's root, is protected; a path too long to be checked out is."""
         return not self.is_empty and (len(path) > _LONGEST or self._covered.search(_plain(path)) is not None)
 
     def lead_through(self, path: str) -> bool:
-        """Say whether a protected path may lie below this one, as below `.github`."""
+        """Say whether a protected path may lie below this path, as below `.github`."""
         return len(path) <= _LONGEST and self._leading.search(_plain(path)) is not None
 
 
@@ -67,7 +67,7 @@ def _plain(path: str) -> str:
 
 
 def _any_of(names: Iterable[tuple[str, ...]], end: str) -> re.Pattern[str]:
-    """Return what finds one of some paths, in time that grows with a path's length alone."""
+    """Return a pattern that finds any of some paths, in time that grows only with a path's length."""
     paths = "|".join("/".join(map(_component, each)) for each in dict.fromkeys(names))
     return re.compile(f"(?:\\A|/)(?:{paths or '(?!)'}){end}")
 

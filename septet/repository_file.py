@@ -1,17 +1,17 @@
 """A target repository's own settings: `.septet/septet.toml` as of the base commit.
 
 ```toml
-protected = [".github/workflows", "CLAUDE.md"]   # in place of what is protected by default; in all folders
+protected = [".github/workflows", "CLAUDE.md"]   # in place of the default list; in all folders
 on_protected = "wait"       # a change of these waits for a person before its push; or `draft`, or `refuse`
 read_outgoing = true        # a second agent, without tools, reads diff and texts before each push
 setup = ["npm ci"]          # once in each workspace, before its first agent; as checks, in order, without a shell
 checks = ["make lint", ["python", "-m", "unittest"]]   # before the commit, in order, without a shell
-on_failing_base = "refuse"  # where a check fails on the base commit already; else `tell`
+on_failing_base = "refuse"  # if a check already fails on the base commit; or `tell`
 branch_prefix = "septet/"   # what branches begin with; "": the agent chooses the whole name
 
 [agents]
 default = "claude"          # for work orders that name no agent
-model = "opus"              # for work orders that name no model, in steps for which nobody names one
+model = "opus"              # for work orders that name no model, in steps without a model of their own
 fallback = "codex"          # takes over at the usage limit of the first agent, or if its model refuses
 sessions = "shared"         # the planner's steps share one session, the implementor's another one; else `separate`
 
@@ -21,7 +21,7 @@ idle_seconds = 300
 turns = 200
 check_seconds = 600         # for each of the checks
 setup_seconds = 1200        # for all of set-up together
-budget = "5usd"             # what the agents of one work order may use, as `2Mtok` and `90min`
+budget = "5usd"             # for the agents of one work order, as `2Mtok` and `90min`
 
 [steps.implement_plan]      # any of the seven, or `read_outgoing`: model and limits of that step alone
 model = "sonnet"
@@ -41,18 +41,18 @@ sign_off = true             # all commits end with the committer's `Signed-off-b
 [pull_request]
 draft = true
 labels = ["septet"]         # beside those that the work order names
-reviewers = ["ada"]         # accounts that are asked for a review
+reviewers = ["ada"]         # accounts from which a review is requested
 assignees = ["eve"]
-closes_issue = true         # `Closes #N` (of Linear: `Fixes ENG-12`) stands in the text, where there is an issue
-plan = "commit"             # the plan's file is committed; or `body`: it stands in the text alone; or `none`
+closes_issue = true         # `Closes #N` (of Linear: `Fixes ENG-12`) is in the text, if there is an issue
+plan = "commit"             # the plan's file is committed; or `body`: the plan is in the text alone; or `none`
 follow = true               # the agent answers failed checks, reviews and conflicts, as with --follow-pr
 follow_label = "follow-pr"  # an issue with this label has its pull request followed; no label does when absent
-follow_rounds = 3           # at most so many times
+follow_rounds = 3           # the most rounds
 follow_hours = 4            # of work, all rounds together
-follow_budget = "2usd"      # what the agents of all rounds together may use
+follow_budget = "2usd"      # for the agents of all rounds together
 follow_quiet_hours = 168    # without news, until it ends
 
-[[allow_findings]]          # what looks like a key in new lines, and is none
+[[allow_findings]]          # findings of the scanner for keys in new lines that are no keys
 path = "docs/*"             # `*` stands for any characters, `/` among them
 rule = "github-pat"         # the scanner's name for it; any when absent
 ```
@@ -101,11 +101,11 @@ _NOT_A_REPOSITORYS: Final[Mapping[str, str]] = MappingProxyType(
     )
     | dict.fromkeys(("budgets", "max_budget_usd", "cost_usd", "max_cost_usd", "max_tokens"), _BUDGET)
 )
-"""Keys that would loosen what a repository must not loosen, and why they are refused."""
+"""Keys that would loosen the worker's restrictions, with the reason of their refusal."""
 _MEANING: Final[Mapping[str, str]] = MappingProxyType(
     {"model_type": "must be a table", "string_pattern_mismatch": "must be a name"}
 )
-"""What is meant here by errors for which other faces have words of their own."""
+"""Messages that differ from those of other interfaces, by pydantic's type of the error."""
 _BUDGETS_PLACE: Final = "Move it to `[limits]` or `[steps.STEP]`, where it can only lower the budget."
 _SEE: Final = "`septet docs commands` lists the settings."
 _SHELL_WORDS: Final = frozenset({"&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1"})
@@ -166,10 +166,10 @@ class _File(StrictWire):
 
 
 def load_repository_settings(read: Callable[[str], bytes | None]) -> RepositorySettings:
-    """Return the settings of a repository; without a file, those of a repository that asks for nothing.
+    """Return the settings of a repository; without a file, the default settings.
 
     Args:
-        read: Reads a file of the repository as of the base commit, by its path; `None` where there is none.
+        read: Returns a file of the repository as of the base commit, by its path; `None` if there is none.
 
     Raises:
         RepositorySettingsError: The file is no TOML, or a key is unknown, wrong or not a repository's to set; the
@@ -255,7 +255,7 @@ def _suggestion(path: Sequence[int | str]) -> str:
 
 
 def _argvs(commands: Sequence[str | list[str]], text: str, key: str, what: str) -> tuple[tuple[str, ...], ...]:
-    """Return the words of each of the commands that stand under a key."""
+    """Return the words of each command under a key."""
     return tuple(
         _argv(command, f"{SETTINGS_PATH} line {line_of(text, [key, number])}", what)
         for number, command in enumerate(commands)

@@ -1,4 +1,4 @@
-"""The settings of a repository: they can restrict what the worker allows, and never extend it."""
+"""The settings of a repository, which can restrict what the worker allows and never extend it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,12 +16,12 @@ from septet.contracts.wire import StrictWire
 from septet.protected_paths import OnProtected
 
 CHECK_SECONDS: Final = 600.0
-"""The time that each check has, where the repository names none."""
+"""The most seconds for each check, if the repository names none."""
 SETUP_SECONDS: Final = 1200.0
-"""The time that all set-up commands have together, where the repository names none."""
+"""The most seconds for all set-up commands together, if the repository names none."""
 
 OnFailingBase = Literal["tell", "refuse"]
-"""What becomes of a work order whose checks fail on its base commit already."""
+"""The treatment of a work order whose checks already fail on its base commit."""
 _FEWER_FIRST: Final[tuple[Tools, ...]] = ("none", "read", "all")
 
 
@@ -40,22 +40,22 @@ STEP_TABLE: Final[Mapping[str, StepSettings]] = MappingProxyType(
         READ_OUTGOING: _NAMING.model_copy(update={"tools": "none"}),
     }
 )
-"""What each step's agent has where nobody says otherwise: what classifies and names needs no write access.
+"""The default settings of each step's agent: an agent that classifies or names needs no write access.
 
-The repository's settings and what the work order says for all steps come on top: the fewest tools and the lowest
-limits count. What the work order says for a step counts before all of them."""
+The repository's settings and the work order's values for all steps apply too: the fewest tools and the lowest
+limits count. The work order's values for a step take precedence over all of them."""
 
 
 class AllowedFinding(StrictWire):
-    """What the scanner for keys may find in a repository."""
+    """A finding of the scanner for keys that a repository allows."""
 
     path: str = Field(min_length=1, max_length=1000)
     """A path relative to the repository's root; `*` stands for any characters, `/` among them."""
     rule: str = Field(default="*", min_length=1, max_length=200)
-    """The scanner's name for what it looks like; any when absent."""
+    """The scanner's name for the kind of key; any kind when absent."""
 
     def covers(self, path: str, rule: str) -> bool:
-        """Say whether a finding is one of these."""
+        """Say whether a finding is allowed."""
         return fnmatchcase(path, self.path) and fnmatchcase(rule, self.rule)
 
 
@@ -65,35 +65,36 @@ _Labels = Annotated[list[_Label], Field(max_length=20)]
 
 
 class PullRequestSettings(StrictWire):
-    """What a repository asks for its pull requests."""
+    """A repository's settings for its pull requests."""
 
     draft: bool = False
-    """Open each as a draft, also where the work order does not ask for one."""
+    """Open each pull request as a draft, even if the work order does not request a draft."""
     labels: _Labels = Field(default_factory=list)
-    """Beside those that the work order names."""
+    """Labels in addition to the work order's."""
     reviewers: _Accounts = Field(default_factory=list)
-    """Accounts that are asked for a review."""
+    """Accounts from which a review is requested."""
     assignees: _Accounts = Field(default_factory=list)
-    """Accounts that it is given to."""
+    """Accounts to which the pull request is assigned."""
     closes_issue: bool = True
-    """Whether its merge closes the issue, where that has a number."""
+    """Whether the merge closes the issue, if the issue has a number."""
     plan: Literal["commit", "body", "none"] = "commit"
-    """Where people read the plan: in a file of the branch, in the pull request's text, or not there at all."""
+    """The place of the plan: a file of the branch (`commit`), the pull request's text (`body`), or neither
+    (`none`)."""
     follow: bool = False
-    """Whether the agent answers what happens on it, also where the work order does not ask for it."""
+    """Whether the agent answers events on the pull request, even if the work order does not request it."""
     follow_label: _Label | None = None
-    """The label by which an issue asks for that."""
+    """The label with which an issue requests that."""
     follow_rounds: Annotated[int, Field(ge=1, le=20)] = 3
-    """How often the agent may work on it."""
+    """The most rounds of the agent on the pull request."""
     follow_hours: Annotated[float, Field(gt=0, le=168)] = 4.0
-    """How long all rounds together may take."""
+    """The most hours of work for all rounds together."""
     follow_budget: BudgetText | None = None
-    """What the agents of all rounds together may use."""
+    """The limit for the agents of all rounds together."""
     follow_quiet_hours: Annotated[float, Field(gt=0, le=2160)] = 168.0
-    """How long nothing may be new on it until it is followed no more."""
+    """The hours without news after which the agent stops following."""
 
     def follow_terms(self, labels: Sequence[str]) -> FollowTerms:
-        """Return how far agents follow the pull request of an issue with some labels."""
+        """Return the limits within which agents follow the pull request of an issue with some labels."""
         return FollowTerms(
             by_default=self.follow or (self.follow_label is not None and self.follow_label in labels),
             rounds=self.follow_rounds,
@@ -104,61 +105,61 @@ class PullRequestSettings(StrictWire):
 
 @dataclass(frozen=True, slots=True)
 class RepositorySettings:
-    """What a repository asks for the work orders on it. It can ask for less than is allowed, never for more."""
+    """A repository's settings for its work orders, which can only lower what the worker allows."""
 
     agent: str | None = None
     """The agent for work orders that name none."""
     fallback_agent: str | None = None
     """The agent that takes over at a usage limit, for work orders that name none."""
     model: str | None = None
-    """The model for work orders that name none, in steps that have none of their own."""
+    """The model for work orders that name none, in steps without a model of their own."""
     sessions: Sessions | None = None
-    """Whether steps share sessions, for work orders that do not say."""
+    """Whether steps share sessions, for work orders that make no choice."""
     limits: SomeLimits = field(default_factory=SomeLimits)
-    """For every step."""
+    """The limits of every step."""
     steps: Mapping[str, StepSettings] = field(default_factory=dict)
     setup: tuple[tuple[str, ...], ...] = ()
     """Programs with their arguments, run one after the other in each workspace before its first agent."""
     setup_seconds: float = SETUP_SECONDS
-    """The time that all of them have together."""
+    """The most seconds for all of them together."""
     checks: tuple[tuple[str, ...], ...] = ()
     """Programs with their arguments, run one after the other before a commit."""
     check_seconds: float = CHECK_SECONDS
-    """The time that each of them has."""
+    """The most seconds for each of them."""
     on_failing_base: OnFailingBase = "tell"
-    """What becomes of a work order where one fails on its base commit already."""
+    """The treatment of a work order if a check already fails on its base commit."""
     branch_prefix: str | None = None
-    """What the branches of work orders begin with; the worker's setting says so where it is `None`."""
+    """The prefix of the branches of work orders; `None` for the worker's setting."""
     allow_findings: tuple[AllowedFinding, ...] = ()
-    """What the scanner for keys may find in new lines."""
+    """The allowed findings of the scanner for keys in new lines."""
     protected: tuple[str, ...] | None = None
-    """Paths whose changes wait for a person; the worker's choice where there are none."""
+    """Paths whose changes wait for a person; `None` for the worker's choice."""
     on_protected: OnProtected | None = None
-    """What becomes of these changes; the worker's choice when absent."""
+    """The treatment of these changes; the worker's choice when absent."""
     read_outgoing: bool = False
-    """Whether a second agent reads what is about to leave, also where the worker does not ask for it."""
+    """Whether a second agent reads the outgoing changes, even if the worker does not request it."""
     assisted_by: bool = True
     """Whether the engine's commits name the agent in a trailer."""
     sign_off: bool = False
     """Whether all commits end with the committer's `Signed-off-by`."""
     progress_comment: bool = False
-    """Whether one comment on the issue tells how the work gets on."""
+    """Whether one comment on the issue reports the progress."""
     stage_labels: bool = False
-    """Whether a label on the issue tells its stage."""
+    """Whether a label on the issue shows its stage."""
     pull_request: PullRequestSettings = field(default_factory=PullRequestSettings)
     budget: str | None = None
-    """The most that the agents of a work order may use."""
+    """The limit for the agents of a work order."""
 
     def budget_for(self, text: str) -> Limit | None:
-        """Return what a work order may use: what it says itself, or less."""
+        """Return the limit of a work order: its own, lowered by the repository's."""
         return _lower_limit(text, self.budget)
 
     def budget_for_step(self, step: str, by_order: StepSettings = _NOTHING) -> Limit | None:
-        """Return what a step may use: what the work order says for it, or less."""
+        """Return the limit of a step: the work order's, lowered by the repository's."""
         return _lower_limit(by_order.budget, self._own(step).budget)
 
     def budget_for_rounds(self, text: str | None) -> Limit | None:
-        """Return what all rounds on a pull request together may use: what the worker lets them, or less."""
+        """Return the limit of all rounds on a pull request together: the worker's, lowered by the repository's."""
         return _lower_limit(text, self.pull_request.follow_budget)
 
     def model_for(
@@ -170,20 +171,20 @@ class RepositorySettings:
     ) -> str | None:
         """Return the model for `step`; `None` for the agent's own default.
 
-        What is said for the step counts before what is said for all, and the work order before the repository.
+        A model for the step precedes a model for all steps, and the work order's model precedes the repository's.
         """
         for_step = by_order_for_step.model or self._own(step).model
         return for_step or by_order or self.model or by_worker
 
     def limits_for(self, step: str, bounds: Timeouts, by_order: StepSettings = _NOTHING) -> Timeouts:
-        """Return the limits for `step`: those that the work order names for it, else the lowest of all."""
+        """Return the limits for `step`: the work order's for the step, else the lowest of all."""
         return by_order.over(self._lowest(step, bounds))
 
     def tools_for(self, step: str, by_order: StepSettings = _NOTHING, *, one_process: bool = False) -> Tools:
-        """Return what the agent of `step` may use: what the work order names for it, else the fewest.
+        """Return the tools of the agent of `step`: the work order's for the step, else the fewest.
 
-        One process for all steps of a workspace has the tools of those that work there; its steps' evidence holds
-        what it does against what it was asked for.
+        One process for all steps of a workspace has the tools of the working steps; the evidence of each step
+        checks that it did no more than its task.
         """
         usual = _WORKING.tools if one_process else STEP_TABLE[step].tools
         wished = (by_order.tools,) if by_order.tools else (usual, self._own(step).tools)
@@ -202,7 +203,7 @@ class RepositorySettings:
 
 
 def _lower_limit(*texts: str | None) -> Limit | None:
-    """Return the lowest of some limits as they are written."""
+    """Return the lowest of some written limits."""
     lowest: Limit | None = None
     for limit in (parse_limit(text) for text in texts if text):
         lowest = limit if lowest is None else lowest.lowered(limit)

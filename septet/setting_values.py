@@ -1,4 +1,4 @@
-"""The forms in which the environment gives settings: texts with commas, pairs, addresses."""
+"""The forms of settings in the environment: texts with commas, pairs, addresses."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -36,15 +36,15 @@ MIB: Final = 1024 * 1024
 
 
 class Settings(SettingFields):
-    """The settings of a worker or a client, as its environment gives them."""
+    """The settings of a worker or a client, from its environment."""
 
     branch_prefix: BranchPrefix = Field(
         default_factory=lambda: "" if os.environ.get("SEPTET_BRANCH_PREFIX") == "" else DEFAULT_PREFIX
     )
-    """What the branches of work orders begin with, where a repository's settings do not say; empty: agents choose
-    the whole names."""
+    """The prefix of the branches of work orders, if a repository's settings name none; empty: agents choose the
+    whole names."""
     environ: Mapping[str, str] = Field(default_factory=lambda: dict(os.environ), repr=False, exclude=True)
-    """The whole environment, of which processes get what their kind is allowed."""
+    """The whole environment, of which each kind of process gets an allowed part."""
 
     @model_validator(mode="after")
     def _has_a_key_for_its_app(self) -> "Settings":
@@ -77,24 +77,24 @@ class Settings(SettingFields):
 
     @property
     def seals(self) -> bool:
-        """Whether what goes to Temporal is sealed."""
+        """Whether text for Temporal is sealed."""
         return self.seal_keys_file is not None or self.seal_keys_command is not None
 
     @property
     def file_limit_bytes(self) -> int:
-        """How large one file may be that is committed, pushed or kept; 0 is no limit."""
+        """The largest file that may be committed, pushed or kept, in bytes; 0: no limit."""
         return self.file_limit_mib * MIB
 
     @property
     def ignored_limit_bytes(self) -> int:
-        """What ignored files may take in a snapshot, in all."""
+        """The most bytes of all ignored files in a snapshot."""
         return self.ignored_limit_mib * MIB
 
     @property
     def guest_resources(self) -> dict[str, int]:
-        """What one guest may use, by the names of an order's limits; 0 is no limit.
+        """The limits of one guest, by the names of an order's limits; 0: no limit.
 
-        Where the memory is not named, the supervisor takes it from its own machine or container.
+        Without a memory limit, the supervisor takes the limit of its own machine or container.
         """
         memory = {} if self.memory_limit_mib is None else {"memory_bytes": self.memory_limit_mib * MIB}
         return memory | {
@@ -107,33 +107,33 @@ class Settings(SettingFields):
 
     @property
     def home(self) -> Path:
-        """The home of the user that runs this."""
+        """The home of the current user."""
         return Path(self.environ.get("HOME") or Path.home())
 
     @cached_property
     def git_env(self) -> dict[str, str]:
-        """The environment of engine git, which reads a configuration of the engine's own alone."""
+        """The environment of engine git, which reads only the engine's own configuration."""
         variables = self._variables(*_FOR_EVERY_PROCESS, *_FOR_NETWORK, *_FOR_GIT)
         return {**variables, "GIT_CONFIG_GLOBAL": str(self.git_configuration), "GIT_CONFIG_NOSYSTEM": "1"}
 
     @property
     def git_configuration(self) -> Path:
-        """What engine git reads in place of the user's configuration; `write_configuration` makes it."""
+        """The configuration that engine git reads in place of the user's; `write_configuration` makes it."""
         return self.state_dir / "gitconfig"
 
     @property
     def user_git_env(self) -> dict[str, str]:
-        """The environment in which git reads the configuration of the user and of the machine."""
+        """The environment in which git reads the configurations of the user and the machine."""
         return self._variables(*_FOR_EVERY_PROCESS, *_FOR_USER_GIT)
 
     @property
     def server_env(self) -> dict[str, str]:
-        """The environment of the embedded server, which asks nobody: others can read it as long as that lives."""
+        """The environment of the embedded server, without keys: others can read it while the server runs."""
         return self._variables(*_FOR_EVERY_PROCESS)
 
     @property
     def webhook_secrets(self) -> dict[str, str]:
-        """By forge: what its webhooks are signed with, where they are taken."""
+        """By forge: the secret that signs its webhooks, if Septet takes them."""
         secrets = {
             "github": self.github_webhook_secret,
             "gitlab": self.gitlab_webhook_secret,
@@ -155,10 +155,10 @@ class Settings(SettingFields):
 
     @property
     def agent_logins(self) -> dict[str, dict[str, Path]]:
-        """By agent: its further logins, in order, by name, as `SEPTET_<AGENT>_LOGINS` gives them.
+        """By agent: its further logins by name, in the order of `SEPTET_<AGENT>_LOGINS`.
 
         Raises:
-            ValueError: One is not `NAME=PATH`, or two have one name.
+            ValueError: A login is not `NAME=PATH`, or two logins have one name.
         """
         names = (name for name in self.environ if name.startswith("SEPTET_") and name.endswith("_LOGINS"))
         texts = {name: self.environ[name] for name in names if name != "SEPTET_FORGE_LOGINS"}
@@ -169,7 +169,7 @@ class Settings(SettingFields):
 
 
 def load_settings(sandbox: SandboxChoice | None = None) -> Settings:
-    """Read the environment, and have its keys masked from now on; `sandbox` goes before what it says.
+    """Read the environment, and mask its keys from now on; `sandbox` takes precedence over its value there.
 
     Raises:
         InvalidInputError: A variable is not valid; the message names it.

@@ -1,4 +1,4 @@
-"""The state directory: where everything of a host lies, and which host it is."""
+"""The state directory: the paths of a host's files, and the host's id."""
 
 import os
 import secrets
@@ -14,7 +14,7 @@ from septet.system.durable import write_first
 
 _TOKEN_BYTES: Final = 32
 _OTHERS: Final = 0o077
-"""What a group and all others may."""
+"""The permissions of the group and of all others."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class StateDir:
 
     @cached_property
     def restores(self) -> Path:
-        """What people had restored without naming a folder; nothing removes it but they."""
+        """Snapshots that people restored without naming a folder; only people remove them."""
         return self.root / "restored"
 
     @cached_property
@@ -50,12 +50,12 @@ class StateDir:
 
     @cached_property
     def agent_homes(self) -> Path:
-        """What the scripted agent remembers of its sessions."""
+        """The scripted agent's memory of its sessions."""
         return self.root / "agents"
 
     @cached_property
     def homes(self) -> Path:
-        """What agents' CLIs keep of each work order: their sessions."""
+        """The sessions of agents' CLIs, for each work order."""
         return self.root / "homes"
 
     @cached_property
@@ -65,22 +65,22 @@ class StateDir:
 
     @cached_property
     def forge_pauses(self) -> Path:
-        """Until when forges are left alone: a file for each limit that is spent, named by a hash."""
+        """The pauses of forges: a file for each used-up limit, named by a hash."""
         return self.root / "forge-pauses"
 
     @cached_property
     def logins(self) -> Path:
-        """Which logins of the user's are lent to which agents; none of them lies here."""
+        """The records of the user's logins that are lent to agents, without the logins themselves."""
         return self.root / "logins"
 
     @cached_property
     def packages(self) -> Path:
-        """What agents' CLIs have unpacked of themselves, for all work orders."""
+        """The files that agents' CLIs have unpacked, for all work orders."""
         return self.root / "packages"
 
     @cached_property
     def scratch(self) -> Path:
-        """Repositories that are made for a moment."""
+        """Temporary repositories."""
         return self.root / "scratch"
 
     @cached_property
@@ -90,27 +90,27 @@ class StateDir:
 
     @cached_property
     def base_checks(self) -> Path:
-        """How repositories' checks end before any work: a folder for each base commit and settings."""
+        """The results of repositories' checks before any work: a folder for each base commit and settings."""
         return self.root / "base-checks"
 
     @cached_property
     def worker_lock(self) -> Path:
-        """What each worker of this host shares as long as it lives."""
+        """The lock that all workers of this host share while they run."""
         return self.root / "worker.lock"
 
     @cached_property
     def metrics_lock(self) -> Path:
-        """What the worker of this host has that measures budgets for all hosts."""
+        """The lock of the worker of this host that measures budgets for all hosts."""
         return self.root / "metrics.lock"
 
     @cached_property
     def held_turns(self) -> Path:
-        """Turns of agents whose use was not told to the accounts of their budgets yet."""
+        """Turns of agents whose use was not reported to the accounts of their budgets yet."""
         return self.root / "held"
 
     @cached_property
     def cost_notes(self) -> Path:
-        """What agents have cost, until it was told to the history of their project."""
+        """The costs of agents that were not reported to the history of their project yet."""
         return self.root / "costs"
 
     @cached_property
@@ -125,22 +125,22 @@ class StateDir:
 
     @cached_property
     def trash(self) -> Path:
-        """What the janitor is about to remove: nothing of it is needed any more."""
+        """Files that the janitor is about to remove; nothing needs them any more."""
         return self.root / "removed"
 
     @cached_property
     def janitor_file(self) -> Path:
-        """When the janitor's last pass began."""
+        """The start of the janitor's last pass."""
         return self.root / "janitor.json"
 
     @cached_property
     def server_file(self) -> Path:
-        """Where the embedded server is: read by clients on this machine."""
+        """The address of the embedded server, for clients on this machine."""
         return self.root / "server.json"
 
     @cached_property
     def api_token_file(self) -> Path:
-        """The HTTP API's token: read by clients of this user, and by no confined agent."""
+        """The HTTP API's token, for clients of this user; no confined agent can read it."""
         return self.root / "api-token"
 
     @cached_property
@@ -150,17 +150,17 @@ class StateDir:
 
     @cached_property
     def page_file(self) -> Path:
-        """What `septet open` gives a browser: it leads to the page, and no argument has the key."""
+        """The file that `septet open` gives a browser: it leads to the page without the key in an argument."""
         return self.root / "open.html"
 
     @cached_property
     def health_file(self) -> Path:
-        """When the server last saw this host's worker ask for work: read by a container's health check."""
+        """The time of this host's worker's last poll that the server saw, for a container's health check."""
         return self.root / "health.json"
 
     @cached_property
     def server_log(self) -> Path:
-        """What the embedded server printed."""
+        """The output of the embedded server."""
         return self.root / "server.log"
 
     @cached_property
@@ -169,10 +169,10 @@ class StateDir:
         return self.root / "temporal.db"
 
     def prepare(self) -> None:
-        """Make the folders, for this user only; what an earlier release left open to others is closed to them.
+        """Make the folders, for this user only, and close paths that an earlier release left open to others.
 
         Raises:
-            UsageError: It is a copy, or was moved: what is in it still leads to where it was.
+            UsageError: The directory was copied or moved: its contents still refer to the earlier path.
         """
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._refuse_other_path()
@@ -197,7 +197,7 @@ class StateDir:
                 _close_to_others(path)
 
     def _refuse_other_path(self) -> None:
-        """Refuse to serve from another path than at first: work would be done where the directory was before."""
+        """Refuse to serve from another path than at first, because work would be done at the earlier path."""
         path, own = self.root / "path", os.path.abspath(self.root)  # noqa: PTH100 -- links on the way stay
         if not path.exists():
             write_first(path, os.fsencode(own))
@@ -211,7 +211,7 @@ class StateDir:
         return _once(self.root / "host-id", secrets.token_hex(6))
 
     def is_of_host(self, host: str) -> bool:
-        """Say whether this is the state directory of a host; it makes no id, so anybody may ask."""
+        """Say whether this is the state directory of a host; make no id."""
         return (self.root / "host-id").exists() and self.host_id() == host
 
     def api_token(self) -> str:
@@ -231,7 +231,7 @@ def _close_to_others(path: Path) -> None:
 
 
 def _once(path: Path, word: str) -> str:
-    """Return the word in a file, which is this one where there is none; of two processes the first one wins."""
+    """Return the word in a file; without a file, write this word first. Of two processes the first one wins."""
     if not path.exists():
         write_first(path, f"{word}\n".encode("ascii"))
     return path.read_text(encoding="ascii").strip()
