@@ -58,7 +58,7 @@ class PipelineOperations:
 
         Raises:
             InvalidInputError: The repository or an agent does not exist, the id is invalid, or issues form a
-               circle.
+                circle.
             NotFoundError: The repository is on this machine and lacks the branch or an issue.
             AgentMissingError: No worker can use one of its agents, named or default.
             AlreadyRunningError: The id was used before, or the key with another input.

@@ -1,4 +1,4 @@
-"""How a worker or a client finds its Temporal server."""
+"""Finds the Temporal server of a worker or a client, and connects."""
 
 import re
 from pathlib import Path
@@ -29,9 +29,10 @@ _REFUSALS: Final = (
         "certificate and key of this client do not belong together, or one is missing",
     ),
 )
-"""By what the SDK says of it: why a server that is there and this client do not come together."""
+"""By the SDK's error text: the reason why a server refuses this client."""
 _CLOSED: Final = 'message: "transport error"|"connection closed"'
-"""What is said of the end of a connection by who is there: a client may see it before the alert that tells why."""
+"""The SDK's error text when a present server closes the connection: it may come before the alert with the
+cause."""
 _CLOSED_TLS: Final = (
     "it closed the connection, as one does that does not accept this client's certificate, or was given none"
 )
@@ -58,17 +59,17 @@ async def connect(
     """Connect by flag, else Temporal's environment and profile, else `server.json`, else the default address.
 
     Args:
-        settings: Those of this process.
-        address: Where, if a person says so.
-        identity: How the server names this client; its process and machine when absent.
-        serves: Workers will use this client, and their metrics are served where the settings say so.
+        settings: The settings of this process.
+        address: The address from the command line.
+        identity: The name of this client on the server; by default its process and machine.
+        serves: Whether workers use this client: then the settings decide about their metrics.
 
     Raises:
         UsageError: The address is not HOST:PORT.
-        ServerNotReachedError: Nobody answers there, or it and this client do not come together, or nobody named it
-            and it is another state directory's; the message says where it looked and why there.
+        ServerNotReachedError: No server answers there, or it refuses this client, or no setting names it and it
+            belongs to another state directory; the message names the address and its source.
         InvalidInputError: The keys that seal cannot be read.
-        MetricsAddressError: The metrics of a worker cannot be served where the settings say.
+        MetricsAddressError: The metrics address of the settings cannot be used.
     """
     config, why = _find(settings, address)
     if identity is not None:
@@ -98,7 +99,7 @@ async def connect(
 
 
 def server_address(settings: Settings, address: str | None = None) -> str:
-    """Return where `connect` would look for the server right now, as host:port.
+    """Return the server's address that `connect` would use now, as host:port.
 
     Raises:
         UsageError: The address is not HOST:PORT.
@@ -133,10 +134,10 @@ def _find(settings: Settings, address: str | None) -> tuple[dict[str, Any], str]
 
 
 def refuse_foreign_server(address: str, own: Path) -> None:
-    """Refuse a server that nobody named, where it is the one of another state directory.
+    """Refuse the server of another state directory that no setting names.
 
     Raises:
-        ServerNotReachedError: It is; the message says whose, and the remedy how to use it all the same.
+        ServerNotReachedError: The server belongs to another state directory; the message names it.
     """
     from workers.server.ports import state_dir_of
 
@@ -151,7 +152,7 @@ def refuse_foreign_server(address: str, own: Path) -> None:
 
 
 def _check_address(address: str, why: str) -> str:
-    """Return an address that is HOST:PORT, with an IPv6 address in brackets."""
+    """Return an address if it is HOST:PORT, with an IPv6 address in brackets."""
     match = _ADDRESS.fullmatch(address)
     if match is None or not 0 < int(match["port"]) <= _HIGHEST_PORT:
         message = f"{address} is not the address of a Temporal server ({why})."
@@ -160,7 +161,7 @@ def _check_address(address: str, why: str) -> str:
 
 
 def _refusal(words: str, *, secure: bool) -> str:
-    """Return why a server and this client do not come together, as far as what the SDK says tells that."""
+    """Return why a server refuses this client, if the SDK's error text shows it; else an empty text."""
     for pattern, cause in (*_REFUSALS, (_CLOSED, _CLOSED_TLS if secure else _CLOSED_PLAIN)):
         if match := re.search(pattern, words):
             return " ".join((cause, *(f"({name})" for name in match.groups())))
@@ -168,7 +169,7 @@ def _refusal(words: str, *, secure: bool) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    """Return an error's first line; of an error of the SDK's transport, a nest of structures, its cause alone."""
+    """Return an error's first line, or the innermost cause of an error of the SDK's transport."""
     line = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
     causes = _QUOTED.findall(line) if _TRANSPORT in line else []
     return f"{causes[-1]}." if causes else line

@@ -15,17 +15,17 @@ from workers.observing.observers import tracing_of
 
 
 class Listener(Protocol):
-    """What hears of each activity."""
+    """A listener to activities."""
 
     def begin(self) -> None:
-        """Hear that the activity begins; this is its task."""
+        """Handle the activity's start, in its task."""
 
     async def end(self, call: object, outcome: StepResult | SessionSummary) -> None:
-        """Hear the outcome of a step, its finalizer or a lane's summary; a failure for good has an outcome too."""
+        """Handle the outcome of a step, its finalizer or a lane's summary; a final failure has an outcome too."""
 
 
 def activity_observer(settings: Settings) -> "ActivityObserver":
-    """Return the interceptor of a worker's activities, with the listeners that the settings turn on."""
+    """Return the interceptor of a worker's activities, with the listeners of the settings."""
     listeners: list[Listener] = [StepMetrics()] if settings.metrics is not None else []
     if settings.traces is not None:
         listeners.append(tracing_of(settings, settings.traces)[1])
@@ -33,7 +33,7 @@ def activity_observer(settings: Settings) -> "ActivityObserver":
 
 
 class ActivityObserver(Interceptor):
-    """Adds step and agent to each line that an activity logs, and hands its outcome to listeners."""
+    """Adds step and agent to each log line of an activity, and passes its outcome to listeners."""
 
     def __init__(self, listeners: Sequence[Listener]) -> None:
         self.listeners: Final = listeners
@@ -49,7 +49,7 @@ class _ObservedActivity(ActivityInboundInterceptor):
         self._listeners: Final = listeners
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
-        """Execute the activity; its context of logs holds for all of its task, also after it has failed."""
+        """Execute the activity; its logging context holds for its whole task, also after a failure."""
         structlog.contextvars.bind_contextvars(**step_context(input.args))
         for listener in self._listeners:
             listener.begin()

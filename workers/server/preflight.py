@@ -72,7 +72,7 @@ async def register_search_attributes(client: Client) -> tuple[str, ...]:
 
     Raises:
         PreflightError: They are missing and this client may not register them, one has another type, or the
-           namespace does not exist.
+            namespace does not exist.
     """
     known = await _registered(client)
     wrong = [key for key in ALL if key.name in known and known[key.name] != key.indexed_value_type]

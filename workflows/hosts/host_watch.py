@@ -207,7 +207,7 @@ class HostWatch:
         """Wait for the end of an activity of cancelled work, and return its result.
 
         Raises:
-            AgentLeft: The host is silent, and nobody waits for it.
+            AgentLeft: The host is silent.
         """
         result: Result = await self._wait.end_of(running)
         return result

@@ -1,4 +1,4 @@
-"""What the watch over a pull request knows, and what people and hosts report to it."""
+"""The state of the watch over a pull request, and the reports of people and hosts to it."""
 
 from typing import Final
 

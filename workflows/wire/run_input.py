@@ -45,11 +45,11 @@ def parse_input(
         kind: The type of the input.
         ids: The pattern of valid ids.
         by_workflow: Whether a workflow of Septet gave the input, perhaps of a later release: it may have unknown
-           fields, which are refused in a person's input.
+            fields, which are refused in a person's input.
 
     Raises:
         ApplicationError: Of type `InvalidInput`, non-retryable: location and message, never the value. Of type
-           `UnsealedInput` if a worker that requires seals has marked the input as unsealed.
+            `UnsealedInput` if a worker that requires seals has marked the input as unsealed.
     """
     if workflow_id in {".", ".."} or not re.fullmatch(ids, workflow_id):
         raise invalid_input(f"the workflow id must match {ids}")

@@ -25,7 +25,7 @@ def reads_input(name: str, kind: type[Any], *, by_worker: bool = False) -> Calla
         name: The update's name, for messages.
         kind: The type of the input; a missing input is read as an empty object.
         by_worker: Whether a worker of Septet sends the update, perhaps of a later release: it may have unknown
-           fields, which are refused in a person's update.
+            fields, which are refused in a person's update.
 
     Raises:
         ApplicationError: The update is refused: the message names update and field, never the value.
