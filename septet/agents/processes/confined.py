@@ -1,8 +1,8 @@
-"""What a supervisor knows of the sandbox around its agent: how the program inside ended.
+"""Start a sandbox around an agent, and read how the program inside ended.
 
-Bubblewrap ends with the program's exit code, or 128 and the number of the signal that killed it. By JSON on a
-descriptor, which goes to the file `sandbox.json`, it reports the pid of the sandbox's first process, before
-anything starts in it, and an exit code only when the program had started.
+Bubblewrap ends with the program's exit code, or 128 and the number of the signal that killed it. It reports in JSON
+to the file `sandbox.json`: first the pid of the sandbox's first process, before anything starts inside, and at the
+end an exit code, only if the program had started.
 """
 
 import errno
@@ -21,15 +21,15 @@ FAILURE_BYTES = 600
 
 
 class SandboxStart:
-    """The start of a bubblewrap: its arguments, and the descriptors that it reads.
+    """The start of bubblewrap: its arguments, and the descriptors that it reads.
 
-    Arguments that name the machine's folders go over one of them: those of the command line can be read inside.
+    Arguments that name the machine's folders go over a descriptor: the guest can read the command line.
     """
 
     def __init__(
         self, confinement: Confinement, argv: Sequence[str], report: int | None = None, options: Sequence[str] = ()
     ) -> None:
-        """Open what bubblewrap reads; it reports on the descriptor `report`, and also gets `options`.
+        """Open the descriptors for bubblewrap, which reports on the descriptor `report`, and also gets `options`.
 
         Raises:
             OSError: The machine refused.
@@ -50,11 +50,11 @@ class SandboxStart:
         self.argv = (program, "--args", arguments, "--", *argv)
 
     def make_file(self, path: str, text: str) -> tuple[str, ...]:
-        """Return the arguments that make a file of the guest's."""
+        """Return the arguments that make a file for the guest."""
         return ("--perms", "0444", "--file", self.open_memory("text", os.fsencode(text)), path)
 
     def open_memory(self, name: str, content: bytes) -> str:
-        """Return the number of a descriptor from which this is read."""
+        """Return the number of a new descriptor that holds this content."""
         memory = os.memfd_create(name, 0)
         self.descriptors.append(memory)
         os.write(memory, content)
@@ -62,7 +62,7 @@ class SandboxStart:
         return str(memory)
 
     def close(self) -> None:
-        """Close what only the sandbox reads."""
+        """Close the descriptors that only bubblewrap reads."""
         for descriptor in self.descriptors:
             os.close(descriptor)
 
@@ -79,16 +79,16 @@ def open_report() -> int:
 
 
 def report_to(report: int) -> tuple[str, str]:
-    """Return the arguments by which bubblewrap reports."""
+    """Return the arguments that make bubblewrap report."""
     return ("--json-status-fd", str(report))
 
 
 def exit_code_inside(code: int, report: bytes) -> int | None:
-    """Return how the program inside ended, negative for a signal; `None` when it never started.
+    """Return the exit code of the program inside, negative for a signal; `None` if it never started.
 
     Args:
-        code: How bubblewrap ended; negative when it was killed itself, and with it all that was inside.
-        report: What it reported.
+        code: Bubblewrap's exit code; negative if bubblewrap was killed, with all processes inside.
+        report: Bubblewrap's report.
     """
     if code < 0:
         return code
@@ -98,7 +98,7 @@ def exit_code_inside(code: int, report: bytes) -> int | None:
 
 
 def start_failure(stderr: bytes) -> str:
-    """Return the last line of a bubblewrap that could not start the program, after the name of its cause."""
+    """Return the last line of a bubblewrap that could not start the program, after the name of the error."""
     line = stderr[-FAILURE_BYTES:].strip().rpartition(b"\n")[2].decode("utf-8", "replace")
     name = next((name for number, name in errno.errorcode.items() if line.endswith(os.strerror(number))), "")
     return f"{name}: {line}" if name else line

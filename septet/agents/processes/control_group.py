@@ -1,7 +1,7 @@
-"""A control group of its own (version 2) for each guest, where the worker was given groups to make.
+"""A control group (version 2) for each guest, if the worker may make groups.
 
-The kernel bounds groups only below one that has no processes itself. So the worker has to be in a group below the
-delegated one, as systemd's `DelegateSubgroup=` puts it there, and guests get groups beside the worker's.
+The kernel bounds groups only below a group without processes of its own. So the worker has to be in a group below
+the delegated group, as systemd's `DelegateSubgroup=` does, and guests get groups beside the worker's.
 """
 
 import os
@@ -13,20 +13,20 @@ from septet.agents.processes.process_tree import read_file
 CONTROLLERS = (b"memory", b"pids")
 PREFIX = "septet-guest-"
 ROOM_ABOVE_LIMIT = 4
-"""A group holds a quarter more than the limit, which the supervisor's look is to find and name first."""
+"""A group's limit is a quarter above the order's, so that the supervisor first finds and names the limit."""
 DELEGATED = "user.delegate"
-"""By this attribute systemd, since 251, says that a group is for others to divide."""
+"""The attribute by which systemd, since 251, marks a delegated group."""
 
 
 class GuestGroup:
     """The group of one guest."""
 
     def __init__(self, folder: str) -> None:
-        """Take its folder, which exists."""
+        """Take the group's folder, which exists."""
         self.folder = folder
 
     def enter(self) -> None:
-        """Move this process there, and all that it will start; else the looks alone bound it."""
+        """Move this process, with its later children, into the group; after a refusal only the supervisor bounds it."""
         with suppress(OSError):
             write_file(f"{self.folder}/cgroup.procs", b"0")
 
@@ -39,9 +39,9 @@ class GuestGroup:
 
 
 def make_group(memory_bytes: int, processes: int, parent: str) -> GuestGroup | None:
-    """Return a new group with these limits, of which 0 is none; `None` where no group can be had.
+    """Return a new group with these limits, 0 for no limit; `None` if no group can be made.
 
-    What killed supervisors have left is removed.
+    Groups of killed supervisors are removed.
     """
     if not parent:
         return None
@@ -68,11 +68,11 @@ def make_group(memory_bytes: int, processes: int, parent: str) -> GuestGroup | N
 
 
 def find_parent(root: str = "", is_given: Callable[[str], bool] | None = None) -> tuple[str, str]:
-    """Return the delegated group in which groups can be made for guests; or none, and why.
+    """Return the delegated group in which groups can be made for guests; or an empty text, and the reason.
 
     Args:
         root: The file system's root, with `/proc` and `/sys`.
-        is_given: Says whether a group is this process's to divide: by systemd's attribute where it is absent.
+        is_given: Returns whether a group is delegated to this process; `None` to check systemd's attribute.
     """
     mount, own = mount_point(root), own_group(root)
     if not mount or not own or "/.." in own:
@@ -92,22 +92,22 @@ def find_parent(root: str = "", is_given: Callable[[str], bool] | None = None) -
 
 
 def own_group(root: str) -> str:
-    """Return this process's group of version 2; empty where there is none."""
+    """Return this process's group of version 2; empty without a group."""
     lines = os.fsdecode(read_file(f"{root}/proc/self/cgroup")).splitlines()
     return next((line[3:] for line in lines if line.startswith("0::")), "")
 
 
 def mount_point(root: str) -> str:
-    """Return where groups of version 2 are mounted; empty for nowhere."""
+    """Return the mount point of groups of version 2; empty without a mount."""
     mounts = (line.split(" ") for line in os.fsdecode(read_file(f"{root}/proc/self/mounts")).splitlines())
     place = next((fields[1] for fields in mounts if fields[2:3] == ["cgroup2"]), "")
     return f"{root}{place}" if place else ""
 
 
 def is_delegated(group: str) -> bool:
-    """Return whether a group is this process's to divide: it may write there, and the attribute says so.
+    """Return whether a group is delegated to this process: it may write there, and the attribute is set.
 
-    Slices of the user's own systemd can be written to, and are systemd's.
+    Slices of the user's own systemd are writable and belong to systemd, so the attribute counts too.
     """
     names = ("cgroup.procs", "cgroup.subtree_control")
     if not all(os.access(f"{group}/{name}", os.W_OK) for name in names) or not os.access(group, os.W_OK):

@@ -1,19 +1,19 @@
-"""Lines of a stream on which something stands before the event: a terminal's title, a log line with no newline."""
+"""Find the event on a line that begins with other text: a terminal's title, or a log line without a newline."""
 
 import re
 
-# In a line read backwards: what stands outside of strings, whole strings, and then a brace or a lone quote.
-# Groups are atomic and never possessive: those are matched wrongly by Python 3.11.2, which Debian 12 has.
+# In a line read backwards: text outside of strings, whole strings, and then a brace or a lone quote.
+# Groups are atomic and never possessive: Python 3.11.2 of Debian 12 matches possessive groups wrongly.
 _BRACE = re.compile(rb'(?>(?:[^"{}]++|"[^"]*+(?>(?:"(?=(?>(?:\\\\)*)\\(?!\\))[^"]*+)*)")*)([{}"]|\Z)')
 _DEEPEST = 1000
-"""No reader follows braces deeper."""
+"""The deepest nesting of braces that any reader follows."""
 
 
 def object_at_end(line: bytes | bytearray) -> bytes:
-    """Return what would be the JSON object that a line ends with, or nothing, in one walk back from its end.
+    """Return the text of the JSON object at the end of a line, or nothing, in one walk back from the end.
 
-    Inside of a string every quote is escaped, so from its end there is only one place where the object can begin,
-    and what is quoted in a string of another event is never that place.
+    Inside a string every quote is escaped, so the object can begin at only one place, and a quotation in a string
+    of another event is never that place.
     """
     line = bytes(line).rstrip()
     if not line.endswith(b"}"):

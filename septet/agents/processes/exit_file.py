@@ -5,19 +5,16 @@ import time
 
 
 def utc_text(seconds: float) -> str:
-    """Return ISO 8601 in UTC, to the millisecond."""
+    """Return the time as ISO 8601 in UTC, to the millisecond."""
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds % 1 * 1000):03d}Z"
 
 
 def write_record(name: str, record: bytes, outputs: list[int]) -> None:
-    """Put a record on disk, after the outputs that it speaks of and what says whose run it is.
-
-    A full disk takes nothing but the record.
-    """
+    """Write a record to disk, after the outputs and `run.json`; errors of the disk are ignored."""
     try:
         for output in outputs:
             os.fsync(output)
-        if os.path.exists("run.json"):  # a check and a set-up have none
+        if os.path.exists("run.json"):  # a check or a set-up has no such file
             _force("run.json")
         file = os.open(f"{name}.new", os.O_WRONLY | os.O_CREAT, 0o600)
         try:

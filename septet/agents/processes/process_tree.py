@@ -1,4 +1,4 @@
-"""What a supervisor knows of processes: whose child is whose, and which is which; most of it on Linux only."""
+"""Read and control processes: parents, descendants and identities; most functions need Linux."""
 
 import ctypes
 import os
@@ -20,7 +20,7 @@ def lead_orphans() -> None:
 
 
 def die_with_parent() -> None:
-    """Have the kernel kill this process when its parent ends, even by SIGKILL."""
+    """Let the kernel kill this process when its parent ends, even by SIGKILL."""
     if PROCESS_CONTROL is not None:
         PROCESS_CONTROL(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
@@ -32,13 +32,13 @@ def name_process(name: bytes) -> None:
 
 
 def has_others(child: int) -> bool:
-    """Return whether this process, which has a child, has others than `child`; true if the kernel lists none."""
+    """Return whether this process, which has a child, has a child other than `child`; true if the kernel lists none."""
     told = read_file(f"/proc/self/task/{os.getpid()}/children").split()
     return told != [b"%d" % child]
 
 
 def kill_below(ancestor: int, spared: Container[int] = (), *, itself: bool = False) -> set[int]:
-    """Kill the living descendants of a process, and `itself`; return them; none where there is no /proc."""
+    """Kill the living descendants of a process, and `itself`; return them; empty without /proc."""
     pids = [*(pid for pid in descendants(ancestor) if pid not in spared), *((ancestor,) if itself else ())]
     for pid in pids:
         try:
@@ -64,7 +64,7 @@ def are_stopped(pids: list[int]) -> bool:
 
 
 def threads(pid: int) -> list[str]:
-    """Return a process's threads; none when it is gone."""
+    """Return a process's threads; empty if the process is gone."""
     try:
         return os.listdir(f"/proc/{pid}/task")
     except OSError:
@@ -99,13 +99,13 @@ def living_families() -> dict[int, list[int]]:
 
 
 def stat_fields(pid: int | str) -> list[bytes]:
-    """Return the fields of `/proc/<pid>/stat` from the state on; none for a process that is gone."""
+    """Return the fields of `/proc/<pid>/stat` from the state on; empty if the process is gone."""
     data = read_file(f"/proc/{pid}/stat")
     return data[data.rfind(b")") + 1 :].split()
 
 
 def identity(pid: int) -> dict[str, str | float | None]:
-    """Return an identity of this process that no later process with its number has."""
+    """Return an identity of a process that no later process with the same id has."""
     fields = stat_fields(pid) if pid and LINUX else []
     return {
         "pid": pid or None,
@@ -116,7 +116,7 @@ def identity(pid: int) -> dict[str, str | float | None]:
 
 
 def read_file(path: str) -> bytes:
-    """Return what a file holds; nothing when it is gone."""
+    """Return the content of a file; empty if it cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -125,7 +125,7 @@ def read_file(path: str) -> bytes:
 
 
 def close_others(own: Sequence[int]) -> None:
-    """Close every descriptor of this process, just forked, but these: locks and clients are its parent's."""
+    """Close every descriptor of this new fork but these: locks and clients belong to its parent."""
     last = 2
     for descriptor in sorted(own):
         os.closerange(last + 1, descriptor)

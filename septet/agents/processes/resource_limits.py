@@ -1,8 +1,8 @@
-"""A supervisor limits what the kernel cannot limit for it: processes, memory and bytes written to disk.
+"""Limit the resources that the kernel cannot limit for a supervisor: processes, memory and bytes on disk.
 
-The supervisor checks every other second. It reads only its own tree of `/proc`, and how full the disk is. It
-counts files when the disk, by any writer, has grown as much as the guest may write. It also counts them now and
-then, and more rarely if a count takes longer: files that others remove hide the growth that the guest causes.
+The supervisor checks every two seconds. It reads only its own tree of `/proc`, and the usage of the disk. It counts
+files when the disk, by any writer, has grown as much as the guest may write. It also counts them now and then, and
+more rarely if a count takes longer: files that others remove hide the growth that the guest causes.
 """
 
 import os
@@ -31,17 +31,17 @@ from septet.agents.processes.process_tree import LINUX, living_families, read_fi
 LOOK_SECONDS = 2.0
 NO_FILES: Mapping[FileId, int] = {}
 TELLS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
-"""A kernel may be built without these files."""
+"""Whether the kernel lists a process's children; a kernel may be built without these files."""
 NO_DUMP = 1
 """The limit of core dumps: the kernel writes no file and starts no program that `core_pattern` may name."""
 ROOM_ABOVE_LIMIT = 4
 """The kernel's limit is a quarter above that of the order, so that the watch reports the limit by its name."""
 MOST_OPEN_FILES = 8192
-"""Of one process: so many files may also lie in messages that no process has received."""
+"""The open files of one process; as many files may also lie in unreceived messages."""
 SHORTEST_COUNT_SECONDS, COUNT_SHARE = 4.0, 2000
-"""Between two counts of files: at least these seconds, and at least so many times the duration of a count."""
+"""The shortest pause between two counts of files: in seconds, and as a multiple of a count's duration."""
 CLOCK_SECONDS = 1.0
-"""The clocks of files and of the supervisor may differ by so much."""
+"""The seconds by which the clocks of files and of the supervisor may differ."""
 
 
 def limit_own_process(order: Order, *, has_own_user: bool) -> None:

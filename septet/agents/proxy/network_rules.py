@@ -132,7 +132,7 @@ class Network:
         return connect_to_one(open_ones, port)
 
     def look_up(self, name: str, port: int) -> Sequence[str]:
-        """Return the addresses of a name that a proxy resolves again; empty if this machine does not know the name."""
+        """Return the addresses of a name that a proxy resolves again; empty for a name unknown here."""
         if is_address(name):
             return [name]
         if name in self.unanswered:

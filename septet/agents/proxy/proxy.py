@@ -5,7 +5,7 @@ names: tunnels (`CONNECT`) and plain HTTP on its own port, requests on model por
 ports of this machine. A thread serves each connection.
 """
 
-import encodings.idna  # noqa: F401 -- TLS imports it for a host's name: see the package for why it does not then
+import encodings.idna  # noqa: F401 -- TLS would import it after the fork, see the package
 import select
 import socket
 import threading

@@ -1,8 +1,8 @@
 """Record a program's output: a recorder, a process beside its supervisor, reads pipes and writes files.
 
 So the program has none of the engine's files open, which it could reopen, truncate or fill with holes. The
-recorder outlives a killed supervisor, with which the program dies, until the program's output is on disk; meanwhile
-the recorder holds the run's locks. The supervisor replaces a recorder that was killed.
+recorder outlives a killed supervisor, with which the program dies, until the program's output is on disk;
+meanwhile the recorder holds the run's locks. The supervisor replaces a recorder that was killed.
 """
 
 import fcntl
