@@ -86,7 +86,7 @@ from septet.repository_settings import (
     PullRequestSettings,
     RepositorySettings,
 )
-from septet.system.toml_lines import line_of
+from septet.toml_lines import line_of
 
 SIZE_LIMIT_BYTES: Final = 64 * 1024
 _SANDBOX: Final = "The sandbox is the worker's, and a repository cannot loosen it"
