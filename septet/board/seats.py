@@ -1,4 +1,4 @@
-"""The board's seats: which of the work orders that wait may begin, best score first, under limits."""
+"""The board's seats: choose the waiting work orders that may begin, best score first, within limits."""
 
 import hashlib
 import json
@@ -12,36 +12,36 @@ from typing import Final
 from septet.contracts.board import BoardState, HostCapacity, SeatRequest, WaitingOrders
 
 MOST_WAITING: Final = 1_600
-"""So many are remembered; with the longest ids that is 215 KB, and the server warns of payloads above 512 KB."""
+"""The most remembered requests: 215 KB with the longest ids; the server warns of payloads above 512 KB."""
 _LISTED_WITHIN_SECONDS: Final = 60.0
-"""The server's lists lag."""
+"""The delay of the server's lists."""
 _KEY_BYTES: Final = 40
-"""Of a project's name, as JSON writes it."""
+"""The most bytes of a project's name in JSON."""
 
 
 @dataclass(slots=True)
 class Seats:
-    """Who waits, who has a seat, and how many seats there are."""
+    """The waiting work orders, the holders of seats, and the number of seats."""
 
     waiting: dict[str, SeatRequest] = field(default_factory=dict)
     holders: dict[str, str] = field(default_factory=dict)
-    """By id: the project."""
+    """By work order: its project."""
     hosts: dict[str, tuple[int, float]] = field(default_factory=dict)
-    """By id: the limit, and until when it counts, in seconds since the epoch."""
+    """By host: its limit, and the time until which it counts, in seconds since the epoch."""
     project_limit: int = 0
     passed_over: bool = False
-    """More wait than are remembered."""
+    """Whether more work orders wait than are remembered."""
     most_waiting: int = MOST_WAITING
-    """How many are remembered."""
+    """The most work orders that are remembered."""
     _late: set[str] = field(default_factory=set)
-    """Those that came while more wait than are remembered, and are behind all others: some that were passed over
-    may be better, so they have their turn after the next stock-taking."""
+    """Work orders that came after others were passed over, and that rank last: passed-over ones may be better, so
+    these get no seat before the next stock-taking."""
     _cut_at: float = 0.0
-    """When somebody was passed over last, in seconds since the epoch."""
+    """The last time at which a work order was passed over, in seconds since the epoch."""
 
     @classmethod
     def of(cls, state: BoardState) -> "Seats":
-        """Return the seats as they were."""
+        """Return the seats from a state."""
         return cls(
             {row[0]: SeatRequest(id=row[0], project=row[1], score=row[2], since=row[3]) for row in state.waiting},
             dict(state.holders),
@@ -52,7 +52,7 @@ class Seats:
 
     @property
     def state(self) -> BoardState:
-        """What is to be remembered of them."""
+        """The state from which the board's next workflow run starts."""
         return BoardState(
             waiting=tuple((each.id, each.project, each.score, each.since) for each in self.waiting.values()),
             holders=tuple(self.holders.items()),
@@ -62,7 +62,7 @@ class Seats:
         )
 
     def wait(self, request: SeatRequest) -> None:
-        """Take in who waits; one that asks again has no seat any more."""
+        """Add a request; a work order that requests again loses its seat."""
         self.holders.pop(request.id, None)
         self._take_in(request)
         if self.passed_over:
@@ -72,9 +72,9 @@ class Seats:
         self.waiting[request.id] = request.model_copy(update={"project": project_key(request.project)})
 
     def take_stock(self, others: WaitingOrders, now: float) -> None:
-        """Take in the best of those that wait and were not known.
+        """Add the best waiting work orders that were not known.
 
-        Who was passed over a moment ago may not be listed yet: that nobody else waits is believed later.
+        The server may not list a work order yet that was just passed over, so a complete list counts only later.
         """
         for each in others.waiting:
             if each.id not in self.holders and each.id not in self.waiting:
@@ -84,7 +84,7 @@ class Seats:
             self._late.clear()
 
     def keep_best(self, now: float) -> None:
-        """Remember only those whose turn comes first."""
+        """Remember only the first requests in turn."""
         if not self._late and len(self.waiting) <= self.most_waiting:
             return
         in_turn = first_in_turn(self.waiting.values(), self.project_limit, self.holders.values())
@@ -95,17 +95,17 @@ class Seats:
 
     @property
     def is_low(self) -> bool:
-        """Whether few are left whose turn may come before those that were passed over."""
+        """Whether few requests are left that may precede the passed-over ones."""
         return self.passed_over and len(self.waiting) - len(self._late) < self.most_waiting // 2
 
     def leave(self, order_id: str) -> None:
-        """Forget a work order: it waits no more, or its seat is free."""
+        """Forget a work order that waits no more, or whose seat is free."""
         self.waiting.pop(order_id, None)
         self.holders.pop(order_id, None)
         self._late.discard(order_id)
 
     def hear(self, capacity: HostCapacity, now: float) -> None:
-        """Take in that a host serves; forget those that were silent for too long."""
+        """Record that a host serves; forget hosts that were silent for too long."""
         self.project_limit = capacity.project_limit
         self.hosts[capacity.host] = (capacity.host_limit, now + capacity.seconds)
         self.hosts = {host: kept for host, kept in self.hosts.items() if kept[1] > now}
@@ -115,7 +115,7 @@ class Seats:
         return sum(limit for limit, until in self.hosts.values() if until > now)
 
     def due(self, now: float) -> list[SeatRequest]:
-        """Return those that may begin now: the best score first, among equals the one that waited longest."""
+        """Return the requests that may begin now: best score first, among equals the longest wait first."""
         free = self.places(now) - len(self.holders)
         if free <= 0:
             return []
@@ -132,7 +132,7 @@ class Seats:
         return requests
 
     def seat(self, taker: SeatRequest) -> None:
-        """Give a seat to one that waits."""
+        """Give a seat to a waiting work order."""
         if self.waiting.pop(taker.id, None) is not None:
             self.holders[taker.id] = taker.project
 
@@ -140,14 +140,14 @@ class Seats:
 def first_in_turn(
     requests: Iterable[SeatRequest], project_limit: int, running: Iterable[str] = ()
 ) -> list[SeatRequest]:
-    """Return those that wait by when their turn may come: of each project as many at a time as may run.
+    """Return the requests in rounds: each round has as many of each project as may run at a time.
 
-    Among those of one time the best score is first. A project of many thus does not hide those of others.
+    In a round the best score is first. A project with many requests thus does not hide those of other projects.
 
     Args:
-        requests: Those that wait.
-        project_limit: How many of a project may run at a time.
-        running: The projects of those that run.
+        requests: The waiting requests.
+        project_limit: The number of work orders of one project that may run at a time.
+        running: The projects of the running work orders.
     """
     ahead = Counter(running)
     turns: list[tuple[int, SeatRequest]] = []
@@ -162,7 +162,7 @@ def _rank(each: SeatRequest) -> tuple[int, float, str]:
 
 
 def project_key(project: str) -> str:
-    """Return a project by a short name, which is its own where that is short on the wire."""
+    """Return a project's name if it is short on the wire, else a digest of it."""
     if len(json.dumps(project, ensure_ascii=False).encode()) <= _KEY_BYTES + len('""'):
         return project
     return hashlib.sha256(project.encode()).hexdigest()[:_KEY_BYTES]
@@ -174,12 +174,12 @@ _MOST_FOLLOWED: Final = 100
 async def circle_of(
     order_id: str, after: Sequence[str], comes_after: Callable[[str], Awaitable[Sequence[str]]]
 ) -> str | None:
-    """Return the circle in which a work order is, as people read it; `None` where there is none.
+    """Return the circle of work orders that wait for each other, in words; `None` if there is none.
 
     Args:
         order_id: The work order.
-        after: What it comes after.
-        comes_after: Tells what another one comes after; at most a hundred are asked for.
+        after: The work orders that it comes after.
+        comes_after: Returns the work orders that another one comes after; called for at most a hundred.
     """
     ways: deque[tuple[str, ...]] = deque((other,) for other in after)
     visited = set(after)

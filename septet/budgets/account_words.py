@@ -1,4 +1,4 @@
-"""What an account says to people: why a work order waits, and how its limits are raised."""
+"""An account's messages to people: why a work order waits, and how its limits are raised."""
 
 from datetime import datetime
 
@@ -27,7 +27,7 @@ def describe_wait(amounts: AccountAmounts, step: str, limit: Limit, now: datetim
 
 
 def raise_command(amounts: AccountAmounts, step: str) -> str:
-    """Return the command that raises the limit of a step, or of the whole budget; queries ask for it too."""
+    """Return the command that raises the limit of a step or of the whole budget; queries use it too."""
     state, limit, option = amounts.state, amounts.limit_of(step), f" --step {step}" if step else ""
     by_step = state.today_by_step if amounts.is_daily(step) else state.by_step  # a query asks for no patch
     use = by_step.get(step, Spending()) if step else amounts.use_of()
@@ -36,12 +36,12 @@ def raise_command(amounts: AccountAmounts, step: str) -> str:
 
 
 def find_unknown_step(step: str) -> tuple[str, str]:
-    """Return that a budget has no such step to limit, and which it has; nothing where it has, or none is named."""
+    """Return a message and a remedy for an unknown step; empty strings for a known step or none."""
     return ("", "") if step in {"", *STEPS} else (f"{step!r} is not a step.", f"Name one of {', '.join(STEPS)}.")
 
 
 def find_mistake(amounts: AccountAmounts, call: LimitCall) -> tuple[str, str]:
-    """Return why a limit cannot be raised so, and what helps; nothing where it can."""
+    """Return why a limit cannot be raised like this, and a remedy; empty strings if it can."""
     state, step = amounts.state, call.step
     option = f" --step {step}" if step else ""
     if call.limit == NO_LIMIT:

@@ -1,4 +1,4 @@
-"""What a project's history of costs keeps of what it is told: pure decisions over a state of bounded size."""
+"""The history of a project's costs: pure decisions over a state of bounded size."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -28,14 +28,14 @@ _IMPLEMENT: Final = Step.IMPLEMENT_PLAN.value
 _Key = tuple[str, str, str, str, str]
 """Week, step, agent, model and login."""
 _OF_OTHERS: Final = PLAN_STEPS | {SUMMARY, REWORK}
-"""Steps that another agent may take than the one that carries out the plan."""
+"""Turns that an agent other than the executor may take."""
 
 
 class CostBook:
     """The history of one project."""
 
     def __init__(self, history: CostHistory) -> None:
-        """Go on from a history."""
+        """Continue from a history."""
         self._project = history.project
         self._rows: dict[_Key, Spending] = {
             (row.week, row.step, row.agent, row.model, row.login): row.use for row in history.rows
@@ -45,7 +45,7 @@ class CostBook:
 
     @property
     def history(self) -> CostHistory:
-        """All that is known."""
+        """The whole history."""
         rows = (
             CostRow(week=key[0], step=key[1], agent=key[2], model=key[3], login=key[4], use=use)
             for key, use in self._rows.items()
@@ -58,7 +58,7 @@ class CostBook:
         )
 
     def add(self, notes: Iterable[CostNote]) -> None:
-        """Take notes in; one that comes again counts nothing."""
+        """Count notes; a repeated note counts nothing."""
         for note in notes:
             self._add(note)
         self._forget_weeks()
@@ -95,13 +95,13 @@ class CostBook:
             del kept[next(iter(kept))]
 
     def _forget_weeks(self) -> None:
-        """Keep the last year by week; what was before is one sum for each step, agent and model."""
+        """Keep the last year by week; earlier weeks become one sum for each step, agent, model and login."""
         weeks = sorted({key[0] for key in self._rows} - {EARLIER})
         for week in weeks[:-MOST_WEEKS]:
             self._fold(key for key in [*self._rows] if key[0] == week)
 
     def _forget_rows(self) -> None:
-        """Where there are too many agents and models, the oldest weeks become one sum for each step."""
+        """Add up the oldest weeks into one sum for each step while there are too many rows."""
         weeks = sorted({key[0] for key in self._rows} - {EARLIER})
         while len(self._rows) > MOST_ROWS and weeks:
             week = weeks.pop(0)
@@ -117,7 +117,7 @@ class CostBook:
 
 
 def _tells_agent(order: OrderCosts, note: CostNote) -> bool:
-    """Say whether a work order's agent is that of this note: it carried out the plan, or may have done so."""
+    """Say whether the note names the work order's agent: the agent that carried out the plan, or may have."""
     executed = _steps_of_executor(order)
     if not _executes(note.step, note.use):
         return not executed
@@ -125,24 +125,24 @@ def _tells_agent(order: OrderCosts, note: CostNote) -> bool:
 
 
 def _mixes(order: OrderCosts, note: CostNote) -> bool:
-    """Say whether another agent has planned a work order up to now, or has done the rest, than this note's."""
+    """Say whether the note's agent differs from the agent that planned so far, or from the executor so far."""
     planner = order.planner if note.step in PLAN_STEPS else ""
     executor = order.agent if _executes(note.step, note.use) and _steps_of_executor(order) else ""
     return (planner or executor or note.agent) != note.agent
 
 
 def _steps_of_executor(order: OrderCosts) -> set[str]:
-    """Return the steps of the executor in which an agent has worked."""
+    """Return the executor's steps in which an agent worked."""
     return {turn.step for turn in order.turns if _executes(turn.step, turn.use)}
 
 
 def _executes(step: str, use: Spending) -> bool:
-    """Say whether an agent has worked in a step of the executor; a step may be done without any."""
+    """Say whether an agent worked in a step of the executor; a step may need no agent."""
     return step not in _OF_OTHERS and any(use.amounts.values())
 
 
 def _add_up_older(turns: Sequence[TurnCost]) -> tuple[TurnCost, ...]:
-    """Return the latest turns as they are, and one sum for each step of those before."""
+    """Return one sum for each step of the older turns, and the latest turns unchanged."""
     told_apart = [turn for turn in turns if turn.key != EARLIER]
     older = (*(turn for turn in turns if turn.key == EARLIER), *told_apart[:-MOST_TURNS])
     sums = OrderCosts(order_id="", turns=older).by_step
@@ -155,14 +155,14 @@ _DAYS: Final = {"d": 1, "w": 7}
 
 
 def first_week(since: str, today: date) -> str:
-    """Return the ISO week that is meant, or in which an age such as `4w` or `30d` began; empty for all weeks.
+    """Return the ISO week that is named, or in which an age such as `4w` or `30d` began; empty for all weeks.
 
     Args:
-        since: As it was written.
+        since: The week or the age.
         today: The day from which an age counts back, in UTC.
 
     Raises:
-        InvalidInputError: It is neither an age nor a week that its year has.
+        InvalidInputError: `since` is neither an age nor a week that exists in its year.
     """
     if not since:
         return ""

@@ -161,7 +161,7 @@ class _Forecast:
 
     @property
     def is_by_plan(self) -> bool:
-        """Whether the size of a plan is taken into account."""
+        """Whether the forecast considers the size of a plan."""
         return _tells_growth(self.orders) and any(work.plan_bytes for work in self.question.work)
 
     def amounts(self, steps: Collection[str]) -> Amounts:
@@ -173,7 +173,7 @@ class _Forecast:
         )
 
     def _dollars(self, steps: Collection[str]) -> Interval | None:
-        """Return dollars by the work orders that have all theirs, else by those that lack few; else `None`."""
+        """Return dollars from the work orders with known costs, else from those with few gaps; else `None`."""
         orders = [each for each in self.orders if not any(turn.use.unpriced for turn in _turns_of(each, steps))]
         if len(orders) < FEWEST:
             orders = _with_prices(self.orders)
@@ -216,19 +216,19 @@ def _with_prices(orders: Sequence[OrderCosts]) -> list[OrderCosts]:
 
 
 def interval_of(costs: Sequence[float]) -> Interval:
-    """Return the range in which the next of such costs lies in eight of ten cases, and the median."""
+    """Return the interval in which the next cost lies in eight of ten cases, and the median."""
     deciles = quantiles(costs, n=10)
     return Interval(low=deciles[0], middle=deciles[4], high=deciles[8])
 
 
 def _tells_growth(orders: Sequence[OrderCosts]) -> bool:
-    """Return whether the work orders tell how costs grow with the size of the plan."""
+    """Return whether the work orders show how costs grow with the size of the plan."""
     sizes = {order.plan_bytes for order in orders}
     return len(orders) >= _FEWEST_BY_PLAN and len(sizes) > 1 and min(sizes) > 0
 
 
 def _by_plan(costs: Sequence[float], orders: Sequence[OrderCosts], plan_bytes: int) -> Sequence[float]:
-    """Return the costs as they would be with a plan of this size, along a line through their logarithms."""
+    """Return the costs adjusted to a plan of this size, along a line through their logarithms."""
     if not plan_bytes or not _tells_growth(orders) or min(costs) <= 0:
         return costs
     sizes = [math.log(order.plan_bytes) for order in orders]
@@ -248,7 +248,7 @@ def _unknown(question: Question, count: int) -> Estimate:
 
 
 def _in_words(question: Question, estimate: Estimate) -> str:
-    """Return an estimate in one sentence, with the work orders that it rests on."""
+    """Return an estimate in one sentence, with the number of its work orders."""
     amounts = estimate.remaining
     if amounts is None:
         return ""

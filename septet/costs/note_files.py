@@ -1,4 +1,4 @@
-"""What turns have cost, noted on disk until it was told to the history of their project."""
+"""The costs of turns, noted on disk until they are reported to the history of their project."""
 
 import os
 from contextlib import suppress
@@ -17,35 +17,35 @@ _TAKEN: Final = ".taken"
 
 @dataclass(frozen=True, slots=True)
 class NoteFiles:
-    """Those of one host: a file for each turn, which a later note of the same turn replaces."""
+    """The notes of one host: a file for each turn, which a later note of the same turn replaces."""
 
     root: Path
 
     @property
     def lock(self) -> Path:
-        """Held by the one process that tells them."""
+        """The lock of the one process that reports the notes."""
         return self.root / "lock"
 
     @property
     def _due(self) -> Path:
-        """Is there when a work order is completed: of thousands of notes none has to be read for that."""
+        """A file that exists once a work order is completed, which saves reading thousands of notes."""
         return self.root / "due"
 
     def note(self, note: CostNote) -> None:
-        """Note what a turn has used up to now."""
+        """Write a note of a turn's use up to now."""
         self.root.mkdir(mode=0o700, exist_ok=True)
         write_durably(self.root / f"{note.key}{_NEW}", note.model_dump_json().encode())
         if note.completes:
             self._due.touch()
 
     def find(self, key: str) -> CostNote | None:
-        """Return the note of a turn, as far as nobody has taken it; `None` where there is none."""
+        """Return the note of a turn; `None` if there is none, or if it was taken."""
         with suppress(FileNotFoundError):
             return _read(self.root / f"{key}{_NEW}")
         return None
 
     def is_due(self, oldest: float) -> bool:
-        """Say whether something is to be told now: a work order is completed, or a note is older than this time.
+        """Say whether notes must be reported now: a work order is completed, or a note is older than `oldest`.
 
         Args:
             oldest: The time since the epoch, by the clock of the disk.
@@ -57,9 +57,9 @@ class NoteFiles:
         return False
 
     def take(self) -> list[tuple[Path, CostNote]]:
-        """Return all notes, in the order in which they were written, also those of a teller that died.
+        """Take and return all notes in the order of writing, including notes that a process took before it died.
 
-        A turn that is noted meanwhile has a new file.
+        A turn that is noted after this has a new file.
         """
         self._due.unlink(missing_ok=True)
         for path in sorted(self.root.glob(f"*{_NEW}")):
@@ -73,19 +73,19 @@ class NoteFiles:
         return notes
 
     def forget(self, path: Path) -> None:
-        """Forget a note that was taken: it was told."""
+        """Remove a taken note after its report."""
         path.unlink(missing_ok=True)
 
 
 def _is_due(note: os.DirEntry[str], oldest: float) -> bool:
-    """Say whether a note has to be told now; one that is replaced meanwhile is young."""
+    """Say whether a note must be reported now; a note that is replaced meanwhile is young."""
     with suppress(FileNotFoundError):
         return note.name.endswith(_TAKEN) or (note.name.endswith(_NEW) and note.stat().st_mtime < oldest)
     return False
 
 
 def _read(path: Path) -> CostNote | None:
-    """Return a note; `None` where nobody can read it."""
+    """Return a note; `None` if it cannot be read."""
     with suppress(ValidationError):
         return CostNote.model_validate_json(path.read_bytes())
     return None

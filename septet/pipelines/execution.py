@@ -1,4 +1,4 @@
-"""What an executor says it did, held against the solution and against git."""
+"""Check an executor's answer against the solution and against git."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -12,10 +12,10 @@ _NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class CheckedExecution:
-    """An answer, held against what is so."""
+    """The result of a check of an answer."""
 
     findings: tuple[str, ...] = ()
-    """What is claimed and not so, or missing; the executor reads them."""
+    """False or missing claims; the executor reads them."""
     warnings: tuple[str, ...] = ()
 
 
@@ -25,13 +25,13 @@ def check_execution(
     claimed_files: Collection[str],
     changed_files: Collection[str],
 ) -> CheckedExecution:
-    """Hold an answer that says `completed` against the solution's tasks and the changed files.
+    """Check an answer with the status `completed` against the solution's tasks and the changed files.
 
     Args:
-        answer: What the executor says.
-        solution: The solution; `None` where it does not lie on this host.
-        claimed_files: The files that it says it changed, in their one spelling.
-        changed_files: The files that changed, the plan's file aside.
+        answer: The executor's answer.
+        solution: The solution; `None` if it is not on this host.
+        claimed_files: The changed files in the answer, as `normal_path` spells them.
+        changed_files: The files that really changed, except the plan's file.
     """
     false = sorted(set(claimed_files) - set(changed_files))
     silent = sorted(set(changed_files) - set(claimed_files))

@@ -1,4 +1,4 @@
-"""The issues of a pipeline as their forge has them."""
+"""The issues of a pipeline on their forge."""
 
 from collections.abc import Collection, Sequence
 from typing import Final
@@ -14,15 +14,15 @@ _NAMED: Final = 20
 
 
 def read_issues(forge: Forge, request: ReadIssues) -> tuple[PipelineIssue, ...]:
-    """Return issues of a forge with their titles, and what their texts say that they depend on.
+    """Return issues of a forge with their titles and the dependencies in their texts.
 
-    Only what is read here counts as something to depend on.
+    Only issues that this call reads count as dependencies.
 
     Raises:
         NotFoundError: Issues are missing, or no open one has the label.
         InvalidInputError: Some are closed, or there are too many with the label.
         ForgeUnavailableError: The forge did not answer.
-        ForgeError: It refused.
+        ForgeError: The forge refused.
     """
     issues = forge.open_issues(request.label) if request.label else ()
     if request.label and not issues:
@@ -36,7 +36,7 @@ def read_issues(forge: Forge, request: ReadIssues) -> tuple[PipelineIssue, ...]:
 
 
 def _all_open(numbers: Sequence[int], issues: Sequence[Issue], repository: str) -> Sequence[Issue]:
-    """Return the issues that were found, if they are all that were wanted and all are open."""
+    """Return the found issues, if all wanted issues were found and are open."""
     there = {issue.number for issue in issues}
     if missing := [number for number in numbers if number not in there]:
         message = f"issues: {repository} has no {_numbers(missing)}."

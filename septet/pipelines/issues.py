@@ -18,10 +18,10 @@ from septet.system.text import cut_line, name_some
 
 
 def circle_in(after: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Return one circle, its first member at its end again; empty where there is none.
+    """Return one circle, with its first member repeated at its end; empty if there is none.
 
     Args:
-        after: By each thing, what it comes after; all of that is a key as well.
+        after: By each thing, the things that it comes after; each of these is a key too.
     """
     finished_ids: set[str] = set()
     for start in after:
@@ -43,21 +43,22 @@ def circle_in(after: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 _FORM: Final = 'It is a JSON list of [{"id": "A", "title": "…", "body": "…", "depends_on": ["B"]}] or numbers.'
 _SHOWN: Final = 5
 SHOWN_TITLE: Final = 200
-"""Characters of an issue's title on the forge that a pipeline keeps."""
+"""The most characters that a pipeline keeps of an issue's title on the forge."""
 _LIMIT_BYTES: Final = 8 * 1024 * 1024
 _COMES_AFTER: Final = re.compile(
     r"^[ \t>*+-]{0,16}[*_]{0,2}(?:depends[ \t]{1,4}on|blocked[ \t]{1,4}by)[ \t]{0,4}[:*_]{0,5}"
     r"((?:[ \t]{0,4}(?:,|;|&|and\b)?[ \t]{0,4}#\d{1,18})+)",
     re.IGNORECASE | re.MULTILINE,
 )
-"""A line such as "Depends on #12, #13" or "- Blocked by: #12". All is bounded: strangers write it."""
+"""A line such as "Depends on #12, #13" or "- Blocked by: #12". All parts are bounded, because strangers write
+it."""
 
 
 def order_issues(issues: Iterable[PipelineIssue]) -> list[PipelineIssue]:
-    """Return the issues so that each comes after all that it depends on; else in the order given.
+    """Return the issues with each after its dependencies, otherwise in the given order.
 
     Raises:
-        InvalidInputError: An id is there twice, a dependency is unknown, or they depend on each other in a circle.
+        InvalidInputError: An id is repeated, a dependency is unknown, or the dependencies form a circle.
     """
     listing = list(issues)
     places = {issue.id: place for place, issue in enumerate(listing)}
@@ -80,7 +81,7 @@ def order_issues(issues: Iterable[PipelineIssue]) -> list[PipelineIssue]:
 
 
 def merge_issues(issues: Sequence[PipelineIssue], read: Sequence[PipelineIssue]) -> list[PipelineIssue]:
-    """Return issues, each with what its forge says of it; where none is named, all that were read there."""
+    """Return the named issues with the facts from their forge; if none is named, all issues that were read."""
     by_id = {issue.id: issue for issue in read}
     return [_merge_issue(issue, by_id) for issue in issues] or list(read)
 
@@ -99,7 +100,7 @@ def read_issue_file(path: Path) -> tuple[PipelineIssue, ...]:
     """Return the issues of a file: `[{id, title, body, depends_on?}]`, or numbers of the forge.
 
     Raises:
-        NotFoundError: There is no such file.
+        NotFoundError: The file cannot be read.
         InvalidInputError: An entry is no issue; the message names it.
     """
     try:
@@ -115,7 +116,7 @@ def issues_in(content: bytes, place: str) -> tuple[PipelineIssue, ...]:
     """Return the issues of a JSON document, which `place` names in errors.
 
     Raises:
-        InvalidInputError: It is no list of issues; the message names the entry.
+        InvalidInputError: The document is no list of issues; the message names the entry.
     """
     try:
         entries = json.loads(content)
@@ -130,7 +131,7 @@ def issues_in(content: bytes, place: str) -> tuple[PipelineIssue, ...]:
 
 
 def depends_on_in(body: str, ids: Collection[str], own: str = "") -> tuple[str, ...]:
-    """Return the issues that a body names as coming before it, as far as they are `ids` and not its `own`."""
+    """Return the issues that a body names as dependencies, limited to `ids` and without its `own`."""
     numbers = [number for match in _COMES_AFTER.finditer(body) for number in re.findall(r"#(\d+)", match[1])]
     return tuple(dict.fromkeys(number for number in numbers if number in ids and number != own))
 
@@ -157,7 +158,7 @@ def _as_id(value: object) -> object:
 
 
 def _refuse(issues: Sequence[PipelineIssue], places: dict[str, int]) -> None:
-    """Refuse what has no order."""
+    """Refuse issues that have no order."""
     twice = [issue.id for place, issue in enumerate(issues) if places[issue.id] != place]
     if twice:
         message = f"issues: these ids occur more than once: {_join(twice)}."
@@ -184,19 +185,19 @@ def _join(names: Sequence[str]) -> str:
 
 TITLE_BYTES: Final = 80
 MANY: Final = 200
-"""With more issues their titles are cut from the beginning."""
+"""Above this number of issues, their titles are cut when the pipeline starts."""
 _ALL_BYTES: Final = 1_600_000
-"""Of all issues as JSON; a Temporal payload holds two million."""
+"""The most bytes of all issues as JSON; a Temporal payload holds two million."""
 _FEW: Final = 5
 _WORDS_BYTES: Final = 160
 
 
 def shorten_issue(state: IssueState, among: int) -> IssueState:
-    """Return as much of a closed issue as there is room for, what is missed least left out first.
+    """Return a closed issue's state without as many parts as needed to fit; the least important parts go first.
 
     Args:
-        state: What is known of it.
-        among: How many issues the pipeline has.
+        state: The state of the issue.
+        among: The number of issues of the pipeline.
     """
     limit_bytes = _ALL_BYTES // among
     for leave_out in _LEFT_OUT:
@@ -223,7 +224,7 @@ def _words(state: IssueState) -> dict[str, Any]:
     if error is not None:
         short = {"message": cut_line(error.message, _WORDS_BYTES), "remedy": cut_line(error.remedy, _WORDS_BYTES)}
         values["error"] = error.model_copy(update=short)
-    if rescue is not None:  # where its patch lies, its snapshot tells as well
+    if rescue is not None:  # its snapshot leads to its patch
         values["rescue"] = rescue.model_copy(
             update={"reason": cut_line(rescue.reason, TITLE_BYTES), "patch": None}
         )

@@ -1,7 +1,6 @@
-"""What is written down of a pipeline: both documents of results as it goes, and the report at its end.
+"""The documents of a pipeline on disk: both documents of results while it runs, and the report at its end.
 
-Each document is put in the place of the one before it, whole and durable: whatever dies, there is always one, and
-what it says is so.
+Each document replaces the previous one, whole and durable: after any crash there is a valid document.
 """
 
 from collections.abc import Callable, Mapping
@@ -98,24 +97,24 @@ _LOCK: Final = ".lock"
 
 
 def note(store: PipelineStore, some: PipelineView) -> PipelineView:
-    """Write down how some issues stand, and both documents; return the pipeline with all issues noted here.
+    """Write the state of some issues, and both documents; return the pipeline with all issues on this disk.
 
     Args:
         store: The pipeline's folder.
-        some: The pipeline, with at least those issues that have changed since the last time.
+        some: The pipeline, with at least the issues that changed since the last call.
 
     Raises:
-        OSError: The disk did not take it.
+        OSError: The disk refused.
     """
     with hold_lock(store.folder / _LOCK):
         return _write_states(store, some)
 
 
 def report(store: PipelineStore, view: PipelineView) -> None:
-    """Write down how the given issues stand, as `note`, and the report of all.
+    """Write the state of the given issues, as `note` does, and the report on all issues.
 
     Raises:
-        OSError: The disk did not take it.
+        OSError: The disk refused.
     """
     with hold_lock(store.folder / _LOCK):
         document = report_of(_write_states(store, view))
@@ -124,7 +123,7 @@ def report(store: PipelineStore, view: PipelineView) -> None:
 
 
 def documents(store: PipelineStore, view: PipelineView) -> tuple[PlanningResults, ExecutionResults]:
-    """Return both documents of results, with whole solutions and lists of files where they lie on this disk."""
+    """Return both documents of results, with whole solutions and lists of files if this disk has them."""
     planning = planning_results(view, lambda state: _solution(store, state))
     return planning, execution_results(view, lambda state: _files(store, state))
 
@@ -144,13 +143,13 @@ def _write_document(store: PipelineStore, name: str, document: Wire) -> None:
 
 
 def _solution(store: PipelineStore, state: IssueState) -> Solution | None:
-    """Return an issue's solution as it lies on disk; its outline, where this host has another one or none."""
+    """Return an issue's solution from disk; its outline if this host has another solution or none."""
     solution = store.solution_json(state.issue_id)
     same = solution is not None and (state.solution is None or solution.get("id") == state.solution.id)
     return solution if same else solution_in(state)
 
 
 def _files(store: PipelineStore, state: IssueState) -> tuple[str, ...]:
-    """Return all files that an issue has changed, where this host knows them; else the first ones."""
+    """Return all files that an issue changed, if this host knows them; else the first files."""
     record = store.execution(state.issue_id) if state.status is IssueStatus.COMPLETED else None
     return record.files_modified if record is not None else files_in(state)

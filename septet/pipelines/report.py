@@ -11,7 +11,7 @@ from septet.system.text import cut, one_line
 
 _CELL_LIMIT: Final = 120
 _REASON_LIMIT: Final = 1500
-"""Characters of what went wrong: whoever reads only the report must not miss the remedy at its end."""
+"""The most characters of a reason: it is long enough for the remedy at its end."""
 _FILES_SHOWN: Final = 20
 _CONTEXTS: Final = {
     "shared": "shared: the sessions knew of earlier issues",
@@ -40,7 +40,7 @@ def report_of(view: PipelineView) -> PipelineReport:
 
 
 def as_markdown(report: PipelineReport) -> str:
-    """Return the report as Markdown; what strangers wrote is on one line each, and starts no markup."""
+    """Return the report as Markdown; each text of a stranger is on one line, and starts no markup."""
     view = report.pipeline
     counts = ", ".join(f"{count} {status}" for status, count in report.counts.items()) or "none"
     lines = [
@@ -143,6 +143,6 @@ def _seconds(seconds: float | None) -> str:
 
 
 def _cell(text: str, limit: int = _CELL_LIMIT) -> str:
-    """Return a stranger's text on one line, so that Markdown sees nothing in it but text."""
+    """Return a stranger's text on one line, which Markdown shows as plain text."""
     line = cut(one_line(text), limit)
     return "".join(f"\\{each}" if each in "\\`*[]<>|#!&" else each for each in line)

@@ -1,4 +1,4 @@
-"""Whose turn it is in a pipeline: pure decisions over what is known of its issues."""
+"""Choose the next issue of a pipeline: pure decisions over the states of its issues."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
@@ -6,19 +6,19 @@ from typing import Final
 from septet.contracts.pipeline_view import IssueState, IssueStatus
 
 CLOSED: Final = frozenset({IssueStatus.COMPLETED, IssueStatus.FAILED, IssueStatus.SKIPPED, IssueStatus.CANCELLED})
-"""Nothing happens any more to an issue that is here."""
+"""The final statuses of an issue."""
 
 
 def next_to_plan(
     issues: Iterable[IssueState], ready: Collection[str], held_back: Collection[str], plans_ahead: int
 ) -> IssueState | None:
-    """Return the issue to plan now, in the pipeline's order: one whose work order has just begun is waited for.
+    """Return the issue to plan now: the first waiting one, or `None` while its work order is not ready.
 
     Args:
-        issues: All, in their order.
+        issues: All issues, in the pipeline's order.
         ready: The work orders that wait for the planner.
         held_back: The work orders that a person has moved away on the board.
-        plans_ahead: How many plans may wait for an executor; one that waits for another issue does not count.
+        plans_ahead: The most plans that may wait for an executor; plans that wait for another issue do not count.
     """
     all_issues = list(issues)
     status = {each.issue_id: each.status for each in all_issues}
@@ -37,13 +37,13 @@ def next_to_plan(
 
 
 def next_to_execute(issues: Mapping[str, IssueState], passed_over: Collection[str] = ()) -> IssueState | None:
-    """Return the issue to carry out now, in the pipeline's order.
+    """Return the issue to carry out now: the first in the pipeline's order that is ready.
 
-    What it depends on is done, and it touches no file that another one is changing.
+    Its dependencies are completed, and it touches no file that another issue is changing.
 
     Args:
-        issues: All, by their ids.
-        passed_over: Those that are about to be skipped.
+        issues: All issues, by id.
+        passed_over: The issues that are about to be skipped.
     """
     working = [issue for issue in issues.values() if issue.status is IssueStatus.EXECUTING]
     for issue in issues.values():
@@ -56,11 +56,11 @@ def next_to_execute(issues: Mapping[str, IssueState], passed_over: Collection[st
 
 
 def find_doomed(issues: Mapping[str, IssueState], to_skip: Collection[str]) -> list[tuple[IssueState, str]]:
-    """Return the issues that cannot be carried out, each with what did not succeed before it, or will not.
+    """Return the issues that cannot be carried out, each with the dependency that did not or will not succeed.
 
     Args:
-        issues: All, by their ids.
-        to_skip: Those that are to be skipped: they are known already.
+        issues: All issues, by id.
+        to_skip: The issues that are already marked to be skipped.
     """
     failures = CLOSED - {IssueStatus.COMPLETED}
     return [
@@ -73,16 +73,16 @@ def find_doomed(issues: Mapping[str, IssueState], to_skip: Collection[str]) -> l
 
 
 def overlap(one: IssueState, other: IssueState) -> bool:
-    """Say whether two issues may change the same file: as git has seen it, or else as it was predicted.
+    """Say whether two issues may change the same file, by the changed or else the predicted files.
 
-    One of which not all files are known overlaps with all.
+    An issue with unknown files overlaps with every issue.
     """
     ours, theirs = _files(one), _files(other)
     return ours is None or theirs is None or any(_meet(mine, its) for mine in ours for its in theirs)
 
 
 def same_files(one: IssueState, other: IssueState) -> bool:
-    """Say whether git has seen both change the same file."""
+    """Say whether both issues changed the same file."""
     paths = {change.path for change in one.files_modified}
     return any(change.path in paths for change in other.files_modified)
 
@@ -98,12 +98,12 @@ def _files(issue: IssueState) -> Sequence[str] | None:
 
 
 def _meet(one: str, other: str) -> bool:
-    """Say whether two paths are the same, or one lies below the other."""
+    """Say whether two paths are equal, or one is below the other."""
     return one == other or one.startswith(f"{other.rstrip('/')}/") or other.startswith(f"{one.rstrip('/')}/")
 
 
 def held_by(issue: IssueState, issues: Mapping[str, IssueState]) -> frozenset[str]:
-    """Return the issues whose work a branch holds: its own, and those that it was built on, one upon another."""
+    """Return the issues whose work a branch contains: its own issue, and the chain of issues that it builds on."""
     chain = [issue.issue_id]
     while (below := issues[chain[-1]].builds_on) and below not in chain:
         chain.append(below)
@@ -111,9 +111,9 @@ def held_by(issue: IssueState, issues: Mapping[str, IssueState]) -> frozenset[st
 
 
 def below_of(issue: IssueState, issues: Mapping[str, IssueState]) -> IssueState | None:
-    """Return what an issue is to be built on, of those that it depends on and that are done.
+    """Return the completed dependency on whose branch an issue is to be built; `None` if there is none.
 
-    That is the one whose branch holds most of them; of equal ones that which was done last.
+    It is the dependency whose branch contains most of the others; of equal ones the latest.
     """
     candidates = [issues[name] for name in issue.depends_on if issues[name].done_at]
     needs = frozenset(issue.depends_on)

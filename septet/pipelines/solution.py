@@ -1,6 +1,6 @@
-"""A planner's solution, judged before anybody carries it out: complete, consistent, correct and clear.
+"""Check a planner's solution before its execution: complete, consistent, correct and clear.
 
-Each finding is one sentence that names the place and the remedy; the planner reads them.
+Each finding is one sentence with the place and the remedy; the planner reads the findings.
 """
 
 from collections import Counter
@@ -16,12 +16,12 @@ from septet.system.text import cut, cut_line
 
 
 def normal_path(path: str) -> str:
-    """Return a path in its one spelling: `./src//a.py` is `src/a.py`, and a folder has no `/` at its end."""
+    """Return a path in its normal spelling: `./src//a.py` is `src/a.py`, and a folder has no `/` at its end."""
     return str(PurePosixPath(path.strip()))
 
 
 def normal_path_in(worktree: Path, path: str) -> str:
-    """Return a path in its one spelling, relative to the worktree's root where it is absolute inside of it."""
+    """Return a path in its normal spelling; an absolute path in the worktree becomes relative to the root."""
     pure = PurePosixPath(path.strip())
     for root in (worktree, worktree.resolve()):
         if pure.is_relative_to(root):
@@ -30,16 +30,16 @@ def normal_path_in(worktree: Path, path: str) -> str:
 
 
 def is_in(path: str, scope: str) -> bool:
-    """Say whether a file is the scope itself or lies below it; both in their one spelling."""
+    """Say whether a file is the scope itself or is below it; both are in normal spelling."""
     return PurePosixPath(path).is_relative_to(PurePosixPath(scope))
 
 
 def why_outside(worktree: Path, path: str) -> str | None:
-    """Return why a path is none of the repository's; `None` where it is one, whether it exists or not.
+    """Return why a path is not in the repository; `None` if it is, whether it exists or not.
 
     Args:
-        worktree: The worktree's root: a symlink that points outside it is seen.
-        path: As an agent gave it.
+        worktree: The worktree's root; symlinks that point outside of it are detected.
+        path: The path in an agent's answer.
     """
     pure = PurePosixPath(path.strip())
     if pure.is_absolute():
@@ -63,7 +63,7 @@ def why_outside(worktree: Path, path: str) -> str | None:
 
 SOLUTION_ID: Final = "SOL-"
 _FINDINGS_BYTES: Final = 1300
-"""What a step's reason holds, less its heading."""
+"""The most bytes of a step's reason, without its heading."""
 _SHOWN: Final = 80
 _VAGUE: Final = frozenset(
     {
@@ -74,12 +74,12 @@ _VAGUE: Final = frozenset(
         "todo", "n/a", "na", "none", "see above", "see title", "the task is done", "the code works",
     }
 )  # fmt: skip
-"""What can be said of anything, so that nobody can look at it."""
+"""Phrases that fit anything, so that they cannot be checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class IssueScope:
-    """What a solution is held against."""
+    """The facts against which a solution is checked."""
 
     issue_id: str
     plan_path: str
@@ -88,7 +88,7 @@ class IssueScope:
 
 
 def findings(solution: SolutionAnswer, scope: IssueScope) -> tuple[str, ...]:
-    """Return what is wrong with a solution; nothing where it may be carried out."""
+    """Return the mistakes of a solution; none if it may be carried out."""
     return tuple(
         dict.fromkeys(
             [
@@ -102,7 +102,7 @@ def findings(solution: SolutionAnswer, scope: IssueScope) -> tuple[str, ...]:
 
 
 def findings_text(messages: Sequence[str]) -> str:
-    """Return findings as one text of bounded size for the planner: the first ones, and how many more there are."""
+    """Return findings as one bounded text for the planner: the first findings, and the number of the rest."""
     lines: list[str] = []
     for number, finding in enumerate(messages):
         if sum(len(line.encode()) + 3 for line in lines) + len(finding.encode()) > _FINDINGS_BYTES:
@@ -189,7 +189,7 @@ def _twice(texts: Iterable[str]) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Return a sentence without what makes no difference: case, spaces, and signs around it."""
+    """Return a sentence in lower case, without extra spaces and surrounding signs."""
     return " ".join(text.lower().split()).strip(" .!-*_`'\"")
 
 
@@ -197,7 +197,8 @@ OUTLINE_LIMIT_BYTES: Final = 1024
 _SUMMARY_BYTES: Final = 160
 _TITLE_BYTES: Final = 48
 _WITH_TASKS_BYTES: Final = 560
-"""Up to here tasks are named; the rest is for the files, which say who may work beside whom."""
+"""The most bytes of an outline with its tasks; the rest is for the files, which decide which issues run in
+parallel."""
 
 
 def outline_of(solution: SolutionAnswer) -> Outline:

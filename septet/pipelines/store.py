@@ -1,4 +1,4 @@
-"""A pipeline's folder on its host's disk: solutions, executions, summaries and how issues stand; all durable."""
+"""A pipeline's folder on its host's disk: solutions, executions, summaries and issues' states; all durable."""
 
 import os
 import re
@@ -25,15 +25,15 @@ _ISSUE: Final = re.compile(ISSUE_ID)
 _LANE: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 _KNOWN_FILES: Final = 4096
-"""So many are not read again until they change: both documents are made of them all, each time."""
+"""The most files in the cache: each document is made of all of them, and reads only changed ones."""
 _SETTLED_NS: Final = 1_000_000_000
-"""A file that is younger is read each time: two that were put there in one tick of the clock may look the same."""
+"""The age in nanoseconds from which a file is cached: two files of one clock tick may have the same times."""
 
 T = TypeVar("T")
 
 
 def issue_of(pipeline: str, order_id: str) -> str:
-    """Return the issue of a pipeline's work order: its id is the pipeline's, a hyphen and the issue's."""
+    """Return the issue of a pipeline's work order, whose id is `<pipeline>-<issue>`."""
     return order_id.removeprefix(f"{pipeline}-")
 
 
@@ -44,31 +44,31 @@ class PipelineStore:
     folder: Path
 
     def solution(self, issue_id: str) -> SolutionAnswer | None:
-        """Return the accepted solution of an issue; `None` where none lies here."""
+        """Return the accepted solution of an issue; `None` if this host has none."""
         return _read(self._solution_file(issue_id), partial(SolutionAnswer.model_validate_json, extra="ignore"))
 
     def solution_json(self, issue_id: str) -> dict[str, object] | None:
-        """Return the accepted solution of an issue as it lies there; `None` where none does."""
+        """Return the accepted solution of an issue as unchecked JSON; `None` if this host has none."""
         return _read(self._solution_file(issue_id), from_json)
 
     def keep_solution(self, issue_id: str, solution: SolutionAnswer) -> None:
-        """Put an accepted solution there, in the place of an earlier one."""
+        """Write an accepted solution in place of an earlier one."""
         _write(self._solution_file(issue_id), solution)
 
     def execution(self, issue_id: str) -> ExecutionRecord | None:
-        """Return what was carried out for an issue; `None` where nothing is known of it here."""
+        """Return the record of an issue's execution; `None` if this host has none."""
         return _read(self._execution_file(issue_id), partial(ExecutionRecord.model_validate_json, extra="ignore"))
 
     def keep_execution(self, issue_id: str, record: ExecutionRecord) -> None:
-        """Put down what was carried out, in the place of an earlier try."""
+        """Write the record of an execution in place of an earlier one."""
         _write(self._execution_file(issue_id), record)
 
     def keep_state(self, state: IssueState) -> None:
-        """Put down what is known of an issue now."""
+        """Write the current state of an issue."""
         _write(f"{self.folder}/issues/{state.position:05}-{_file_name(_ISSUE, state.issue_id)}.json", state)
 
     def states(self) -> tuple[IssueState, ...]:
-        """Return what is known of all issues, in the order of the pipeline."""
+        """Return the states of all issues on this disk, in the order of the pipeline."""
         folder = self.folder / "issues"
         with suppress(FileNotFoundError), os.scandir(folder) as entries:
             paths = sorted(each.path for each in entries if each.name[0].isdigit())
@@ -77,14 +77,14 @@ class PipelineStore:
         return ()
 
     def summary(self, lane: str) -> str:
-        """Return the summary of a lane's sessions before; nothing where none lies here."""
+        """Return the summary of a lane's earlier sessions; empty if this host has none."""
         try:
             return self._summary_file(lane).read_text(encoding="utf-8")
         except FileNotFoundError:
             return ""
 
     def keep_summary(self, lane: str, summary: str) -> None:
-        """Put a summary there, in the place of an earlier one."""
+        """Write a summary in place of an earlier one."""
         path = self._summary_file(lane)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_durably(path, summary.encode())
@@ -100,19 +100,19 @@ class PipelineStore:
 
 
 def store_of(state: StateDir, pipeline: str) -> PipelineStore:
-    """Return a pipeline's folder; it is made with the first thing that is put there.
+    """Return a pipeline's store; the first write makes its folder.
 
     Raises:
-        InvalidInputError: It is no pipeline's id.
+        InvalidInputError: The name is no pipeline's id.
     """
     return PipelineStore(state.pipelines / _file_name(_PIPELINE, pipeline))
 
 
 def _file_name(pattern: re.Pattern[str], name: str) -> str:
-    """Return a name that is the name of a file at the same time.
+    """Return a name if it is safe as the name of a file.
 
     Raises:
-        InvalidInputError: It is none.
+        InvalidInputError: The name is not safe.
     """
     if pattern.fullmatch(name) is None or name in {".", ".."}:
         raise InvalidInputError(
@@ -128,7 +128,7 @@ def _write(name: str, value: Wire) -> None:
 
 
 def _read(path: str, parse: Callable[[bytes], T]) -> T | None:
-    """Return what lies in a file; nothing where there is none, or what is there is not ours."""
+    """Return the value in a file; `None` if there is no file, or the file is not valid."""
     try:
         facts = os.stat(path)  # noqa: PTH116 -- thousands a second: making a Path takes longer
     except FileNotFoundError:
@@ -140,7 +140,7 @@ def _read(path: str, parse: Callable[[bytes], T]) -> T | None:
 
 @lru_cache(maxsize=_KNOWN_FILES)
 def _read_cached(path: str, parse: Callable[[bytes], T], _mark: tuple[int, int, int]) -> T | None:
-    """Return what lies in a file, read once: whatever is put in its place has another mark."""
+    """Return the value in a file, read once: a file that replaces it has another mark."""
     return _parse_file(path, parse)
 
 

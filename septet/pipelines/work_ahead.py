@@ -1,4 +1,4 @@
-"""What is still to come of a pipeline, for the estimate of its cost."""
+"""The remaining work of a pipeline, for the estimate of its cost."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -11,9 +11,9 @@ _PLANNED: Final = frozenset({IssueStatus.PLANNED, IssueStatus.EXECUTING})
 
 
 def work_ahead(issues: Iterable[IssueState]) -> tuple[WorkAhead, ...]:
-    """Return what is still to come of each issue that has no result: all, or what follows its plan.
+    """Return the remaining work of each issue without a result: all steps, or the steps after its plan.
 
-    What an agent is at counts as if it had only begun.
+    Running work counts as if it had only begun.
     """
     return tuple(
         WorkAhead(REST_STEPS, issue.plan_bytes) if issue.status in _PLANNED else WHOLE

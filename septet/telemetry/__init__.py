@@ -1,1 +1,1 @@
-"""What is measured: the metrics, and where they are recorded."""
+"""The metrics, and the recorder of their values."""

@@ -1,4 +1,4 @@
-"""Every metric of ours: its name, its labels and what it says. Nothing is recorded under another name."""
+"""Every metric of Septet: its name, its labels and its meaning. Nothing is recorded under another name."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,7 +10,7 @@ _DOLLARS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0)
 
 
 class MetricKind(StrEnum):
-    """How the values of a metric are put together."""
+    """How the values of a metric are combined."""
 
     COUNTER = "counter"
     HISTOGRAM = "histogram"
@@ -22,10 +22,10 @@ class Metric:
     """One metric, as Prometheus shows it."""
 
     name: str
-    """The name without `_total`, which Prometheus puts behind a counter's."""
+    """The name without `_total`, which Prometheus adds to a counter's name."""
     help: str
     labels: tuple[str, ...] = ()
-    """Their values come from small sets: never an id, a path or a text of users."""
+    """The labels, whose values come from small sets: never an id, a path or a text of users."""
     kind: MetricKind = MetricKind.COUNTER
     buckets: tuple[float, ...] = ()
 
@@ -144,4 +144,4 @@ METRICS: Final = (
     PAUSED_LOGINS,
     UNSERVED,
 )
-"""All of them."""
+"""All metrics."""

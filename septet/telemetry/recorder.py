@@ -1,4 +1,4 @@
-"""Where values are recorded: nowhere, until a worker that serves metrics says where."""
+"""The recorder of values, which drops them until a worker that serves metrics sets a sink."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -14,34 +14,34 @@ _MOST_VALUES: Final = 100
 _LONGEST_VALUE: Final = 80
 _UNKNOWN: Final = "unknown"
 OTHER: Final = "other"
-"""What a label says in place of a value after the first hundred."""
+"""The value that replaces any value of a label after the first hundred."""
 
 
 @dataclass(slots=True)
 class Recorder:
-    """Hands values on to a sink, with labels of few values; safe for all threads."""
+    """Sends values to a sink, with bounded label values; safe for all threads."""
 
     _sink: Sink | None = None
     _values: dict[tuple[str, str], set[str]] = field(default_factory=dict)
-    """By metric and label: the values that it has had."""
+    """By metric and label: the values so far."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def is_on(self) -> bool:
-        """Whether somebody takes the values; until then none has to be found out."""
+        """Whether there is a sink; without it no value need be computed."""
         return self._sink is not None
 
     def send_to(self, sink: Sink | None) -> None:
-        """Hand values to this sink from now on; `None`: to nobody."""
+        """Send values to this sink from now on; `None` drops them."""
         self._sink = sink
 
     def record(self, metric: Metric, value: float = 1, **labels: str | None) -> None:
         """Count `value`, add it to a histogram, or set a gauge to it. Without a sink it does nothing.
 
         Args:
-            metric: One of the table.
-            value: Of a counter a whole number, of a histogram in the unit that its name ends in.
-            labels: A value for each label of the metric; `None` and an empty one become `unknown`.
+            metric: A metric of `METRICS`.
+            value: For a counter a whole number, for a histogram a value in the unit at the end of its name.
+            labels: A value for each label of the metric; `None` and empty values become `unknown`.
 
         Raises:
             ValueError: The labels are not those of the metric.
@@ -54,7 +54,7 @@ class Recorder:
         sink(metric, value, {label: self._limit(metric, label, text) for label, text in labels.items()})
 
     def _limit(self, metric: Metric, label: str, text: str | None) -> str:
-        """Return a label's value; one more than a hundred would be a series too many."""
+        """Return a label's value; a new value after the first hundred becomes `other`."""
         value = (text or _UNKNOWN)[:_LONGEST_VALUE]
         with self._lock:
             values = self._values.setdefault((metric.name, label), set())
@@ -65,4 +65,4 @@ class Recorder:
 
 
 RECORDER: Final = Recorder()
-"""That of this process."""
+"""The recorder of this process."""

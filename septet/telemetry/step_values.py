@@ -1,4 +1,4 @@
-"""From a step's result to the values that are recorded of it."""
+"""Record the values of a step's result."""
 
 from septet.contracts.facts import Usage
 from septet.contracts.lanes import SessionSummary, SummariseCall
@@ -18,9 +18,9 @@ from septet.telemetry.recorder import RECORDER, Recorder
 
 
 def record_step(call: StepCall, result: StepResult, recorder: Recorder = RECORDER) -> None:
-    """Record what an attempt at a step has come to.
+    """Record the result of an attempt at a step.
 
-    An answer that was not read has no verdict yet: its finalizer gives it one.
+    An answer that was not read has no verdict yet; its finalizer records the verdict.
     """
     step, agent = call.name, result.agent
     if is_settled(result):
@@ -31,7 +31,7 @@ def record_step(call: StepCall, result: StepResult, recorder: Recorder = RECORDE
 
 
 def record_finalizer(finalizing: FinalizeCall, result: StepResult, recorder: Recorder = RECORDER) -> None:
-    """Record what a finalizer has come to: its own tokens and time, and the step's verdict where it gives one."""
+    """Record the result of a finalizer: its own tokens and time, and the step's verdict if it is final."""
     earlier, step, agent = earlier_of(finalizing), finalizing.call.name, result.agent
     if starts_since(result, earlier):
         recorder.record(FINALIZER_RUNS, step=step, agent=agent, outcome=result.verdict)
@@ -43,7 +43,7 @@ def record_finalizer(finalizing: FinalizeCall, result: StepResult, recorder: Rec
 
 
 def record_end(ending: EndCall, result: StepResult, recorder: Recorder = RECORDER) -> None:
-    """Record what the end of a cancelled step has come to, beyond what its activities have told."""
+    """Record the end of a cancelled step, without the values that its activities recorded."""
     earlier = earlier_of(ending)
     if ending.earlier is None or not is_settled(ending.earlier) or starts_since(result, earlier):
         _record_verdict(ending.name, result, recorder)
@@ -51,7 +51,7 @@ def record_end(ending: EndCall, result: StepResult, recorder: Recorder = RECORDE
 
 
 def record_summary(call: SummariseCall, summary: SessionSummary, recorder: Recorder = RECORDER) -> None:
-    """Record what the question for a lane's summary has used; it is no attempt at a step, and has no verdict."""
+    """Record the use of a request for a lane's summary, which is no attempt at a step and has no verdict."""
     if summary.usage != Usage():
         agent = call.workspace.agent
         recorder.record(AGENT_STARTS, step=call.name, agent=agent)
@@ -59,10 +59,10 @@ def record_summary(call: SummariseCall, summary: SessionSummary, recorder: Recor
 
 
 def is_settled(result: StepResult) -> bool:
-    """Say whether a result is its try's last word.
+    """Say whether a result is the final result of its try.
 
-    It is not where an unread answer with a checkpoint waits for a finalizer, where a push waits for its reader, or
-    where a step waits until running agents free the rest of a budget.
+    It is not final while an unread answer with a checkpoint waits for a finalizer, a push waits for its reader, or
+    a step waits until running agents free the rest of a budget.
     """
     if result.unread:
         return False
@@ -78,7 +78,7 @@ def _record_verdict(step: str, result: StepResult, recorder: Recorder) -> None:
 
 
 def earlier_of(call: StepCall | FinalizeCall) -> StepResult | None:
-    """Return what earlier activities of the same try have told, where agents were started for them."""
+    """Return the result of earlier activities of the same try, if they started agents."""
     earlier = (
         call.result if isinstance(call, FinalizeCall) else call.earlier if isinstance(call, EndCall) else None
     )
@@ -86,7 +86,7 @@ def earlier_of(call: StepCall | FinalizeCall) -> StepResult | None:
 
 
 def starts_since(result: StepResult, earlier: StepResult | None) -> int:
-    """Return how many agents were started since, of those that a result tells."""
+    """Return the number of agent starts in a result since an earlier result."""
     if earlier is not None:
         return result.agent_starts - earlier.agent_starts
     return result.agent_starts if result.run else 0
@@ -123,7 +123,7 @@ def _record_use(
 
 
 def usage_since(usage: Usage, earlier: Usage) -> Usage:
-    """Return what was used since, and nothing less than nothing; a cost that was not told is not known."""
+    """Return the use since an earlier usage, never below 0; a cost that was not reported stays unknown."""
     cost = None if usage.cost_usd is None else max(usage.cost_usd - (earlier.cost_usd or 0.0), 0.0)
     return Usage(
         input_tokens=max(usage.input_tokens - earlier.input_tokens, 0),
