@@ -37,7 +37,7 @@ from workers.watching.janitor import scheduling_janitor
 from workers.watching.pull_requests import looking_at_pull_requests
 
 HEARTBEAT_THROTTLE: Final = timedelta(seconds=1)
-"""The delay of heartbeats: activities rarely send any by themselves; a requested one must leave soon."""
+"""The throttle of heartbeats: activities rarely send any by themselves, and a requested one must leave soon."""
 
 _STICKY: Final = timedelta(seconds=2)
 """The time that a work order waits for the worker with its cached state, which may be dead, before another

@@ -1,1 +1,1 @@
-"""The `septet` command. Each command imports what it uses when it is used."""
+"""The `septet` command. Each command imports its modules on their first use."""

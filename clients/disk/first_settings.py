@@ -50,7 +50,7 @@ class FirstSettings:
     hosts: tuple[str, ...] = ()
     """The hosts that set-up connects to, as `name:port`."""
     notes: tuple[str, ...] = ()
-    """Facts that a person has to find out."""
+    """The facts that a person must find out."""
 
     def text(self) -> str:
         """Return the text of the file."""
@@ -92,7 +92,7 @@ class _Draft:
             return ""
 
     def take_hosts(self, texts: Sequence[str], unknown: str) -> None:
-        """Record the hosts of all addresses in some texts; if there are none, record `unknown` as a note."""
+        """Record the hosts of all addresses in some texts; without any, record `unknown` as a note."""
         hosts = hosts_in(texts)
         self.hosts.update(hosts)
         if not hosts:
@@ -115,12 +115,7 @@ class _Draft:
 
 
 def first_settings(folder: Path, env: Mapping[str, str]) -> FirstSettings:
-    """Return the first settings for a repository.
-
-    Args:
-        folder: The repository's working tree.
-        env: The environment of the tools that are run.
-    """
+    """Return the first settings for a repository's working tree; `env` is the environment of its tools."""
     draft = _Draft(folder, env)
     for look in (_node, _python, _rust, _go, _make, _tests):
         look(draft)

@@ -27,9 +27,9 @@ _CANCEL_ASKED_FOR: Final = "The cancel is asked for, and is carried out as soon 
 async def why_nobody_works(client: Client, task_queue: str, state: StateDir) -> str:
     """Return a notice, with its remedy, if no worker runs for a queue; else an empty text.
 
-    The end of a worker of this state directory shows at once, by its lock; that of a worker that stopped in order,
-    by its last heartbeat; that of others, after two missing heartbeats. If the server does not report workers, a
-    worker is assumed.
+    The end of a worker of this state directory shows at once, by its lock; the end of a worker that stopped in
+    order, by its last heartbeat; the end of another worker, after two missing heartbeats. If the server does not
+    report workers, a worker is assumed.
     """
     runs_here = await asyncio.to_thread(lock_is_held, state.worker_lock, LOCK_EX)
     own = f"septet@{state.host_id()}" if state.root.is_dir() and not runs_here else ""
@@ -60,7 +60,7 @@ async def why_nobody_works_on(client: Client, row: WorkflowExecutionDescription,
 
 
 async def why_nothing_opens(client: Client, task_queue: str) -> str:
-    """Return a notice if every host of a queue is drained; empty if one is not, or the server refuses."""
+    """Return a notice if every host of a queue is drained; else, or if the server refuses, an empty text."""
     try:
         if await opens_workspaces(Deployment(client, task_queue)):
             return ""

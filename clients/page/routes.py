@@ -138,7 +138,7 @@ class _Views:
         }
 
     async def board(self, project: str = "") -> Response:
-        """Show the board, of one project where one is named."""
+        """Show the board, of all projects or of one."""
         board = await board_view(self.operations, project or None)
         return await self._render("board.html", board=board, project=project)
 

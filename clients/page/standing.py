@@ -48,7 +48,7 @@ class BoardView:
 
 
 def view_of_board(state: StateDir, reply: BoardReply, nobody: str) -> BoardView:
-    """Return a board with the running steps on this host, and the notice `nobody`."""
+    """Return a board with the running steps on this host, and a notice if no worker runs."""
     running = (task for stage in reply.stages.values() for task in stage if task.status is Status.RUNNING)
     return BoardView(reply, dict(_steps_under_way(state, running)), nobody)
 

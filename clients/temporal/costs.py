@@ -19,7 +19,8 @@ from septet.costs.estimate import Question, estimate_costs
 from septet.errors import NotFoundError, SealedError, ServerNotReachedError
 
 _ANSWER_WITHIN_SECONDS: Final = 10.0
-"""Longer than for other queries: a sum needs every history, and a worker may have to replay each."""
+"""The wait for an answer, longer than for other queries: a sum needs every history, and a worker may replay
+each."""
 _ESTIMATE_WITHIN_SECONDS: Final = 3.0
 """A work order starts without an estimate rather than late."""
 _AT_ONCE: Final = 20

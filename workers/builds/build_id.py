@@ -36,9 +36,6 @@ def import_closure(root: Path) -> Mapping[str, Path]:
     """Return the files of the workflows, of the modules that they import, and of their packages, by name.
 
     Imports are read, not executed, anywhere in a module: also an import inside a function counts.
-
-    Args:
-        root: The folder of Septet's packages.
     """
     closure: dict[str, Path] = {}
     names = [*_modules_below(root / _FIRST)]

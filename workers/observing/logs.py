@@ -30,7 +30,7 @@ _OF_THE_MACHINE: Final = (
 _WITHHELD: Final = "(sealed)"
 _BEFORE_VALUES: Final = re.compile(r"[\n:(<]")
 _QUOTED_ERROR: Final = re.compile(r"\b(error(?: of type [^:]{0,200})?): .*", re.DOTALL)
-"""As in the SDK's `Completing as failure during heartbeat with error of type …: …`."""
+"""Such as in the SDK's `Completing as failure during heartbeat with error of type …: …`."""
 
 
 def withhold_words(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

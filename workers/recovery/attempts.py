@@ -25,7 +25,7 @@ LOOK_SECONDS: Final = 15.0
 
 @asynccontextmanager
 async def looking_after_attempts(client: Client, attempts: RunningAttempts) -> AsyncIterator[None]:
-    """Look for news of this process's attempts every few seconds during the block."""
+    """Check for news of this process's attempts every few seconds during the block."""
     look = AttemptsLook(client, attempts)
 
     async with beside(repeat(look.take, lambda: LOOK_SECONDS, "attempts_not_looked_at")):

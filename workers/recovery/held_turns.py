@@ -23,7 +23,7 @@ from workers.beside import beside, repeat
 
 LOOK_SECONDS: Final = 60.0
 _LEFT_SECONDS: Final = 300.0
-"""Until then, a new attempt may still report the turn itself."""
+"""The seconds in which a new attempt may still report the turn itself."""
 
 _log = structlog.get_logger()
 

@@ -74,7 +74,7 @@ class BusyOrders:
 
 @asynccontextmanager
 async def looking_after_strays(client: Client, host: Host) -> AsyncIterator[None]:
-    """Look for strays now, and every half minute while the block runs."""
+    """End strays now, and every half minute while the block runs."""
 
     async def look() -> None:
         keep = partial(shielded_thread, host.threads.disk, keep_what_was_left_alone, host)

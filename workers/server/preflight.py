@@ -36,7 +36,7 @@ _TYPES: Final = {
     "Datetime": IndexedValueType.INDEXED_VALUE_TYPE_DATETIME,
     "KeywordList": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST,
 }
-"""By the column of the server's database, whose name ends with a number."""
+"""The types by the columns of the server's database, whose names end with a number."""
 
 Key = SearchAttributeKey[Any]
 

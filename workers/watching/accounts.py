@@ -44,7 +44,7 @@ class FleetAccounts:
     """Workflows of type `Account`: an update requests, a signal reports."""
 
     def __init__(self, client: Client, task_queue: str, answer_within: timedelta = _ANSWER_WITHIN) -> None:
-        """Use the accounts of a queue of work orders; each reservation waits at most `answer_within`."""
+        """Use the accounts of a queue of work orders; a reservation's request waits at most `answer_within`."""
         self._client = client
         self.task_queue = task_queue
         self._answer_within = answer_within

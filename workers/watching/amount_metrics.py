@@ -167,7 +167,7 @@ class AmountMetrics:
         return [row.removeprefix(account_id(self.task_queue, "")) for row in rows]
 
     async def _ask(self, scope: str) -> AccountView | None:
-        """Return a budget; `None` if there is none, or no worker answers for it now.
+        """Return a budget; `None` if it does not exist, or no worker answers now.
 
         An unchanged budget is not queried again: a query is an Action, a description is none.
         """

@@ -15,7 +15,7 @@ from workflows.board.board import Board
 TELL_SECONDS: Final = 120.0
 """The seconds between a worker's reports that it serves."""
 _SILENT: Final = 3
-"""After so many intervals without a report, a host no longer counts."""
+"""The intervals without a report after which a host no longer counts."""
 
 
 @asynccontextmanager
@@ -27,7 +27,7 @@ async def serving_on_board(client: Client, settings: Settings, host_id: str) -> 
 
 
 async def tell_board(client: Client, settings: Settings, host_id: str) -> None:
-    """Report a host and its limits to the board; start the board if there is none.
+    """Report a host and its limits to the board; start a missing board.
 
     Raises:
         RPCError: The server refused.

@@ -48,7 +48,7 @@ class SharedForgePauses:
     loop: asyncio.AbstractEventLoop
     _loop_thread: int = field(default_factory=threading.get_ident)
     _asks_again_at: float = 0.0
-    """By the monotonic clock."""
+    """The time of the next request to the server, by the monotonic clock."""
 
     def until(self, budget: str) -> float:
         """Return the time until which no request may be sent; as `FleetPauses.until`."""
@@ -61,7 +61,7 @@ class SharedForgePauses:
         self._answer(self.accounts.note_pause(_login(budget), pause))
 
     def _answer(self, call: Coroutine[Any, Any, T]) -> T | None:
-        """Return the server's answer; `None` if there is none, and then each host checks with the forge itself."""
+        """Return the server's answer; `None` without one: then each host checks with the forge itself."""
         if threading.get_ident() == self._loop_thread or time.monotonic() < self._asks_again_at:
             call.close()
             return None

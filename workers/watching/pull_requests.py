@@ -85,12 +85,7 @@ class LookPace:
     longest_seconds: float
 
     def is_over(self, since_seconds: float, age_seconds: float) -> bool:
-        """Return whether the pause is over.
-
-        Args:
-            since_seconds: The seconds since the last poll.
-            age_seconds: The pull request's age now.
-        """
+        """Return whether the pause after the last poll is over."""
         age_then = age_seconds - since_seconds
         return since_seconds >= min(max(age_then, self.first_seconds), self.longest_seconds)
 

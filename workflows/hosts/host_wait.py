@@ -20,7 +20,7 @@ from workflows.wire.failures import explain_failure
 from workflows.wire.policies import WORKSPACE_OPTIONS, probe_options
 
 RAREST: Final = 10
-"""The longest pause between probes of a host that answers, in first pauses: it keeps histories short."""
+"""The longest pause between probes of an answering host, as a multiple of the first: it keeps histories short."""
 LONGEST_PAUSE: Final = timedelta(days=1)
 """The longest pause between probes of a gone host, to which the pauses double: some hosts never come back, and
 a history has a limit. A host that comes back carries out its activities at once, whatever the pause."""

@@ -47,8 +47,8 @@ class Intake:
     """One pass over a repository or a team, or over the one issue of a webhook.
 
     A ref on the repository, which git creates once, or a mark on a tracker's issue records the claim of an issue.
-    So several passes at a time, a reset pass, and a pass long after Temporal has deleted the work order start it
-    once in all.
+    So one work order is started for it, also by several passes at a time, by a reset pass, and by a pass long
+    after Temporal has deleted the work order.
     """
 
     @workflow.run
@@ -101,7 +101,7 @@ def _last_pass() -> IntakeResult:
 
 
 async def _obey(intake: IntakeInput, comment: CommandComment) -> None:
-    """Start the workflow of a command that no webhook has reported; the id is the one that a webhook gives it."""
+    """Start the workflow of a command that no webhook has reported, under the id that a webhook would give it."""
     event = comment.event.model_copy(update={"repository": intake.repository})
     try:
         await workflow.start_child_workflow(

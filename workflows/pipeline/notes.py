@@ -66,7 +66,7 @@ class Notes:
         )
 
     async def close(self) -> None:
-        """Close the agents' lanes, and write the report; neither waits for the other's success."""
+        """Close the agents' lanes, and write the report, even if one of the two fails."""
         await self.wait_until_written()
         await self._close_lanes()
         queue = self._queue

@@ -34,7 +34,7 @@ from workflows.wire.failures import GO_ON
 from workflows.wire.search_attributes import start_attributes
 
 _ENOUGH_EVENTS: Final = 3_000
-"""Events, or bytes below, after which a run starts no work order: the open ones must still fit in."""
+"""The events (and below, bytes) after which a run starts no work order: the open ones must still fit in."""
 _ENOUGH_BYTES: Final = 3_000_000
 _MOST_EVENTS: Final = 20_000
 """The same limit of a run that continues beside an issue that does not end; Temporal ends a workflow at 51,200."""
@@ -143,7 +143,7 @@ class PipelineChoice(PipelineHandlers):
         return [issue for issue in self._state.open_issues if issue.issue_id not in self._order_tasks]
 
     def _is_held_back(self, issue: IssueState) -> bool:
-        """Return whether an issue waits until a person moves it or another issue that it depends on."""
+        """Return whether an issue waits for a person to move it, or to move an issue that it depends on."""
         away = issue.status is IssueStatus.WAITING and issue.order_id in self._absent_orders
         return away or (issue.status is IssueStatus.PLANNED and issue.issue_id not in self._state.to_skip)
 

@@ -1,4 +1,4 @@
-"""The decisions of people on an open work order, and on one that a reset restarts."""
+"""The decisions of people on a work order, while it is open or as a reset restarts it."""
 
 import asyncio
 from collections.abc import Callable

@@ -72,12 +72,7 @@ def _version(agent: Probe) -> list[str]:
 
 
 def _login_checks(settings: Settings, machine: Machine) -> Iterator[Check]:
-    """Yield a check of each further login, in the order in which work moves to them.
-
-    Args:
-        settings: The settings of this machine's workers.
-        machine: The environment and the programs that agents find here.
-    """
+    """Yield a check of each further login, in the order in which work moves to them."""
     for agent, logins in settings.agent_logins.items():
         for name, path in logins.items():
             title = f"login {name} of {agent}"

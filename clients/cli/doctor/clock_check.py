@@ -29,10 +29,6 @@ async def clock_checks(client: Client, now: Callable[[], datetime] = _now) -> li
     """Compare this machine's clock with the server's; return no check if the server does not report its time.
 
     The server reports the time of a queue's last poll: so this function polls an unused queue.
-
-    Args:
-        client: The client of the server.
-        now: Returns this machine's time.
     """
     queue = Deployment(client, _QUEUE)
     poll = PollWorkflowTaskQueueRequest(

@@ -36,13 +36,7 @@ Finding = tuple[Literal["ok", "warning", "failed"], str, str]
 
 
 def repository_findings(repo: str, settings: Settings, sandbox: Sandbox = _UNCONFINED) -> Iterator[Finding]:
-    """Yield status, message and remedy of each finding, from a temporary mirror.
-
-    Args:
-        repo: The repository, as people name it.
-        settings: The settings of this machine's workers.
-        sandbox: The sandbox of guests here.
-    """
+    """Yield status, message and remedy of each finding, from a temporary mirror."""
     with tempfile.TemporaryDirectory(prefix="septet-doctor-") as folder:
         try:
             yield from _findings(repo, settings, StateDir(Path(folder)), sandbox)

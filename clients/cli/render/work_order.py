@@ -33,7 +33,7 @@ RECOVERIES = {
     "adopt": "outlived its worker", "read": "outlived its worker", "resume": "resumed",
     "rerun": "started again", "finalizer": "asked again",
 }  # fmt: skip
-"""How a step continued after a stop of its agent or worker, or after an unreadable answer."""
+"""The words for a step's recovery after a stop of its agent or worker, or after an unreadable answer."""
 _NUMBERS = ("time", "tokens", "attempts")
 STYLE_OF = {
     "completed": "green", "review": "green", "failed": "red", "stuck": "red", "cancelled": "yellow",
@@ -143,7 +143,7 @@ def status_of(task: Task) -> str:
 
 
 def issue_of(task: Task) -> str:
-    """Return the project, with the number of the issue if there is one."""
+    """Return the project, with the number of the issue if it has one."""
     return f"{task.project} #{task.issue_number}".strip() if task.issue_number else task.project
 
 
