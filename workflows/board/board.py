@@ -108,7 +108,7 @@ class Board:
         return age >= _STOCK_LASTS or (age >= _STOCK_AGAIN and self._seats.is_low)
 
     async def _wait_for_news(self) -> None:
-        """Wait for news; while a work order waits for a seat, check now and then for seats that are free."""
+        """Wait for news; while a work order waits for a seat, check now and then for ended work orders."""
         if self._look is None and (self._seats.passed_over or (self._seats.waiting and self._seats.holders)):
             self._look = asyncio.create_task(self._find_closed_later())
         await workflow.wait_condition(self._must_go_on)

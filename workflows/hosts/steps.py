@@ -1,7 +1,7 @@
 """One try of one step: run it; if its answer is unreadable, request only the answer from the same session.
 
-If its push waits for a reader, the reader runs, and the step continues with its answer. The use of a try's
-activities adds up, even if the try waits for budgets or is cancelled.
+If its push waits for a reader, the reader runs, and the step continues with the answer that it already has. The
+use of a try's activities adds up, even if the try waits for budgets or is cancelled.
 """
 
 import asyncio

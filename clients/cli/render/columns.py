@@ -32,7 +32,7 @@ def table_of(
     gives: Sequence[tuple[int, int | None]],
     headings: Sequence[str] = (),
 ) -> Table:
-    """Return cells of one line as a table that fits; the arguments are those of `fit`."""
+    """Return cells of one line as a table that fits; as `fit`."""
     named = [[Text(name, style="dim") for name in headings], *rows] if headings else rows
     columns = list(zip(*named, strict=True))
     widths = fit([max(cell.cell_len for cell in column) for column in columns], room, gives)
