@@ -1,4 +1,4 @@
-"""What every adapter of a CLI gives: how it is started for a turn, and how its stream is read."""
+"""The interface of a CLI's adapter: the start of a turn, and the reader of its stream."""
 
 import os
 import re
@@ -28,7 +28,7 @@ FOR_EVERY_AGENT: Final = (
 )  # fmt: skip
 """The variables that any agent gets; a name that ends with `*` is a prefix. No forge's key is among them.
 
-The last ones say where toolchains lie: guests see those that `guest/toolchains.py` knows."""
+The last variables name the places of toolchains: guests see the toolchains that `guest/toolchains.py` knows."""
 
 _ACCOUNT_OF_PROXY: Final = re.compile(r"^((?:[A-Za-z][A-Za-z0-9+.-]*://)?)[^/?#]*@")
 
@@ -39,7 +39,7 @@ class Turn:
 
     prompt: str
     worktree: Path
-    """Where it works."""
+    """The agent's working folder."""
     session_id: str | None = None
     """The id for a new session, a UUID; for CLIs that take one."""
     resume_id: str | None = None
@@ -47,25 +47,25 @@ class Turn:
     for_new_session: str = ""
     """The text after the prompt of a new session; a resumed session knows it."""
     about_session: bool = False
-    """The prompt is about that session's work: in a new session it would mean nothing."""
+    """Whether the prompt is about the resumed session's work, so that a new session cannot answer it."""
     schema: Mapping[str, Any] | None = None
     """The JSON Schema of the answer, for CLIs that take one."""
     tools: Tools = "all"
     model: str | None = None
-    """The CLI's own default when absent."""
+    """The model; `None` for the CLI's own default."""
     max_turns: int | None = None
     max_usd: float | None = None
-    """Where it is to end by itself, for CLIs that know what they cost."""
+    """The cost at which the CLI ends by itself, for CLIs that know their cost."""
     warm: bool = False
-    """Leave the process running for the next turn of this workspace, where the CLI can; else it means nothing."""
+    """Whether to keep the process for the next turn of this workspace; CLIs that cannot ignore it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """How a program is started."""
+    """The start of a program."""
 
     argv: tuple[str, ...]
-    """Holds no secret and not the prompt: everyone on the machine can read it."""
+    """The command line, without secrets and prompt: everyone on the machine can read it."""
     env: Mapping[str, str] = field(repr=False)
     """The whole environment."""
     stdin: bytes = field(repr=False)
@@ -73,52 +73,52 @@ class Invocation:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a worker says of the machine that its agents run on."""
+    """The machine of a worker's agents."""
 
     env: Mapping[str, str] = field(repr=False)
-    """The worker's environment, of which agents get what an allow-list names."""
+    """The worker's environment; agents get the variables of an allow-list."""
     programs: Mapping[str, str] = field(default_factory=dict)
-    """By agent: the path that `SEPTET_<AGENT>_PATH` gives."""
+    """By agent: the path in `SEPTET_<AGENT>_PATH`."""
     sandboxed: bool = False
-    """It is a container or another sandbox."""
+    """Whether the machine is a container or another sandbox."""
     uid: int = field(default_factory=os.getuid)
 
 
 class Dialect(Protocol):
-    """One run's stream as it grows."""
+    """The reader of one run's stream as it grows."""
 
     def feed(self, chunk: bytes) -> None:
-        """Read the next bytes, cut anywhere."""
+        """Read the next bytes, which may be cut anywhere."""
 
     @property
     def progress(self) -> StreamProgress:
-        """What the stream has said so far."""
+        """The progress by the stream so far."""
 
     def outcome(self, end: ExitRecord, stderr: str) -> Outcome:
-        """Return what the run came to, once its stream is over."""
+        """Return the outcome of the run, after the end of its stream."""
 
 
 @dataclass(frozen=True, slots=True)
 class Adapter(ABC):
-    """One CLI."""
+    """The adapter of one CLI."""
 
     name: str
     """The agent's name."""
     capabilities: Capabilities
-    """What the CLI can do for the engine beside its work."""
+    """The facts about the CLI."""
     new_dialect: Callable[[], Dialect]
     transcript: Callable[[], Transcript]
-    """Gives a reader of a stream for people."""
+    """Makes a reader that turns a stream into a transcript for people."""
     program: str
-    """What is looked for on PATH."""
+    """The program's name on PATH."""
     login: tuple[str, ...] = ()
-    """Variables that the CLI logs in with; a name that ends with `*` is a prefix."""
+    """The variables with which the CLI logs in; a name that ends with `*` is a prefix."""
     quiet: Mapping[str, str] = field(default_factory=dict)
     """Variables that the engine sets: no telemetry, no updates, few retries."""
 
     @abstractmethod
     def arguments(self, turn: Turn, host: Machine) -> Sequence[str]:
-        """Return what follows the program on the command line of `turn`.
+        """Return the arguments of the program for `turn`.
 
         Raises:
             AgentError: The CLI cannot work on this host; the remedy says what to change.
@@ -128,33 +128,33 @@ class Adapter(ABC):
         """Return the whole environment of `turn`.
 
         Raises:
-            AgentError: A variable of the worker's cannot be used; the remedy says what to change.
+            AgentError: A variable of the worker cannot be used; the remedy says what to change.
         """
         del turn
         return {**select_variables(host.env, (*FOR_EVERY_AGENT, *self.login)), **self.quiet}
 
     def invocation(self, turn: Turn, host: Machine) -> Invocation:
-        """Return how the CLI is started for `turn`: the prompt on stdin, for an argv has a bound.
+        """Return the start of the CLI for `turn`, with the prompt on stdin, because arguments have a size limit.
 
         Raises:
-            AgentMissingError: Its program was not found.
-            AgentError: It cannot work on this host; the remedy says what to change.
+            AgentMissingError: The CLI's program was not found.
+            AgentError: The CLI cannot work on this host; the remedy says what to change.
         """
         program = find_program(self.name, self.program, host)
         arguments, env = self.arguments(turn, host), self.environment(turn, host)
         return Invocation((program, *arguments), env, encode_prompt(turn.prompt))
 
     def provider_of(self, host: Machine, model: str | None) -> str:
-        """Return whose model a CLI asks that knows several providers; empty where nobody says or there is one."""
+        """Return the model's provider of a CLI that knows several; empty if unknown, or if there is only one."""
         del host, model
         return ""
 
     def keys_of(self, host: Machine, provider: str) -> dict[str, str]:
-        """Return the keys with which the CLI asks a provider, by variable; empty where it logs in otherwise.
+        """Return the keys for a provider, by variable; empty if the CLI logs in otherwise.
 
         Args:
-            host: The machine that it finds them on.
-            provider: As `provider_of` names it: all keys count where it is empty.
+            host: The machine with the keys.
+            provider: The provider by its name in `provider_of`; empty for all keys.
         """
         del provider
         env = select_variables(host.env, self.login)
@@ -163,7 +163,7 @@ class Adapter(ABC):
     def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
         """Return the model addresses and keys of an invocation, as far as they can be replaced.
 
-        An address is empty where it is left to the CLI, and a key where there is none.
+        An address is empty if the CLI chooses it, and a key is empty if it is missing.
         """
         del host
         env = invocation.env
@@ -178,27 +178,27 @@ class Adapter(ABC):
         )
 
     def asked_hosts(self, invocation: Invocation, host: Machine) -> Collection[str]:
-        """Return the hosts that an invocation asks by itself, with a login that a guest has.
+        """Return the hosts to which an invocation connects by itself, with a login that the guest has.
 
-        None where the key of its model stays outside: then it asks at a port of its own.
+        It is empty if a key of its model stays outside: the CLI then connects to a port on its own loopback.
         """
         kept = any(place.is_kept for place in self.model_places(invocation, host))
         return () if kept else self.capabilities.model_hosts
 
     def named_addresses(self, invocation: Invocation, host: Machine) -> Sequence[str] | None:
-        """Return texts with the addresses of the models that it asks, as the worker's settings name them.
+        """Return texts with the model addresses of an invocation that the worker's settings name.
 
-        `None` for all that stand in the CLI's settings, and in the variables that this CLI alone gets.
+        `None` stands for all addresses in the CLI's settings and in the variables of this CLI alone.
         """
         del invocation, host
         return None
 
     def move_models(self, invocation: Invocation, places: Sequence[ModelPlace]) -> Invocation:
-        """Return an invocation that asks at other addresses, with other keys.
+        """Return an invocation with other model addresses and keys.
 
         Args:
-            invocation: How it is started where nothing is moved.
-            places: Some of its places, by their names, with the addresses and keys that they have now.
+            invocation: The invocation with the real addresses and keys.
+            places: Some of its model places, by name, with the new addresses and keys.
         """
         env = dict(invocation.env)
         for place in places:
@@ -207,16 +207,16 @@ class Adapter(ABC):
         return replace(invocation, env=env)
 
     def dialect(self, before: Usage = NO_USAGE) -> Dialect:
-        """Return the reader of a new stream; `before` is what its session used in the runs before this one.
+        """Return the reader of a new stream; `before` is the usage of its session in earlier runs.
 
-        Most CLIs give the figures of the run alone, and need it not.
+        Most CLIs report the figures of the run alone, so their readers ignore `before`.
         """
         del before
         return self.new_dialect()
 
 
 def option(name: str, value: str | None) -> tuple[str, ...]:
-    """Return an option of a command line, or nothing where it has no value."""
+    """Return an option of a command line; empty without a value."""
     return () if value is None else (name, value)
 
 
@@ -224,7 +224,7 @@ def find_program(agent: str, program: str, host: Machine) -> str:
     """Return the path of an agent's program: `SEPTET_<AGENT>_PATH`, on PATH, or beside this Python.
 
     Raises:
-        AgentMissingError: It is nowhere.
+        AgentMissingError: The program was not found.
     """
     variable = f"SEPTET_{agent.upper().replace('-', '_')}_PATH"
     configured = host.programs.get(agent)
@@ -248,7 +248,7 @@ def find_program(agent: str, program: str, host: Machine) -> str:
 
 
 def own_variables(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that not every agent gets."""
+    """Return the variables that only some agents get."""
     usual = select_variables(env, FOR_EVERY_AGENT)
     return {name: value for name, value in env.items() if name not in usual}
 
@@ -256,7 +256,7 @@ def own_variables(env: Mapping[str, str]) -> dict[str, str]:
 def select_variables(env: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
     """Return the variables that `names` allows; a name that ends with `*` is a prefix.
 
-    Addresses of proxies lose their passwords: those are the worker's.
+    Addresses of proxies lose their passwords, which belong to the worker.
     """
     exact = {name for name in names if not name.endswith("*")}
     prefixes = tuple(name[:-1] for name in names if name.endswith("*"))
@@ -268,6 +268,6 @@ def select_variables(env: Mapping[str, str], names: Collection[str]) -> dict[str
 
 
 def encode_prompt(prompt: str) -> bytes:
-    """Return the prompt so that its first word is no command of the CLI's own (`/init` would be carried out)."""
+    """Return the prompt in a form that no CLI takes for its own command (`/init` would be executed)."""
     text = f"Your task:\n\n{prompt}" if prompt.lstrip().startswith("/") else prompt
     return text.encode("utf-8", errors="replace")

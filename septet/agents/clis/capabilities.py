@@ -1,4 +1,4 @@
-"""What a CLI can do for the engine beside its work."""
+"""The facts about a CLI that the engine uses."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -28,53 +28,53 @@ class CompiledCode:
     place: str
     """A folder for it; `~` is the user's home."""
     words: tuple[str, ...]
-    """A command line on which it compiles all that a turn needs, and does nothing else: without a login."""
+    """The arguments with which the CLI only compiles all code of a turn, without a login."""
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """Facts about one CLI, measured with the versions that are named."""
+    """Facts about one CLI, measured with the named versions."""
 
     tested_version: str
-    """The newest that was tested; empty for a program that is configured."""
+    """The newest tested version; empty for a configured program."""
     memory_mib: int
-    """The resident memory of all its processes in a turn, as measured with that version; its tools come on top."""
+    """The measured resident memory of all its processes in a turn, without its tools."""
     provider: str = ""
     """The provider of its models, as OpenTelemetry names providers; empty if it may be any."""
     tested_since: str = ""
-    """The oldest that was tested; the newest itself when empty."""
+    """The oldest tested version; empty for the newest itself."""
     own_session_id: bool = False
-    """It takes the id of a new session, which is then known before its first event."""
+    """Whether it takes the id of a new session, which is then known before the first event."""
     resumes: bool = True
-    """It can continue a session that ended."""
+    """Whether it can continue a session that ended."""
     resumes_after_kill: bool = True
-    """It can continue a session whose process was killed."""
+    """Whether it can continue a session whose process was killed."""
     keeps_model: bool = False
-    """A resume without a model uses the session's last model, and not the CLI's default."""
+    """Whether a resume without a model uses the session's last model, and not the CLI's default."""
     schema: bool = False
-    """It takes the answer's JSON Schema."""
+    """Whether it takes the answer's JSON Schema."""
     without_tools: bool = False
-    """It can be started with no tools at all; else with its most restricted mode."""
+    """Whether it can start without any tool; else it starts in its most restricted mode."""
     input_stream: bool = False
-    """One process of it can serve many turns: it reads them from its stdin, a JSON line each, as claude does."""
+    """Whether one process can serve many turns, which it reads from stdin as JSON lines, as claude does."""
     tells: tuple[str, ...] = ("usd", "tokens")
     """The amounts that its stream reports; the seconds of every CLI are known."""
     turn_limit: bool = False
-    """It holds a limit of turns itself."""
+    """Whether it enforces a limit of turns itself."""
     needs_login: bool = True
-    """It works only with a login or a key."""
+    """Whether it works only with a login or a key."""
     login_files: tuple[str, ...] = ()
     """The files of its login, beside variables, the login itself first; `~` is the user's home."""
     login_variables: tuple[str, ...] = ()
-    """Variables of which any one is a login."""
+    """The variables that are logins, each by itself."""
     model_hosts: tuple[str, ...] = ()
     """The internet hosts that it reaches by https for its model and its login."""
     model_variables: tuple[ModelVariables, ...] = ()
-    """With these its keys stay out of the sandbox."""
+    """The variables of model addresses and keys, with which its keys stay out of the sandbox."""
     home: tuple[str, str] = ("", "")
     """The variable that moves its folder, and the folder's place without the variable."""
     packages: tuple[str, ...] = ()
-    """What it, or the engine for it, unpacks in the user's home, to be read by all guests; `~` as above."""
+    """The folders that it, or the engine for it, unpacks in the user's home, and all guests read; `~` as above."""
     unpacks: str = ""
     """The folder among `packages` that its first start fills, even a start that only prints the version."""
     compiled: CompiledCode | None = None
@@ -82,24 +82,24 @@ class Capabilities:
     logins: tuple[LoginFile, ...] = ()
     """The login files that are copied for a guest."""
     settings: tuple[SettingsFile, ...] = ()
-    """Its settings: what of them a guest gets; what is not kept, a guest has not."""
+    """Its settings files, with the keys that a guest gets."""
     session_copies: tuple[str, ...] = ()
-    """Where in the first of its folders else a session lies that is copied to another home of the same host;
+    """Further patterns of a session's files in its first folder, for a copy to another home of the same host;
     `{start}` is the id's first eight characters."""
     notes_of_workspace: str = ""
-    """Where there it notes what it did in a workspace, as a pattern with `{order}`: the work order in letters,
-    digits and `-`: these go along when a home is made."""
+    """The pattern of its notes about a workspace in that folder, which a new home receives; `{order}` is the work
+    order in letters, digits and `-`."""
     session_database: str = ""
-    """A database there that holds all sessions."""
+    """The database in that folder with all sessions."""
     names_files: bool = False
-    """Its command line is the worker's own, and may name files that it reads."""
+    """Whether its command line is the worker's own, and may name files that it reads."""
     closing: str = ""
-    """How a line begins behind which an answer that it prints as text is over."""
+    """The beginning of the line that ends an answer in plain text."""
     session_files: str = ""
-    """Where in that folder a session lies, as a pattern with `{id}`; empty where files do not bring one back."""
+    """The pattern of a session's files in that folder, with `{id}`; empty if files do not restore a session."""
 
     def untold(self, limited: Collection[str]) -> str:
-        """Return in words the limited amounts that the CLI does not report; empty if any limited amount is known.
+        """Return a text on the limited amounts that the CLI does not report; empty if any limited amount is known.
 
         Args:
             limited: The amounts that a budget limits, of `usd`, `tokens` and `seconds`.

@@ -1,8 +1,8 @@
-"""The files that CLIs log in with: what of them a run gets, and what of a run's copy is believed.
+"""The login files of CLIs: the part that a run gets, and the part of a run's copy that is written back.
 
-Claude, codex and opencode have refresh tokens that work once: its user gets the next token, and the file has to
-hold it. A run's copy was in the hands of an agent: only fields that a refresh replaces are taken from it, and only
-where they are a later login of the same account. Opaque tokens cannot be distinguished without their server.
+Claude, codex and opencode have refresh tokens that work once: a refresh returns the next token, which the file has
+to hold. An agent could change a run's copy: only fields that a refresh replaces are written back, and only if they
+are a later login of the same account. Opaque tokens cannot be distinguished without their server.
 """
 
 import base64
@@ -19,61 +19,61 @@ from septet.agents.clis.plain_settings import read_object
 
 _TOKEN: Final = re.compile(r"[\x21-\x7e]{8,16384}")
 _LONGEST_SECONDS: Final = 400 * 86400.0
-"""No access token is valid for so long."""
+"""The seconds for which no access token is valid."""
 _OPENAI: Final = "https://api.openai.com/auth"
 _EXPIRED: Final = 1
-"""A moment long ago: zero means to some that there is none."""
+"""A time long ago; some CLIs read zero as no expiry."""
 _EACH: Final = "*"
 
 Login = dict[str, Any]
-"""A login file's document, with nothing in it but what its CLI logs in with."""
+"""A login file's document, with the CLI's login alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenFields:
-    """Where the tokens stand that a CLI refreshes, and what it calls them."""
+    """The places and names of the tokens that a CLI refreshes."""
 
     within: str
-    """The key of the object that holds them; `*`: each object that has a refresh token is such a login."""
+    """The key of the object with the tokens; `*`: each object with a refresh token is a login."""
     access: str
     refresh: str
     expires: str = ""
-    """When the access token expires, in milliseconds; empty where it is a JWT, which says so itself."""
+    """The field of the access token's expiry, in milliseconds; empty for a JWT, which holds its expiry."""
     owner: tuple[str, ...] = ()
-    """Fields that say whose login it is."""
+    """Fields that identify the account."""
     replaced: tuple[str, ...] = ()
     """Further fields that a refresh replaces."""
     noted: tuple[str, ...] = ()
     """Fields of the document itself that a refresh replaces."""
     document_owner: tuple[str, ...] = ()
-    """Fields of the document itself that say whose login it is; a CLI may leave them out."""
+    """Fields of the document itself that identify the account; a CLI may leave them out."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoginFile:
-    """One file that a CLI logs in with."""
+    """A login file of a CLI."""
 
     name: str
     """`~` is the user's home."""
     kept: tuple[str, ...] = ()
-    """The keys of its document that are this CLI's own login; all of them when empty."""
+    """The keys of its document that are this CLI's own login; empty for all keys."""
     tokens: TokenFields | None = None
-    """Tokens that work once; `None` where a run's copy needs never be written back."""
+    """Tokens that work once; `None` if a run's copy need never be written back."""
 
     def read(self, content: bytes | None) -> Login | None:
-        """Return the login that a file holds; `None` where it holds none."""
+        """Return the login in a file; `None` without a login."""
         document = read_object(content) if content is not None else None
         if document is None:
             return None
         return {key: value for key, value in document.items() if not self.kept or key in self.kept} or None
 
     def expires_at(self, login: Login) -> float | None:
-        """Return when the first of its access tokens expires, in seconds; `None` where nothing says so."""
+        """Return the expiry of the first access token to expire, in seconds; `None` if it is unknown."""
         moments = [self._expiry(entry) for entry in self._entries(login).values()]
         return min((each for each in moments if each is not None), default=None)
 
     def as_expired(self, login: Login) -> Login:
-        """Return the login as one whose access tokens have expired: its CLI refreshes it as it starts."""
+        """Return the login with expired access tokens, so that its CLI refreshes it at the start."""
         due = deepcopy(login)
         for entry in self._entries(due).values():
             if self.tokens is not None and self.tokens.expires:
@@ -83,12 +83,12 @@ class LoginFile:
         return due
 
     def refusal(self, before: Login, after: Login, now: float) -> str:
-        """Return why a run's copy is not the later login of what it was made of; nothing where it is.
+        """Return the reason why a run's copy is no later login of the same account; empty if it is.
 
         Args:
-            before: What the user's file holds.
-            after: What the copy holds.
-            now: In seconds.
+            before: The login in the user's file.
+            after: The login in the copy.
+            now: The time in seconds.
         """
         old, new = self._entries(before), self._entries(after)
         refreshed = [name for name in old if new.get(name) != old[name]]
@@ -109,7 +109,7 @@ class LoginFile:
         return all(entry.get(key) == copied[name].get(key) for name, entry in own.items() for key in names)
 
     def merge(self, content: bytes, after: Login) -> bytes:
-        """Return the user's file with the tokens of a run's copy, and all else as it is."""
+        """Return the user's file with the tokens of a run's copy, and otherwise unchanged."""
         fields = self.tokens
         document = read_object(content)
         if fields is None or document is None:
@@ -175,20 +175,20 @@ def digest_of(login: Login | None) -> str:
 
 
 def _is_plain(value: object) -> bool:
-    """Return whether a value is one that such a field has: a short text, or a number."""
+    """Return whether a value is plain: a short text, or a number."""
     is_text = isinstance(value, str) and bool(_TOKEN.fullmatch(value))
     return is_text or (isinstance(value, (int, float)) and not isinstance(value, bool))
 
 
 def _subject(token: object) -> tuple[object, object]:
-    """Return whose token a JWT is, by its own account."""
+    """Return the subject and account that a JWT names."""
     claims = _claims(token)
     account = claims.get(_OPENAI)
     return claims.get("sub"), account.get("chatgpt_account_id") if isinstance(account, dict) else None
 
 
 def _claims(token: object) -> Mapping[str, Any]:
-    """Return what a JWT says; nothing where it is none."""
+    """Return the claims of a JWT; empty for a text that is no JWT."""
     match token.split(".") if isinstance(token, str) else []:
         case [_header, payload, _signature]:
             with suppress(ValueError, RecursionError):

@@ -4,18 +4,18 @@ import re
 from typing import Final
 
 _REGION_AND_MAKER: Final = re.compile(r"^(?:[a-z]{2,6}\.)?[a-z]+\.(?=[a-z])")
-"""In front of a model's name on Bedrock: `eu.anthropic.`."""
+"""The prefix of a model's name on Bedrock: `eu.anthropic.`."""
 _EDITION: Final = re.compile(r"(?:-(?:latest|preview|exp|default|v\d+|\d{3,8}|\d{4}-\d\d-\d\d|\d\d-\d{2,4}))+$")
-"""Behind it: a date, a revision, or how new it is."""
+"""The suffix of a model's name: a date, a revision, or its release state."""
 _SIZES: Final = frozenset({"fable", "opus", "sonnet", "haiku", "pro", "flash", "lite"})
-"""The words of which CLIs make names for whichever model of a kind is the newest."""
+"""The words with which CLIs name the newest model of a kind."""
 
 
 def names_another_model(asked_model: str, told_model: str) -> bool:
     """Return whether a stream certainly names another model than the requested model.
 
-    `auto` leaves it to the CLI. A word without a number is a name of the CLI's own, whose meaning is its user's to
-    set: it is held only against the other words of its kind.
+    `auto` leaves the choice to the CLI. A name without a number is the CLI's own, and its user may define it: only
+    the other words of its kind contradict it.
     """
     wanted, named = _plain(asked_model), _plain(told_model)
     if wanted.startswith("auto"):
@@ -28,6 +28,6 @@ def names_another_model(asked_model: str, told_model: str) -> bool:
 
 
 def _plain(name: str) -> str:
-    """Return a name without its provider, its context length and its revision, with one sign between its words."""
+    """Return a name without provider, context length and revision, with `-` between its words."""
     last = name.lower().rpartition("/")[2].partition("[")[0].partition("@")[0].partition(":")[0]
     return re.sub(r"[._]", "-", _REGION_AND_MAKER.sub("", last))

@@ -1,4 +1,4 @@
-"""Where a CLI asks its model, and the keys that it has for there: what the engine changes for a guest."""
+"""The addresses and keys of a CLI's models, which the engine replaces for a guest."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ QUERY_NAMES: Final = (
 )  # fmt: skip
 MESSAGES: Final = ("POST /messages", "POST /messages/count_tokens")
 RESPONSES: Final = ("POST /responses", "GET /responses", "POST /responses/compact")
-"""By `GET` it becomes a web socket."""
+"""`GET` upgrades to a web socket."""
 CHAT: Final = ("POST /chat/completions",)
 MODELS: Final = ("GET /models", "GET /models/*")
 _OF_GEMINI: Final = tuple(f":{verb}" for verb in ("generateContent", "streamGenerateContent", "countTokens"))
@@ -34,12 +34,12 @@ def below(folder: str, *requests: str) -> tuple[str, ...]:
 
 
 AZURE: Final = (*below("/deployments/*", *CHAT, *RESPONSES), *below("/v1", *CHAT, *RESPONSES), *CHAT, *RESPONSES)
-"""Below an address that ends with `/openai`."""
+"""The requests below an address that ends with `/openai`."""
 ANY: Final = (
     *MESSAGES, *RESPONSES, *CHAT, *MODELS, *GENERATE, *VERTEX, *BEDROCK, *AZURE, *below("/v1", *MESSAGES, *MODELS),
     *below("/v1", *VERTEX), *below("/v1beta1", *VERTEX), *below("/openai", *AZURE),
 )  # fmt: skip
-"""For a provider of which only the worker's settings know what it speaks."""
+"""The requests for a provider whose protocol only the worker's settings know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class ModelPlace:
     """The name in the CLI's adapter: a variable, or a provider of its settings."""
     address: str
     keys: Mapping[str, str] = field(repr=False)
-    """By the variable, or the place in the settings, that has it."""
+    """The keys, by variable or by their place in the settings."""
     requests: tuple[str, ...]
     """The permitted requests, as `METHOD /path` below the address; `*` stands for a part of a path."""
     headers: tuple[str, ...] = ()
@@ -62,5 +62,5 @@ class ModelPlace:
 
     @property
     def is_kept(self) -> bool:
-        """Whether its keys stay outside: there is one, and the place has an address."""
+        """Whether its keys stay outside: the place has a key and an address."""
         return any(self.keys.values()) and bool(_ADDRESS.match(self.address))

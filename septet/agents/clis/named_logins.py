@@ -1,7 +1,7 @@
-"""The logins that a worker has for a CLI, in order: its own, and the further ones that its settings name.
+"""A worker's logins for a CLI, in order: its own login, and the further logins of its settings.
 
 `SEPTET_<AGENT>_LOGINS` names further logins as `NAME=PATH`. A file holds variables of the CLI, one `NAME=value` a
-line; a folder is one in which the CLI is logged in.
+line; a folder is a CLI's home with a login.
 """
 
 from dataclasses import dataclass, replace
@@ -18,20 +18,20 @@ _COMMENT: Final = "#"
 
 @dataclass(frozen=True, slots=True)
 class NamedLogin:
-    """A login, as the machine that a CLI finds with it."""
+    """A login, with the machine as the CLI sees it with this login."""
 
     name: str
-    """Empty for the worker's own."""
+    """The name; empty for the worker's own login."""
     machine: Machine
     folder: Path | None = None
-    """The folder of a further login that is one."""
+    """The folder of a further login; `None` for a file of variables."""
 
     def identity(self, adapter: Adapter, provider: str = "") -> tuple[str, ...]:
-        """Return what is the same on all hosts that have its keys; empty where it has none. It holds the keys.
+        """Return the login's variables with keys, equal on all hosts with the same keys; empty without keys.
 
         Args:
             adapter: The CLI.
-            provider: Whose models it asks, where it knows several.
+            provider: The provider of a CLI that knows several.
         """
         keys = adapter.keys_of(self.machine, provider)
         return tuple(f"{name}={keys[name]}" for name in sorted(keys))
@@ -43,11 +43,11 @@ def read_login(adapter: Adapter, machine: Machine, name: str, path: Path) -> Nam
     Args:
         adapter: The CLI.
         machine: The machine with the worker's own login.
-        name: What it is called.
+        name: The login's name.
         path: A file of variables, or a folder.
 
     Raises:
-        InvalidInputError: It cannot be used; the message says why.
+        InvalidInputError: The login cannot be used; the message says why.
     """
     path = path.expanduser().absolute()
     keyless = {each: value for each, value in machine.env.items() if not _is_own_key(adapter, each, value)}
@@ -72,7 +72,7 @@ def read_login(adapter: Adapter, machine: Machine, name: str, path: Path) -> Nam
 
 
 def _is_own_key(adapter: Adapter, name: str, value: str) -> bool:
-    """Return whether a variable is a key that the CLI logs in with: it would go before a further login."""
+    """Return whether a variable is a key of the CLI, which would take precedence over a further login."""
     return is_key(name, value) and bool(select_variables({name: value}, adapter.login))
 
 

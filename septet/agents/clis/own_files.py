@@ -1,4 +1,4 @@
-"""What a CLI has of its own in the user's home: its login, its sessions, and what it unpacks of itself."""
+"""A CLI's own files in the user's home: its login, its sessions, and its unpacked packages."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,30 +16,30 @@ def own_folders_by_name(adapter: Adapter, host: Machine) -> Mapping[str, Path]:
 
 
 def own_folders(adapter: Adapter, host: Machine) -> tuple[Path, ...]:
-    """Return the user's folders of a CLI's login and sessions; the first one is made where it is not there.
+    """Return the user's folders of a CLI's login and sessions; a missing first folder is made.
 
     A session has to outlive its run, also with a key in a variable and no login on disk.
     """
     folders = tuple(own_folders_by_name(adapter, host).values())
     for folder in folders[:1]:
-        with suppress(OSError):  # what cannot be made the CLI cannot write to either
+        with suppress(OSError):  # the CLI could not write to such a folder either
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folders
 
 
 def own_packages(adapter: Adapter, host: Machine) -> tuple[Path, ...]:
-    """Return what a CLI has unpacked of itself in the user's home, where it is there."""
+    """Return the folders with the packages that a CLI has unpacked in the user's home."""
     paths = (locate(adapter, host, name) for name in adapter.capabilities.packages)
     return tuple(path for path in paths if path.is_dir() and any(path.iterdir()))
 
 
 def locate(adapter: Adapter, host: Machine, name: str) -> Path:
-    """Return where a file of a CLI's lies in the user's home; a variable may have moved its folder.
+    """Return the path of a CLI's file in the user's home; a variable may have moved its folder.
 
     Args:
         adapter: The CLI.
         host: The machine.
-        name: Its usual path, with `~` for the home.
+        name: The file's usual path, with `~` for the home.
     """
     variable, usual = adapter.capabilities.home
     moved = host.env.get(variable, "") if variable else ""

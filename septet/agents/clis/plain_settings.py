@@ -1,6 +1,6 @@
-"""What of a user's settings of a CLI a guest gets: how it logs in and which model it asks, and nothing that runs.
+"""Reduce a user's settings of a CLI for a guest to the login and the model, without anything that runs.
 
-Servers of others, their keys, hooks, plug-ins and commands stay out; `SEPTET_GUEST_PATHS` may name a file.
+Further servers, their keys, hooks, plug-ins and commands stay out; `SEPTET_GUEST_PATHS` may name a file.
 """
 
 import json
@@ -22,10 +22,10 @@ class SettingsFile:
     name: str
     """`~` is the user's home."""
     kept: tuple[str, ...] = ()
-    """The keys that a guest gets, with dots between those of objects; with none of them the file is left out."""
+    """The keys that a guest gets, with dots between keys of nested objects; without any the file is left out."""
 
     def reduce(self, content: bytes | None) -> bytes | None:
-        """Return what a guest gets of it; `None` for nothing, also where it cannot be read."""
+        """Return the file's content for a guest; `None` without a kept key, or if it cannot be read."""
         document = read_document(self.name, content) if content is not None else None
         kept: dict[str, Any] = {}
         for key in self.kept:
@@ -37,12 +37,12 @@ class SettingsFile:
 
 
 def read_document(name: str, content: bytes) -> dict[str, Any] | None:
-    """Return what a file of that name holds, as TOML or JSON has it; `None` where it is neither."""
+    """Return the document of a TOML or JSON file, by its name; `None` if it cannot be read."""
     return _read_toml(content) if _is_toml(name) else read_object(content)
 
 
 def read_object(content: bytes) -> dict[str, Any] | None:
-    """Return a JSON object, which may have comments as CLIs' own files do; `None` where it is none."""
+    """Return a JSON object, which may have comments as CLIs' own files do; `None` for anything else."""
     try:
         text = content.decode()
         try:
@@ -67,7 +67,7 @@ def _read_toml(content: bytes) -> dict[str, Any] | None:
 
 
 def _copy(source: Mapping[str, Any], target: dict[str, Any], keys: list[str]) -> None:
-    """Copy what stands under a path of keys, where something does."""
+    """Copy the value at a path of keys, if any."""
     value = source.get(keys[0])
     if len(keys) == 1 and keys[0] in source:
         target[keys[0]] = value
@@ -79,7 +79,7 @@ def _copy(source: Mapping[str, Any], target: dict[str, Any], keys: list[str]) ->
 
 
 def _toml(table: Mapping[str, Any], at: tuple[str, ...] = ()) -> Iterator[str]:
-    """Yield the lines of a table, and of those below it."""
+    """Yield the lines of a table and of the tables below it."""
     below = {key: value for key, value in table.items() if isinstance(value, dict)}
     if at:
         yield f"[{'.'.join(map(_key, at))}]"
@@ -95,7 +95,7 @@ def _key(key: str) -> str:
 
 
 def _value(value: object) -> str:
-    """Return a value as TOML writes it: a JSON text is a TOML one too, but for one character."""
+    """Return a value as TOML writes it: a JSON string is also a TOML string, except for DEL."""
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, dict):

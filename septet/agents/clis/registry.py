@@ -1,4 +1,4 @@
-"""The agents by name. A new CLI is a folder here, whose module `adapter` names its adapters in `ADAPTERS`."""
+"""The agents by name. A new CLI is a folder here with a module `adapter` that has its adapters in `ADAPTERS`."""
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -26,7 +26,7 @@ def adapter_for(name: str) -> Adapter:
     """Return the adapter of an agent.
 
     Raises:
-        AgentMissingError: There is no agent of that name.
+        AgentMissingError: No agent has this name.
     """
     try:
         return ADAPTERS[name]

@@ -1,4 +1,4 @@
-"""Which agents can be used on a machine, and the words for one that cannot: for the door and for the work."""
+"""Check which agents can be used on a machine, and return the error of an agent that cannot."""
 
 import re
 from pathlib import Path
@@ -11,23 +11,23 @@ from septet.errors import AgentError, AgentMissingError
 
 _HAS_FREE_MODELS: Final = frozenset({"opencode"})
 _SYSTEM_SETTINGS: Final = {"claude": "/etc/claude-code", "codex": "/etc/codex", "gemini": "/etc/gemini-cli"}
-"""Where a machine's owner may log all users in."""
+"""The folders in which a machine's owner may log all users in."""
 _OTHER_LOGIN: Final = re.compile(rb"api_?key|auth|provider|\"env\"", re.IGNORECASE)
-"""What settings hold that log a CLI in otherwise than by the login that is looked for."""
+"""The words of settings that may log a CLI in by another way than its usual login."""
 _SETTINGS_BYTES: Final = 1024 * 1024
 
 
 def usable_agents(machine: Machine, worktree: Path) -> tuple[str, ...]:
-    """Return the agents whose programs are here and can work."""
+    """Return the agents with a program that can work here."""
     return tuple(name for name in ADAPTERS if _obstacle(name, machine, worktree) is None)
 
 
 def check_usable(agent: str, machine: Machine, worktree: Path) -> None:
-    """See that an agent can be used here.
+    """Check that an agent can be used here.
 
     Raises:
-        AgentMissingError: Its program is not here; the remedy names the agents that are.
-        AgentError: It cannot work on this machine, or has surely no login; the remedy says what to change.
+        AgentMissingError: Its program was not found; the remedy names the usable agents.
+        AgentError: The agent cannot work here, or certainly has no login; the remedy says what to change.
     """
     obstacle = _obstacle(agent, machine, worktree)
     if isinstance(obstacle, AgentMissingError):
@@ -39,7 +39,7 @@ def check_usable(agent: str, machine: Machine, worktree: Path) -> None:
 
 
 def seen_login(adapter: Adapter, host: Machine) -> str | None:
-    """Return the variable or file that looks like a login of a CLI; `None` where none is seen."""
+    """Return the variable or file that looks like a login of a CLI; `None` without one."""
     facts = adapter.capabilities
     variable = next((name for name in facts.login_variables if host.env.get(name)), None)
     if variable is not None or not facts.login_files:
@@ -60,7 +60,7 @@ def _obstacle(agent: str, machine: Machine, worktree: Path) -> AgentError | None
 
 
 def _lack_of_login(adapter: Adapter, machine: Machine) -> AgentError | None:
-    """Return that a CLI is not logged in; `None` where it is, or may be in a way that is not known here."""
+    """Return the error of a missing login; `None` if the CLI is, or may be, logged in."""
     facts = adapter.capabilities
     if not facts.needs_login or not facts.login_files or seen_login(adapter, machine) is not None:
         return None

@@ -26,7 +26,7 @@ class GuestGroup:
         self.folder = folder
 
     def enter(self) -> None:
-        """Move this process, with its later children, into the group; after a refusal only the supervisor bounds it."""
+        """Move this process, with its later children, into the group; a refusal leaves the supervisor's checks."""
         with suppress(OSError):
             write_file(f"{self.folder}/cgroup.procs", b"0")
 

@@ -32,7 +32,7 @@ def name_process(name: bytes) -> None:
 
 
 def has_others(child: int) -> bool:
-    """Return whether this process, which has a child, has a child other than `child`; true if the kernel lists none."""
+    """Return whether this process has a child other than `child`; true if the kernel lists none."""
     told = read_file(f"/proc/self/task/{os.getpid()}/children").split()
     return told != [b"%d" % child]
 

@@ -1,8 +1,8 @@
 """Limit the resources that the kernel cannot limit for a supervisor: processes, memory and bytes on disk.
 
-The supervisor checks every two seconds. It reads only its own tree of `/proc`, and the usage of the disk. It counts
-files when the disk, by any writer, has grown as much as the guest may write. It also counts them now and then, and
-more rarely if a count takes longer: files that others remove hide the growth that the guest causes.
+The supervisor checks every two seconds. It reads only its own tree of `/proc`, and the usage of the disk. It
+counts files when the disk, by any writer, has grown as much as the guest may write. It also counts them now and
+then, and more rarely if a count takes longer: files that others remove hide the growth that the guest causes.
 """
 
 import os

@@ -29,16 +29,16 @@ _QUIET: Final[Mapping[str, str]] = {
     "DISABLE_AUTOUPDATER": "1",
     "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
 }
-"""The CLI's own ten retries take minutes, for a refused key too: Temporal waits better, and holds no agent. And
-sub-agents and commands run in the foreground: a turn is over with its result."""
+"""The CLI's own ten retries take minutes, also for a refused key: a wait by Temporal holds no agent. Sub-agents
+and commands run in the foreground, so that a turn ends with its result."""
 _TOOLS: Final[Mapping[Tools, tuple[str, ...]]] = {
     "all": ("--dangerously-skip-permissions", "--disallowedTools", "Monitor,ScheduleWakeup,CronCreate"),
     "read": ("--tools", "Read,Glob,Grep"),
     "none": ("--tools", ""),
 }
-"""The tools that are not allowed let the CLI continue after its result, despite the variable above."""
+"""The options by tools; the disallowed tools would let the CLI continue after its result, despite `_QUIET`."""
 _MANY_TURNS: Final = ("--input-format", "stream-json", "--replay-user-messages")
-"""Turns are read from stdin, and each is said again on stdout where the CLI takes it up."""
+"""The CLI reads turns from stdin, and repeats each turn on stdout when it begins the turn."""
 _CAPABILITIES: Final = Capabilities(
     tested_version="2.1.332",
     memory_mib=400,
@@ -86,15 +86,15 @@ class Claude(Adapter):
     """A CLI with claude's command line and stream."""
 
     minds_root: bool = True
-    """It refuses to skip permissions as root outside a sandbox."""
+    """Whether the CLI refuses to skip permissions as root outside a sandbox."""
 
     def arguments(self, turn: Turn, host: Machine) -> list[str]:
-        """Return them. A process that is kept for further turns gets neither schema nor limit of turns.
+        """Return the arguments; a process that is kept for further turns gets neither schema nor limits.
 
-        Both would be those of its first turn.
+        It would keep the schema and limits of its first turn.
 
         Raises:
-            AgentError: It would run as root outside a sandbox.
+            AgentError: The CLI would run as root outside a sandbox.
         """
         if self._as_root(turn, host) and not host.sandboxed:
             raise AgentError(
@@ -122,7 +122,7 @@ class Claude(Adapter):
         return {**env, "IS_SANDBOX": "1"} if self._as_root(turn, host) else env
 
     def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
-        """Return its place, with the fields that the worker has the CLI send there."""
+        """Return the CLI's model place, with the custom headers of the worker's settings."""
         lines = invocation.env.get(_CUSTOM_HEADERS, "").splitlines()
         pairs = [(name.strip(), value.strip()) for name, _, value in (line.partition(":") for line in lines)]
         return tuple(replace(place, fields=tuple(pairs)) for place in Adapter.model_places(self, invocation, host))

@@ -20,15 +20,15 @@ _WORDS_SHOWN: Final = 80
 
 
 class TaskFields(msgspec.Struct, gc=False):
-    """What events report of tasks: a task begins, changes or ends; or the list of open background tasks."""
+    """The fields of events about tasks: a task begins, changes or ends; or the list of open background tasks."""
 
     task_id: Any = None
     task_type: Any = None
     description: Any = None
     is_backgrounded: Any = None
-    """Absent in 2.1.197, whose tasks in the foreground are over before a result."""
+    """Missing in 2.1.197, whose foreground tasks end before a result."""
     ambient: Any = None
-    """A task of the CLI's own, such as a watcher, for which no process waits."""
+    """Whether it is a task of the CLI itself, for example a watcher, for which no process waits."""
     status: Any = None
     patch: Any = None
     tasks: Any = None
@@ -50,7 +50,7 @@ class BackgroundTasks:
     """The tasks among them that the CLI reports as stopped."""
 
     def take(self, subtype: object, event: TaskFields) -> None:
-        """Take an event of the system's."""
+        """Take a system event."""
         task_id, patch = str(event.task_id), event.patch if isinstance(event.patch, dict) else {}
         if subtype == "background_tasks_changed" and isinstance(event.tasks, list):
             listed = [task for task in event.tasks if isinstance(task, dict) and task.get("ambient") is not True]
@@ -71,7 +71,7 @@ class BackgroundTasks:
 
     @property
     def waits_for(self) -> WaitsFor:
-        """What the CLI waits for after its last result; it continues when a task ends."""
+        """The kind of tasks that the CLI waits for after its last result; it continues when a task ends."""
         if self._stopped:
             return ""
         if self._open:
@@ -79,16 +79,16 @@ class BackgroundTasks:
         return "tasks" if self._left else ""
 
     def missing_work(self, *, ended_by_itself: bool) -> str:
-        """Name the work that is missing: tasks other than commands that are open, and those that the CLI stopped.
+        """Return the names of unfinished work: open tasks other than commands, and tasks that the CLI stopped.
 
-        A command that was stopped because the CLI itself had to end is none.
+        A command that stopped because the CLI itself was ended does not count.
         """
         stopped = (task for task in self._stopped.values() if ended_by_itself or task.kind != _COMMAND)
         return _names((*stopped, *(task for task in self._open.values() if task.kind != _COMMAND)))
 
     @property
     def commands(self) -> str:
-        """Name the commands that ran until the CLI ended."""
+        """The names of the commands that ran until the CLI ended."""
         tasks = (*self._stopped.values(), *self._open.values())
         return _names(task for task in tasks if task.kind == _COMMAND)
 
@@ -169,17 +169,17 @@ class Event(TaskFields, gc=False):
 
     @property
     def name(self) -> str:
-        """The event's type, and its subtype where it has one."""
+        """The event's type, with its subtype if it has one."""
         return "/".join(part for part in (self.type, self.subtype) if isinstance(part, str))
 
     @property
     def has_failed(self) -> bool:
-        """Whether a result says that it is none: by `is_error`, whatever the subtype, or by an error subtype."""
+        """Whether a result reports a failure: by `is_error`, whatever the subtype, or by an error subtype."""
         return self.is_error not in (None, False) or str(self.subtype).startswith("error")
 
 
 class ModelUse(msgspec.Struct, gc=False):
-    """What one model has used, by a result."""
+    """The usage of one model in a result."""
 
     cost: Any = msgspec.field(name="costUSD", default=0.0)
     input_tokens: Any = msgspec.field(name="inputTokens", default=0)

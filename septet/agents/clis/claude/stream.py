@@ -1,4 +1,4 @@
-"""claude's dialect: from its stream-json, and the little that older wrappers print, to the one outcome."""
+"""claude's dialect: read its stream-json, and the little that older wrappers print, as one outcome."""
 
 import json
 import re
@@ -27,7 +27,7 @@ _KINDS: Final[Mapping[str, str]] = {
     "model_not_found": "unknown_model",
     "server_error": "server_error",
 }
-"""By the CLI's own word for an error."""
+"""The kinds of API errors, by the CLI's own word."""
 _API_REASONS: Final = frozenset({"api_error", "prompt_too_long"})
 _CUT_ANSWER: Final = "output token maximum"
 _UNKNOWN_SESSION: Final = re.compile(r"No conversation found")
@@ -40,7 +40,7 @@ _BY_SUBTYPE: Final[Mapping[str, tuple[Ended, str, str]]] = {
 
 
 class ClaudeStream:
-    """One run's stream as it grows: what it has said so far, and in the end its outcome."""
+    """The reader of one run's stream: its progress, and in the end its outcome."""
 
     def __init__(self) -> None:
         self._totals = StreamTotals()
@@ -54,7 +54,7 @@ class ClaudeStream:
 
     @property
     def progress(self) -> StreamProgress:
-        """What the stream has said so far."""
+        """The progress by the stream so far."""
         totals, result = self._totals, self._totals.final
         waits_for = totals.tasks.waits_for if result is not None and not result.has_failed else ""
         return StreamProgress(
@@ -121,7 +121,7 @@ def _ending(totals: StreamTotals, end: ExitRecord, stderr: str) -> Ending:
 
 
 def _unfinished_ending(tasks: str, end: ExitRecord, stderr: str) -> Ending:
-    """Return how a run ended with missing work, which its session continues."""
+    """Return the ending of a run with unfinished work, which its session can continue."""
     if end.cause == "exited" or end.why == endings.AFTER_RESULT:
         return Ending("crashed", "unfinished", f"The agent ended before its background tasks did: {tasks}.")
     return endings.without_result(end, stderr, spoke=True)
@@ -154,7 +154,7 @@ def _api_error(result: Event, totals: StreamTotals, words: str) -> Ending:
 
 
 def _answer(result: Event | None) -> tuple[str | None, object]:
-    """Return the final text and the structured output; a result that is no string is its JSON."""
+    """Return the final text and the structured output; the text of a result that is no string is its JSON."""
     if result is None:
         return None, None
     structured = read_field(result.structured_output, ANYTHING)
@@ -173,12 +173,12 @@ def _warnings(totals: StreamTotals, stderr: str) -> tuple[str, ...]:
 
 
 def _usage(totals: StreamTotals, result: Event | None) -> Usage:
-    """Return what this run used.
+    """Return the usage of this run.
 
-    What the results say by model wins: `usage` leaves out the request at which a budget ended the run. Where it is
-    not said so, `usage` counts, for a message's output tokens are only those it began with; `total_cost_usd` may
-    be that of the whole session (in 2.1.329, not in 2.1.197). A result that has no tokens, as of a run that was
-    interrupted, counts for less than messages that have some.
+    The figures by model come first: `usage` leaves out the request at which a budget ended the run. Without them
+    `usage` counts, because a message names only the output tokens at its beginning; `total_cost_usd` may be that
+    of the whole session (in 2.1.329, not in 2.1.197). Messages with tokens come before a result without tokens,
+    for example of an interrupted run.
     """
     if result is None:
         return totals.usage
@@ -193,7 +193,7 @@ def _turns(totals: StreamTotals, result: Event | None) -> int:
 
 
 class ClaudeTranscript(EventTranscript):
-    """Blocks of messages, results of tools by the call they answer, the result, and what the API refused."""
+    """The transcript of blocks of messages, tool results by their calls, the result, and API errors."""
 
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Yield the entries of an event."""

@@ -1,4 +1,4 @@
-"""What claude's events up to now add up to."""
+"""The totals of claude's events."""
 
 import re
 from dataclasses import dataclass, field
@@ -28,12 +28,12 @@ from septet.contracts.facts import Usage
 from septet.system.masking import mask
 
 _LACKED: Final = re.compile(r"(?:<tool_use_error>)?(?:Error: )?No such tool available: ([\w:.-]*\w)")
-"""What it answers to the call of a tool that it does not have."""
+"""The CLI's answer to the call of a tool that it does not have."""
 _SYNTHETIC_MODEL: Final = "<synthetic>"
-"""The model of messages that the CLI writes itself, such as the words of an API error."""
+"""The model of messages that the CLI writes itself, for example about an API error."""
 _PIECES_KEPT: Final = 16
 _MESSAGES_REMEMBERED: Final = 256
-"""A message comes as one event for each block; those of parallel sub-agents mix, but not by hundreds."""
+"""The messages to remember: a message comes as one event for each block, and parallel sub-agents mix."""
 _NOTES_KEPT: Final = 20
 _DETAIL_LIMIT: Final = 160
 Counts = tuple[int, int, int, int]
@@ -42,7 +42,7 @@ Counts = tuple[int, int, int, int]
 
 @dataclass(slots=True)
 class StreamTotals:
-    """What the events up to now add up to."""
+    """The totals of the events so far."""
 
     session_id: str | None = None
     model: str | None = None
@@ -54,29 +54,29 @@ class StreamTotals:
     result: Event | None = None
     """The last result of the session itself."""
     stray_result: Event | None = None
-    """The last result that names another session: it counts where the session's own is missing."""
+    """The last result of another session; it counts if the session's own result is missing."""
     bare_result: Event | None = None
-    """The last object with a result and no type: it counts where nothing else was said."""
+    """The last object with a result and no type; it counts without any other result."""
     context_tokens: int = 0
-    """Of the session's own last message: what was read for it, and what it said."""
+    """The tokens read and written for the session's own last message."""
     stop_reason: str | None = None
-    """Why the session's own last message ended."""
+    """The reason why the session's own last message ended."""
     api_error: str = ""
-    """What the CLI takes for wrong with the API, where it has written that message itself."""
+    """The CLI's word for an API error, in the session's own last message."""
     usage_by_models: Usage | None = None
-    """The sum of what each result says all models used since the one before it in this run."""
+    """The sum of the usage of all models in the results of this run, each since the result before."""
     tasks: BackgroundTasks = field(default_factory=BackgroundTasks)
     took_back_nothing: bool = False
-    """The CLI has printed an error of nothing after its result, and may end with 1 for that."""
+    """Whether the CLI printed an empty error after its result, for which it may end with 1."""
     warnings: list[str] = field(default_factory=list)
     denied_tools: list[str] = field(default_factory=list)
     lacked_tools: list[str] = field(default_factory=list)
     _words: list[msgspec.Raw] = field(default_factory=list)
-    """What the session's own last message says, by block."""
+    """The texts of the session's own last message, by block."""
     _speaking: Any = None
-    """That message's id."""
+    """The id of the session's own last message."""
     _reached: dict[str, float] = field(default_factory=dict)
-    """By kind: when a limit of the account ends that is reached, as the CLI writes it."""
+    """By kind: the reset of an account's limit that is reached now, as the CLI writes it."""
     _spent: Counts = (0, 0, 0, 0)
     _recent: dict[str, MessageTokens] = field(default_factory=dict)
 
@@ -93,13 +93,13 @@ class StreamTotals:
 
     @property
     def is_local(self) -> bool:
-        """Whether the CLI itself made the result, as of a command with a leading slash: no model was called."""
+        """Whether the CLI made the result without a model, for example for a command with a leading slash."""
         result = self.final
         return result is not None and result.num_turns == 0 and not self.turns and _is_of_nothing(result)
 
     @property
     def pieces(self) -> tuple[str, ...]:
-        """What the session's own last message says, by block; nothing where it called a tool after that."""
+        """The texts of the session's own last message, by block; empty if a tool call follows."""
         return tuple(filter(None, (read_field(words, TEXT) for words in self._words)))
 
     @property
@@ -109,12 +109,12 @@ class StreamTotals:
 
     @property
     def resets_at(self) -> float | None:
-        """When the limits of the account end that are reached now; in seconds since the epoch, or milliseconds."""
+        """The reset of the account's limits that are reached now, in seconds or milliseconds since the epoch."""
         return max(self._reached.values(), default=None)
 
     @property
     def usage(self) -> Usage:
-        """What the messages used: the CLI's own total, in the result, is more exact."""
+        """The usage of the messages; the CLI's own total in the result is more exact."""
         return _usage(self._spent, None)
 
     @property
@@ -247,18 +247,18 @@ def denials_of(result: Event) -> tuple[str, ...]:
 
 
 def _is_of_nothing(result: Event) -> bool:
-    """Return whether a result is that of no turn, and of no token."""
+    """Return whether a result has no turn and no token."""
     return count(result.num_turns) == 0 and not any(_counts(read_field(result.usage, TOKENS) or NO_TOKENS))
 
 
 def usage_of(result: Event, cost_usd: float | None) -> Usage | None:
-    """Return a result's own figures; `None` where it has none."""
+    """Return a result's own figures; `None` without figures."""
     tokens = read_field(result.usage, TOKENS)
     return _usage(_counts(tokens), cost_usd) if tokens is not None else None
 
 
 def _usage(counts: Counts, cost_usd: float | None) -> Usage:
-    """Return tokens and a cost in the project's words."""
+    """Return tokens and a cost as `Usage`."""
     input_tokens, output_tokens, cache_read, cache_written = counts
     return Usage(
         input_tokens=input_tokens,
@@ -270,7 +270,7 @@ def _usage(counts: Counts, cost_usd: float | None) -> Usage:
 
 
 def _counts(tokens: MessageTokens) -> Counts:
-    """Return tokens; what is no number is none."""
+    """Return the token counts; a value that is no number counts as 0."""
     return (
         count(tokens.input_tokens),
         count(tokens.output_tokens),
@@ -280,7 +280,7 @@ def _counts(tokens: MessageTokens) -> Counts:
 
 
 def _usage_by(model: ModelUse) -> Usage:
-    """Return what a model used; a count that is no number is none."""
+    """Return the usage of a model; a value that is no number counts as 0."""
     return Usage(
         input_tokens=count(model.input_tokens),
         output_tokens=count(model.output_tokens),

@@ -25,15 +25,15 @@ _QUIET: Final = (
     "analytics.enabled=false",
     'shell_environment_policy.exclude=["*KEY*","*TOKEN*","*SECRET*"]',
 )
-"""Its tools see none of its keys. Its retries are settings of a provider that only the user names: they are few,
-but at a refused connection it waits for ever. A limit ends that, and the outcome is an error of the API."""
+"""The settings hide the CLI's keys from its tools. Retries are a setting of a provider that the user names: they
+are few, but after a refused connection the CLI waits forever, until a limit ends it with an API error as outcome."""
 _SETTINGS_FILE: Final = "~/.codex/config.toml"
 _LOGIN_FILE: Final = "~/.codex/auth.json"
 _HOST_OF_KEYS: Final = "api.openai.com"
 _USUAL_PROVIDER: Final = "openai"
 _USUAL_ADDRESS: Final = "https://api.openai.com/v1"
 _KEY: Final = "CODEX_API_KEY"
-"""The one that it takes by itself; a key in `OPENAI_API_KEY` it has only where a provider names that."""
+"""The key that the CLI reads by itself; it reads `OPENAI_API_KEY` only if a provider names that variable."""
 _KEYS: Final = (_KEY, "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY")
 _REQUESTS: Final = (*RESPONSES, *CHAT, *MODELS)
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -43,7 +43,7 @@ _KEPT_SETTINGS: Final = (
     "preferred_auth_method", "forced_login_method", "forced_chatgpt_workspace_id", "cli_auth_credentials_store",
     "chatgpt_base_url", "openai_base_url", "check_for_update_on_startup", "analytics",
 )  # fmt: skip
-"""Which model it asks, where, and how it logs in there."""
+"""The settings of the model, its address and its login."""
 _CAPABILITIES: Final = Capabilities(
     tested_version="0.171.0",
     memory_mib=200,
@@ -78,9 +78,9 @@ class Codex(Adapter):
     """The CLI's command line."""
 
     def arguments(self, turn: Turn, host: Machine) -> list[str]:
-        """Return them, most as settings, which `resume` takes too.
+        """Return the arguments, most as settings, which `resume` takes too.
 
-        The schema goes into a file of the CLI's own home, named by its content.
+        The schema is written to a file in the CLI's own home, named by its content.
 
         Raises:
             OSError: The schema could not be written.
@@ -90,7 +90,7 @@ class Codex(Adapter):
             arguments += ["-c", setting]
         if turn.tools == "all" and host.sandboxed:
             arguments.append("--dangerously-bypass-approvals-and-sandbox")
-        if turn.tools == "none":  # a reader's folder is empty, and no repository
+        if turn.tools == "none":  # a turn without tools works in an empty folder that is no repository
             arguments.append("--skip-git-repo-check")
         if turn.schema is not None:
             arguments += ["--output-schema", str(_schema_file(turn.schema, host.env))]
@@ -99,7 +99,7 @@ class Codex(Adapter):
         return [*arguments, "-"]
 
     def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
-        """Return the one provider that it asks, by the user's settings; none where it logs in by a file."""
+        """Return the provider that the user's settings choose; empty if the CLI logs in with a file."""
         settings, name, provider = self._provider(host)
         env = invocation.env
         if name == _USUAL_PROVIDER and provider is None:
@@ -117,7 +117,7 @@ class Codex(Adapter):
         return (replace(place, query_names=(*place.query_names, *map(str, query)), fields=own_fields),)
 
     def asked_hosts(self, invocation: Invocation, host: Machine) -> Collection[str]:
-        """Return those of its usual provider's login, where it asks that one."""
+        """Return the hosts of the usual provider and its login; empty for another provider."""
         _, name, provider = self._provider(host)
         if name != _USUAL_PROVIDER or provider is not None:
             return ()
@@ -127,14 +127,14 @@ class Codex(Adapter):
         return [name for name in hosts if name != _HOST_OF_KEYS] if has_account_alone else hosts
 
     def named_addresses(self, invocation: Invocation, host: Machine) -> list[str]:
-        """Return the addresses of the provider that it asks, and none of those beside it."""
+        """Return the addresses of the chosen provider alone."""
         settings, _, provider = self._provider(host)
         own = (settings.get("openai_base_url"), settings.get("chatgpt_base_url"))
         named = own if provider is None else (provider.get("base_url"),) if isinstance(provider, dict) else ()
         return [*own_variables(invocation.env).values(), *map(str, filter(None, named))]
 
     def _provider(self, host: Machine) -> tuple[dict[str, Any], object, object]:
-        """Return the user's settings, the name of the provider that they choose, and what they say of it."""
+        """Return the user's settings, the name of the chosen provider, and its settings."""
         settings = read_document(_SETTINGS_FILE, read_own_file(self, host, _SETTINGS_FILE)) or {}
         name = settings.get("model_provider", _USUAL_PROVIDER)
         return settings, name, _table(settings, "model_providers").get(str(name))
@@ -151,7 +151,7 @@ class Codex(Adapter):
         return replace(invocation, argv=(*invocation.argv[:at], *settings, *invocation.argv[at:]), env=env)
 
     def dialect(self, before: Usage = NO_USAGE) -> Dialect:
-        """Return the reader of a new stream; its figures are those of the thread, without `before`."""
+        """Return the reader of a new stream, which subtracts `before` from the figures of the whole thread."""
         return CodexStream(before)
 
 
@@ -161,7 +161,7 @@ def _table(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _settings(turn: Turn) -> list[str]:
-    """Return the sandbox and the model; `resume` has no flags for either.
+    """Return the settings of sandbox and model, for which `resume` has no flags.
 
     In `workspace-write` the repository's `.git` is read-only: the engine makes the commit.
     """

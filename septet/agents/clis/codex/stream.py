@@ -1,4 +1,4 @@
-"""codex's stream: its outcome, and how people read it."""
+"""codex's stream: its outcome, and its transcript for people."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _RETRY: Final = "Reconnecting"
 _WARNING: Final = re.compile(r"^WARNING:|\b(WARN|ERROR)\b")
 _REJECTED: Final = re.compile(r"ERROR codex_core::tools\S{0,100}: error=(patch|.{0,1000}?) ?rejected")
 _SPEECH: Final = frozenset({"agent_message", "reasoning", "error"})
-"""Items that are no tool's; an `error` among them is a warning, such as of a model that the CLI does not know."""
+"""Items that are no tool calls; an `error` item is a warning, for example about an unknown model."""
 _NOT_DONE: Final = frozenset({"failed", "declined"})
 
 
@@ -52,17 +52,17 @@ _tokens: Final = msgspec.json.Decoder(_Tokens)
 
 
 class CodexStream(LineStream[_Event]):
-    """codex's dialect: no model, no cost, no status; an answer is the last message of a turn that is completed."""
+    """codex's dialect, without model, cost and status; the answer is the last message of a completed turn."""
 
     unknown_session = re.compile(r"no rollout found|thread/resume failed")
 
     def __init__(self, before: Usage = NO_USAGE) -> None:
-        """Take what earlier runs of the thread used."""
+        """Take the usage of the thread's earlier runs."""
         super().__init__(_Event)
         self._before = before
 
     def begin(self) -> None:
-        """Forget what was said."""
+        """Reset the facts."""
         super().begin()
         self._running: set[str] = set()
         self._in_turn = False
@@ -76,7 +76,7 @@ class CodexStream(LineStream[_Event]):
         return _difference(read_field(self._used, _tokens) or _Tokens(), self._before)
 
     def is_own(self, event: _Event) -> bool:
-        """Say so by its type: those of items have no dot."""
+        """Return whether an event is codex's, by its type: types of items have no dot."""
         return "." in str(event.type) or event.type == "error"
 
     def take(self, event: _Event) -> None:
@@ -96,7 +96,7 @@ class CodexStream(LineStream[_Event]):
 
     def take_stderr(self, stderr: str, end: ExitRecord) -> None:
         """Keep the warnings, and the tools that codex's sandbox rejected: no event reports them."""
-        del end  # the exit code says nothing more
+        del end  # the exit code adds nothing
         for line in lines_of(stderr):
             if _WARNING.search(line):
                 self.facts.warn(line)
@@ -120,7 +120,7 @@ class CodexStream(LineStream[_Event]):
             facts.failure = api_error(None, str(event.error.message if event.error is not None else None))
 
     def _take_message(self, item: _Item) -> None:
-        """A message opens a turn of the model, but for the first one in an open turn."""
+        """Add a message: it opens a turn of the model, except the first message in an open turn."""
         facts = self.facts
         facts.trying_again = None
         if self._spoken_in_turn or not self._in_turn:
@@ -129,7 +129,7 @@ class CodexStream(LineStream[_Event]):
         self._message = item.text
 
     def _take_started(self, item: _Item) -> None:
-        """A tool opens a turn, but in an open one; a turn ends where its tools have answered."""
+        """Add a tool call: it opens a turn unless a turn is open; a turn ends when its tools have answered."""
         if str(item.type) not in _SPEECH:
             if not self._in_turn:
                 self.facts.turns += 1
@@ -161,7 +161,7 @@ class CodexStream(LineStream[_Event]):
 
 
 def _difference(thread: _Tokens, before: Usage) -> Usage:
-    """Return what this run used; the thread's input holds what came from its cache."""
+    """Return the usage of this run; the thread's input includes tokens from its cache."""
     cache_read, cache_written = count(thread.cached_input_tokens), count(thread.cache_write_input_tokens)
     uncached = count(thread.input_tokens) - cache_read - cache_written
     return Usage(
@@ -177,10 +177,10 @@ _BOOKKEEPING: Final = frozenset({"id", "type", "status"})
 
 
 class CodexTranscript(EventTranscript):
-    """Its items as they begin and end; the result is the last message of a turn that was completed."""
+    """The transcript of items as they begin and end; the result is the last message of a completed turn."""
 
     def __init__(self) -> None:
-        """Begin with nothing said."""
+        """Begin with an empty transcript."""
         super().__init__()
         self._running: set[str] = set()
 

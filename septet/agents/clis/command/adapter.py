@@ -1,9 +1,9 @@
 """Any program that reads a prompt on stdin and prints its answer: configured, not coded.
 
-`SEPTET_COMMAND` is its command line, split as a shell would and never given to one; `SEPTET_COMMAND_ENV` names the
-variables that it gets beside those of every agent, separated by commas; a name that ends with `*` is a prefix.
-What it prints is its answer, as text; or events, a line each, when the first line is a JSON object with a `type`:
-then claude's stream-json is read, of which one `{"type": "result", "result": "…"}` is enough.
+`SEPTET_COMMAND` is the command line, split as a shell would but never run by a shell. `SEPTET_COMMAND_ENV` names
+the variables that the program gets beside those of every agent, separated by commas; a name that ends with `*` is
+a prefix. The output is the answer as text. If the first line is a JSON object with a `type`, the output is events
+of claude's stream-json, of which one `{"type": "result", "result": "…"}` is enough.
 """
 
 import re
@@ -24,16 +24,16 @@ from septet.system.masking import mask
 
 
 class CommandTranscript:
-    """Text by the line; from a first line on that is an event, events as claude prints them."""
+    """The transcript of text lines, or of claude's events if the first line is an event."""
 
     def __init__(self) -> None:
-        """Begin with nothing printed."""
+        """Begin with an empty transcript."""
         self._events: ClaudeTranscript | None = None
         self._text = bytearray()
         self._began = False
 
     def feed(self, chunk: bytes) -> list[TranscriptEntry]:
-        """Read the next bytes, cut anywhere, and return what they say."""
+        """Read the next bytes, which may be cut anywhere, and return their entries."""
         if self._events is not None:
             return self._events.feed(chunk)
         self._text += chunk
@@ -43,7 +43,7 @@ class CommandTranscript:
         return self._take_text(whole + newline or rest, rest if newline else b"")
 
     def finish(self) -> list[TranscriptEntry]:
-        """Return what is left once the stream is over."""
+        """Return the remaining entries after the end of the stream."""
         entries = self._take_text(bytes(self._text), b"") if self._events is None else []
         return entries + (self._events.finish() if self._events is not None else [])
 
@@ -62,7 +62,7 @@ class CommandTranscript:
 COMMAND_LINE: Final = "SEPTET_COMMAND"
 COMMAND_ENV: Final = "SEPTET_COMMAND_ENV"
 TEXT_LIMIT_BYTES: Final = 4 * 1024 * 1024
-"""Of a longer text the end is kept."""
+"""The longest text; of a longer text the end is kept."""
 
 _CAPABILITIES: Final = Capabilities(
     tested_version="",
@@ -77,19 +77,19 @@ _MESSAGE_LIMIT: Final = 600
 
 
 class ConfiguredProgram(Adapter):
-    """A program that is configured."""
+    """The adapter of a configured program."""
 
     def invocation(self, turn: Turn, host: Machine) -> Invocation:
-        """Return how the configured program is started; it gets only the prompt."""
+        """Return the start of the configured program, which gets only the prompt."""
         return Adapter.invocation(replace(self, program=_command_line(host)[0]), turn, host)
 
     def arguments(self, turn: Turn, host: Machine) -> list[str]:
-        """Return what the command line has after the program."""
+        """Return the words of the command line after the program."""
         del turn
         return _command_line(host)[1:]
 
     def environment(self, turn: Turn, host: Machine) -> dict[str, str]:
-        """Return it, with the variables that `SEPTET_COMMAND_ENV` names."""
+        """Return the environment with the variables that `SEPTET_COMMAND_ENV` names."""
         names = (name.strip() for name in host.env.get(COMMAND_ENV, "").split(","))
         return super().environment(turn, host) | select_variables(host.env, tuple(filter(None, names)))
 
@@ -118,14 +118,14 @@ class CommandStream:
     """A program's output: text, or lines of events."""
 
     def __init__(self) -> None:
-        """Begin with nothing printed."""
+        """Begin with an empty stream."""
         self._events = ClaudeStream()
         self._text = bytearray()
         self._left_out = 0
         self._has_events: bool | None = None
 
     def feed(self, chunk: bytes) -> None:
-        """Read the next bytes, cut anywhere."""
+        """Read the next bytes, which may be cut anywhere."""
         if self._has_events is not True:
             self._text += chunk
             if self._has_events is None:
@@ -141,11 +141,11 @@ class CommandStream:
 
     @property
     def progress(self) -> StreamProgress:
-        """What the stream has said so far; of text, nothing is known."""
+        """The progress by the events so far; text has no progress."""
         return self._events.progress
 
     def outcome(self, end: ExitRecord, stderr: str) -> Outcome:
-        """Return what the run came to, once its stream is over."""
+        """Return the outcome of the run, after the end of its stream."""
         self._look_at_first_line(over=True)
         outcome = self._events.outcome(end, stderr) if self._has_events else self._outcome_of_text(end, stderr)
         if outcome.usage == NO_USAGE:
@@ -187,7 +187,7 @@ def _ending(end: ExitRecord, text: str, stderr: str) -> Ending:
 
 
 def _estimate_usage(stderr: str) -> Usage:
-    """Return the tokens that stderr names in words; the last ones of each kind count."""
+    """Return the tokens that stderr names; the last number of each kind counts."""
     counts = {match[1].lower(): int(match[2].replace(",", "") or 0) for match in _TOKENS.finditer(stderr)}
     if not counts:
         return NO_USAGE

@@ -17,7 +17,7 @@ from septet.agents.outcomes.transcript import EventTranscript, TranscriptEntry, 
 
 
 class CopilotTranscript(EventTranscript):
-    """Messages, tools, errors; the result is the last message that called no tool."""
+    """The transcript of messages, tools and errors; the result is the last message without a tool call."""
 
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Yield the entries of an event."""
@@ -43,7 +43,7 @@ class CopilotTranscript(EventTranscript):
 
 
 _LOGIN: Final = ("COPILOT_*",)
-"""`COPILOT_GITHUB_TOKEN` is its own key; `GH_TOKEN` and `GITHUB_TOKEN` are the forge's, and no agent sees them."""
+"""`COPILOT_GITHUB_TOKEN` is the CLI's own key; no agent gets `GH_TOKEN` and `GITHUB_TOKEN`, the forge's keys."""
 _QUIET: Final[Mapping[str, str]] = {"COPILOT_AUTO_UPDATE": "false"}
 _ADDRESS: Final = "COPILOT_PROVIDER_BASE_URL"
 _CAPABILITIES: Final = Capabilities(
@@ -104,9 +104,9 @@ class Copilot(Adapter):
     """The CLI's command line."""
 
     def arguments(self, turn: Turn, host: Machine) -> list[str]:
-        """Return them. The CLI's own five retries take less than half a minute.
+        """Return the arguments; the CLI's own five retries take less than half a minute.
 
-        In a sandbox it may use all that it sees: it denies every path outside the worktree else.
+        In a sandbox the CLI may use every path that it sees; otherwise it denies paths outside the worktree.
         """
         arguments = ["--output-format", "json", "--no-auto-update", "--no-ask-user", "--allow-all-tools"]
         arguments += ["--allow-all-paths"] if host.sandboxed else []
@@ -119,7 +119,7 @@ class Copilot(Adapter):
         return [*arguments, *option("--model", turn.model)]
 
     def asked_hosts(self, invocation: Invocation, host: Machine) -> Collection[str]:
-        """Return GitHub's, where no other provider is chosen."""
+        """Return GitHub's hosts, unless another provider is chosen."""
         return () if invocation.env.get(_ADDRESS) else super().asked_hosts(invocation, host)
 
 
@@ -149,18 +149,18 @@ class _Event(LineEvent, gc=False):
 
 
 class CopilotStream(LineStream[_Event]):
-    """copilot's dialect: no tokens, no cost; the answer is the last message that asks for no tool."""
+    """copilot's dialect, without tokens and cost; the answer is the last message without a tool call."""
 
     unknown_session = re.compile(r"No session, task, or name matched")
 
     def __init__(self) -> None:
-        """Begin with nothing said."""
+        """Begin without facts."""
         super().__init__(_Event)
         self._tools: dict[str, str] = {}
         self._unreached = False
 
     def is_own(self, event: _Event) -> bool:
-        """Say so by its data, and of the last event by its session."""
+        """Return whether an event is copilot's, by its data, or by the session in the last event."""
         return event.data is not None or isinstance(event.session_id, str)
 
     def take(self, event: _Event) -> None:

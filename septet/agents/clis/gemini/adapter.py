@@ -15,10 +15,10 @@ from septet.agents.clis.plain_settings import SettingsFile, read_object
 
 _LOGIN: Final = ("GEMINI_*", "GOOGLE_*")
 _QUIET: Final[Mapping[str, str]] = {"GEMINI_CLI_NO_RELAUNCH": "true", "GEMINI_TELEMETRY_ENABLED": "false"}
-"""Relaunched, it heeds no signal while a tool runs, and its second process outlives the first."""
+"""A relaunched CLI ignores signals while a tool runs, and its second process outlives the first."""
 _DEFAULTS: Final = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
-"""Names a file of settings; the user's own come before them. It bounds the CLI's ten attempts, which take minutes,
-where root owns the file and its folders, as in an image: the CLI reads it nowhere else."""
+"""The variable of a file with default settings, which the user's own settings override. It limits the CLI's ten
+retries, which take minutes; the CLI reads it only if root owns the file and its folders, as in an image."""
 _HOST_OF_KEYS: Final = "generativelanguage.googleapis.com"
 _HOSTS_OF_LOGINS: Final = ("cloudcode-pa.googleapis.com", "oauth2.googleapis.com")
 _HOSTS_OF_CLOUD: Final = ("aiplatform.googleapis.com", "oauth2.googleapis.com")
@@ -57,7 +57,7 @@ class Gemini(Adapter):
     """The CLI's command line."""
 
     def arguments(self, turn: Turn, host: Machine) -> list[str]:
-        """Return them. The CLI's default mode offers what reads."""
+        """Return the arguments; the CLI's default mode offers only tools that read."""
         del host
         mode = "yolo" if turn.tools == "all" else "default"
         arguments = ["-o", "stream-json", "--skip-trust", "--approval-mode", mode]
@@ -68,12 +68,12 @@ class Gemini(Adapter):
         return [*arguments, *option("-m", turn.model)]
 
     def environment(self, turn: Turn, host: Machine) -> dict[str, str]:
-        """Return it, with the engine's own defaults where the user names none."""
+        """Return the environment, with the engine's default settings unless the user names a file."""
         defaults = str(Path(__file__).with_name("defaults.json"))
         return {_DEFAULTS: defaults, **super().environment(turn, host)}
 
     def asked_hosts(self, invocation: Invocation, host: Machine) -> Collection[str]:
-        """Return those of the way in which it logs in: with a key, with a cloud's, or with an account."""
+        """Return the hosts of the chosen login: with a key, with a cloud's key, or with an account."""
         if not super().asked_hosts(invocation, host):
             return ()
         env, login = invocation.env, self._chosen_login(host)
@@ -86,7 +86,7 @@ class Gemini(Adapter):
         return _HOSTS_OF_LOGINS
 
     def _chosen_login(self, host: Machine) -> str:
-        """Return what the user's settings choose; empty where they say nothing."""
+        """Return the login that the user's settings choose; empty without a choice."""
         settings = read_object(read_own_file(self, host, _SETTINGS_FILE)) or {}
         try:
             chosen = settings.get("security", {}).get("auth", {}).get("selectedType")

@@ -1,4 +1,4 @@
-"""gemini's stream: its outcome, and how people read it."""
+"""gemini's stream: its outcome, and its transcript for people."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -15,12 +15,12 @@ from septet.contracts.facts import Usage
 
 _ATTEMPT: Final = re.compile(r"^Attempt \d+ failed(?: with status (\d{3}))?.*$", re.MULTILINE)
 _NOT_OFFERED: Final = frozenset({"tool_not_registered", "policy_violation"})
-"""Errors of tools that the mode withholds; in the mode that offers all, a name that the model made up."""
+"""Errors of tools that the mode withholds, or in the mode with all tools, of names that the model made up."""
 _LOGIN_NOT_CHOSEN: Final = "Invalid auth method selected"
 _CHOOSE_LOGIN: Final = (
     'Write security.auth.selectedType "gemini-api-key" into ~/.gemini/settings.json, then run `septet retry`.'
 )
-"""With an address in GOOGLE_GEMINI_BASE_URL it takes `gateway` by itself, which it then refuses."""
+"""With an address in GOOGLE_GEMINI_BASE_URL the CLI chooses `gateway`, and then refuses it."""
 _LOOP: Final = "Loop detected"
 _EMPTY: Final = "empty response"
 _EVENTS: Final = ("init", "message", "tool_use", "tool_result", "error", "result")
@@ -34,12 +34,12 @@ _OWN_ERRORS: Final[Mapping[str, Ending]] = {
         Ending("crashed", "refused", remedy="Fix what it reports, then run `septet retry`."),
     ),
 }
-"""By the type of an error: what the CLI itself refuses, whatever the API has answered."""
+"""The endings of the CLI's own refusals, by the type of an error."""
 _NO_KEY: Final = 41
 _TURN_LIMIT: Final = 53
 _INTERRUPTED: Final = 130
 _LOST_HIGH_BITS: Final = range(400 & 255, 256)
-"""Its exit code is the HTTP status, of which the system keeps eight bits: 401 comes as 145."""
+"""Exit codes from an HTTP status, of which the system keeps eight bits: 401 arrives as 145."""
 
 
 class _Error(msgspec.Struct, gc=False):
@@ -61,7 +61,7 @@ class _Event(LineEvent, gc=False):
     error: _Error | None = None
     stats: msgspec.Raw = msgspec.Raw()
     response: Any = None
-    """The answer, where the output is one JSON object."""
+    """The answer, if the output is one JSON object."""
 
 
 class _Stats(msgspec.Struct, gc=False):
@@ -100,16 +100,16 @@ class _WholeStats(msgspec.Struct, gc=False):
 
 
 class GeminiStream(LineStream[_Event]):
-    """gemini's dialect: the answer is what was said after the last tool; its retries stand on stderr alone."""
+    """gemini's dialect: the answer is the text after the last tool; only stderr reports retries."""
 
     unknown_session = re.compile(r"Invalid session identifier|No previous sessions found")
 
     def __init__(self) -> None:
-        """Begin with nothing said."""
+        """Begin without facts."""
         super().__init__(_Event)
 
     def begin(self) -> None:
-        """Forget what was said."""
+        """Reset the facts."""
         super().begin()
         self._tools: dict[str, str] = {}
         self._in_turn = False
@@ -119,11 +119,11 @@ class GeminiStream(LineStream[_Event]):
 
     @property
     def usage(self) -> Usage:
-        """What the run used: the statistics of its result, or those of each model."""
+        """The usage of the run: the statistics of its result, or of each model."""
         return self._used_by_models.plus(_usage(read_field(self._used, _stats) or _Stats()))
 
     def is_own(self, event: _Event) -> bool:
-        """Say so by its type, and of a result by its status, which the result of another CLI has not."""
+        """Return whether an event is gemini's, by its type, or for a result by its status."""
         return event.type in _EVENTS and (event.type != "result" or isinstance(event.status, str))
 
     def take(self, event: _Event) -> None:
@@ -153,7 +153,7 @@ class GeminiStream(LineStream[_Event]):
             self._take_whole(event)
 
     def take_stderr(self, stderr: str, end: ExitRecord) -> None:
-        """Count the retries; read an error that stdout does not hold. All else there is noise."""
+        """Count the retries, and read an error that stdout lacks; other lines are noise."""
         facts = self.facts
         for attempt in _ATTEMPT.finditer(stderr):
             facts.api_retries += 1
@@ -167,7 +167,7 @@ class GeminiStream(LineStream[_Event]):
             self._take_exit_code(end.exit_code or 0, stderr)
 
     def _open_turn(self) -> None:
-        """Count a turn of the model: it ends where a tool has answered."""
+        """Count a turn of the model, which ends when a tool has answered."""
         if not self._in_turn:
             self.facts.turns += 1
             self._in_turn = True
@@ -243,7 +243,7 @@ def _failure(error: _Error) -> Ending:
 
 
 def _usage(stats: _Stats) -> Usage:
-    """Return tokens in the project's words: its input holds what came from the cache, its output no reasoning."""
+    """Return tokens as `Usage`: gemini's input includes tokens from the cache, and its output no reasoning."""
     prompt, answer, cached = count(stats.input_tokens), count(stats.output_tokens), count(stats.cached)
     reasoning = max(count(stats.total_tokens) - prompt - answer, 0)
     return Usage(
@@ -255,10 +255,10 @@ def _usage(stats: _Stats) -> Usage:
 
 
 class GeminiTranscript(EventTranscript):
-    """Its words come in pieces, which are held until something else follows; the result is what it said last."""
+    """The transcript: pieces of text are joined until another event follows; the result is the last text."""
 
     def __init__(self) -> None:
-        """Begin with nothing said."""
+        """Begin with an empty transcript."""
         super().__init__()
         self._pieces: list[str] = []
 
@@ -281,7 +281,7 @@ class GeminiTranscript(EventTranscript):
             yield self._result(event)
 
     def rest(self) -> Iterator[TranscriptEntry]:
-        """Yield the words that were held."""
+        """Yield the joined text."""
         if self._pieces:
             self._last, self._pieces = "".join(self._pieces), []
             yield TranscriptEntry("text", self._last)

@@ -26,7 +26,7 @@ _QUIET: Final[Mapping[str, str]] = {
     "OPENCODE_DISABLE_MODELS_FETCH": "1",
     "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
 }
-"""No setting bounds its retries, of which its stream says nothing: the idle limit ends them."""
+"""No setting limits the CLI's retries, which its stream does not report: the idle limit ends them."""
 _CONFIG: Final = "OPENCODE_CONFIG_CONTENT"
 _SETTINGS_FILE: Final = "~/.config/opencode/opencode.json"
 _LOGIN_FILE: Final = "~/.local/share/opencode/auth.json"
@@ -58,7 +58,7 @@ _LOGIN_HOSTS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def _host_of(provider: str) -> str:
-    """Return the host of a provider that it knows."""
+    """Return the host of a known provider."""
     return _PROVIDERS[provider][0].split("/")[2]
 
 
@@ -97,7 +97,7 @@ class OpenCode(Adapter):
     """The CLI's command line."""
 
     def arguments(self, turn: Turn, host: Machine) -> list[str]:
-        """Return them."""
+        """Return the arguments."""
         del host
         arguments = ["run", "--format", "json", *(("--auto",) if turn.tools == "all" else ())]
         if turn.resume_id is not None:
@@ -211,7 +211,7 @@ def _providers(configuration: bytes) -> dict[str, Any]:
 
 
 def _objects(value: object) -> dict[str, dict[str, Any]]:
-    """Return those values of an object that are objects themselves."""
+    """Return the values of an object that are objects themselves."""
     found = value.items() if isinstance(value, dict) else ()
     return {str(name): each for name, each in found if isinstance(each, dict)}
 
@@ -222,7 +222,7 @@ def _options(providers: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _configuration(text: str, tools: Tools) -> str:
-    """Return the configuration in the environment, with what the engine needs added to it."""
+    """Return the configuration in the environment, with the engine's own settings."""
     try:
         configuration = json.loads(text or "{}")
     except ValueError:

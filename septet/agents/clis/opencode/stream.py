@@ -1,4 +1,4 @@
-"""opencode's stream: its outcome, and how people read it."""
+"""opencode's stream: its outcome, and its transcript for people."""
 
 import math
 import re
@@ -79,7 +79,7 @@ class _Event(LineEvent, gc=False):
 
 
 def _used_in(step: _Part) -> Usage:
-    """Return what a step used, in the project's words: its output holds no reasoning."""
+    """Return the usage of a step; opencode's output tokens do not include reasoning."""
     tokens, reasoning = step.tokens, count(step.tokens.reasoning)
     return Usage(
         input_tokens=count(tokens.input),
@@ -92,16 +92,16 @@ def _used_in(step: _Part) -> Usage:
 
 
 class OpenCodeStream(LineStream[_Event]):
-    """opencode's dialect: no last event; the answer is the last text of a last step that calls no tool."""
+    """opencode's dialect, without a last event; the answer is the last text of a last step without tool calls."""
 
     unknown_session = re.compile(r"Session not found")
 
     def __init__(self) -> None:
-        """Begin with nothing said."""
+        """Begin without facts."""
         super().__init__(_Event)
 
     def begin(self) -> None:
-        """Forget what was said."""
+        """Reset the facts."""
         super().begin()
         self._used = NO_USAGE
         self._last_step = 0
@@ -110,7 +110,7 @@ class OpenCodeStream(LineStream[_Event]):
 
     @property
     def usage(self) -> Usage:
-        """What the steps used up to now."""
+        """The usage of the steps so far."""
         return self._used
 
     @property
@@ -168,7 +168,7 @@ class OpenCodeStream(LineStream[_Event]):
             facts.failure = endings.api_ending(REFUSAL, "")
 
     def _take_error(self, error: _Error) -> None:
-        """Take what went wrong, and nothing of the server's headers and body, which the event holds too."""
+        """Add an error, without the server's headers and body, which the event holds too."""
         words = str(error.data.message or error.name)
         if error.name == "MessageAbortedError":
             self.facts.interrupted = words
@@ -183,7 +183,7 @@ class OpenCodeStream(LineStream[_Event]):
                 self._overflow = self.facts.failure
 
     def _ending(self, end: ExitRecord, stderr: str) -> Ending:
-        """Return how the run ended: its last step alone does not show whether another step was due.
+        """Return the ending: the last step alone does not show whether another step was due.
 
         After any error the CLI ends with 1, even if it has recovered from that error (issue 50062 of opencode). A
         session that is too long is summarised, in a step that calls no tool, and continued (issue 39573), or
@@ -213,7 +213,7 @@ _arguments: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 class OpenCodeTranscript(EventTranscript):
-    """Parts of messages; the result is the last text of a step that asks for no tool."""
+    """The transcript of parts of messages; the result is the last text of a step without tool calls."""
 
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Yield the entries of an event; leave out an error's server headers and body."""
