@@ -68,14 +68,14 @@ class Backup:
 def back_up(state: StateDir, folder: Path) -> Backup:
     """Copy the state directory while everything runs, with the embedded server's database if there is one.
 
-    Until the copy is complete, it lies beside `folder`.
+    An incomplete copy is beside `folder`, with another name.
 
     Args:
         state: This host's state directory.
         folder: A new folder outside of it; with `cp -a` or `mv` it becomes a state directory again.
 
     Raises:
-        UsageError: The folder exists, or lies in the state directory, or there is no state directory.
+        UsageError: The folder exists, or is in the state directory, or there is no state directory.
         BackupError: The copy of the database is damaged, or has no host id.
         OSError: The disk refused.
     """
@@ -93,7 +93,7 @@ def back_up(state: StateDir, folder: Path) -> Backup:
             backup.changing.append(place_id)
     for repository in (path for name in _REPOSITORIES for path in sorted((state.root / name).glob("*.git"))):
         lock = mirror_lock if repository.parent == state.mirrors else vault_lock
-        with hold_lock(lock(repository)):  # so that no pack is joined with others while it is read
+        with hold_lock(lock(repository)):  # git joins no packs while they are read
             copier.copy(f"{repository.parent.name}/{repository.name}")
     for name in sorted(path.name for path in state.root.iterdir()):
         if name not in _PASSING and not name.startswith(state.database.name):

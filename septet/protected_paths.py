@@ -12,22 +12,22 @@ OnProtected = Literal["wait", "draft", "refuse"]
 PathPattern = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"[^/*\s]")]
 """A path such as `.github/workflows`; `*` stands for characters of one name."""
 PROTECTED: Final = (
-    # what CI runs
+    # files that CI runs
     ".github/workflows", ".github/actions", "action.yml", "action.yaml", ".gitlab-ci*", ".gitea/workflows",
     ".gitea/actions", ".forgejo", ".circleci", ".travis.yml", ".drone.yml", ".woodpecker*", ".buildkite",
     ".tekton", ".cirrus.yml", "Jenkinsfile*", "azure-pipelines*", ".azure-pipelines", "bitbucket-pipelines.yml",
     "appveyor.yml", ".appveyor.yml",
-    # what runs on the machine of a person who checks the branch out
+    # files that run on the machine of a person who checks the branch out
     ".pre-commit-config.y*ml", ".husky", "lefthook*", ".lefthook*", ".vscode/tasks.json", ".devcontainer*",
     ".envrc", ".gitmodules",
-    # who reviews
+    # the choice of reviewers
     "CODEOWNERS",
-    # what coding agents obey and start
+    # files that coding agents obey and start
     "CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "AGENTS.override.md", "GEMINI.md", ".claude*", ".codex*",
     ".gemini*", ".cursor*", ".copilot*", ".agents", ".opencode*", "opencode.json*", ".mcp.json",
     ".vscode/mcp.json", ".github/*instructions*", ".github/agents", ".github/prompts", ".github/copilot*",
     ".github/mcp*", ".windsurf*", ".clinerules*", ".aider*",
-    # what Septet obeys
+    # files that Septet obeys
     ".septet",
 )  # fmt: skip
 """The protected paths, if neither the repository nor the worker names others."""

@@ -7,7 +7,7 @@ read_outgoing = true        # a second agent, without tools, reads diff and text
 setup = ["npm ci"]          # once in each workspace, before its first agent; as checks, in order, without a shell
 checks = ["make lint", ["python", "-m", "unittest"]]   # before the commit, in order, without a shell
 on_failing_base = "refuse"  # if a check already fails on the base commit; or `tell`
-branch_prefix = "septet/"   # what branches begin with; "": the agent chooses the whole name
+branch_prefix = "septet/"   # the prefix of branches; "": the agent chooses the whole name
 
 [agents]
 default = "claude"          # for work orders that name no agent
@@ -19,7 +19,7 @@ sessions = "shared"         # the planner's steps share one session, the impleme
 wall_seconds = 1800
 idle_seconds = 300
 turns = 200
-check_seconds = 600         # for each of the checks
+check_seconds = 600         # for each check
 setup_seconds = 1200        # for all of set-up together
 budget = "5usd"             # for the agents of one work order, as `2Mtok` and `90min`
 
@@ -40,7 +40,7 @@ sign_off = true             # all commits end with the committer's `Signed-off-b
 
 [pull_request]
 draft = true
-labels = ["septet"]         # beside those that the work order names
+labels = ["septet"]         # in addition to the work order's labels
 reviewers = ["ada"]         # accounts from which a review is requested
 assignees = ["eve"]
 closes_issue = true         # `Closes #N` (of Linear: `Fixes ENG-12`) is in the text, if there is an issue
@@ -50,7 +50,7 @@ follow_label = "follow-pr"  # an issue with this label has its pull request foll
 follow_rounds = 3           # the most rounds
 follow_hours = 4            # of work, all rounds together
 follow_budget = "2usd"      # for the agents of all rounds together
-follow_quiet_hours = 168    # without news, until it ends
+follow_quiet_hours = 168    # without news, after which the agent stops following
 
 [[allow_findings]]          # findings of the scanner for keys in new lines that are no keys
 path = "docs/*"             # `*` stands for any characters, `/` among them

@@ -1,6 +1,6 @@
 """The amounts of an account: its limits, the use, the holds of turns, and the rest.
 
-A limit is named by its step; the empty name is that of the whole budget.
+A limit has the name of its step; the empty name stands for the whole budget.
 """
 
 from collections.abc import Mapping
@@ -52,7 +52,7 @@ class AccountAmounts:
         return by_step.get(step, Spending())
 
     def is_daily(self, step: str = "") -> bool:
-        """Return whether the limit exists and begins anew each day."""
+        """Return whether the limit exists and resets each day."""
         limit = self.limit_of(step)
         return limit is not None and limit.daily
 
@@ -71,7 +71,7 @@ class AccountAmounts:
         return limit is None or min(self._left_of(step, limit).values()) > 0
 
     def room_for(self, call: ReserveCall, step: str, limit: Limit) -> tuple[Caps, Caps] | None:
-        """Return the amounts that a turn may hold, and those at which its agent must end; `None` to wait."""
+        """Return the amounts that a turn may hold, and the amounts at which its agent must end; `None` to wait."""
         left = self._left_of(step, limit)
         if step and self._is_single:
             return _whole(left)

@@ -178,7 +178,7 @@ class AccountBook:
         return "" if limited is None else f"`{raise_command(self._amounts, limited)}`"
 
     def _decide(self, call: ReserveCall, now: datetime) -> BudgetWait | tuple[Caps, Caps]:
-        """Return why the turn must wait; else the amounts that it holds, and those at which its agent must end."""
+        """Return why the turn must wait; else the amounts that it holds, and the bounds that end its agent."""
         held, told = Caps(), Caps()
         for step in (call.step, ""):
             limit = self._amounts.limit_of(step)

@@ -1,1 +1,1 @@
-"""The values that cross the wire: frozen, strict, and the same for every face."""
+"""The values that cross the wire: immutable, strict, and the same for every interface."""

@@ -20,7 +20,7 @@ class ClassifyIssueAnswer(StrictWire):
     """The kind of work that the issue requests."""
 
     issue_class: Literal["/bug", "/feature", "/chore"]
-    """One of `/bug`, `/feature`, `/chore`."""
+    """The kind: `/bug`, `/feature` or `/chore`."""
 
     @property
     def result_text(self) -> str:
@@ -67,16 +67,16 @@ class GenerateBranchAnswer(StrictWire):
 
 
 class ImplementPlanAnswer(StrictWire):
-    """What was done."""
+    """The work that was done."""
 
     success: bool
     """Whether the plan was carried out."""
     summary: Text
-    """What was done, or why it could not be done."""
+    """The work that was done, or why it could not be done."""
     key_changes_made: tuple[str, ...]
     """The most important changes, one sentence each."""
     key_learnings: tuple[str, ...]
-    """What the next reader of this code should know, one sentence each."""
+    """The facts that the next reader of this code should know, one sentence each."""
 
     @property
     def result_text(self) -> str:
@@ -94,12 +94,12 @@ class ThreadReply(StrictWire):
 
 
 class ReworkAnswer(StrictWire):
-    """What was done about the checks, reviews and conflicts of a pull request."""
+    """The work on the checks, reviews and conflicts of a pull request."""
 
     success: bool
     """Whether every request is carried out, or answered in `replies`."""
     summary: Text
-    """What was done, or why it could not be done."""
+    """The work that was done, or why it could not be done."""
     commit_message: Text
     """The whole message of the commit with this work: a subject line, and a body after a blank line."""
     replies: tuple[ThreadReply, ...]
@@ -115,7 +115,7 @@ class CreateCommitAnswer(StrictWire):
     """The message of the commit."""
 
     commit_message: Text
-    """The whole message: a subject line, and a body after a blank line where one is needed."""
+    """The whole message: a subject line, and a body after a blank line if one is needed."""
 
     @property
     def result_text(self) -> str:
@@ -145,7 +145,7 @@ class SuspectedPlace(StrictWire):
     line: Annotated[int, Field(ge=0)]
     """The line, from 1; 0 if no line is meant."""
     kind: Literal["injected", "leak", "backdoor"]
-    """One of `injected`, `leak`, `backdoor`."""
+    """The kind: `injected`, `leak` or `backdoor`."""
     what: Text
     """The suspicion and its reason, in one sentence."""
 

@@ -43,7 +43,7 @@ class IntakeInput(StrictWire):
     agent: Name | None = None
     """The agent to use; the worker's default when absent."""
     model: Name | None = None
-    """The model to ask the agent for; the agent's default when absent."""
+    """The model to use; the agent's default when absent."""
     project: Name | None = None
     """The board's project; the repository's name when absent."""
     at_once: bool = False

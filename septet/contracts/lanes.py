@@ -76,7 +76,7 @@ class PlanningOutcome(Wire):
 
     plan_path: str
     planned_at: str
-    """ISO 8601, UTC."""
+    """The time of the plan: ISO 8601, UTC."""
     seconds: float
 
 
@@ -156,7 +156,7 @@ class SessionSummary(Wire):
     """The result of a request for a summary; the summary itself stays on the host's disk."""
 
     kept_bytes: int = 0
-    """The size of the summary; 0 if there is none, for the reason in `warning`."""
+    """The size of the summary in bytes; 0 if there is none, for the reason in `warning`."""
     warning: Annotated[str, Field(max_length=500)] = ""
     model: str | None = None
     """The model that wrote the summary, if its CLI reports it."""

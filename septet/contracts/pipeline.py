@@ -19,7 +19,7 @@ MOST_DEPENDENCIES = 5_000
 MOST_BEFORE = 100
 """The most dependencies of one issue."""
 PIPELINE_ID = r"^(?!\.{1,2}$)[A-Za-z0-9._-]{1,40}$"
-"""The pattern is shorter than that of work orders, whose ids begin with the pipeline's id."""
+"""A pipeline's id is shorter than a work order's: the ids of its work orders begin with it."""
 ISSUE_ID = r"^[A-Za-z0-9._-]{1,20}$"
 _NOT_AN_ISSUE = re.compile(r"\.{1,2}|planner|executor-\d+|0\d+")
 """Names of folders and lanes, and numbers with leading zeros."""

@@ -84,7 +84,7 @@ class ExecutionAnswer(StrictWire):
     status: Literal["completed", "failed"]
     """`completed` only if the whole solution is done and shown to work."""
     summary: Text
-    """What was done, or why it could not be done."""
+    """The work that was done, or why it could not be done."""
     tasks: Annotated[tuple[TaskDone, ...], Field(max_length=100)]
     """Each task of the solution, in the order in which it was carried out."""
     commit_hash: str | None

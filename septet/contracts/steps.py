@@ -75,7 +75,8 @@ class StepCall(Wire):
     waits_for_budget: bool = False
     """Whether the workflow waits after the verdict `over_budget`; otherwise Temporal retries the activity."""
     rework: Rework | None = None
-    """The round on the pull request that the agent works on; in all else the call is one of `implement_plan`."""
+    """The round on the pull request that the agent works on; otherwise the call is like a call of
+    `implement_plan`."""
     reading: ReaderReport | None = None
     """The reader's report on the outgoing changes of this call."""
     settles: str = ""

@@ -30,9 +30,9 @@ class Wire(BaseModel):
         frozen=True,
         extra="ignore",
         strict=True,
-        defer_build=True,  # a program needs few of them
+        defer_build=True,  # most programs need few of the models
         ser_json_inf_nan="constants",
-        json_schema_serialization_defaults_required=True,  # what is answered has all its fields
+        json_schema_serialization_defaults_required=True,  # a reply has all its fields
     )
 
     @classmethod
@@ -72,7 +72,7 @@ def docs_of_fields(model: type) -> Mapping[str, str]:
     docs: dict[str, str] = {}
     for kind in reversed(model.__mro__):
         for name in get_annotations(kind):
-            docs.pop(name, None)  # a field that is declared anew does not mean what it meant
+            docs.pop(name, None)  # a redeclared field has another meaning
         docs |= _docs_in(kind.__module__).get(kind.__qualname__, _NO_DOCS)
     return docs
 
