@@ -155,7 +155,7 @@ class StateDir:
 
     @cached_property
     def health_file(self) -> Path:
-        """The time of this host's worker's last poll that the server saw, for a container's health check."""
+        """The time of the last poll by this host's worker that the server saw, for a container's health check."""
         return self.root / "health.json"
 
     @cached_property

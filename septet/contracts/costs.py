@@ -143,7 +143,7 @@ class Amounts(Wire):
     """An estimate in each unit."""
 
     usd: Interval | None = None
-    """`None` if not all agents of these work orders reported their cost."""
+    """The US dollars; `None` if too few agent runs reported their cost."""
     tokens: Interval
     minutes: Interval
     """The running time of agents' processes."""

@@ -86,7 +86,7 @@ Words = Annotated[str, StringConstraints(max_length=8000)]
 """A text that a person wrote."""
 Decision = TypeVar("Decision", bound=Wire)
 FINDINGS_NAMED = 100
-"""Findings that one decision can name."""
+"""The most findings that one decision can name."""
 FindingId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12}$")]
 Sha256 = Annotated[str, StringConstraints(pattern=f"^{SHA256.pattern}$")]
 

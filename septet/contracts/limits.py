@@ -13,7 +13,7 @@ Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@+\[
 """The name of an agent or a model, which no command line mistakes for an option."""
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 MOST_SETUP_SECONDS: Final = 3600.0
-"""The longest that all set-up commands of a repository may take together."""
+"""The most seconds that all set-up commands of a repository may take together."""
 SetupSeconds = Annotated[float, Field(gt=0, le=MOST_SETUP_SECONDS)]
 Turns = Annotated[int, Field(ge=1, le=10_000)]
 

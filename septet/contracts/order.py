@@ -35,7 +35,7 @@ def text_sha256(title: str, body: str | None) -> str:
 
 
 TEXT_LIMIT_BYTES = 64 * 1024
-"""The most that a title and a description may hold together."""
+"""The most bytes of a title and a description together."""
 FOLLOW_IN_PIPELINE: Final = "follow_pr: the work orders of a pipeline share their workspaces: leave it out there"
 """The refusal of `follow_pr` for a work order of a pipeline."""
 
@@ -73,7 +73,7 @@ class OrderChoices(StrictWire):
     model: Name | None = None
     """The model to use; the agent's default when absent."""
     fallback_agent: Name | None = None
-    """The agent that takes over while the usage limit of the first one is reached; the repository's or the
+    """The agent that takes over while the usage limit of the first agent is reached; the repository's or the
     worker's choice when absent."""
     base: Name | None = None
     """The branch to start from; the repository's default branch when absent."""

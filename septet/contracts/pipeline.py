@@ -75,27 +75,27 @@ class PipelineChoices(StrictWire):
     executor: Name | None = None
     """The agent that implements, if it is a different one."""
     fallback_agent: Name | None = None
-    """The agent that takes over while the usage limit of one of them is reached, as for a work order."""
+    """The agent that takes over while the usage limit of one of these agents is reached, as for a work order."""
     model: Name | None = None
     base: Name | None = None
     push_to: Fork | None = None
     """A fork on the same host to push all work to, as for a work order."""
     project: Name | None = None
     executors: Annotated[int, Field(ge=1, le=16)] = 1
-    """How many solutions that touch different files may be implemented in parallel."""
+    """The number of solutions with different files that may be implemented in parallel."""
     one_branch: bool = False
     """One branch and one pull request, with a commit for each solution."""
     fresh: bool = False
     """Give each issue new sessions, which know nothing of the other issues."""
     plans_ahead: Annotated[int, Field(ge=1, le=50)] = 5
-    """How many solutions may wait for an executor before the planner pauses."""
+    """The number of solutions that may wait for an executor before the planner pauses."""
     context_tokens: Annotated[int, Field(ge=1_000, le=100_000_000)] = 120_000
     """The longest session in tokens: a longer session writes a summary, with which the next issue starts a new
     session."""
     plan_seconds: Seconds = 300.0
-    """The longest time for a plan."""
+    """The most seconds for a plan."""
     execution_seconds: Seconds = 600.0
-    """The longest time to implement a solution."""
+    """The most seconds for the implementation of a solution."""
     budget: BudgetText | None = None
     """The limit for all its agents together, as `20usd`; when it is used up, its work orders wait."""
     draft: bool = False

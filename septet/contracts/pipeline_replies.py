@@ -53,7 +53,7 @@ class PipelineRow(Wire):
     repository: str
     status: PipelineStatus
     created_at: str
-    """The time in ISO 8601, UTC; so is `closed_at`."""
+    """The time of its start: ISO 8601, UTC; so is `closed_at`."""
     closed_at: str | None = None
     counts: dict[IssueStatus, int] = Field(default_factory=dict)
     """By status: the number of issues; empty if the pipeline did not answer."""

@@ -181,7 +181,7 @@ class DiffReply(Reply):
 
 RUNNING: Final = "running"
 NOBODY_WORKS: Final = "nobody works on it"
-"""The state of a step that has begun."""
+"""The states of a step that has begun."""
 
 
 class WatchReply(TaskReply):

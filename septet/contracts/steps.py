@@ -221,7 +221,7 @@ class FailureFacts(Wire):
     """The facts in an activity's error, beside its message."""
 
     remedy: str = ""
-    """The remedy."""
+    """The remedy of the error."""
     result: StepResult | None = None
     """The result of the step, as far as it is known."""
     notifies_on: str = ""

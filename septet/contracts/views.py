@@ -91,7 +91,7 @@ class PlanView(Wire):
 
     path: str
     text: str
-    """The beginning of the text, without keys in it."""
+    """The beginning of the plan, without keys in it."""
     whole: bool = True
 
 
@@ -109,5 +109,5 @@ class DiffView(Wire):
 
     files: tuple[ChangedFile, ...] = ()
     patch: str = ""
-    """The beginning of the text, without keys in it."""
+    """The beginning of the patch, without keys in it."""
     whole: bool = True
