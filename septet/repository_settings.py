@@ -105,7 +105,7 @@ class PullRequestSettings(StrictWire):
 
 @dataclass(frozen=True, slots=True)
 class RepositorySettings:
-    """A repository's settings for its work orders, which can only lower what the worker allows."""
+    """A repository's settings for its work orders, which can only restrict what the worker allows."""
 
     agent: str | None = None
     """The agent for work orders that name none."""

@@ -5,15 +5,15 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 _LONGEST_STATEMENT_LINES: Final = 50
-"""A longer list or text is passed over: the search stays quick on any file."""
+"""The most lines of a statement: longer ones are skipped, so that the search stays fast on any file."""
 
 
 def line_of(text: str, path: Sequence[int | str]) -> int:
-    """Return the line, from 1, on which the value at `path` begins: that of the nearest key that has a line.
+    """Return the line, from 1, on which the value at `path` begins; else the line of the nearest key.
 
     Args:
         text: A valid TOML text.
-        path: Keys from the outermost table on; numbers are places in a list.
+        path: The keys from the outermost table on; numbers are positions in a list.
     """
     keys = [part for part in path if isinstance(part, str)]
     nearest, depth = 1, 0

@@ -140,9 +140,9 @@ class Seats:
 def first_in_turn(
     requests: Iterable[SeatRequest], project_limit: int, running: Iterable[str] = ()
 ) -> list[SeatRequest]:
-    """Return the requests in rounds: each round has as many of each project as may run at a time.
+    """Return the requests in order of their groups: each group has as many of each project as may run at a time.
 
-    In a round the best score is first. A project with many requests thus does not hide those of other projects.
+    In a group the best score is first. A project with many requests thus does not hide those of other projects.
 
     Args:
         requests: The waiting requests.
