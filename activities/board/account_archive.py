@@ -1,4 +1,4 @@
-"""Accounts of budgets on the server: an ended account's result is its state, and the next run begins with it."""
+"""Accounts of budgets on the server: an ended account's result is the first state of its next run."""
 
 import time
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ async def open_account(
         task_queue: The queue of work orders.
         opening: The state for an account without a last state.
         account: The account as it was just read.
-        word: What a turn used, which the account gets at once.
+        word: A turn's use, which the account receives with its start.
 
     Raises:
         RPCError: The server refused.
@@ -82,12 +82,13 @@ async def open_account(
 
 @activity.defn(name="read_ended_account")
 async def read_ended_account(opening: AccountState) -> AccountState:
-    """Return the last state of the calling account's run before; `opening` unless it completed.
+    """Return the last state of the calling account's previous run; `opening` if that run did not complete.
 
-    Leaves nothing. While an account runs, no other run of it begins or ends, so every try returns the same state.
+    Writes nothing. While an account runs, no other run of the account begins or ends: every attempt returns the
+    same state.
 
     Raises:
-        ApplicationError: The server's list does not have the end of the last run yet; Temporal retries.
+        ApplicationError: The server's list does not show the end of the last run yet; Temporal retries.
     """
     client, info = activity.client(), activity.info()
     workflow_id = info.workflow_id or ""

@@ -1,4 +1,4 @@
-"""The board's queries to the server: which work orders have ended without a report, and which ones wait."""
+"""The board's queries to the server: which work orders have ended without a report, and which wait for a seat."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -27,9 +27,9 @@ class BoardActivities:
 
     @activity.defn(name="find_closed")
     async def find_closed(self, orders: KnownOrders) -> list[str]:
-        """Return the given work orders that are closed or gone. Leaves nothing.
+        """Return the given work orders that are closed or unknown to the server. Writes nothing.
 
-        One query lists running work orders. The server's lists lag: a missing work order is read by its id.
+        The server's lists lag: a work order that is missing in the list of running ones is read by its id.
         """
         client = activity.client()
         running = await _find_running(client, [each for each in orders.ids if ORDER_ID.fullmatch(each)])
@@ -40,8 +40,8 @@ class BoardActivities:
     async def find_waiting(self, orders: KnownOrders) -> WaitingOrders:
         """Return the best triaged work orders of this queue that the board does not know, up to a limit.
 
-        Leaves nothing. Work orders of a pipeline are left out: they wait for its lanes. Work orders that still
-        wait for other work orders are left out too: they do not wait for a seat yet.
+        Writes nothing. The result leaves out work orders of a pipeline, which wait for its lanes, and work orders
+        that still wait for other work orders: they do not need a seat yet.
         """
         known_ids = frozenset(orders.ids)
         rows = [row async for row in _list_triaged() if row.id not in known_ids and row.parent_id is None]
@@ -91,11 +91,11 @@ async def _waits_for_others(row: WorkflowExecution) -> bool:
 
 
 class CancelWorkOrder:
-    """The end that a person has requested by a move on the board."""
+    """Cancels the work order that a person has ended by a move on the board."""
 
     @activity.defn(name="cancel_work_order")
     async def run(self, call: MoveReason) -> None:
-        """Request the cancel of the running work order from the server. Idempotent; leaves nothing on disk."""
+        """Request the cancel of the calling work order from the server. Idempotent; writes nothing to disk."""
         info = activity.info()
         handle = activity.client().get_workflow_handle(info.workflow_id or "", run_id=info.workflow_run_id)
         is_sealed = activity.client().data_converter.payload_codec is not None  # the server would read a reason

@@ -1,4 +1,4 @@
-"""The work orders that a work order waits for: check whether they are over, and if not, why."""
+"""Check whether the work orders that a work order waits for are over, and if not, why."""
 
 import asyncio
 from dataclasses import dataclass
@@ -28,10 +28,11 @@ class Others:
 
     @activity.defn(name="look_at_others")
     async def look_at_others(self, look: OthersLook) -> None:
-        """Return when all are over. Idempotent; leaves nothing.
+        """Return if all work orders that the caller waits for are over. Idempotent; writes nothing.
 
         Raises:
-            ApplicationError: One is not over, or the server did not answer; Temporal retries ever more rarely.
+            ApplicationError: A work order is not over, or the server did not answer; Temporal retries after a
+                growing pause.
         """
         places = asyncio.Semaphore(_AT_A_TIME)
 
@@ -52,7 +53,7 @@ class Others:
 
 
 async def _why_not(other: str, until: Until) -> str | None:
-    """Return why a work order is not over; `None` when it is."""
+    """Return why a work order is not over; `None` if it is over."""
     order = await _describe(other)
     if order is None or order.workflow_type != "WorkOrder":
         return f"there is no work order {other} yet"

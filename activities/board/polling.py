@@ -1,4 +1,4 @@
-"""Polls that Temporal's own retries repeat: they wait for as long as needed, and no history grows."""
+"""Polls that Temporal's retries repeat: a poll waits as long as needed, and the history does not grow."""
 
 from datetime import timedelta
 from typing import Final

@@ -1,4 +1,4 @@
-"""Pull requests: read their state and events from their forge."""
+"""Read the state and the events of pull requests from their forge."""
 
 from dataclasses import dataclass
 
@@ -23,10 +23,11 @@ class PullRequestActivities:
 
     @activity.defn(name="look_at_pull_request")
     async def look_at_pull_request(self, look: PullRequestLook) -> PullRequestEnd:
-        """Return how a pull request ended, or the events for its follower. Idempotent; leaves nothing.
+        """Return how a pull request ended, or the events for its follower. Idempotent; writes nothing.
 
         Raises:
-            ApplicationError: It is open, or the forge did not answer; Temporal retries after a growing pause.
+            ApplicationError: The pull request is open and has no follower, or the forge did not answer; Temporal
+                retries after a growing pause.
         """
         settings = self.host.settings
         try:
@@ -52,7 +53,7 @@ def look_at(host: Host, look: PullRequestLook) -> PullRequestEnd:
 def look_by_polls(host: Host, polls: PullRequestPolls, look: PullRequestLook) -> PullRequestEnd:
     """Return the same as `look_at`, with one request for all pull requests of the repository.
 
-    If an agent follows the pull request, checks, reviews and comments are requested as well.
+    If an agent follows the pull request, further requests read its checks, reviews and comments.
 
     Raises:
         SeptetError: The forge did not answer.

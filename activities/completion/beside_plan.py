@@ -1,4 +1,4 @@
-"""Move files that agents have left beside the plan into a rescue, and keep the plan alone."""
+"""Move the files that agents have left beside the plan into a rescue, and keep only the plan."""
 
 from pathlib import Path
 from typing import Final
@@ -26,13 +26,13 @@ _log = structlog.get_logger()
 
 
 class _Return(Wire):
-    """A return that has begun: beside the vault, out of the reach of guests."""
+    """A begun removal; its record lies beside the vault, out of the reach of guests."""
 
     run: str
     """The agent run whose answer named the plan."""
     plan: str
     current: str
-    """The snapshot with all that agents have left."""
+    """The snapshot with all files that agents have left."""
 
 
 def leave_plan_alone(host: Host, prepared_step: PreparedStep, run: str, plan: str, current: Snapshot) -> bool:
@@ -41,8 +41,8 @@ def leave_plan_alone(host: Host, prepared_step: PreparedStep, run: str, plan: st
     Repeatable: the removal is recorded first, and `finish_return` finishes an interrupted removal.
 
     Raises:
-        EvidenceError: The plan lies at a place where it cannot be kept alone; then nothing was changed.
-        SnapshotError: The worktree could not be kept first; then nothing was changed.
+        EvidenceError: The plan lies at a path where only the plan cannot be kept; nothing was changed.
+        SnapshotError: The worktree could not be secured first; nothing was changed.
     """
     place = prepared_step.place
     begun = _Return(run=run, plan=plan, current=current.name)
@@ -51,12 +51,12 @@ def leave_plan_alone(host: Host, prepared_step: PreparedStep, run: str, plan: st
 
 
 def finish_return(host: Host, prepared_step: PreparedStep, run: str) -> bool:
-    """Finish the return of an attempt that died during it, before any other code reads the worktree.
+    """Finish the removal of an attempt that died during it, before any other code reads the worktree.
 
-    Returns: Whether a return had begun for this agent run.
+    Returns: Whether a removal had begun for this agent run.
 
     Raises:
-        SnapshotError: The disk failed on the way.
+        SnapshotError: The disk failed.
     """
     place = prepared_step.place
     begun = read_model(place.records / _FILE, _Return)
@@ -70,7 +70,7 @@ def finish_return(host: Host, prepared_step: PreparedStep, run: str) -> bool:
 
 
 def end_return(place: Place) -> None:
-    """Forget a return that came to its end: the checkpoint after it stands."""
+    """Delete the record of a finished removal; call this after the next checkpoint is recorded."""
     (place.records / _FILE).unlink(missing_ok=True)
 
 

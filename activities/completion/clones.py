@@ -1,4 +1,4 @@
-"""The changes of an agent to its clone: commits on top of the work's branch are taken, all else is reported."""
+"""Take an agent's commits on top of the work's branch, and report all its other changes to its clone."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -19,7 +19,7 @@ from septet.git.worktree.dot_git import Head
 
 _LAID: Final = "its files were laid there now; see that they are whole and right."
 MAKES_WORK: Final = frozenset({Step.IMPLEMENT_PLAN, Step.CREATE_COMMIT})
-"""The steps whose agents may leave other work in the clone."""
+"""The steps whose agents may leave work elsewhere in the clone."""
 
 _log = structlog.get_logger()
 
@@ -31,25 +31,25 @@ class WorkElsewhere:
     places: tuple[str, ...] = ()
     """The places of the work, in words."""
     is_laid: bool = False
-    """Whether the work's files were laid into the worktree."""
+    """Whether the files of that work were written into the worktree."""
 
 
 NO_WORK: Final = WorkElsewhere()
 
 
 def take_clone(host: Host, prepared_step: PreparedStep) -> tuple[str, tuple[str, ...]]:
-    """Put back a lost `.git`, and take commits of a HEAD that only added to the work's branch.
+    """Restore a lost `.git`, and move the work's branch to a HEAD that only adds to the branch.
 
-    Returns a report about `.git`, empty if it is unchanged, and warnings about HEAD.
+    Returns a report about `.git`, empty if `.git` is unchanged, and warnings about HEAD.
     """
     return _put_repository_back(host, prepared_step), _bring_forward(prepared_step)
 
 
 def _put_repository_back(host: Host, prepared_step: PreparedStep) -> str:
-    """Put `.git` back as it was before the step if an agent has deleted or recreated it; return a report.
+    """Restore the `.git` from before the step if an agent has deleted or recreated `.git`; return a report.
 
-    All else in the worktree stays as it is, and a rescue holds the state before. Returns the empty string if
-    `.git` is unchanged, or its earlier state is not known.
+    All other files of the worktree stay, and a rescue holds the earlier state. The report is empty if `.git` is
+    unchanged or its earlier state is unknown.
     """
     call, place = prepared_step.call, prepared_step.place
     start, what = prepared_step.starts_from or call.workspace.checkpoint, lost_repository(place)
@@ -67,9 +67,9 @@ def _put_repository_back(host: Host, prepared_step: PreparedStep) -> str:
 
 
 def _bring_forward(prepared_step: PreparedStep) -> tuple[str, ...]:
-    """Take an agent's commits from its own branch or from no branch, if they only add to the work's branch.
+    """Move the work's branch to a HEAD on another or on no branch, if HEAD only adds to the work's branch.
 
-    Returns warnings about the commits taken.
+    Returns a warning if the branch has moved.
     """
     call, place = prepared_step.call, prepared_step.place
     if not (branch := call.progress.branch_name):
@@ -88,8 +88,8 @@ def beside_the_work(prepared_step: PreparedStep, head: Head) -> tuple[str, ...]:
 def find_elsewhere(host: Host, prepared_step: PreparedStep, evidence: Evidence) -> WorkElsewhere:
     """Return the work in the clone that is not in the judged worktree.
 
-    If nothing of a plan was implemented, this lays the files of that work into the working tree, for the next try
-    and for the rescue.
+    If the worktree holds no change but the plan, this writes the files of that work into the worktree, for the
+    next try and for the rescue.
     """
     call, place = prepared_step.call, prepared_step.place
     places = work_elsewhere(place, evidence.head, call.progress.branch_name)
@@ -101,7 +101,7 @@ def find_elsewhere(host: Host, prepared_step: PreparedStep, evidence: Evidence) 
 
 
 def how_to_get(work: WorkElsewhere, rescue: Rescue | None, call: StepCall) -> tuple[str, ...]:
-    """Return a message, for the next try and for people: places of work that does not count, and how to get it."""
+    """Return a message for the next try and for people: where uncounted work lies, and how to get the work."""
     if not work.places:
         return ()
     branch = call.progress.branch_name

@@ -1,4 +1,4 @@
-"""Judge a step whose answer was not read: the finalizer's answer completes the step's result."""
+"""Judge a step whose answer could not be read: the finalizer's answer completes the step's result."""
 
 from functools import partial
 from typing import Final
@@ -20,10 +20,10 @@ _UNDONE: Final = "The finalizer changed the worktree. Its change was undone and 
 
 
 def judge_finalizer(host: Host, step: PreparedStep, finalizing: FinalizeCall, turn: TurnResult) -> StepResult:
-    """Complete the unread try's result by the finalizer's answer; the writer's lock is held meanwhile.
+    """Complete a step's result with the finalizer's answer; hold the writer's lock meanwhile.
 
     Raises:
-        SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
+        SupersededError, HaltedError: A later attempt has begun, or this attempt was cancelled.
         WorkspaceBusyError: Another process holds the writer's lock.
     """
     with recording_refusals(step.call, turn.run), step.fence.lease.hold() as writer_lock:
@@ -44,7 +44,7 @@ def judge_finalizer(host: Host, step: PreparedStep, finalizing: FinalizeCall, tu
 def leave_failed_finalizer(
     host: Host, step: PreparedStep, finalizing: FinalizeCall, turn: TurnResult | None, error: AgentError
 ) -> StepResult:
-    """Leave the step without an answer, for the finalizer's agent failed; the writer's lock is held meanwhile.
+    """Return the result of a step whose finalizer's agent failed; hold the writer's lock meanwhile.
 
     A session that the model API refuses gets no other prompt: the step's second try begins another session.
 
@@ -66,7 +66,7 @@ def _leave_unanswered(
     turn: TurnResult | None,
     reasons: tuple[str, ...],
 ) -> StepResult:
-    """Leave the step for another, differently worded request; the second request is the last."""
+    """Return the result of a step without an answer; one differently worded request may follow."""
     result = _without_edits(host, step, add_turn(begin_again(finalizing.result), turn))
     completion = Completion(host, step)
     if finalizing.attempt > 1:
@@ -75,7 +75,7 @@ def _leave_unanswered(
 
 
 def _without_edits(host: Host, step: PreparedStep, result: StepResult) -> StepResult:
-    """Return the worktree to its state before the finalizer, with a warning if the finalizer changed it."""
+    """Undo the finalizer's changes to the worktree; return the result, with a warning if there were changes."""
     place, start = step.place, step.starts_from
     if not start or not host.snapshots.differs(place, start):
         return result

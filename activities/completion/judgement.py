@@ -1,4 +1,4 @@
-"""Judge a step: from an agent's answer to its proof, then to the result and a checkpoint."""
+"""Judge a step: read an agent's answer, prove the answer, and return the result with a checkpoint."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -62,7 +62,7 @@ _PRINTED_CALL: Final = (
 
 
 def judge_turn(host: Host, step: PreparedStep, turn: TurnResult) -> StepResult:
-    """Read the answer, check it against the evidence, and keep a checkpoint, all under the writer's lock.
+    """Read the answer, check it against the evidence, and take a checkpoint; hold the writer's lock meanwhile.
 
     Raises:
         SupersededError, HaltedError: A later attempt has begun, or this attempt was cancelled.
@@ -89,10 +89,10 @@ def judge_turn(host: Host, step: PreparedStep, turn: TurnResult) -> StepResult:
 
 
 def read_answer(host: Host, call: StepCall, turn: TurnResult) -> Answer[Any]:
-    """Return the step's answer, with a warning if it is too long to be read whole.
+    """Return the step's answer, with a warning if the answer is too long to be read whole.
 
     Raises:
-        AnswerError: The answer could not be read.
+        AnswerError: The answer is unreadable.
     """
     outcome, notes = bound_answer(turn.outcome, host.settings.answer_limit_kib)
     name, in_pipeline = call.name, bool(call.pipeline)
@@ -122,14 +122,14 @@ class Completion:
     step: PreparedStep
 
     def complete(self, result: StepResult, checkpoint: str | None) -> StepResult:
-        """Add the checkpoint, and the rescues since the step began."""
+        """Return the result with the checkpoint and with the rescues since the step began."""
         rescues = self.host.snapshots.rescues_of(self.step.place, self.step.call)
         return result.model_copy(update={"checkpoint": checkpoint, "rescues": rescues})
 
     def reject(
         self, result: StepResult, verdict: Verdict, reasons: tuple[str, ...], work: WorkElsewhere = NO_WORK
     ) -> StepResult:
-        """Keep the work in a rescue, and add the reasons of the rejection and the places of other work."""
+        """Take a rescue of the work; return the result with the reasons and with the places of uncounted work."""
         name = self.step.call.name
         rescue = self.host.snapshots.rescue(self.step.place, cut(reasons[0], 200), name)
         reasons += how_to_get(work, rescue, self.step.call)
@@ -139,19 +139,19 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Judge(Completion):
-    """Decides a step's verdict by git's evidence; the writer's lock is held meanwhile."""
+    """Decides a step's verdict by git's evidence; the caller holds the writer's lock."""
 
     evidence: Evidence
     guests: Callable[[], GuestRunner]
     run: str
-    """The agent run that gave the answer."""
+    """The agent run that returned the answer; empty if no agent ran."""
     scan: WorktreeScan | None = None
     """The scan of the worktree after the agent."""
 
     def judge(self, result: StepResult, answer: Answer[Any]) -> StepResult:
-        """Check an answer against the evidence: keep a checkpoint if the step is done, else a rescue and why.
+        """Check an answer against the evidence; take a checkpoint if the step is done, else a rescue.
 
-        An ambiguous answer counts as not read.
+        An ambiguous answer counts as unread.
         """
         call, unread, result = self.step.call, result, with_answer(result, answer)
         try:
@@ -186,7 +186,7 @@ class Judge(Completion):
         return self.complete(result, checkpoint)
 
     def leave_unread(self, result: StepResult, reasons: tuple[str, ...]) -> StepResult:
-        """Keep a checkpoint and the session for a finalizer; without a session, reject: no finalizer can run."""
+        """Take a checkpoint and keep the session for a finalizer; reject a step without a session."""
         if result.session_id is None:
             return self.reject(result, Verdict.UNPARSED, reasons)
         checkpoint, lacking = self._checkpoint("the answer was not read")
@@ -210,7 +210,7 @@ class Judge(Completion):
         """Remove all changes beside a plan from the worktree, and return a checkpoint and warnings.
 
         Raises:
-            EvidenceError: The plan lies at a place where it cannot be kept alone.
+            EvidenceError: The plan lies at a path where only the plan cannot be kept.
         """
         step = self.step
         reason = f"{step.call.name} is done"

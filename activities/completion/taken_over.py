@@ -1,7 +1,7 @@
-"""Take over what a work order pushed after its host's backup, before an agent is paid again.
+"""Take over the work that a work order pushed after its host's backup, before an agent is paid again.
 
-Its pull request is the evidence: on its branch, with its mark, opened by the worker's own account, and standing
-where the branch stands. What it brings is then held against the proofs of the steps as an agent's work is.
+The evidence is a pull request of the work order's branch, with the work order's mark, opened by the worker's own
+account, at the tip of the branch. The steps' proofs check the pushed work as they check an agent's work.
 """
 
 import json
@@ -55,13 +55,13 @@ class Pushed:
 
 
 def find_pushed(host: Host, step: PreparedStep) -> Pushed | None:
-    """Return the commit and pull request that a step pushed before the restore; `None` to begin anew.
+    """Return the commit and pull request that a step pushed before the restore; `None` if an agent has to work.
 
-    If a person or a proof has sent the work back, the work is done again.
+    Work that a person or a proof has sent back is never taken over.
 
     Raises:
-        GitUnavailableError, ForgeUnavailableError: Origin or forge was not reached: no agent starts before.
-        GitError, ForgeError: Origin or forge refused, or the pull request has ended.
+        GitUnavailableError, ForgeUnavailableError: The origin or the forge did not answer; no agent may start.
+        GitError, ForgeError: The origin or the forge refused, or the pull request has ended.
     """
     call, place, branch = step.call, step.place, step.call.progress.branch_name or ""
     if call.step not in _STEPS or call.rework is not None or call.reads or call.attempt > 1 or call.reasons:
@@ -85,10 +85,11 @@ def find_pushed(host: Host, step: PreparedStep) -> Pushed | None:
 
 
 def _refuse_ended(host: Host, call: StepCall, place: Place, branch: str) -> None:
-    """Refuse more paid work if a pull request has ended: Septet opens no second one for the branch.
+    """Refuse further paid work if the pull request has ended: Septet opens no second one for a branch.
 
     Raises:
-        ForgeError: It has ended. One that was merged is still the result of the steps after the implementation.
+        ForgeError: The pull request was closed, or it was merged and the step is the implementation; for later
+            steps, a merged pull request is a result.
     """
     if branch not in pushed_branches(place):
         return
@@ -100,12 +101,12 @@ def _refuse_ended(host: Host, call: StepCall, place: Place, branch: str) -> None
 
 
 def judge_pushed(host: Host, step: PreparedStep, push: Pushed) -> StepResult:
-    """Move the worktree to the pushed commit, and check it against the step's proof; no agent starts.
+    """Move the worktree to the pushed commit, and check the commit with the step's proof; no agent starts.
 
-    Idempotent: a worktree at that commit stays. A rescue holds the worktree's state before.
+    Idempotent: a worktree at that commit stays. A rescue holds the worktree's earlier state.
 
     Raises:
-        SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
+        SupersededError, HaltedError: A later attempt has begun, or this attempt was cancelled.
         WorkspaceBusyError: Another process holds the writer's lock.
     """
     place, runs = step.place, host.runs
@@ -132,7 +133,8 @@ def _find(forge: Forge, call: StepCall, branch: str, tip: str) -> PullRequest | 
     """Return the pull request that stands at the tip of the branch.
 
     Raises:
-        ForgeError: It has ended otherwise: no second one is opened, so nothing is paid for one.
+        ForgeError: All pull requests of the work order have ended, and none stands there: Septet opens no second
+            one, so it pays no agent for one.
     """
     order_id, fork = call.workspace.work_order_id, call.workspace.fork
     there = forge.pull_requests_of(branch, fork)
@@ -151,7 +153,7 @@ def _pull_requests_of(forge: Forge, call: StepCall, branch: str) -> list[PullReq
 
 
 def _lay(host: Host, step: PreparedStep, push: Pushed) -> None:
-    """Bring worktree and branch to the commit, and note before that it is this work order's own."""
+    """Move the worktree and the branch to the commit, after a note that the work order pushed it."""
     place, branch = step.place, step.call.progress.branch_name or ""
     note = {"run_id": step.fence.key.run_id, "sha": push.sha}
     write_durably(place.records / _FILE, json.dumps(note).encode())
@@ -166,7 +168,7 @@ def _lay(host: Host, step: PreparedStep, push: Pushed) -> None:
 
 
 def _taken_over(place: Place) -> tuple[str, str] | None:
-    """Return which workflow's run has taken over which commit here; a later run works on it anew."""
+    """Return the workflow run that has taken over a push here, and the commit; a later run works anew."""
     try:
         note = json.loads((place.records / _FILE).read_bytes())
     except FileNotFoundError:
@@ -182,7 +184,7 @@ def _holds_plan(place: Place, call: StepCall, sha: str) -> bool:
 
 
 def _claim_of(place: Place, call: StepCall, push: Pushed) -> Any:  # noqa: ANN401 -- each step has its own
-    """Return the answer of the step's agent, with the fields that the step's proof reads."""
+    """Return an answer in place of an agent's, with the fields that the step's proof reads."""
     if call.step is Step.CREATE_PULL_REQUEST:
         return PullRequestUrl(url=push.pull_request.url)
     message = cut(view_git(place).text("show", "-s", "--format=%B", push.sha).strip(), _TEXT_SHOWN)

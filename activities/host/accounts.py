@@ -1,4 +1,4 @@
-"""The accounts of budgets, as activities use them; the host gets an object that reaches them."""
+"""The interface through which activities reach the accounts of budgets."""
 
 from typing import Protocol
 
@@ -12,7 +12,7 @@ class Accounts(Protocol):
         """Reserve room in an account; return `None` if the budget does not exist.
 
         Args:
-            opening: The account, and the state that it opens with.
+            opening: The account and its first state.
             call: The turn that needs room.
             opens: Whether to open the account if it does not exist.
 
@@ -28,14 +28,14 @@ class Accounts(Protocol):
         """
 
     async def find_pause(self, login: str) -> QuotaPause | None:
-        """Return the pause of a login whose usage limit is reached; `None` if it is not reached.
+        """Return the pause of a login that has reached its usage limit; `None` for any other login.
 
         Raises:
             SeptetError: The pause cannot be read now.
         """
 
     async def note_pause(self, login: str, pause: QuotaPause) -> None:
-        """Record that no host may start an agent with a login until its usage limit begins anew.
+        """Record that no host may start an agent with a login until the login's usage limit resets.
 
         Raises:
             SeptetError: The pause cannot be recorded now.

@@ -1,7 +1,7 @@
 """The attempts of activities that a process runs, and their heartbeats.
 
 Heartbeats are rare and do not depend on an agent's output. Any code in the process can make an attempt send a
-heartbeat now, whose answer reports the attempt's state on the server.
+heartbeat now; the answer reports the attempt's state on the server.
 """
 
 import asyncio
@@ -21,20 +21,20 @@ from septet.agents.turns.follow import TurnProgress
 from septet.system.processes import Halt
 
 _OUTAGE: Final = timedelta(seconds=30)
-"""How long a server may be away without the loss of an attempt: three times an outage of ten seconds."""
+"""The longest outage of a server without the loss of an attempt: three times an outage of ten seconds."""
 _SHORT: Final = timedelta(seconds=2)
 """The pause between heartbeats if the time-out leaves no longer pause."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunningAttempt:
-    """One attempt. The server reports to it only in the answer to a heartbeat, and heartbeats are rare."""
+    """One attempt. The server reports to an attempt only in the answer to a heartbeat, and heartbeats are rare."""
 
     key: RunKey
     pause: timedelta
     """The pause between its heartbeats."""
     task_queue: str
-    """The queue that its task came from."""
+    """The queue of its task."""
     bell: asyncio.Event = field(default_factory=asyncio.Event)
 
     def ask(self) -> None:
@@ -128,16 +128,16 @@ def pause_between_heartbeats(timeout: timedelta | None) -> timedelta:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """Open while the attempt is the last one and is not cancelled."""
+    """The check before each effect: open while the attempt is the latest and is not cancelled."""
 
     key: RunKey
-    """The activity that is running: only the same key adopts what it started."""
+    """The running activity: only an attempt with the same key adopts the agents of an earlier attempt."""
     lease: Lease
     halt: Halt = field(default_factory=Halt)
-    """Ends a push or a check when the attempt is cancelled: no attempt waits for one that hangs."""
+    """Ends a push or a check when the attempt is cancelled, even a push or a check that hangs."""
 
     def check(self) -> None:
-        """See that the fence is open, right before a commit, a push or a pull request.
+        """Check that the fence is open; call this right before a commit, a push or a pull request.
 
         Raises:
             HaltedError: The attempt was cancelled.
@@ -148,12 +148,12 @@ class Fence:
 
 
 def take_fence(runs: Runs, place_id: str, visit: str) -> Fence:
-    """Write the running attempt down, and return the fence that is open as long as it is the last one.
+    """Record the running attempt, and return its fence, which is open until a later attempt begins.
 
     Args:
         runs: The runs of this host.
-        place_id: The lane in which it works; the work order's own workspace when absent.
-        visit: Which of the work order's visits to that lane.
+        place_id: The id of the lane or of the work order's own workspace.
+        visit: The work order's visit to the lane; empty outside of lanes.
 
     Raises:
         SupersededError: A later attempt has begun already.

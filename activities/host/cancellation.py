@@ -31,10 +31,10 @@ async def why_agent_ends(*, is_pushed: bool) -> str | None:
 
     A person's cancel ends the agent. If the worker stops or the attempt times out, the agent stays for the next
     attempt. If the server no longer knows the attempt, then another attempt has begun, or the work order was
-    reset or terminated: only after a termination does no attempt follow that would end the agent.
+    reset or terminated: only after a termination does no later attempt end the agent.
 
     Args:
-        is_pushed: The server pushes cancels, and reports the same if a run was cancelled, reset or terminated.
+        is_pushed: Whether the server pushes cancels: it then reports a cancel, a reset and a termination alike.
     """
     details = activity.cancellation_details()
     if details is None:
@@ -67,7 +67,7 @@ async def is_closed(
         client: The server.
         order_id: The work order.
         run_id: The workflow run; the latest when absent.
-        when_unknown: The answer for a work order that the server does not know: deleted, or another server's.
+        when_unknown: The result for a work order that the server does not know: deleted, or another server's.
     """
     try:
         description = await client.get_workflow_handle(order_id, run_id=run_id).describe()
@@ -88,7 +88,7 @@ async def is_paused(client: Client, key: RunKey) -> bool:
 async def was_reset(client: Client, key: RunKey, attempt: int, started_at: float) -> bool:
     """Return whether a person has reset an activity while an attempt after the first one ran.
 
-    That attempt continues. The server then counts it as the first one and no longer accepts its token.
+    The attempt continues, but the server counts it as the first attempt and no longer accepts its token.
 
     Args:
         client: The server.
@@ -105,7 +105,7 @@ async def was_reset(client: Client, key: RunKey, attempt: int, started_at: float
 
 
 def activity_handle(client: Client, key: RunKey) -> AsyncActivityHandle:
-    """Return a handle that ends an activity by its ids, if the server no longer accepts its token."""
+    """Return a handle that ends an activity by its ids, for an activity whose token the server rejects."""
     handle: AsyncActivityHandle = client.get_async_activity_handle(
         workflow_id=key.workflow_id, run_id=key.run_id, activity_id=key.activity_id
     )
@@ -141,7 +141,7 @@ async def _pending(client: Client, key: RunKey) -> PendingActivityInfo | None:
 async def error_before_reset(client: Client, workflow_id: str, run_id: str) -> str:
     """Return the type of the error that ended the run from which this run was reset; empty without such an error.
 
-    It is also empty if the server no longer knows the earlier run.
+    Also empty if the server no longer knows the earlier run.
 
     Raises:
         RPCError: The server did not answer.

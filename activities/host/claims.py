@@ -26,7 +26,7 @@ class Claim(Generic[A]):
     call: StepCall
     place: Place
     began_at: str
-    """The commit that the work order began from: every difference from it is the work."""
+    """The commit from which the work order began: every difference from this commit is the work."""
     answer: A
     evidence: Evidence
     repository_settings: RepositorySettings
@@ -41,7 +41,7 @@ AnyClaim = Claim[Any]
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The answer holds."""
+    """The facts of an answer that git and the forge confirm."""
 
     result_text: str
     commit_sha: str | None = None
@@ -50,7 +50,7 @@ class Proof:
     plan_bytes: int | None = None
     warnings: tuple[str, ...] = ()
     outline: Outline | None = None
-    """The outline of a solution to keep, if the step has one."""
+    """The outline of the step's solution; `None` for a step without a solution."""
     findings: tuple[KeyFinding, ...] = ()
     """The reader's suspicions."""
 
@@ -82,7 +82,7 @@ class UnclearAnswerError(EvidenceError):
 
 
 def prove_bare(value: str, bare: tuple[str, ...], prove: Callable[[str], P]) -> P:
-    """Return the proof of a value as it was given, or else the proof of its bare form.
+    """Return the proof of a value as the agent wrote it, or else the proof of its bare form.
 
     Args:
         value: The agent's value.
@@ -90,7 +90,7 @@ def prove_bare(value: str, bare: tuple[str, ...], prove: Callable[[str], P]) -> 
         prove: Proves one form; raises `EvidenceError`.
 
     Raises:
-        UnclearAnswerError: The parts of a link do not mean the same.
+        UnclearAnswerError: The parts of a link have different proofs, or only some have a proof.
         EvidenceError: No form has a proof.
     """
     try:

@@ -21,7 +21,7 @@ from septet.system.preview import preview
 from septet.system.text import cut
 
 OPENING_TRIES: Final = 8
-"""About two minutes: then a person who has just started a work order learns that its origin is not reached."""
+"""The attempts to open a workspace, about two minutes: then the person who started the work order learns why."""
 _LONGEST_DELAY: Final = timedelta(seconds=60)
 _MESSAGE_LIMIT: Final = 4000
 _TITLE_LIMIT: Final = 300
@@ -29,21 +29,21 @@ _TITLE_LIMIT: Final = 300
 _log = structlog.get_logger()
 
 _MOST_OF_A_TRY: Final = 300.0
-"""Seconds: between two failures for want of room an agent may have worked for an hour, as there was some."""
+"""The most seconds that count between two failures on a full disk: an agent may have worked meanwhile."""
 
 
 @dataclass(slots=True)
 class DiskWaits:
-    """How long each activity has waited. A restarted worker does not know earlier waits."""
+    """The time that each activity has waited for the disk. A restarted worker does not know earlier waits."""
 
     longest_seconds: float = 3600.0
-    """The longest wait for the disk; after it, a person has to act."""
+    """The longest wait for the disk, in seconds; afterwards a person has to act."""
     clock: Callable[[], float] = time.monotonic
     _waits: dict[tuple[str, str, str], tuple[float, float]] = field(default_factory=dict)
-    """By activity: how long it has waited, and when it met the full disk last."""
+    """By activity: the seconds that it has waited, and the time of its last failure on a full disk."""
 
     def may_last(self) -> bool:
-        """Note that the running activity met a full disk, and return whether it may continue to wait."""
+        """Record that the running activity met a full disk, and return whether it may wait longer."""
         info, now = activity.info(), self.clock()
         key = (info.workflow_id or "", info.workflow_run_id or "", info.activity_id)
         waited, met_at = self._waits.get(key, (0.0, now))
@@ -66,7 +66,7 @@ def failure(
 ) -> ApplicationError:
     """Return `error` as Temporal's failure: its type, whether a retry can help, and the delay before the retry.
 
-    `non_retryable_error_types` would match only an exact class name; so this function decides about retries.
+    This function decides about retries, for `non_retryable_error_types` would match only an exact class name.
     """
     if will_retry(error, most_tries):
         _log_wait(error)
@@ -90,8 +90,8 @@ def _log_wait(error: SeptetError) -> None:
 def will_retry(error: SeptetError, most_tries: int | None = None) -> bool:
     """Return whether Temporal has to retry the activity after this attempt.
 
-    A lack of room on the machine passes: an activity waits for a file or a process as for a slot, and for a disk
-    as long as the worker's settings allow. These tries are not counted: earlier tries may have been other waits.
+    A busy machine always allows a retry, and a full disk allows retries as long as the worker's settings allow.
+    For both, `most_tries` does not count: earlier attempts may have been other waits.
     """
     if isinstance(error, MachineBusyError):
         return True
@@ -113,8 +113,8 @@ def translating_failures(
 
     Args:
         root: The state directory.
-        most_tries: After so many tries an error is final, even an error that time may cure. An attempt that died
-            with its worker is never the last one.
+        most_tries: The attempts after which an error is final, even an error that time may cure. An attempt that
+            died with its worker is never the last attempt.
         notifies_on: The queue on which this host notifies people of a work order without a workspace.
         issue: The issue for which a workspace is opened; empty until it was read.
     """

@@ -122,7 +122,7 @@ def _of_forge(
 
 
 def _tracked(tracked: TrackedIssue, order_id: str, settings: Settings) -> dict[str, JsonValue]:
-    """Return the issue of a tracker as agents see it; mark it for this work order if it has no mark."""
+    """Return the issue of a tracker as agents see it; mark the issue for this work order if it has no mark."""
     tracker = tracker_for(tracked.tracker, settings)
     issue = tracker.read_issue(tracked.id)
     if tracker.find_mark(issue.id) is None:

@@ -41,8 +41,8 @@ from septet.state import StateDir
 from septet.system.threads import Beside, ThreadPools
 
 _PASSES: Final = 3
-"""The attempts that full hosts pass on. If all hosts are full, the next one opens the workspace: then an error of
-the repository or the issue is reported at once, however long the agent has to wait for its slot."""
+"""The attempts that full hosts pass on. If all hosts are full, the next host opens the workspace, and so
+reports an error of the repository or the issue at once, however long the agent has to wait for its slot."""
 _PASSED_ON_SECONDS: Final = 0.05
 
 
@@ -62,7 +62,7 @@ class Forges:
         return address, forge_for(address, self.settings)
 
     def token(self, address: Address) -> str | None:
-        """Return the worker's key for an https origin on a forge that is known; no agent ever sees it."""
+        """Return the worker's key for an https origin on a known forge; no agent ever sees the key."""
         return token_for(address, self.settings)
 
     def token_for(self, repository: str) -> str | None:
@@ -85,15 +85,15 @@ class Host:
     serves: tuple[str, ...] = (END_WORK, PULL_REQUESTS, DELIVERS_CANCELS)
     """The abilities that its workspaces list; some need a server that supports them."""
     beside: Beside = field(default_factory=Beside)
-    """The tasks that it runs beside the work orders."""
+    """The host's tasks beside the work orders."""
     attempts: RunningAttempts = field(default_factory=RunningAttempts)
     """The attempts that this process runs."""
     pace: Pace = field(default_factory=Pace)
-    """How its agents are followed."""
+    """The intervals and grace times by which the host follows its agents."""
     max_agents: int | None = None
-    """How many agents each of its workers runs at a time; `None` if agents are not counted."""
+    """The number of agents that each worker of the host runs at a time; `None` if agents are not counted."""
     accounts: Accounts | None = None
-    """The budgets that have to grant room before an agent starts; without them, nothing is limited or counted."""
+    """The accounts of budgets, which grant room before an agent starts; `None` without any limit or count."""
 
     @property
     def queue_prefix(self) -> str:
@@ -111,10 +111,10 @@ class Host:
         return f"{self.task_queue}{CONTROL}"
 
     def pass_on_if_full(self) -> None:
-        """Leave a task of the shared queue to a host with a slot for its agent; called before all else.
+        """Leave a task of the shared queue to a host with a slot for its agent; call this before all else.
 
         Raises:
-            HostFullError: This host has no free slot; the next attempt may be another host's.
+            HostFullError: This host has no free slot; another host may take the next attempt.
         """
         info = activity.info()
         if self.max_agents is None or info.task_queue == self.task_queue or info.attempt > _PASSES:
@@ -125,7 +125,7 @@ class Host:
 
     @property
     def hears_pushes(self) -> bool:
-        """Whether its server pushes cancels to it."""
+        """Whether the server pushes cancels to this host."""
         return DELIVERS_CANCELS not in self.serves
 
     @property
@@ -189,7 +189,7 @@ class Host:
 
     @cached_property
     def cost_notes(self) -> NoteFiles:
-        """The costs of its agents that were not reported yet."""
+        """The unreported costs of the host's agents."""
         return NoteFiles(self.state.cost_notes)
 
     @cached_property
@@ -218,7 +218,7 @@ class Host:
 
     @cached_property
     def agents(self) -> Machine:
-        """The facts about this machine that adapters get."""
+        """The facts about this machine that adapters read."""
         settings = self.settings
         environ = {"SEPTET_SCRIPTED_HOME": str(self.state.agent_homes), **settings.environ}
         return Machine(environ, settings.agent_programs, sandboxed=settings.sandboxed or self.sandbox.confines)

@@ -1,4 +1,4 @@
-"""Payloads that are read by hand, such as memos in the server's lists; the keys of the client open sealed ones."""
+"""Read single payloads, such as memos in the server's lists; the client's keys open sealed payloads."""
 
 from typing import TypeVar
 
@@ -16,12 +16,8 @@ Model = TypeVar("Model", bound=BaseModel)
 async def read_json(converter: DataConverter, payload: Payload) -> bytes:
     """Return a payload's JSON as it was before a codec sealed it.
 
-    Args:
-        converter: The client's.
-        payload: As the server has it.
-
     Raises:
-        SealedError: It is sealed, and cannot be opened here.
+        SealedError: The payload is sealed, and no key of this client opens it.
     """
     (raw,) = await converter.decode([payload], [RawValue])
     content: bytes = raw.payload.data
@@ -29,17 +25,17 @@ async def read_json(converter: DataConverter, payload: Payload) -> bytes:
 
 
 async def memo_json(row: WorkflowExecution, name: str) -> bytes | None:
-    """Return the JSON of a value in the memo of a workflow; `None` where it has none.
+    """Return the JSON of a value in the memo of a workflow; `None` if the memo lacks the value.
 
     Raises:
-        SealedError: It is sealed, and cannot be opened here.
+        SealedError: The payload is sealed, and no key of this client opens it.
     """
     payload = row.raw_info.memo.fields.get(name)
     return None if payload is None else await read_json(row.data_converter, payload)
 
 
 async def read_memo(row: WorkflowExecution, name: str, kind: type[Model]) -> Model | None:
-    """Return a value in the memo of a workflow; `None` if there is none that can be read here.
+    """Return a value in the memo of a workflow; `None` if the value is missing or unreadable here.
 
     Any client of the server can add a row to its lists: an unreadable row must not hide the other rows.
     """

@@ -35,7 +35,7 @@ class KeptSession:
 
 
 def keep(host: Host, place: Place, session: KeptSession | None = None, *, claims: bool = False) -> tuple[str, ...]:
-    """Push new snapshots to the checkpoint remote, if there is one; a failure is a warning, never a step's end.
+    """Push new snapshots to the checkpoint remote, if the settings name one; return failures as warnings.
 
     The next call pushes what this call could not push.
 
@@ -43,7 +43,7 @@ def keep(host: Host, place: Place, session: KeptSession | None = None, *, claims
         host: This host.
         place: The work order's place.
         session: A session to continue, also on another host.
-        claims: The workspace was opened here anew: no other host holds the work order.
+        claims: Whether the workspace was opened here anew: then no other host holds the work order.
     """
     if host.settings.checkpoint_remote is None:
         return ()
@@ -59,13 +59,13 @@ def keep(host: Host, place: Place, session: KeptSession | None = None, *, claims
 
 
 def bring_session(host: Host, move: WorkspaceMove, checkpoint: ChainState, agents: tuple[str, ...]) -> None:
-    """Put the last kept session where this host's CLI finds it; without a session the step begins anew.
+    """Unpack the last kept session for this host's CLI; without a session the step begins anew.
 
     Args:
         host: This host.
         move: The move of the workspace.
         checkpoint: The last kept state.
-        agents: The agents that may have had the session: it opens only under the name of its own agent.
+        agents: The agents that may own the session: only the name of its own agent opens it.
     """
     key = host.settings.checkpoint_key
     sealed = read_file(vault_at(move.place), checkpoint, _SESSION)
@@ -110,12 +110,12 @@ def expect_hold(host: Host, place: Place) -> None:
     try:
         chain.expect_hold(place, checkpoint_ref(host, place), host.id)
     except GitUnavailableError as error:
-        # Nobody can have moved it while the remote is out of reach, and each push has its own lease.
+        # No host can have moved the work order while the remote is out of reach, and each push has its own lease.
         _log.warning("checkpoint_remote_not_reached", error=str(error))
 
 
 def checkpoint_ref(host: Host, place: Place, opened_by: str | None = None) -> CheckpointRef:
-    """Return where a work order's checkpoints lie on the checkpoint remote.
+    """Return the ref of a work order's checkpoints on the checkpoint remote.
 
     Args:
         host: This host; its settings name the remote.

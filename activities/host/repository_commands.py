@@ -14,10 +14,10 @@ _OUTPUT_SHOWN: Final = 1200
 
 
 def why_failed(end: GuestEnd, name: str, time: str) -> str:
-    """Return why a command failed by its own doing; nothing where it did not.
+    """Return why a command failed by itself; empty if it did not fail.
 
     Raises:
-        AgentCrashedError: It was not its own doing: another try may end otherwise.
+        AgentCrashedError: Another cause ended the command: a retry may help.
     """
     cause, why = end.record.cause, end.record.why
     if cause == "not_started" and not why.startswith(PASSING):
@@ -36,7 +36,7 @@ def why_failed(end: GuestEnd, name: str, time: str) -> str:
 
 
 def run_command(guests: GuestRunner, command: GuestCommand, what: str, time: str) -> str:
-    """Run a command, confined as agents are, and return why it failed; empty if it did not fail.
+    """Run a command, confined as agents are; return why the command failed, empty if it did not fail.
 
     Args:
         guests: The runner of the command.
@@ -46,7 +46,7 @@ def run_command(guests: GuestRunner, command: GuestCommand, what: str, time: str
 
     Raises:
         HaltedError: The attempt was cancelled; the command was ended.
-        AgentCrashedError: It was ended from outside, or the machine was short of something.
+        AgentCrashedError: The command was ended from outside, or the machine was short of a resource.
         OSError: The disk or the machine refused.
     """
     name = f"{what} `{' '.join(command.argv)}`"

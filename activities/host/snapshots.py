@@ -1,4 +1,4 @@
-"""The snapshots of work orders on a host, and the rescues among them, which are noted as they are taken."""
+"""Take and read the snapshots of a host's work orders, and record each rescue."""
 
 import os
 from contextlib import suppress
@@ -58,7 +58,7 @@ class Snapshots:
         step: str | None = None,
         last_scan: WorktreeScan | None = None,
     ) -> Snapshot | None:
-        """Take a snapshot; `last_scan` as `take` has it."""
+        """Take a snapshot; `septet.git`'s `take` describes `last_scan`."""
         return take(place, kind, self.options(reason, step), last_scan)
 
     def checkpoint_after_guest(
@@ -66,7 +66,7 @@ class Snapshots:
     ) -> tuple[Snapshot | None, tuple[str, ...]]:
         """Restore the engine's `.git` and take a checkpoint; return the checkpoint, and warnings about `.git`.
 
-        `last_scan` as `take` has it.
+        `septet.git`'s `take` describes `last_scan`.
         """
         warnings = self.own_repository(place, step)
         return self.take(place, "checkpoint", reason, step, None if warnings else last_scan), warnings
@@ -121,7 +121,7 @@ class Snapshots:
         """Return the worktree to a checkpoint, and return the rescue of its state before.
 
         Raises:
-            SnapshotError: The worktree could not be kept first; then nothing was changed.
+            SnapshotError: The worktree could not be secured first; nothing was changed.
         """
         snapshot = return_to(place, find(vault_at(place), checkpoint), self.options(reason, step))
         return self.note_rescue(place, snapshot)
@@ -140,9 +140,10 @@ class Snapshots:
         return self._note(place, snapshot) if snapshot is not None else None
 
     def rescues_of(self, place: Place, call: StepCall) -> tuple[Rescue, ...]:
-        """Return the rescues since a step began, oldest first, also those of attempts that died.
+        """Return the rescues since a step began, oldest first, also the rescues of dead attempts.
 
-        A step may begin with an older snapshot than its work order: earlier rescues of a lane are not the step's.
+        Rescues from before the work order entered its lane do not count, even if the step starts from an older
+        snapshot.
         If a worker took a rescue of the step and died before the note, the rescue is noted now.
         """
         last = max(_number(call.starts_from), _number(call.workspace.entered_after))
@@ -191,7 +192,7 @@ def _append(place: Place, rescue: Rescue) -> None:
 
 
 def _read_notes(place: Place) -> list[Rescue]:
-    """Return all notes; half a line, of a machine that lost its power, is skipped."""
+    """Return all notes; skip half a line that a loss of power has left."""
     try:
         lines = (place.records / _NOTES).read_bytes().splitlines()
     except FileNotFoundError:
