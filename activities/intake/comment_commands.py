@@ -34,7 +34,7 @@ from septet.telemetry.recorder import RECORDER
 Decide = Callable[[Client, str, CommentCommand, str], Awaitable[Task]]
 """Runs a command about a work order: the server, the order's id, the command, and the person who decides."""
 _REMEMBERED: Final = timedelta(hours=12)
-"""The time for which every server remembers a comment; after that its answer is on the forge."""
+"""The time for which every server remembers a comment; later only the comment's answer is left, on the forge."""
 _NO_ORDER: Final = "There is no work order for this yet. Comment `/septet run` on the issue to start one."
 _log = structlog.get_logger()
 
@@ -63,8 +63,8 @@ class CommentActivities:
     async def check_commenter(self, call: CommentCall) -> CommenterStanding:
         """Check with the forge whether a comment's author may push, and find the comment's work order.
 
-        Idempotent; leaves nothing. All later tries of the command are about this work order. A comment that was
-        answered before Temporal forgot it is not obeyed again.
+        Idempotent; writes nothing. All later attempts of the command use the work order that this finds. An old
+        comment that has its answer on the forge is not obeyed again.
 
         Raises:
             ApplicationError: The forge did not answer, or refused.
@@ -90,8 +90,8 @@ class CommentActivities:
     async def obey_comment(self, call: CommentCall) -> CommandAnswer:
         """Carry out a command about a work order, and return the answer.
 
-        As idempotent as decisions are: this does not repeat a decision from before this attempt, and the answer
-        reports the work order's state.
+        As idempotent as decisions: this repeats no decision of an earlier attempt, and the answer reports the work
+        order's state.
 
         Raises:
             ApplicationError: The server or a worker did not answer.
@@ -101,7 +101,7 @@ class CommentActivities:
 
     @activity.defn(name="answer_comment")
     async def answer_comment(self, answer: CommandAnswer) -> None:
-        """Write an answer. Idempotent: the answer is found by its mark. Leaves one comment.
+        """Write an answer as one comment. Idempotent: the answer's mark finds an earlier comment.
 
         Raises:
             ApplicationError: The forge did not answer, or refused.

@@ -43,7 +43,7 @@ from septet.trackers.choose import tracker_for
 from septet.trackers.team_page import TeamPage, team_page
 
 IntakesOf = Callable[[Client, str], Awaitable[tuple[IntakeInput, ...]]]
-"""Returns the intakes of a repository or a team: where, and the key of its address."""
+"""Returns the intakes of a repository or a team, from the client and the key of the address."""
 _BY_ISSUE: Final = 'WorkflowType="WorkOrder" AND SeptetIssue="{}"'
 _BY_PULL_REQUEST: Final = 'WorkflowType="WorkOrder" AND SeptetPullRequest="{}"'
 _NOT_COMPLETED: Final = (
@@ -71,7 +71,7 @@ class IntakeActivities:
     async def find_issues(self, request: FindIssues) -> IssuesFound:
         """Return open issues with a label that no workflow has taken, the oldest first.
 
-        Idempotent; leaves nothing.
+        Idempotent; writes nothing.
 
         If the workflow that took an issue was terminated before it started the work order, the issue is free.
 
@@ -93,9 +93,9 @@ class IntakeActivities:
     async def claim_issue(self, request: ClaimIssue) -> IssueClaim:
         """Take an issue for a workflow, unless it was taken before.
 
-        Idempotent: a workflow that takes the issue again keeps it. Leaves the ref `refs/septet/issues/<number>` on
+        Idempotent: a workflow that takes the issue again keeps it. Writes the ref `refs/septet/issues/<number>` on
         the repository, or an attachment on a tracker's issue. If a person has started a work order for an issue,
-        the issue is taken for that work order. If there are several intakes, the claim holds the intake
+        the issue is taken for that work order. If several intakes match, the claim holds the intake
         whose options apply.
 
         Raises:
@@ -122,7 +122,7 @@ class IntakeActivities:
         return IssueClaim(is_own=is_own, order_id=order_id, intake=intake, requested=requested)
 
     def _check(self, request: ClaimIssue) -> IssueRequest | str | None:
-        """Return the issue's request, or why no account with push rights made one; `None` if none is needed."""
+        """Return the issue's request, or why no account with push rights made one; `None` if the forge needs none."""
         _, forge = self.host.forges.of(request.repository)
         if not isinstance(forge, TellingForge):
             return None
@@ -217,7 +217,7 @@ def in_turn(numbers: Sequence[int], passed_over: Sequence[int]) -> tuple[int, ..
 
 
 def claims_of(host: Host, address: Address) -> IssueClaims:
-    """Return the claims of a repository, with this host's key: on its fork if work is pushed to a fork."""
+    """Return the claims of a repository, with this host's key: on its fork if Septet pushes to a fork."""
     fork = fork_for(address, host.settings)
     url = address.beside(fork).url if fork else address.url
     return IssueClaims(Remote(url, host.settings.git_env, host.forges.token(address)), host.state.scratch)
@@ -231,13 +231,13 @@ def issue_order_id(address: Address, issue: int) -> str:
 async def ended_claimants(
     client: Client, read_claimants: Callable[[], Awaitable[AbstractSet[str]]]
 ) -> frozenset[str]:
-    """Return the claimants whose intake pass ended without completing, as far as the server knows.
+    """Return the claimants whose intake pass has ended without completing, as far as the server knows.
 
     A pass that the server has forgotten counts as completed: its issue stays taken.
 
     Args:
         client: The server.
-        read_claimants: Returns the claimants of issues. Called only if a pass ended so, which is rare.
+        read_claimants: Returns the claimants of issues; called only if a pass has ended without completing.
 
     Raises:
         RPCError: The server refused.
@@ -252,7 +252,7 @@ async def ended_claimants(
 
 
 async def order_of_issue(client: Client, address: Address, issue: int) -> str | None:
-    """Return the newest work order of an issue that the server knows; `None` if it knows none.
+    """Return the newest work order of an issue that the server knows; `None` if the server knows none.
 
     Raises:
         RPCError: The server refused.

@@ -17,14 +17,14 @@ from septet.forges.values import NewComment
 from septet.system.timestamps import timestamp
 
 _OLDEST: Final = timedelta(days=3)
-"""As for deliveries: an older command no longer counts."""
+"""The age from which a command no longer counts, as for deliveries."""
 _LATE: Final = timedelta(minutes=2)
 """The time by which a list may lag, and clocks may differ."""
 _log = structlog.get_logger()
 
 
 def find_commands(forge: Forge, request: FindIssues, issues: IssuesFound, key: str) -> IssuesFound:
-    """Add the commands that people have given since the pass before to the issues found.
+    """Add the commands that people have written since the previous pass to the issues found.
 
     If the forge refuses to list comments, issues are still taken.
 
@@ -56,7 +56,7 @@ def find_commands(forge: Forge, request: FindIssues, issues: IssuesFound, key: s
 class _Origin:
     forge: Forge
     key: str
-    """Of the repository's address."""
+    """The key of the repository's address."""
 
 
 def _take(comments: list[NewComment], known_ids: Iterable[int], since: datetime, origin: _Origin) -> IssuesFound:

@@ -16,7 +16,7 @@ _WHY_LIMIT: Final = 2000
 def take_issue(
     host: Host, request: TakeTrackedIssue, left_by: AbstractSet[str] = frozenset(), label: str = ""
 ) -> TrackedClaim:
-    """Take an issue for a workflow, unless it was taken before; if settings forbid it, return why.
+    """Take an issue for a workflow, unless it was taken before; if settings forbid the issue, return the reason.
 
     Args:
         host: The host whose key and settings count.

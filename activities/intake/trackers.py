@@ -1,4 +1,4 @@
-"""One host's work in a tracker: take an issue, write in its session, and obey people's answers there."""
+"""One host's activities in a tracker: take an issue, write in its session, and obey people's replies."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -28,7 +28,7 @@ from septet.trackers.words import cancelled_message, parse_reply, what_is_missin
 
 _WHY_LIMIT: Final = 2000
 _LOOKS: Final = 6
-"""The reads of a work order that an issue names: the work order may be about to start."""
+"""The attempts to read a work order that an issue names: the work order may be about to start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class TrackerActivities:
 
     @activity.defn(name="tell_session")
     async def tell_session(self, message: SessionMessage) -> None:
-        """Write a message in a session. Idempotent: it is found by its key. Leaves one activity of the session.
+        """Write a message in a session as one activity. Idempotent: its key finds an earlier message.
 
         Raises:
             ApplicationError: The tracker did not answer, or refused.
@@ -56,8 +56,8 @@ class TrackerActivities:
     async def take_tracked_issue(self, request: TakeTrackedIssue) -> TrackedClaim:
         """Take an issue for a workflow, unless it was taken before.
 
-        Idempotent: a workflow that takes the issue again keeps it. Leaves an attachment on the issue that names
-        the work order. If settings forbid the issue, the result holds the reason, and nothing is left.
+        Idempotent: a workflow that takes the issue again keeps it. Writes an attachment of the issue that names
+        the work order. If settings forbid the issue, this returns the reason and writes nothing.
 
         Raises:
             ApplicationError: The tracker did not answer, or refused.
@@ -69,7 +69,7 @@ class TrackerActivities:
     async def obey_prompt(self, prompt: SessionPrompted) -> SessionMessage:
         """Carry out a person's answer in a session, and return the reply.
 
-        As idempotent as decisions are: this does not repeat a decision from before this attempt.
+        As idempotent as decisions: this repeats no decision of an earlier attempt.
 
         Raises:
             ApplicationError: The tracker, the server or a worker did not answer.

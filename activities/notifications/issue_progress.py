@@ -31,16 +31,10 @@ class _Row(BaseModel):
 
 
 def note_progress(host: Host, place: Place, call: StepCall, result: StepResult) -> tuple[str, ...]:
-    """Write a step that has just ended into the issue's comment; return failures as warnings.
+    """Write the row of an ended step into the issue's comment; return failures as warnings.
 
-    Idempotent: the place's records hold the rows of earlier steps, and the comment is found by its mark. If the
-    forge refuses or does not answer, this returns a warning, and the next step's comment holds the row.
-
-    Args:
-        host: The host whose key is used.
-        place: The place of the work order's records.
-        call: The step.
-        result: The step's result.
+    Idempotent: the place's records hold the rows of earlier steps, and the comment is found by its mark. After a
+    failure, the next step's comment holds the row.
     """
     number, order_id = call.workspace.issue_number, call.workspace.work_order_id
     if not number.isdecimal():
@@ -94,16 +88,10 @@ def _duration(seconds: float) -> str:
 
 
 def set_stage_label(host: Host, place: Place, call: StepCall, result: StepResult) -> tuple[str, ...]:
-    """Set the issue's label by how a step has just ended; return failures as warnings.
+    """Set the issue's stage label after a step has ended; return failures as warnings.
 
-    Idempotent: the labels are read first, and again after an unclear answer. Only these labels are changed. A step
-    that is tried again replaces `blocked` with `executing`.
-
-    Args:
-        host: The host whose key is used.
-        place: Not used: a label needs no record.
-        call: The step.
-        result: The step's result.
+    Idempotent: the labels are read first, and again after an unclear answer. Only stage labels change. A step that
+    is done on its second try replaces `blocked` with `executing`.
     """
     del place
     number = call.workspace.issue_number

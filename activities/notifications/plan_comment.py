@@ -15,7 +15,7 @@ from septet.git.evidence.evidence import plan_file
 from septet.system.preview import preview
 
 _PLAN_LIMIT: Final = 50_000
-"""Characters; a longer plan is cut, with a note."""
+"""The most characters; a longer plan is cut, with a note."""
 _READ_BYTES: Final = 1024 * 1024
 _log = structlog.get_logger()
 
@@ -30,13 +30,7 @@ def waits_with_plan(call: StepCall, result: StepResult, *, is_asked_for: bool) -
 def post_plan(host: Host, place: Place, call: StepCall, result: StepResult) -> tuple[str, ...]:
     """Post the waiting plan; return failures as warnings.
 
-    Idempotent: there is one comment for each plan, found by its mark.
-
-    Args:
-        host: The host whose key is used.
-        place: The place of the plan.
-        call: The step that has found the plan.
-        result: The step's result.
+    Idempotent: each plan has one comment, found by its mark.
     """
     number, order_id = call.workspace.issue_number, call.workspace.work_order_id
     try:
@@ -54,7 +48,7 @@ def read_plan(place: Place, result: StepResult) -> tuple[str, bytes]:
     """Return the path of the plan that a step has found, and the beginning of its file.
 
     Raises:
-        EvidenceError: The file has changed since.
+        EvidenceError: The file has changed since the step.
         OSError: The file cannot be read.
     """
     path = plan_file(place, result.result_text or "")

@@ -27,7 +27,7 @@ class SendNotification:
 
     @activity.defn(name="send_notification")
     async def run(self, notification: Notification) -> None:
-        """Post a notification, at least once in all: the receiver detects a second post by its id. Leaves nothing.
+        """Post a notification at least once: the receiver detects a second post by the notification's id.
 
         Raises:
             ApplicationError: The receiver is away or refused; Temporal retries after a growing pause.

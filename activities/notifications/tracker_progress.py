@@ -1,4 +1,4 @@
-"""Report a step in the session of its issue's tracker: how it ended, the plan that waits, the pull request."""
+"""Report a step in the session of its issue's tracker: the verdict, a waiting plan, the pull request."""
 
 from typing import Final
 
@@ -27,14 +27,7 @@ _log = structlog.get_logger()
 def report_to_tracker(host: Host, place: Place, call: StepCall, result: StepResult) -> tuple[str, ...]:
     """Report a step that has just ended to a tracker; return failures as warnings.
 
-    Idempotent: each message is found by its key, and a link by its address. If the tracker refuses or does not
-    answer, this returns a warning.
-
-    Args:
-        host: The host whose key is used.
-        place: The place of the plan.
-        call: The step.
-        result: The step's result.
+    Idempotent: each message is found by its key, and a link by its address.
     """
     issue = call.workspace.tracker
     if issue is None:
@@ -98,5 +91,5 @@ def _question(
             f"Reply `approve {sha256}` to approve exactly this plan, or `reject` and what should be different.",
         )
     )
-    key = f"{order_id}/plan/{sha256}/{call.starts_from}"[:300]  # planned again, it may be the same plan
+    key = f"{order_id}/plan/{sha256}/{call.starts_from}"[:300]  # a second planning may return the same plan
     return SessionMessage(issue=issue, key=key, kind="elicitation", text=text, plan_sha256=sha256)

@@ -35,7 +35,7 @@ def found_keys(host: Host, claim: AnyClaim, staged: Git | None, head: str) -> tu
     Findings that a person or the repository's settings (as of the base commit) allow are left out.
 
     Raises:
-        EvidenceError: A commit's message has control characters, the commits add more than is read, or the
+        EvidenceError: A commit's message has control characters, the commits add more than Septet reads, or the
             scanner did not finish.
         GitError: git could not list the added lines.
     """
@@ -100,9 +100,9 @@ def refuse_findings(
         The allowed changes of protected paths.
 
     Raises:
-        FindingsError: They add a text that looks like a key, or change a protected path; the message names the
-            places.
-        EvidenceError: They may not be committed at all, or could not be searched.
+        FindingsError: The changes add a text that looks like a key, or change a protected path; the message names
+            the places.
+        EvidenceError: The changes may not be committed at all, or could not be searched.
         GitError: git could not list the changes.
     """
     keys = found_keys(host, claim, staged, head)
@@ -126,13 +126,13 @@ def refuse_paths(host: Host, claim: AnyClaim, changes: tuple[ProtectedChange, ..
 def changes_of_protected(
     host: Host, claim: AnyClaim, tree: str, began_at: str = ""
 ) -> tuple[ProtectedChange, ...]:
-    """Return what a tree changes of the protected paths since the work began, and is not on the forge's branch.
+    """Return a tree's changes of protected paths since the work began, without changes on the forge's branch.
 
     Args:
-        host: This host, whose settings count where the repository has none as of the base commit.
-        claim: Whose work it is.
+        host: This host; its settings count if the repository has none as of the base commit.
+        claim: The claim on the work.
         tree: A tree or a commit.
-        began_at: Where the work began, if that is not the claim's.
+        began_at: The commit from which the work began; the claim's when empty.
     """
     protected = claim.repository_settings.protected
     if protected is None:
@@ -143,7 +143,7 @@ def changes_of_protected(
 
 
 def on_protected(host: Host, claim: AnyClaim) -> OnProtected:
-    """Return the setting for such changes: the repository's as of the base commit, else the worker's."""
+    """Return the setting for protected paths: the repository's as of the base commit, else the worker's."""
     return claim.repository_settings.on_protected or host.settings.on_protected
 
 

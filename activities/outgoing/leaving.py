@@ -1,7 +1,7 @@
-"""The prompt for a reader, a second agent that reads outgoing commits and texts, as far as they fit, fenced off.
+"""The prompt for a reader: a second agent, which reads outgoing commits and texts as far as they fit.
 
-All outgoing content was written by others. The prompt holds it as JSON on one line between two marks that follow
-from its bytes, with invisible characters escaped. Parts that do not fit are named to the reader and in a finding.
+Outgoing content is untrusted. The prompt holds the content as JSON on one line, with invisible characters escaped,
+between two marks that are computed from its bytes. The prompt and a finding name the parts that do not fit.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from septet.system.invisible import escape_invisible
 from septet.system.text import cut, name_some
 
 MOST_BYTES: Final = 256 * 1024
-"""The bound of texts and patches together: a model must hold all of it, and heed it."""
+"""The bound of texts and patches together: a model has to hold and heed all of them."""
 _CONTEXT_LINES: Final = 8
 _ISSUE_CHARACTERS: Final = 32_768
 _NAMED: Final = 200
@@ -84,13 +84,13 @@ class Leaving(Wire):
     branch: str
     head: str
     since: tuple[str, ...]
-    """Commits that are on the forge already, with all their ancestors."""
+    """The commits that the forge already has, with all their ancestors."""
     texts: dict[str, str]
     """Texts by the names that a reader uses, such as `(body)`."""
 
     @property
     def digest(self) -> str:
-        """A name for exactly this content: a commit's id stands for all of its files."""
+        """The name of exactly this content: a commit's id stands for all of its files."""
         content = json.dumps(self.model_dump(mode="json"), sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()
 
@@ -154,7 +154,7 @@ def parts_of(place: Place, leaving: Leaving) -> LeavingParts:
     """Return the parts that a reader sees, and the parts that do not fit.
 
     Raises:
-        EvidenceError: There is more than Septet reads from git.
+        EvidenceError: The commits add more than Septet reads from git.
         GitError: git could not read the commits.
     """
     since = leaving.since

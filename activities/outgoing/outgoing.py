@@ -26,8 +26,8 @@ def outgoing_of(host: Host, call: StepCall, *, closes: bool = True, masks: list[
     Args:
         host: The host whose scanner finds keys.
         call: A step of the work order.
-        closes: Whether its texts may close its issue.
-        masks: Gets the rule of each masked key.
+        closes: Whether the texts may close the work order's issue.
+        masks: The list that receives the rule of each masked key.
     """
     workspace = call.workspace
     address = parse_address(workspace.repository)

@@ -1,4 +1,4 @@
-"""The plan as people read it: all of it, in a file of the branch, in the pull request's text, or neither."""
+"""The plan for people: in a file of the branch, in the pull request's text, or in neither."""
 
 import os
 from itertools import islice
@@ -14,11 +14,11 @@ from septet.outgoing.text import Outgoing
 from septet.system.invisible import find_invisible
 
 _LIMIT_BYTES: Final = 1024 * 1024
-"""`septet plan` shows no more."""
+"""The most bytes of a plan: `septet plan` shows no more."""
 _SHOWN: Final = 5
 _REASON: Final = "The plan, which this repository keeps out of commits"
 _LONGEST: Final = 30_000
-"""Characters of a plan in a pull request's text, half of what a forge takes."""
+"""The most characters of a plan in a pull request's text: half of a forge's limit."""
 
 
 def read_plan_text(place: Place, path: str) -> bytes:
@@ -26,10 +26,11 @@ def read_plan_text(place: Place, path: str) -> bytes:
 
     Args:
         place: The work order's place.
-        path: The plan's, proven to be a file inside the worktree.
+        path: The plan's path, proven to be a file inside the worktree.
 
     Raises:
-        EvidenceError: It is too long to be shown, no UTF-8, or has invisible characters; the message names them.
+        EvidenceError: The plan is too long to be shown, is not UTF-8, or has invisible characters; the message
+            names them.
     """
     if any(find_invisible(path)):
         raise EvidenceError(f"{path!r} has invisible characters in its name: give the plan's file another one.")
@@ -51,9 +52,9 @@ def read_plan_text(place: Place, path: str) -> bytes:
 
 
 def exclude_plan(place: Place, lease: Lease, path: str) -> None:
-    """Have git ignore the plan's file from now on.
+    """Make git ignore the plan's file.
 
-    A file that the base has is the repository's own, and stays in its commits.
+    A file of the base is the repository's own, and stays in its commits.
 
     Raises:
         WorkspaceError: `.git` is damaged.
@@ -64,7 +65,7 @@ def exclude_plan(place: Place, lease: Lease, path: str) -> None:
 
 
 def refuse_plan(claim: AnyClaim, tree: str) -> None:
-    """Check that the plan is not in what leaves if the repository keeps plans out of commits.
+    """Check that outgoing commits lack the plan if the repository keeps plans out of commits.
 
     Raises:
         EvidenceError: The agent has committed or staged the plan's file.

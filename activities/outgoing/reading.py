@@ -17,7 +17,7 @@ _FILE: Final = "leaving.json"
 
 
 def refuse_unread(host: Host, claim: AnyClaim, leaving: Leaving) -> None:
-    """Check that a reader has read exactly this content, if settings want it, and that no finding is undecided.
+    """Check that a reader has read exactly this content, if settings want a reader, and that no finding waits.
 
     Content that no reader has read is written beside the vault, for the reader.
 

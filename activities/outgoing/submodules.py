@@ -1,4 +1,4 @@
-"""Submodule commits that their origin lacks: work that points to such a commit is not committed or pushed."""
+"""Refuse to commit or push work that points to a submodule commit which the submodule's origin lacks."""
 
 from typing import Final
 
@@ -75,10 +75,10 @@ def warn_of_edits_inside(claim: AnyClaim, *, refuses: bool) -> tuple[str, ...]:
 
     Args:
         claim: The step's claim.
-        refuses: Whether the step's agent can revert or move such changes; if so, its first try has to.
+        refuses: Whether the step's agent can revert or move the changes; its first try then has to do so.
 
     Raises:
-        EvidenceError: There is such a change, and the agent has to act; the message names what it has to do.
+        EvidenceError: A submodule has a change, and the agent has to act; the message names the action.
         GitError: git could not read the submodules.
     """
     if not has_submodules(claim.place):
