@@ -1,4 +1,4 @@
-"""What an error of a model API means: its kind, whether waiting helps, and the remedy."""
+"""Classify an error of a model API: its kind, whether a wait helps, and the remedy."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -9,13 +9,13 @@ from septet.agents.outcomes.reset_times import names_reset
 
 @dataclass(frozen=True, slots=True)
 class ApiError:
-    """An error of the model API, understood."""
+    """A kind of error of the model API."""
 
     kind: str
     retryable: bool
     remedy: str = ""
     retry_after_seconds: float | None = None
-    """How long to wait at least, where waiting helps and nobody has named a time."""
+    """The shortest wait before a retry, in seconds, if the message names no time."""
 
 
 _ANOTHER_MODEL: Final = (
@@ -91,12 +91,12 @@ _CLIENT_ERRORS: Final = range(400, 500)
 
 
 def classify(status: int | None, words: str, *, kind: str = "unknown") -> ApiError:
-    """Return what an error means; an account that lacks money until a time which is named is waited for.
+    """Return the kind of an error; a billing error that names its end counts as a rate limit, which passes.
 
     Args:
-        status: The HTTP status, where the CLI says it; that in the words goes before it.
+        status: The HTTP status that the CLI reports; a status in the message takes precedence.
         words: The CLI's message.
-        kind: The kind of the error by the CLI's own word, if neither of them shows it.
+        kind: The kind of the error by the CLI's own word, if neither status nor message shows it.
     """
     error = _by_words_or_status(_status_in(words) or status, words) or _BY_KIND[kind]
     return _RATE_LIMIT if error is _BILLING and names_reset(words) else error

@@ -1,14 +1,13 @@
-"""The sentences in which agent CLIs and model APIs say what is wrong, and when a limit ends: one table.
+"""A table of the sentences in which agent CLIs and model APIs report an error, and the end of a limit.
 
-They are those of the CLIs' own programs, of the APIs behind them, and of what people have reported. The first row
-that fits counts.
+The sources are the CLIs' programs, the APIs behind them, and users' reports. The first matching row counts.
 """
 
 import re
 from typing import Final
 
 Row = tuple[str, re.Pattern[str]]
-"""A kind of error, and its words."""
+"""A kind of error, and the pattern of its words."""
 
 
 def _row(kind: str, *phrases: str) -> Row:
@@ -55,7 +54,7 @@ SURE: Final = (
     _row("unknown_model", r"\bmodel\b.{0,120}\b(not supported|does not exist|not found)"),
     _row("overloaded", r"at capacity|no capacity available|capacity (is unavailable|exceeded)|MODEL_CAPACITY_EX"),
 )
-"""What says more than a status: 400 is sent for a long context, an empty account and a refusal too."""
+"""The words that count before a status: 400 may mean a long context, an empty account or a refusal."""
 
 LIKELY: Final = (
     _row(
@@ -78,7 +77,7 @@ LIKELY: Final = (
         r"ECONN|ENOTFOUND|ETIMEDOUT|timed? ?out|unable to connect|connection|disconnected|network|fetch failed",
     ),
 )
-"""What counts where there is no status."""
+"""The words that count without a known status."""
 
 STATUS: Final = re.compile(
     r"^API Error:.{0,40}?\b([45]\d\d)\b|(?:unexpected status|last status:) (\d{3})|\"code\":\s*(\d{3})"
@@ -109,4 +108,4 @@ MOMENTS: Final = (
     # Google's daily quotas name no time: they begin anew at midnight in California
     re.compile(r"(?P<daily>exhausted your daily quota|requests_per_model_per_day|RequestsPerDay)"),
 )
-"""When a limit ends."""
+"""The patterns of the end of a limit."""

@@ -26,7 +26,7 @@ AFTER_RESULT: Final = "after_result"
 
 SILENT: Final = "silent"
 OTHER_DIALECT: Final = "other_dialect"
-"""Kinds of ends: the program said nothing, or nothing that its adapter understands."""
+"""Kinds of endings: the program printed nothing, or nothing that its adapter understands."""
 
 _USAGE_LIMIT: Final = "rate_limit"
 _TOLD_ON_STDERR: Final = frozenset({"billing", REFUSAL.kind})
@@ -44,7 +44,7 @@ _NOISE: Final = re.compile(
 )
 """A line of stderr that reports no error."""
 PASSING: Final = ("EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "ETXTBSY", "ENOSPC", "EIO")
-"""What a machine answers that is short of something, and may not be in a moment."""
+"""The errors of a machine that lacks a resource, perhaps only for a moment."""
 
 RESOURCES: Final = {
     "process_limit": ("processes", "SEPTET_PROCESS_LIMIT"),
@@ -55,17 +55,17 @@ RESOURCES: Final = {
     "tree_size_limit": ("tree_size", "SEPTET_TREE_LIMIT_MIB"),
     "output_limit": ("output", "SEPTET_OUTPUT_LIMIT_MIB"),
 }
-"""By the cause of an end at a limit of what may be used: the ending's kind, and the setting that moves it."""
+"""By the cause of an end at a limit of resources: the ending's kind, and the setting of the limit."""
 
 
 def api_ending(error: ApiError, words: str, *, resets_at: float | None = None) -> Ending:
-    """Return how a run ended at an error of the model API.
+    """Return the ending of a run at an error of the model API.
 
     Args:
-        error: What it means.
+        error: The kind of error.
         words: The CLI's message.
-        resets_at: When a usage limit ends, in seconds since the epoch, where the CLI has said it: the error may be
-            another one.
+        resets_at: The end of a usage limit, in seconds since the epoch, if the CLI has named it; other kinds of
+            errors ignore it.
     """
     return Ending(
         "api_error",
@@ -79,13 +79,13 @@ def api_ending(error: ApiError, words: str, *, resets_at: float | None = None) -
 
 
 def with_ending(outcome: Outcome, ending: Ending, end: ExitRecord, lacked: Collection[str] = ()) -> Outcome:
-    """Return what a stream has said, completed by how its run ended.
+    """Return the outcome of a stream, completed by the ending of its run.
 
     Args:
-        outcome: What it has said.
-        ending: How its run ended.
-        end: How its process did.
-        lacked: Tools that the agent called and the CLI does not have: a model may have made them up.
+        outcome: The outcome by the stream.
+        ending: The ending of the run.
+        end: The end of the process.
+        lacked: Tools that the agent called and the CLI does not have; a model may have made them up.
     """
     ending = _with_tools(ending, tuple(dict.fromkeys((*outcome.denials, *lacked))))
     ending, skipped = _with_wait(ending, end.ended_at_seconds), outcome.skipped_lines
@@ -113,7 +113,7 @@ def with_ending(outcome: Outcome, ending: Ending, end: ExitRecord, lacked: Colle
 
 
 def _with_tools(ending: Ending, tools: tuple[str, ...]) -> Ending:
-    """Return the ending of a run that came to a limit with the tools that it lacked: these may be why."""
+    """Return an ending with the missing tools if the run reached a limit: they may be the reason."""
     if ending.ended != "limit" or not tools:
         return ending
     names = ", ".join(tools[:_TOOLS_SHOWN])
@@ -123,9 +123,9 @@ def _with_tools(ending: Ending, tools: tuple[str, ...]) -> Ending:
 
 
 def _with_wait(ending: Ending, ended_at: float | None) -> Ending:
-    """Return an ending whose wait is that up to the moment which the CLI names, from the run's end on.
+    """Return an ending with the wait from the run's end up to the time that the CLI names.
 
-    A moment that is farther away than a limit lasts is as none.
+    A time further away than `LONGEST_PAUSE_SECONDS` is ignored.
     """
     if ending.ended != "api_error" or not ending.retryable or ending.retry_is_named or ended_at is None:
         return ending
@@ -144,40 +144,40 @@ def warnings_in(stderr: str) -> tuple[str, ...]:
 
 
 def is_cancelled(end: ExitRecord) -> bool:
-    """Whether a person cancelled the run: then nothing that its stream holds counts."""
+    """Whether a person cancelled the run: its stream then does not count."""
     return end.cause == "ended" and end.why == CANCELLED
 
 
 def leaves_result_standing(end: ExitRecord) -> bool:
-    """Whether a result in the stream counts: it does unless the CLI itself ended with another code than 0.
+    """Whether a result in the stream counts: not if the CLI itself ended with another code than 0.
 
-    A signal, or an end that nobody saw, takes nothing from a result that stands on disk.
+    After a signal or an unseen end, a result on disk counts.
     """
     return end.cause != "exited" or end.exit_code in (0, None)
 
 
 def with_result(text: str, denials: Collection[str]) -> Ending:
-    """Return how a run ended whose result counts."""
+    """Return the ending of a run with a result that counts."""
     if denials:
         return denial_ending(denials)
     return Ending("ok") if text.strip() else Ending("no_result", "empty", "The agent gave an empty answer.")
 
 
 def denial_ending(denials: Collection[str]) -> Ending:
-    """Return how a run ended that needed tools which it was denied."""
+    """Return the ending of a run that was denied tools."""
     return Ending("denied", "tools", f"Tools were denied: {'; '.join(denials)}.")
 
 
 def without_result(
     end: ExitRecord, stderr: str, *, spoke: bool, unknown_session: re.Pattern[str] | None = None
 ) -> Ending:
-    """Return how a run ended that gave no result that counts.
+    """Return the ending of a run without a result that counts.
 
     Args:
-        end: How the process ended.
-        stderr: What it printed there.
-        spoke: Whether there was any event on its stream.
-        unknown_session: The words with which the CLI refuses to resume a session that it does not have.
+        end: The end of the process.
+        stderr: The process's stderr.
+        spoke: Whether the stream had an event.
+        unknown_session: The pattern of the CLI's refusal to resume an unknown session.
     """
     words = _without_noise(stderr)[-_STDERR_SHOWN:]
     by_api = _by_api(stderr, spoke=spoke) if end.signal is None or end.cause == "idle_limit" else None
@@ -190,7 +190,7 @@ def without_result(
 
 
 def _without_noise(stderr: str) -> str:
-    """Return what stderr says without warnings, or all of it where it says nothing else."""
+    """Return stderr without warnings; all of it if it holds nothing else."""
     lines = [line for line in stderr.splitlines() if not _NOISE.search(line)]
     return "\n".join(lines).strip() or stderr.strip()
 
@@ -245,10 +245,10 @@ def _by_others(end: ExitRecord) -> Ending | None:
 
 
 def _by_api(stderr: str, *, spoke: bool) -> Ending | None:
-    """Return how a run ended of which stderr alone says that a limit is reached, money lacks or the model refuses.
+    """Return the ending by stderr alone: a usage limit, a billing error, or a refusal; else `None`.
 
-    What else stands there may be noise of the agent's tools: a limit counts where its line names the time, or
-    where it is an error before any event.
+    Lines of stderr may come from the agent's tools: a limit counts only if its line names the time, or is an error
+    before any event.
     """
     for line in map(str.strip, reversed(stderr.splitlines())):
         error = classify(None, line)

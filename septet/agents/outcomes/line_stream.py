@@ -29,7 +29,7 @@ _AT_LIMIT: Final = frozenset({"wall_limit", "idle_limit"})
 
 
 class LineEvent(msgspec.Struct, gc=False):
-    """What every event has; a dialect adds the fields that it reads, and the rest of a line is skipped."""
+    """The field of every event; a dialect adds the fields that it reads, and the rest of a line is skipped."""
 
     type: Any = None
 
@@ -39,7 +39,7 @@ E = TypeVar("E", bound=LineEvent)
 
 @dataclass(slots=True)
 class Facts:
-    """What a run has said so far."""
+    """The facts of a run by its stream so far."""
 
     session_id: str | None = None
     model: str | None = None
@@ -48,33 +48,33 @@ class Facts:
     api_retries: int = 0
     results: int = 0
     finished: bool = False
-    """The CLI says that it came to its end: the text is its answer."""
+    """Whether the CLI reported its own end, so that the text is its answer."""
     failure: Ending | None = None
-    """What the CLI says that went wrong."""
+    """The failure that the CLI reported."""
     trying_again: Ending | None = None
-    """What went wrong with the API before the CLI began to ask it again; `None` once it answers."""
+    """The API error after which the CLI retries; `None` once the API answers."""
     interrupted: str = ""
-    """Why the CLI says that it was interrupted."""
+    """The reason of an interruption that the CLI reported."""
     denials: list[str] = field(default_factory=list)
     lacked: list[str] = field(default_factory=list)
-    """Tools that it called and the CLI does not have."""
+    """The tools that the agent called and the CLI does not have."""
     warnings: list[str] = field(default_factory=list)
     left_out: int = 0
-    """Characters of what the model said last that were not kept."""
+    """The number of characters of the last text that were not kept."""
     pieces: list[str] = field(default_factory=list)
-    """What it said in the same message before, and that: in a dialect whose messages have parts."""
+    """The parts of the last message, in a dialect with parts of messages."""
     spoke_last: bool = False
-    """It called no tool after what it said."""
+    """Whether no tool call followed the last text."""
     _texts: list[str] = field(default_factory=list)
     _text_length: int = 0
 
     @property
     def text(self) -> str:
-        """What the model said last; of more than 4 Mi characters only the end."""
+        """The model's last text; of more than 4 Mi characters only the end."""
         return "".join(self._texts)[-_TEXT_LIMIT:]
 
     def say(self, text: object, *, anew: bool = False) -> None:
-        """Add to what the model said last, or begin it anew."""
+        """Add to the model's last text, or begin a new text."""
         if anew:
             self.hush()
         if isinstance(text, str):
@@ -85,42 +85,42 @@ class Facts:
             self.keep_end()
 
     def keep_piece(self, text: object) -> None:
-        """Keep a part of a message, up to some of them."""
+        """Keep a part of a message, up to 16 parts."""
         if isinstance(text, str) and len(self.pieces) < _PIECES_KEPT and len(text) <= _TEXT_LIMIT // _PIECES_KEPT:
             self.pieces.append(text)
 
     def keep_end(self) -> None:
-        """Keep no more of what the model said last than its end."""
+        """Keep only the end of the model's last text."""
         kept = self.text
         self.left_out += self._text_length - len(kept)
         self._texts, self._text_length = [kept], len(kept)
 
     def hush(self) -> None:
-        """Forget what the model said last: a tool call came after it."""
+        """Drop the model's last text, because a tool call followed."""
         self._texts, self._text_length, self.left_out, self.spoke_last = [], 0, 0, False
 
     def deny(self, tool: str) -> None:
-        """Note that a tool was denied."""
+        """Record that a tool was denied."""
         if len(self.denials) < _NOTES_KEPT:
             self.denials.append(tool)
 
     def lack(self, words: object, sentence: re.Pattern[str]) -> None:
-        """Note a tool that the CLI does not have, where these words are its sentence for that."""
+        """Record a tool that the CLI does not have, if these words match its sentence."""
         found = sentence.match(words) if isinstance(words, str) else None
         if found is not None and len(self.lacked) < _NOTES_KEPT:
             self.lacked.append(found[1][:_DETAIL_LIMIT])
 
     def warn(self, warning: str) -> None:
-        """Note a warning."""
+        """Record a warning."""
         if len(self.warnings) < _NOTES_KEPT:
             self.warnings.append(mask(warning)[:_WARNING_LIMIT])
 
 
 class LineStream(ABC, Generic[E]):
-    """One run's stream as it grows: a dialect says what each event adds to the facts."""
+    """The reader of one run's stream: a dialect adds the facts of each event."""
 
     unknown_session: ClassVar[re.Pattern[str]]
-    """The words with which the CLI refuses to resume a session that it does not have."""
+    """The pattern of the CLI's refusal to resume an unknown session."""
 
     def __init__(self, event_type: type[E]) -> None:
         """Take the partial type of an event."""
@@ -128,7 +128,7 @@ class LineStream(ABC, Generic[E]):
         self.begin()
 
     def begin(self) -> None:
-        """Forget what was said: the stream is read from its start."""
+        """Reset the facts: the stream is read from its start."""
         self.facts = Facts()
 
     @property
@@ -149,11 +149,11 @@ class LineStream(ABC, Generic[E]):
 
     @abstractmethod
     def is_own(self, event: E) -> bool:
-        """Return whether an event has what every event of the dialect has, and nothing inside of one."""
+        """Return whether an object is an event of the dialect, and no object inside an event."""
 
     def take_stderr(self, stderr: str, end: ExitRecord) -> None:
-        """Add what stderr says, once the process has ended: warnings, where there was an event at all."""
-        del end  # an exit code says much in some dialects
+        """Add the facts of stderr after the process's end: warnings, if the stream had an event."""
+        del end  # some dialects read the exit code
         if self.spoke:
             for line in endings.warnings_in(stderr):
                 self.facts.warn(line)
@@ -171,7 +171,7 @@ class LineStream(ABC, Generic[E]):
 
     @property
     def progress(self) -> StreamProgress:
-        """What the stream has said so far."""
+        """The progress by the stream so far."""
         facts, last, used = self.facts, self._reader.last, self.usage
         return StreamProgress(
             session_id=facts.session_id,
@@ -183,7 +183,7 @@ class LineStream(ABC, Generic[E]):
         )
 
     def outcome(self, end: ExitRecord, stderr: str) -> Outcome:
-        """Return what the run came to, once its stream is over."""
+        """Return the outcome of the run, after the end of its stream."""
         words = _COLOURS.sub("", stderr)
         rest, document = self._reader.finish()
         if document is not None:
@@ -231,14 +231,14 @@ def api_error(status: int | None, words: str) -> Ending:
 
 
 def count(value: object) -> int:
-    """Return a count as it is, and 0 for what is none."""
+    """Return a count as it is, and 0 for anything else."""
     if type(value) is int and value > 0:  # a bool is of another type
         return value
     return int(value) if isinstance(value, float) and 0 < value < math.inf else 0
 
 
 def cost_of(value: object) -> float | None:
-    """Return a cost as it is, and `None` for what is none: one below zero would pay for others."""
+    """Return a cost as it is, and `None` for anything else: a negative cost would pay for others."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if 0 <= value < math.inf else None
@@ -271,6 +271,6 @@ def _ending_of(facts: Facts, end: ExitRecord) -> Ending | None:
     if facts.interrupted and end.cause == "exited":
         return Ending("crashed", "interrupted", f"The agent was interrupted: {facts.interrupted}.")
     if end.cause == "exited" and end.exit_code == 0 and facts.spoke_last and facts.text.strip():
-        facts.finished = True  # it has ended well, and what it said last is there
+        facts.finished = True  # the CLI has ended well, and its last text is the answer
         return Ending("ok")
     return facts.trying_again if end.cause in _AT_LIMIT else None

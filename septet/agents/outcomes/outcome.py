@@ -1,4 +1,4 @@
-"""What a CLI's stream says, in one form for all CLIs."""
+"""The outcome of an agent run, in one form for all CLIs."""
 
 import json
 from dataclasses import dataclass, replace
@@ -13,41 +13,41 @@ _SETTING: Final = "SEPTET_ANSWER_LIMIT_KIB"
 NO_USAGE: Final = Usage()
 
 Ended = Literal["ok", "api_error", "limit", "denied", "cancelled", "crashed", "no_result"]
-"""How an agent run ended: with a result; by the model API; at a limit; with denied tools; by a request; by itself
-without a result; or in good order, and yet without a result."""
+"""How an agent run ended: with a result; by the model API; at a limit; with denied tools; by a request; by a crash;
+or in good order without a result."""
 
 Cause = Literal[
     "exited", "wall_limit", "idle_limit", "orphan_limit", "ended", "terminated", "not_started", "lost",
     "process_limit", "memory_limit", "socket_limit", "disk_limit", "tree_limit", "tree_size_limit", "output_limit",
 ]  # fmt: skip
-"""Why the agent's process ended: by itself; at a limit that its supervisor holds; on request; with its
-supervisor's own end; it never started; or nobody saw it end."""
+"""Why the agent's process ended: by itself; at a limit that its supervisor enforces; on request; with its
+supervisor's own end; it never started; or its end was not seen."""
 
 
 WaitsFor = Literal["", "commands", "tasks"]
-"""What a CLI waits for after a result: nothing; only commands of its shell, which may be servers that never end;
-or work with which it continues."""
+"""The wait of a CLI after a result: for nothing; only for commands of its shell, which may be servers that never
+end; or for tasks, after which it continues."""
 
 _MAY_BE_OF_SESSION: Final = frozenset({"context_length", "invalid_request", "unknown", "refusal"})
 
 
 @dataclass(frozen=True, slots=True)
 class ExitRecord:
-    """How the agent's process ended, as its supervisor saw it: `exit.json`."""
+    """The supervisor's record of the end of the agent's process: `exit.json`."""
 
     cause: Cause
     why: str = ""
-    """For `ended`, the reason that was given; for `not_started`, what the system answered; for a limit of what it
-    used, that limit in words."""
+    """For `ended`, the reason of the request; for `not_started`, the system's error; for a limit of resources, the
+    limit in words."""
     exit_code: int | None = None
-    """`None` when a signal ended it, or nobody knows."""
+    """The exit code; `None` if a signal ended the process, or if it is unknown."""
     signal: int | None = None
     started_at: str = ""
     """ISO 8601, UTC."""
     ended_at: str = ""
     duration_seconds: float | None = None
     swept: int = 0
-    """Processes of its tools that were still there, and were killed; 0 in a sandbox, where the kernel does it."""
+    """The number of leftover processes of tools that were killed; 0 in a sandbox, where the kernel kills them."""
     pid: int | None = None
     pid_start: int | None = None
     """Field 22 of `/proc/<pid>/stat`: a pid counts only with it, the boot and the namespace."""
@@ -56,7 +56,7 @@ class ExitRecord:
 
     @property
     def ended_at_seconds(self) -> float | None:
-        """When it ended, in seconds since the epoch; `None` where that is not written down."""
+        """The time of the end, in seconds since the epoch; `None` if it is not recorded."""
         try:
             return datetime.fromisoformat(self.ended_at).timestamp()
         except ValueError:
@@ -65,43 +65,43 @@ class ExitRecord:
 
 @dataclass(frozen=True, slots=True)
 class StreamProgress:
-    """What a stream has said so far."""
+    """The progress of a run by its stream so far."""
 
     session_id: str | None = None
     last_event: str = ""
     turns: int = 0
-    """Turns of the assistant, without those of its sub-agents."""
+    """The turns of the agent, without turns of its sub-agents."""
     tokens: int = 0
     """All tokens so far: input, output, cache read and cache written."""
     cost_usd: float = 0.0
-    """US dollars so far, of a CLI that reports them while it works."""
+    """US dollars so far, if the CLI reports them while it works."""
     results: int = 0
-    """Results of the session; more than one when the CLI went on by itself."""
+    """The results of the session; more than one if the CLI continued by itself."""
     waits_for: WaitsFor = ""
-    """What the CLI waits for after the last of them."""
+    """The wait of the CLI after the last result."""
     result_text: str = ""
-    """The text of that one, where the CLI waits for commands alone."""
+    """The text of the last result, if the CLI waits for commands alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one agent run came to."""
+    """The outcome of one agent run."""
 
     ended: Ended
     kind: str = ""
-    """What kind of `api_error`, `limit`, `crashed` and so on: `rate_limit`, `turns`, `signal` …"""
+    """The kind of `api_error`, `limit`, `crashed` and so on: `rate_limit`, `turns`, `signal` …"""
     text: str | None = None
-    """The final text; a result that is no string is its JSON. `None` where no result counts."""
+    """The final text, as JSON for a result that is no string; `None` if no result counts."""
     pieces: tuple[str, ...] = ()
-    """The parts of the model's last message, in order, where the text is not all of it."""
+    """The parts of the model's last message, in order, if the text is not the whole message."""
     left_out: int = 0
-    """Characters of the final text before those in `text`: of a long one only the end is kept."""
+    """The number of characters missing before `text`: of a long final text only the end is kept."""
     structured: Any = None
-    """The CLI's own structured output, as JSON gives it; `None` when there is none."""
+    """The CLI's own structured output, as parsed JSON; `None` without one."""
     session_id: str | None = None
     model: str | None = None
     usage: Usage = NO_USAGE
-    """Of this run alone, its cost too."""
+    """The usage and cost of this run alone."""
     context_tokens: int = 0
     """The session's length at its last request, with the answer; 0 if the stream does not report it."""
     turns: int = 0
@@ -112,14 +112,14 @@ class Outcome:
     """Tools that were denied, as `Name` or `Name(argument)`."""
     warnings: tuple[str, ...] = ()
     message: str = ""
-    """What went wrong, in the CLI's words where it has any."""
+    """The description of the failure, in the CLI's words if it has any."""
     remedy: str = ""
     retryable: bool = False
-    """Whether the same may succeed later with nobody's help."""
+    """Whether a later retry may succeed without help."""
     retry_after_seconds: float | None = None
-    """From the run's end on, however much later it is read."""
+    """The wait in seconds, from the run's end on, even if the outcome is read much later."""
     retry_is_named: bool = False
-    """Whether the CLI named that time, and it was to come: then it does not grow from one wait to the next."""
+    """Whether the CLI named a future time for the retry; a named wait does not grow from retry to retry."""
     ended_at_seconds: float | None = None
     """Seconds since the epoch."""
     exit_code: int | None = None
@@ -135,18 +135,18 @@ class Outcome:
 
     @property
     def has_answer(self) -> bool:
-        """Whether the CLI came to its own end, so that its text is worth reading and its session worth asking."""
+        """Whether the CLI came to its own end, so that its text, or a turn of its session, may give an answer."""
         return self.ended in {"ok", "denied"} or (self.ended == "no_result" and self.kind != "no_result_event")
 
 
 def bound_answer(outcome: Outcome, limit_kib: int) -> tuple[Outcome, tuple[str, ...]]:
-    """Return an outcome whose answer is within a limit, and what of it is not read; nothing where all is.
+    """Return an outcome with its answer within a limit, and notes on the parts that are left out.
 
-    Structured output over the limit is not read at all: half of it is another value.
+    Structured output over the limit is dropped as a whole, because a part of it would be another value.
 
     Args:
-        outcome: What a run came to.
-        limit_kib: At 1024 characters for each KiB.
+        outcome: The outcome of a run.
+        limit_kib: The limit in KiB, each of 1024 characters.
     """
     most, text = limit_kib * _KIB, outcome.text or ""
     left_out = outcome.left_out + max(0, len(text) - most)
@@ -165,7 +165,7 @@ def bound_answer(outcome: Outcome, limit_kib: int) -> tuple[Outcome, tuple[str, 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a run ended and why, and what can be done."""
+    """The ending of a run, with its reason and the remedy."""
 
     ended: Ended
     kind: str = ""
@@ -174,6 +174,6 @@ class Ending:
     retryable: bool = False
     retry_after_seconds: float | None = None
     retry_is_named: bool = False
-    """Whether the CLI named that time."""
+    """Whether the CLI named the time of the retry."""
     resets_at: float | None = None
-    """When a usage limit ends, in seconds since the epoch, where the CLI said so beside its words."""
+    """The end of a usage limit, in seconds since the epoch, if the CLI named it outside the message."""

@@ -1,4 +1,4 @@
-"""When a usage limit ends, by the words in which CLIs and model APIs say so: the table's moments, read."""
+"""Find the end of a usage limit in the messages of CLIs and model APIs, by the patterns of the table."""
 
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -8,30 +8,30 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from septet.agents.outcomes.api_words import MOMENTS
 
 _JUST_OVER: Final = timedelta(minutes=10)
-"""An hour that has just passed was that of the message, and not that of the next day."""
+"""The time within which a passed hour still means today and not the next day."""
 _MILLISECONDS_FROM: Final = 1e11
-"""Seconds reach it in the year 5138, milliseconds passed it in 1973."""
+"""The number from which a time counts as milliseconds: seconds reach it in 5138, milliseconds did in 1973."""
 _PART: Final = re.compile(r"(\d+(?:\.\d+)?) ?(ms|[dhms])")
 _UNITS: Final = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _GOOGLES_DAY: Final = "America/Los_Angeles"
 
 
 def seconds_of(moment: float) -> float:
-    """Return a moment in seconds since the epoch that a CLI gives in seconds, or in milliseconds."""
+    """Return a CLI's time, in seconds or milliseconds since the epoch, in seconds."""
     return moment / 1000.0 if moment >= _MILLISECONDS_FROM else moment
 
 
 def names_reset(words: str) -> bool:
-    """Return whether a message names when a limit ends."""
+    """Return whether a message names the end of a limit."""
     return any(pattern.search(words) for pattern in MOMENTS)
 
 
 def find_reset(words: str, said_at: float) -> float | None:
-    """Return when a limit ends, in seconds since the epoch; `None` where the words do not say it.
+    """Return the end of a limit, in seconds since the epoch; `None` if the message does not name it.
 
     Args:
         words: The message.
-        said_at: When that was said, in seconds since the epoch: it may name the hour alone.
+        said_at: The time of the message, in seconds since the epoch: a message may name the hour alone.
     """
     match = next(filter(None, (pattern.search(words) for pattern in MOMENTS)), None)
     if match is None:
@@ -39,7 +39,7 @@ def find_reset(words: str, said_at: float) -> float | None:
     parts = {name: value for name, value in match.groupdict().items() if value}
     try:
         return _moment(parts, said_at)
-    except (ValueError, OverflowError):  # there is none such, as on 30 February
+    except (ValueError, OverflowError):  # no such time exists, as on 30 February
         return None
 
 
@@ -59,7 +59,7 @@ def _moment(parts: dict[str, str], said_at: float) -> float | None:
 
 
 def _next_hour(parts: dict[str, str], start: datetime) -> float:
-    """Return when an hour comes next, in its zone or the machine's; codex's, of the same day, may be over.
+    """Return the next time of an hour, in its zone or the machine's; codex's hour, of the same day, may be past.
 
     A day without an hour begins at midnight.
     """

@@ -12,28 +12,28 @@ from septet.agents.processes.event_lines import object_at_end
 from septet.system.masking import mask_bytes
 
 LINE_LIMIT_BYTES: Final = 16 * 1024 * 1024
-"""A longer line is skipped to its newline and counted; a whole document is read up to this size."""
+"""The longest line and document; a longer line is skipped to its newline and counted."""
 
 E = TypeVar("E")
 T = TypeVar("T")
 
 _PIECE_BYTES: Final = 64 * 1024
-"""What fits into a processor's cache is read twice as fast as a megabyte."""
+"""The bytes read at once: a piece in the processor's cache is read twice as fast as a megabyte."""
 _WORDS_KEPT: Final = 600
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _NO_EVENT: Final = (ValueError, RecursionError)
-"""What msgspec and json raise for bytes that are no JSON, no UTF-8, no object, or nested too deep."""
+"""The errors of msgspec and json for bytes that are no JSON, no UTF-8, no object, or nested too deep."""
 _BLANKS: Final = re.compile(r"\s*")
 
 
 class EventReader(Generic[E]):
-    """Turns lines of JSON into events of one partial type; what is no JSON object is passed over.
+    """Turns lines of JSON into events of one partial type, and skips text that is no JSON object.
 
-    Where something else stands on a line before an event, that event ends the line and is one of the dialect.
+    An event behind other text has to end its line, and has to be an event of the dialect.
 
-    A line decodes straight into the fields that `event_type` names and the rest is skipped in C; only a line that
-    does not decode is looked at again, slowly. A stream that is one object or one array over several lines is no
-    stream of lines: `finish` gives its events, once it has ended.
+    A line decodes straight into the fields of `event_type`, and the rest is skipped in C; only a line that does not
+    decode is parsed again, slowly. Of a stream that is one object or array over several lines `finish` returns the
+    events, at its end.
     """
 
     def __init__(self, event_type: type[E], is_own: Callable[[E], bool] = lambda _: True) -> None:
@@ -42,9 +42,9 @@ class EventReader(Generic[E]):
         `is_own` says of an event behind other bytes whether it has what all of the dialect have.
         """
         self.skipped_lines = 0
-        """Lines over 16 MiB."""
+        """The number of lines over 16 MiB."""
         self.words = ""
-        """The end of what was printed that is no event."""
+        """The end of the output that is no event."""
         self.last: E | None = None
         """The last event."""
         self._decoder = msgspec.json.Decoder(event_type)
@@ -94,7 +94,7 @@ class EventReader(Generic[E]):
         return events
 
     def _append_partial(self, part: bytes) -> None:
-        """Keep a part of a line whose end has not come, up to the limit."""
+        """Keep a part of an incomplete line, up to the limit."""
         if self._skipping:
             return
         self._partial_bytes += len(part)
@@ -125,7 +125,7 @@ class EventReader(Generic[E]):
         return events
 
     def _mend_line(self, line: bytes) -> list[E]:
-        """Return what there is in a line that does not decode as it stands."""
+        """Return the events in a line that does not decode as a whole."""
         events, rest = self._read_objects(line)
         if rest:
             events += filter(self._is_own, self._read_objects(object_at_end(rest))[0])
@@ -135,9 +135,9 @@ class EventReader(Generic[E]):
         return events
 
     def _read_objects(self, line: bytes) -> tuple[list[E], bytes]:
-        """Return the objects at the head of a line, and what stands behind them.
+        """Return the objects at the head of a line, and the text behind them.
 
-        It may hold a byte order mark, bytes that are not UTF-8, half a surrogate pair, a number that is none, two
+        The line may hold a byte order mark, bytes that are not UTF-8, half a surrogate pair, an invalid number, two
         objects, or an object and words after it.
         """
         text = line.strip().removeprefix(_BYTE_ORDER_MARK).decode("utf-8", errors="replace")
@@ -172,7 +172,7 @@ class EventReader(Generic[E]):
 
 
 def read_field(raw: msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T | None:
-    """Return a field's value; `None` when it is absent or of another type."""
+    """Return a field's value; `None` if it is missing or of another type."""
     try:
         return decoder.decode(raw)
     except _NO_EVENT:

@@ -51,7 +51,7 @@ def _script_of(command: str) -> str:
         return command
     try:
         parts = shlex.split(command)
-    except ValueError:  # it was cut
+    except ValueError:  # the text was cut
         return command
     match parts:
         case [_shell, _option, script]:
@@ -97,7 +97,7 @@ class Transcript(Protocol):
     """The reader of one run's stream, for people."""
 
     def feed(self, chunk: bytes) -> list[TranscriptEntry]:
-        """Read the next bytes, cut anywhere, and return their entries."""
+        """Read the next bytes, which may be cut anywhere, and return their entries."""
 
     def finish(self) -> list[TranscriptEntry]:
         """Return the remaining entries after the end of the stream."""
@@ -116,7 +116,7 @@ class EventTranscript(ABC):
 
     @abstractmethod
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
-        """Yield the entries of an event; none for an event that has no words and no action."""
+        """Yield the entries of an event; an event without words or action has none."""
 
     def begin_call(self, call_id: object, tool: object, arguments: object) -> TranscriptEntry:
         """Return the entry of a tool call, and keep the tool's name by the call's id."""

@@ -1,8 +1,8 @@
 """Start a sandbox around an agent, and read how the program inside ended.
 
 Bubblewrap ends with the program's exit code, or 128 and the number of the signal that killed it. It reports in
-JSON to the file `sandbox.json`: first the pid of the sandbox's first process, before anything starts inside, and at
-the end an exit code, only if the program had started.
+JSON to the file `sandbox.json`: first the pid of the sandbox's first process, before anything starts inside, and
+at the end an exit code, only if the program had started.
 """
 
 import errno

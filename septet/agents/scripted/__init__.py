@@ -18,7 +18,7 @@ with one for each start of that step in that folder; the last one repeats. Every
         "implement_plan": [
           {
             "malformed": "truncated",    what is wrong with the answer: `truncated` or `prose`
-            "finalizer": …,              a script, or a list of them, for the turns that ask for the JSON alone
+            "finalizer": …,              a script, or a list of them, for turns that request the JSON alone
             "refuse": "…",               success: false or status: failed, with these words
             "put_over": {"key": …},      put over its own answer: a false claim, a solution with faults
             "edits": {"path": "content"},instead of its own edits; `null` deletes

@@ -1,4 +1,4 @@
-"""claude's command line, as far as Septet uses it. Anything else is refused as claude does."""
+"""Read claude's command line, as far as Septet uses it; any other option is refused, as by claude."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class RefusalError(Exception):
 
 
 class Arguments:
-    """What the command line says."""
+    """The options of the command line."""
 
     def __init__(self, flags: set[str], values: dict[str, str]) -> None:
         """Read and check the values.
 
         Raises:
-            RefusalError: One of them is not valid.
+            RefusalError: A value is not valid.
         """
         self.version = "--version" in flags
         self.serves = values.get("--input-format") == "stream-json"
-        """The prompts come one after the other on stdin."""
+        """Whether the prompts come one after the other on stdin."""
         self.replays = "--replay-user-messages" in flags
         self.session_id = values.get("--session-id")
         self.resume = values.get("--resume")
@@ -52,7 +52,7 @@ def parse(argv: list[str]) -> Arguments:
     """Read a command line without its program.
 
     Raises:
-        RefusalError: A flag is unknown, lacks its value or has a wrong one.
+        RefusalError: A flag is unknown, lacks its value or has a wrong value.
     """
     flags: set[str] = set()
     values: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""claude's stream: the events of one run, and what they add up to."""
+"""claude's stream: the events of one run, and their totals."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class TooManyTurnsError(Exception):
 
 
 class Stream:
-    """What the run prints. A turn is one message of the model: a text, or one call of a tool."""
+    """The output of the run. A turn is one message of the model: a text, or one call of a tool."""
 
     def __init__(
         self, out: BinaryIO | RawIOBase, arguments: Arguments, scenario: Scenario, session: ScriptedSession
     ) -> None:
-        """Begin with nothing printed."""
+        """Begin an empty stream."""
         self._out = out
         self.arguments = arguments
         self.scenario = scenario
@@ -65,22 +65,22 @@ class Stream:
         )
 
     def repeat(self, message: dict[str, Any]) -> None:
-        """Print a message of stdin where it is taken up."""
+        """Print a message of stdin at the beginning of its turn."""
         said = {"type": "user", "message": message.get("message"), "parent_tool_use_id": None, "isReplay": True}
         self._emit({**said, "uuid": message.get("uuid") or new_id()})
 
     def say(self, text: str) -> None:
-        """Let the model say something."""
+        """Print a text of the model."""
         self.message({"type": "text", "text": text})
 
     def call(self, tool: str, **given: object) -> str:
-        """Let the model call a tool and return the call's id."""
+        """Print a tool call of the model, and return the call's id."""
         call = f"toolu_{os.urandom(10).hex()}"
         self.message({"type": "tool_use", "id": call, "name": tool, "input": given})
         return call
 
     def print_result(self, call: str, text: str, result: object, *, has_failed: bool = False) -> None:
-        """Print what a tool gave back: the text for the model, and the CLI's own record."""
+        """Print the result of a tool: the text for the model, and the CLI's own record."""
         self._unread += len(text)
         block = {"tool_use_id": call, "type": "tool_result", "content": text, "is_error": has_failed}
         message = {"role": "user", "content": [block]}
@@ -97,17 +97,17 @@ class Stream:
         self._emit({"type": "system", "subtype": "status", "status": "requesting"})
 
     def answer(self, text: str, structured: dict[str, Any] | None) -> None:
-        """Print the result of a run that ends by itself."""
+        """Print the result of a run with an answer."""
         found = {} if structured is None else {"structured_output": structured}
         self.result("success", {"is_error": False, "result": text, "terminal_reason": "completed", **found})
 
     def print_failure(self, subtype: str, reason: str, **facts: object) -> None:
-        """Print the result of a run that was ended: it has `errors` and no `result`."""
+        """Print the result of a failed run, with `errors` and without `result`."""
         self.result(subtype, {"is_error": True, "errors": [reason], **facts})
 
     @property
     def cost_usd(self) -> float:
-        """What the run costs up to now: nothing."""
+        """The cost of the run so far: 0."""
         return 0.0
 
     def message(self, block: dict[str, Any]) -> None:
@@ -122,7 +122,7 @@ class Stream:
         self.assistant(block, model=self.model, usage={**usage, "output_tokens": min(usage["output_tokens"], 1)})
 
     def use(self, characters: int) -> dict[str, int]:
-        """Return the usage of a message of so many characters: what was said before comes from the cache."""
+        """Return the usage of a message of so many characters; earlier messages come from the cache."""
         new, output = self._unread // _CHARACTERS_PER_TOKEN, characters // _CHARACTERS_PER_TOKEN + 1
         usage = {
             "input_tokens": 3,
@@ -149,7 +149,7 @@ class Stream:
         self._emit({"type": "assistant", "message": message, "parent_tool_use_id": None, **facts})
 
     def result(self, subtype: str, facts: dict[str, Any]) -> None:
-        """Print the result of the run, and keep the session."""
+        """Print the result of the run, and save the session."""
         milliseconds = round((time.monotonic() - self._started) * 1000)
         since = self._since_last_result()
         self.session.save()
@@ -173,7 +173,7 @@ class Stream:
         )
 
     def _since_last_result(self) -> dict[str, Any]:
-        """Add this run to the session, whose cost and usage by model grow from run to run; return this run's."""
+        """Add this run's cost and usage by model to the session; return the usage of this run."""
         own = {
             "inputTokens": self.usage["input_tokens"],
             "outputTokens": self.usage["output_tokens"],

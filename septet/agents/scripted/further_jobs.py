@@ -1,4 +1,4 @@
-"""The jobs beside the seven: plan and carry out a pipeline's solution, and answer on a pull request."""
+"""The further jobs: plan and execute a pipeline's solution, and answer on a pull request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OURS, _BETWEEN, _THEIRS = "<<<<<<< ", "=======", ">>>>>>> "
 
 
 def plan_solution(task: PromptTask, hands: Hands) -> Answer:
-    """Write the plan, and answer with a solution: a task for each file that will change, one after the other."""
+    """Write the plan, and answer with a solution: a sequence of tasks, one for each file that will change."""
     planned = plan(task, hands)
     files = predicted_files(task, planned["plan_path"])
     return {
@@ -28,7 +28,7 @@ def plan_solution(task: PromptTask, hands: Hands) -> Answer:
 
 
 def carry_out_solution(task: PromptTask, hands: Hands) -> Answer:
-    """Do what the plan says, and say what became of each task of the solution."""
+    """Execute the plan, and answer with the status of each task of the solution."""
     done = implement(task, hands)
     status = "completed" if done["success"] else "failed"
     tasks = task.given.get("tasks", [])
@@ -42,11 +42,11 @@ def carry_out_solution(task: PromptTask, hands: Hands) -> Answer:
 
 
 JOBS_IN_PIPELINE: dict[str, Job] = {"build_plan": plan_solution, "implement_plan": carry_out_solution}
-"""By step."""
+"""The jobs in a pipeline, by step."""
 
 
 def rework(task: PromptTask, hands: Hands) -> Answer:
-    """Do what logs and reviewers spell out, keep both sides of a conflict, and reply to each thread."""
+    """Make the changes in logs and reviews, keep both sides of a conflict, and reply to each thread."""
     checks, reviews = task.feedback.get("checks", []), task.feedback.get("reviews", [])
     done = [line for check in checks for line in obey(task, hands, str(check.get("log", "")))]
     done += [line for review in reviews for line in obey(task, hands, str(review.get("body", "")))]
@@ -69,7 +69,7 @@ def rework(task: PromptTask, hands: Hands) -> Answer:
 
 
 def both_sides(content: str) -> str:
-    """Return a text with a conflict's markers taken out: what both sides have stays, one after the other."""
+    """Return a text without a conflict's markers: the lines of both sides stay, one after the other."""
     lines = content.split("\n")
     marks = (_OURS, _THEIRS)
     return "\n".join(line for line in lines if not line.startswith(marks) and line != _BETWEEN)

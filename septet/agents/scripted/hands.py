@@ -1,4 +1,4 @@
-"""The agent's tools: they really write, and say so on the stream as claude's tools do."""
+"""The agent's tools: they really write files, and print events as claude's tools do."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _SIGKILL = 9
 
 
 class Hands:
-    """Write, edit and delete files below one folder, until the script says otherwise."""
+    """Writes, edits and deletes files below one folder, up to the crash of the script."""
 
     def __init__(self, stream: Stream, folder: Path, crash_after: int | None, *, leave_notes: bool) -> None:
-        """Begin with no edit made; the process ends by SIGKILL after so many edits."""
+        """Begin without edits; the process ends by SIGKILL after `crash_after` edits."""
         self.tied = False
-        """While tied, they do nothing: for an answer without its work."""
+        """Whether the tools do nothing: for an answer without its work."""
         self.leave_notes = leave_notes
-        """Whether a note stands for the work where a plan spells out no change, for trials of other things."""
+        """Whether a note replaces the work if a plan spells out no change, for trials of other features."""
         self.touched: list[str] = []
-        """The files that were changed, each once, in the order of the first change."""
+        """The changed files, each once, in the order of the first change."""
         self._stream = stream
         self.folder = folder
         self._crash_after = crash_after
@@ -69,10 +69,10 @@ class Hands:
         self._use("Bash", {"command": f"rm -- {json.dumps(path)}", "description": f"Delete {path}"}, path, act)
 
     def note_edit(self, path: str) -> None:
-        """Do nothing more after the edit of a file."""
+        """Do nothing after the edit of a file; subclasses may."""
 
     def crash_before_answering(self) -> None:
-        """End by SIGKILL where the script has a crash that its edits have not brought about."""
+        """End by SIGKILL if the script has a crash that the edits have not caused."""
         if self._crash_after is not None:
             os.kill(os.getpid(), _SIGKILL)
 
@@ -96,7 +96,7 @@ class Hands:
 
 
 def read(path: Path) -> str | None:
-    """Return a file's text with its line ends as they are, or `None` where there is none."""
+    """Return a file's text with its own line ends; `None` if it cannot be read."""
     try:
         return path.read_bytes().decode(errors="surrogateescape")
     except OSError:

@@ -1,4 +1,4 @@
-"""Do the jobs of the seven steps: plausible work on any repository, from the issue's own words."""
+"""The jobs of the steps: plausible work on any repository, from the issue's own words."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TITLE_WEIGHT = 3
 _CHANGE = re.compile(r"[Ii]n `([^`\n]+)`,\s+(?:replace\s+)?`([^`\n]+)`\s+(?:should\s+be|with)\s+`([^`\n]*)`")
 """A change that an issue or a plan spells out: "In `path`, `old` should be `new`"."""
 _LINE = re.compile(r"[Ww]rite\s+`([^`\n]+)`\s+into\s+`([^`\n]+)`")
-"""A line that an issue or a plan wants at the end of a file, old or new: "Write `line` into `path`"."""
+"""A line that an issue or a plan requests at the end of an old or new file: "Write `line` into `path`"."""
 _FILES_LOOKED_AT = 3000
 _NOT_LOOKED_INTO = frozenset({"node_modules", "specs"})
 _FILES_NAMED = 5
@@ -47,13 +47,13 @@ _NOTHING = (
 )
 _TITLES = {"/bug": "Bug", "/feature": "Feature", "/chore": "Chore"}
 _COMMIT_TYPES = {"bug": "fix"}
-"""Branches are named after the class of an issue, commits after their effect."""
+"""The types of commits that differ from the class of the issue, which names the branch."""
 _DONE = {"# Bug": "Fixed", "# Feature": "Added", "# Chore": "Tidied"}
-"""What the first words of a plan become when it is carried out."""
+"""The first words of the record of a plan, by the plan's own first words."""
 
 
 def classify(task: PromptTask, _hands: Hands) -> Answer:
-    """Count the words of each class; those of the title count more."""
+    """Answer with the class that has most words in the issue; words of the title count more."""
     title, text = _words(f"{task.title} {task.labels}"), _words(task.body)
 
     def score(issue_class: str) -> int:
@@ -64,7 +64,7 @@ def classify(task: PromptTask, _hands: Hands) -> Answer:
 
 
 def plan(task: PromptTask, hands: Hands) -> Answer:
-    """Write a plan that names the issue, the files it speaks of and the changes it spells out."""
+    """Write a plan with the issue, the files that it names, and the changes that it spells out."""
     path = f"specs/{task.stem}-planner-{task.slug}.md"
     changes = [f"In `{file}`, replace `{old}` with `{new}`." for file, old, new in _changes(task.body)]
     changes += [f"Write `{line}` into `{file}`." for line, file in lines_in(task.body)]
@@ -86,7 +86,7 @@ def plan(task: PromptTask, hands: Hands) -> Answer:
 
 
 def find_plan(task: PromptTask, _hands: Hands) -> Answer:
-    """Take the planner's path where the file exists, else the newest plan of this work order."""
+    """Answer with the planner's path if the file exists, else with the work order's first plan by name."""
     named = re.findall(r"[^\s`'\"<>]+\.md\b", task.planner_answer)
     own = sorted(
         f"specs/{path.name}" for path in task.folder.glob("specs/*.md") if f"{task.order}-planner-" in path.name
@@ -96,7 +96,7 @@ def find_plan(task: PromptTask, _hands: Hands) -> Answer:
 
 
 def name_branch(task: PromptTask, _hands: Hands) -> Answer:
-    """Name the branch after class, number, work order and title."""
+    """Answer with a branch named after class, number, work order and title."""
     return {"branch_name": f"{task.type}-{task.stem}-{task.slug}"}
 
 
@@ -122,7 +122,7 @@ def implement(task: PromptTask, hands: Hands) -> Answer:
 
 
 def write_message(task: PromptTask, _hands: Hands) -> Answer:
-    """Write the commit's message."""
+    """Answer with the commit's message."""
     kind = _COMMIT_TYPES.get(task.type, task.type)
     subject = f"{kind}: {_subject(task)}"[:_SUBJECT_CHARACTERS].rstrip(" .")
     body = f"\n\nThis is issue {task.number}." if task.number else ""
@@ -130,7 +130,7 @@ def write_message(task: PromptTask, _hands: Hands) -> Answer:
 
 
 def describe(task: PromptTask, _hands: Hands) -> Answer:
-    """Write the pull request's title and body."""
+    """Answer with the pull request's title and body."""
     kind = task.branch.rpartition("/")[2].partition("-")[0] or task.type
     title = f"{kind}: #{task.number} - {task.title}" if task.number else f"{kind}: {task.title}"
     asked = task.body.strip().partition("\n\n")[0]
@@ -164,11 +164,11 @@ JOBS: dict[str, Job] = {
     "create_pull_request": describe,
     "read_outgoing": lambda _task, _hands: {"findings": []},
 }
-"""By step."""
+"""The jobs by step."""
 
 
 def _make(task: PromptTask, hands: Hands, path: str, old: str, new: str) -> tuple[str, str, str]:
-    """Make one change and return it; an empty path where the file does not hold what is to be replaced."""
+    """Make one change and return it, with an empty path if the file does not hold the old text."""
     content = read(task.folder / path) or ""
     if new and new in content:
         return path, old, new
@@ -179,7 +179,7 @@ def _make(task: PromptTask, hands: Hands, path: str, old: str, new: str) -> tupl
 
 
 def _write_line(task: PromptTask, hands: Hands, line: str, path: str) -> str:
-    """Put a line at the end of a file that does not hold it yet; say so."""
+    """Add a line at the end of a file that does not hold it yet; return the change in words."""
     content = read(task.folder / path) or ""
     if line not in content.split("\n"):
         end = "" if content.endswith("\n") or not content else "\n"
@@ -188,7 +188,7 @@ def _write_line(task: PromptTask, hands: Hands, line: str, path: str) -> str:
 
 
 def predicted_files(task: PromptTask, plan_path: str) -> list[str]:
-    """Return the files that `implement` will change beside the plan, judged by the tree now."""
+    """Return the files that `implement` will change beside the plan, by the present tree."""
     changes = [(read(task.folder / path) or "", path, old, new) for path, old, new in _changes(task.body)]
     lines = [(read(task.folder / path) or "", path, line) for line, path in lines_in(task.body)]
     changed = [path for content, path, old, new in changes if old in content and not (new and new in content)]
@@ -208,7 +208,7 @@ def _record_path(task: PromptTask, plan_path: str, *, in_changelog: bool) -> str
 
 
 def _unreleased_heading(changelog: str) -> str:
-    """Return the heading under which a changelog takes what is new, with the empty line after it."""
+    """Return the heading of a changelog's unreleased changes, with the empty line after it; else empty."""
     match = re.search(r"^## \[?Unreleased\]?.*\n\n?", changelog, re.MULTILINE | re.IGNORECASE)
     return match[0] if match else ""
 
@@ -250,7 +250,7 @@ def lines_in(text: str) -> list[tuple[str, str]]:
 
 
 def _files_spoken_of(task: PromptTask) -> list[str]:
-    """Return files of the repository that the issue names, or whose names share a word with its title."""
+    """Return files that the issue names, or that share a word of their names with the issue's title."""
     files = list(islice(_files(task.folder), _FILES_LOOKED_AT))
     named = [path for path in files if path in task.body or path in task.title]
     words = {word for word in _words(task.title) if len(word) >= _WORD_CHARACTERS} - _SMALL_WORDS

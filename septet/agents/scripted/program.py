@@ -1,4 +1,4 @@
-"""The program `septet-scripted-agent`: from the command line to a run, or to a refusal as claude's."""
+"""The program `septet-scripted-agent`: it reads the command line, and runs or refuses as claude does."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Program:
-    """One process of the agent. The program of tests has other kinds of scenarios, streams and runs."""
+    """One process of the agent; the tests' program replaces the types of scenario, stream and run."""
 
     scenario_type: ClassVar[type[Scenario]] = Scenario
     stream_type: ClassVar[type[Stream]] = Stream
@@ -32,10 +32,10 @@ class Program:
         """Take the process's files.
 
         Args:
-            env: `SEPTET_SCRIPTED_HOME`, `HOME` and `SEPTET_SCRIPTED_SCENARIO` are read.
-            stdin: The prompt, or with `--input-format stream-json` one after the other.
-            stdout: Where the stream goes.
-            stderr: Where it says why it could not begin.
+            env: The variables, of which `SEPTET_SCRIPTED_HOME`, `HOME` and `SEPTET_SCRIPTED_SCENARIO` are read.
+            stdin: The prompt, or a prompt on each line with `--input-format stream-json`.
+            stdout: The file of the stream.
+            stderr: The file of a refusal.
         """
         self._env = env
         self._stdin = stdin
@@ -43,7 +43,7 @@ class Program:
         self._stderr = stderr
 
     def start(self, argv: list[str]) -> int:
-        """Do what a command line, without its program, asks for; return the exit code."""
+        """Execute a command line, without its program, and return the exit code."""
         try:
             arguments = parse(argv)
             if arguments.version:
@@ -65,7 +65,7 @@ class Program:
             return 1
 
     def _serve(self, arguments: Arguments, scenario: Scenario, memory: Memory, session: ScriptedSession) -> int:
-        """Carry out a turn for each message on stdin, in one session, and return the last one's exit code."""
+        """Run a turn for each message on stdin, in one session, and return the last turn's exit code."""
         code = 0
         for line in iter(self._stdin.readline, b""):
             message = read_message(line)
@@ -101,7 +101,7 @@ def main() -> int:
 
 
 def read_message(line: bytes) -> dict[str, Any] | None:
-    """Return the message in a line of stdin; `None` for a blank line, and for what is no message of the user.
+    """Return the user's message in a line of stdin; `None` for a blank line or another message.
 
     Raises:
         RefusalError: The line is no JSON object.
@@ -118,7 +118,7 @@ def read_message(line: bytes) -> dict[str, Any] | None:
 
 
 def text_of(message: dict[str, Any]) -> str:
-    """Return what a message says: a text, or blocks with texts."""
+    """Return the text of a message, which is a text, or blocks with texts."""
     content = (message.get("message") or {}).get("content", "")
     if isinstance(content, str):
         return content

@@ -1,4 +1,4 @@
-"""One run: a start of a step, or a turn that asks a session for its JSON alone."""
+"""One run: a start of a step, or a turn that requests a session's JSON alone."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 _TICK_SECONDS = 0.25
 _TERMINATED = 143
-"""128 + SIGTERM, as claude ends."""
+"""The exit code after SIGTERM, 128 + 15, as claude's."""
 
 
 class ScriptedRun:
-    """What an agent does between its prompt and its result."""
+    """The work of an agent between its prompt and its result."""
 
     def __init__(self, stream: Stream, scenario: Scenario, memory: Memory, prompt: str) -> None:
-        """Keep the task on disk and see what the scenario has for it."""
+        """Save the task to disk, and find its script in the scenario."""
         self.stream = stream
         self.folder = Path.cwd()
         self._arguments = stream.arguments
@@ -47,7 +47,7 @@ class ScriptedRun:
         return Hands(self.stream, self.folder, self.script.crash_after_edits, leave_notes=scenario.is_given)
 
     def play(self, message: dict[str, Any] | None = None) -> int:
-        """Play the run to its end and return the exit code; `message` is one of stdin that is to be repeated."""
+        """Play the run to its end and return the exit code; `message` is a message of stdin to repeat."""
         self.obey_signals()
         try:
             self.stream.init(str(self.folder), self.prompt)
@@ -71,22 +71,22 @@ class ScriptedRun:
         signal.signal(signal.SIGTERM, end)
 
     def begin_work(self) -> None:
-        """Do what comes before the edits."""
+        """Wait half of the script's delay, before the edits."""
         self.keep_busy(self.script.delay_seconds / 2)
 
     def end_work(self) -> None:
-        """Do what comes after the edits."""
+        """Wait half of the script's delay, after the edits."""
         self.keep_busy(self.script.delay_seconds / 2)
 
     def keep_busy(self, seconds: float) -> None:
-        """Work for a while, with events all the time."""
+        """Print events for some seconds."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             self.stream.tick()
             time.sleep(min(left, _TICK_SECONDS))
 
     def change_answer(self, answer: dict[str, Any] | None) -> dict[str, Any] | None:
-        """Return an answer as the script has it."""
+        """Return an answer with the script's changes."""
         script = self.script
         if script.refuse is not None and (answer or {}).keys() & {"success", "status"}:
             return _refusal(answer or {}, script.refuse)
@@ -118,7 +118,7 @@ class ScriptedRun:
         self.hands.crash_before_answering()
 
     def _edit(self) -> dict[str, Any] | None:
-        """Do the step's job, or the edits of the script in its place, and return the answer."""
+        """Do the step's job, or make the script's edits in its place, and return the answer."""
         self.hands.tied = self.script.edits is not None
         answer = self._own_answer()
         self.hands.tied = False

@@ -1,4 +1,4 @@
-"""What goes wrong: a scenario from a file, checked, and the script of one start of one step."""
+"""A scenario of failures from a file, checked, and the script of one start of a step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NUMBER = (int, float)
 
 
 class Script:
-    """What happens in one start of a step. Without a word in the scenario, all goes well."""
+    """The script of one start of a step; an empty script has no failure."""
 
     keys: ClassVar[dict[str, tuple[type, ...]]] = {
         "malformed": (str,),
@@ -30,7 +30,7 @@ class Script:
     }
     """The keys of a script, with the types of their values."""
     malformed_kinds: ClassVar[tuple[str, ...]] = ("truncated", "prose")
-    """What can be wrong with an answer."""
+    """The kinds of malformed answers."""
 
     def __init__(self, content: dict[str, Any]) -> None:
         """Read one checked script of a scenario."""
@@ -43,18 +43,18 @@ class Script:
         self._finalizer: Any = content.get("finalizer", {})
 
     def finalizer(self, turn: int) -> Script:
-        """Return what happens at the `turn`th turn, from 1, that asks for the JSON alone."""
+        """Return the script of the `turn`th turn, from 1, that requests the JSON alone."""
         return type(self)(_one_of(self._finalizer, turn))
 
     def text_for(self, answer: dict[str, Any]) -> str | None:
-        """Return the text that the script puts in the place of the answer's JSON; `None` if it leaves the JSON."""
+        """Return the text that replaces the answer's JSON; `None` if the script keeps the JSON."""
         if self.malformed is not None:
             return self.malform(self.malformed, answer)
         has_own_words = answer.keys() & {"success", "status"}
         return self.refuse if self.refuse is not None and not has_own_words else None
 
     def malform(self, kind: str, answer: dict[str, Any]) -> str:
-        """Return what models make of an answer that was to be one JSON object."""
+        """Return an answer that is no JSON object, as models produce it."""
         if kind == "prose":
             return "Good news: I have finished everything that was asked for, and it all looks fine."
         text = json.dumps(answer, ensure_ascii=False)
@@ -69,7 +69,7 @@ class Scenario:
     script_type: ClassVar[type[Script]] = Script
 
     def __init__(self, name: str, content: dict[str, Any]) -> None:
-        """Keep `content`, of which each part is checked.
+        """Check each part of `content`, and keep it.
 
         Raises:
             RefusalError: A key is unknown or a value is of another type.
@@ -84,7 +84,7 @@ class Scenario:
                 self._check_script(f"{name}: {step}", script)
 
     def script(self, step: str, start: int) -> Script:
-        """Return what happens at the `start`th start, from 1, of `step`."""
+        """Return the script of the `start`th start, from 1, of `step`."""
         return self.script_type(_one_of(self._steps.get(step, self._steps.get("*", {})), start))
 
     def _check_script(self, place: str, script: object) -> None:
@@ -99,10 +99,10 @@ class Scenario:
 
 
 def load_scenario(name: str, scenario_type: type[Scenario] = Scenario) -> Scenario:
-    """Load a scenario by the name of a built-in one or by a path; the empty name is no scenario.
+    """Load a scenario by a built-in name or by a path; the empty name is no scenario.
 
     Raises:
-        RefusalError: There is no such file, it is no JSON object, or something in it is unknown.
+        RefusalError: The file is missing, is no JSON object, or has an unknown key.
     """
     if not name:
         return scenario_type("", {})
@@ -119,7 +119,7 @@ def load_scenario(name: str, scenario_type: type[Scenario] = Scenario) -> Scenar
 
 
 def built_in_scenarios() -> list[str]:
-    """Return the names of the scenarios that come along."""
+    """Return the names of the built-in scenarios."""
     return sorted(path.stem for path in (Path(__file__).parent / "scenarios").glob("*.json"))
 
 

@@ -1,4 +1,4 @@
-"""What the agent remembers on disk: its sessions, and how often each step was started in each folder."""
+"""The agent's memory on disk: its sessions, and the number of starts of each step in each folder."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ class UnknownSessionError(Exception):
 
 
 class ScriptedSession:
-    """One conversation. It is on disk from its first moment, so that a killed one can be resumed."""
+    """One session. It is on disk from its beginning, so that a killed session can be resumed."""
 
     def __init__(self, path: Path | None, content: dict[str, Any]) -> None:
-        """Take up what is on disk at `path`; without a path it is never kept."""
+        """Take the content of the file at `path`; without a path the session is never saved."""
         self.path = path
         self.id: str = content["id"]
         self.step: str = content.get("step", "")
         self.prompt: str = content.get("prompt", "")
-        """The prompt that gave it its task."""
+        """The prompt with the session's task."""
         self.answer: dict[str, Any] | None = content.get("answer")
-        """What it would answer, whatever became of the text that it gave out."""
+        """The session's answer, even if its printed text was malformed."""
         self.cost_usd: float = content.get("cost_usd", 0.0)
-        """Of all its runs that came to an end."""
+        """The cost of all ended runs of the session."""
         self.model_usage: dict[str, dict[str, Any]] = content.get("model_usage", {})
         self.context_tokens: int = content.get("context_tokens", 0)
 
     def save(self) -> None:
-        """Write it to disk, whole or not at all."""
+        """Write the session to disk, whole or not at all."""
         if self.path is None:
             return
         content = {name: value for name, value in vars(self).items() if name != "path"}
@@ -49,14 +49,14 @@ class Memory:
     """The agent's folder."""
 
     def __init__(self, home: Path) -> None:
-        """Make the folder where there is none."""
+        """Make a missing folder."""
         self._sessions = home / "sessions"
         self._starts = home / "starts"
         for folder in (self._sessions, self._starts):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def begin(self, session_id: str | None) -> ScriptedSession:
-        """Begin a session, under an id of its own where none is given.
+        """Begin a session, under a new id if `session_id` is `None`.
 
         Raises:
             RefusalError: The id is in use.
@@ -72,10 +72,10 @@ class Memory:
         return session
 
     def resume(self, session_id: str) -> ScriptedSession:
-        """Take up a session.
+        """Resume a session.
 
         Raises:
-            UnknownSessionError: There is none of this id.
+            UnknownSessionError: No session has this id.
         """
         if not is_uuid(session_id):
             raise UnknownSessionError
@@ -85,7 +85,7 @@ class Memory:
             raise UnknownSessionError from None
 
     def count(self, folder: str, event: str) -> int:
-        """Note one more `event` in `folder` and return how many there are now, also from several processes."""
+        """Count an `event` in `folder` and return the new number; several processes may count at once."""
         descriptor = os.open(self._counter(folder, event), os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
         try:
             os.write(descriptor, b".")
@@ -94,7 +94,7 @@ class Memory:
             os.close(descriptor)
 
     def count_events(self, folder: str, event: str) -> int:
-        """Return how many times `event` was noted in `folder`."""
+        """Return the number of times that `event` was counted in `folder`."""
         path = self._counter(folder, event)
         return path.stat().st_size if path.exists() else 0
 

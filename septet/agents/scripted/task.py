@@ -32,7 +32,7 @@ _KEYS_IN_PIPELINE = {
     "implement_plan": {"status", "summary", "tasks", "commit_hash", "files_modified"},
 }
 _OBJECTS_TRIED = 20
-"""A prompt of somebody else's may hold any number of braces."""
+"""The bound of attempts at parsing: a foreign prompt may hold any number of braces."""
 _TYPES = {"/bug": "bug", "/feature": "feat", "/chore": "chore"}
 _SLUG_WORDS = 6
 _TITLE_CHARACTERS = 200
@@ -43,7 +43,7 @@ class PromptTask:
     """One step's task."""
 
     def __init__(self, prompt: str, folder: Path) -> None:
-        """Read the facts of `prompt`; what it does not say is taken from the folder's name, or left empty."""
+        """Read the facts of `prompt`; the folder's name replaces a missing work order, else facts stay empty."""
         self.folder = folder
         facts = _facts(prompt)
         issue = _issue(prompt)
@@ -56,9 +56,9 @@ class PromptTask:
         self.plan_path: str = facts.get("plan") or _first(r"\bspecs/[^\s`'\"<>]+\.md\b", prompt)
         self.branch: str = facts.get("branch", "")
         self.solution: str = facts.get("solution", "")
-        """The solution's id, where a pipeline asks."""
+        """The solution's id in a pipeline."""
         self.given: dict[str, Any] = _value(_between(prompt, "<solution>", "</solution>"))
-        """The solution to carry out, as far as the prompt holds it."""
+        """The solution to execute, as far as the prompt holds it."""
         self.feedback: dict[str, Any] = _feedback(prompt)
         """The comments of the pull request, if the prompt is about them."""
         self.planner_answer: str = _between(prompt, "<planner_answer>", "</planner_answer>")
@@ -76,12 +76,12 @@ class PromptTask:
 
     @property
     def stem(self) -> str:
-        """The issue's number and the work order's id, as branch and plan are named after them."""
+        """The issue's number and the work order's id, for the names of branch and plan."""
         return f"issue-{self.number}-{self.order}" if self.number else self.order
 
 
 def step_of(prompt: str, schema: dict[str, Any] | None) -> str:
-    """Return the step that the prompt requests: by the command's heading, else by the schema's keys, else none."""
+    """Return the step of the prompt, by the command's heading, or else by the schema's keys; else empty."""
     for line in prompt.lstrip("\ufeff \n").split("\n", _HEADING_LINES)[:_HEADING_LINES]:
         if line.startswith("# "):
             name = line[2:].strip()
@@ -92,7 +92,7 @@ def step_of(prompt: str, schema: dict[str, Any] | None) -> str:
 
 
 def _keys(schema: object) -> set[str]:
-    """Return the keys of the objects that the schema takes, of all its alternatives."""
+    """Return the keys of the objects that the schema accepts, in all its alternatives."""
     if not isinstance(schema, dict):
         return set()
     found = set(schema.get("properties", {}))
@@ -104,7 +104,7 @@ def _keys(schema: object) -> set[str]:
 
 
 def _facts(prompt: str) -> dict[str, str]:
-    """Return the lines of the form "- Work order: `wo-1`", each by its name; the first one of a name counts."""
+    """Return the lines of the form "- Work order: `wo-1`", by name; the first line of a name counts."""
     facts: dict[str, str] = {}
     for name, value in re.findall(r"^- ([A-Z][a-z ]+): `([^`\n]*)`", prompt, re.MULTILINE):
         facts.setdefault(name.lower(), value)
@@ -143,7 +143,7 @@ def _value(text: str) -> dict[str, Any]:
 
 
 def _between(text: str, begin: str, end: str) -> str:
-    """Return what stands between two lines."""
+    """Return the text between two lines."""
     _, found, rest = text.partition(f"\n{begin}\n")
     return rest.partition(f"\n{end}\n")[0] if found else ""
 

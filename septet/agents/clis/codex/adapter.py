@@ -26,7 +26,7 @@ _QUIET: Final = (
     'shell_environment_policy.exclude=["*KEY*","*TOKEN*","*SECRET*"]',
 )
 """The settings hide the CLI's keys from its tools. Retries are a setting of a provider that the user names: they
-are few, but after a refused connection the CLI waits forever, until a limit ends it with an API error as outcome."""
+are few, but after a refused connection the CLI waits forever; a limit ends it, with an API error as outcome."""
 _SETTINGS_FILE: Final = "~/.codex/config.toml"
 _LOGIN_FILE: Final = "~/.codex/auth.json"
 _HOST_OF_KEYS: Final = "api.openai.com"
