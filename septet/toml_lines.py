@@ -37,7 +37,7 @@ def _keys(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _statements(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Yield each statement with its first line; lines that are no whole statement are left out."""
+    """Yield each statement with its first line; lines without a whole statement are left out."""
     first = 0
     while first < len(lines):
         statement = _statement_at(lines, first)
@@ -47,7 +47,7 @@ def _statements(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def _statement_at(lines: Sequence[str], first: int) -> Sequence[str]:
-    """Return the lines of the statement that begins at `first`: none where none begins, or one too long."""
+    """Return the lines of the statement that begins at `first`; empty without one, or if it is too long."""
     if "=" not in lines[first] and not lines[first].lstrip().startswith("["):
         return ()
     for last in range(first + 1, min(first + _LONGEST_STATEMENT_LINES, len(lines)) + 1):

@@ -1,4 +1,4 @@
-"""The finalizer's prompts: they ask a session for its answer alone, as JSON, and for nothing to be done."""
+"""The finalizer's prompts, which request a session's answer alone, as JSON, without further work."""
 
 import json
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ The schema that it is checked against:
 
 
 def finalizer_prompt(name: str, reasons: Sequence[str], attempt: int, *, in_pipeline: bool = False) -> str:
-    """Return the prompt of the first attempt, or for any later one the more explicit prompt of the second."""
+    """Return the prompt of the first attempt, or the more explicit prompt of any later attempt."""
     schema = schema_of(name, in_pipeline=in_pipeline)
     forms = forms_of(name, in_pipeline=in_pipeline)
     return (_FIRST if attempt == 1 else _SECOND).format(
@@ -58,7 +58,7 @@ def finalizer_prompt(name: str, reasons: Sequence[str], attempt: int, *, in_pipe
 def shape_of(schema: JsonSchema) -> str:
     """Return the smallest text that shows a schema's shape.
 
-    Its placeholders are no JSON on purpose: a shape that is sent back is never taken for an answer.
+    Its placeholders are not JSON, so that a returned shape is never read as an answer.
     """
     if "enum" in schema:
         return "<" + " or ".join(json.dumps(value) for value in schema["enum"]) + ">"

@@ -1,8 +1,8 @@
-"""Read one JSON array or object from the midst of a text: one pass, no recursion, no second look.
+"""Read one JSON array or object in the middle of a text, in one pass without recursion and backtracking.
 
-JSON is a row of marks (`{ } [ ] : ,`) with at most one scalar before each, and so it is read here: one match of
-`_STEP` for each mark. Beside strict JSON the reader follows two kinds of slips to their end, so that the extent of
-a value is known: *mends*, which leave no doubt about any value, and *faults*, which make the value unusable.
+JSON is a row of marks (`{ } [ ] : ,`) with at most one scalar before each mark, so the reader matches `_STEP` once
+for each mark. Beside strict JSON the reader reads past two kinds of slips, so that the end of a value is known:
+*mends*, which leave no doubt about any value, and *faults*, which make the value unusable.
 """
 
 import json
@@ -16,18 +16,18 @@ from typing import Final
 from pydantic import JsonValue
 
 MAX_DEPTH: Final = 32
-"""Containers inside one another; no contract comes near it."""
+"""The deepest nesting of containers, far above that of any contract."""
 
 BLANK: Final = r"[ \t\n\r]*+"
 # A comment ends before the next `/*` at the latest: a text full of unclosed ones is scanned once.
-# Groups are atomic and never possessive: those are matched wrongly by Python 3.11.2, which Debian 12 has.
+# Groups are atomic and never possessive: Python 3.11.2 of Debian 12 matches possessive groups wrongly.
 _COMMENT: Final = r"//[^\n]*+|/\*(?>(?:[^*/]++|\*(?!/)|/(?!\*))*)\*/"
 _SPACE: Final = rf"(?>(?:[ \t\n\r]++|({_COMMENT}))*)"
 _NOT_PLAIN: Final = r"\x00-\x08\x0b\x0c\x0e-\x1f\\"
 _ESCAPE: Final = r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})'
 QUOTED: Final = rf"(?:\"(?>(?:[^\"{_NOT_PLAIN}]++|{_ESCAPE})*)\"|'(?>(?:[^'{_NOT_PLAIN}]++|{_ESCAPE}|\\')*)')"
-# A quote ends a string only where JSON can go on behind it. A quotation in prose is no string, and neither is one
-# that was cut off and "closed" by the first quote of a later text.
+# A quote ends a string only if JSON can continue behind it. A quotation in prose is no string, and neither is a
+# string that was cut off and "closed" by the first quote of a later text.
 BEHIND_A_SCALAR: Final = rf"(?={BLANK}(?:[\]}}:,/]|\Z))"
 NUMBER: Final = r"-?(?:0|[1-9][0-9]*+)(?>(?:\.[0-9]++)?)(?>(?:[eE][+-]?[0-9]++)?)"
 BARE_WORD: Final = r"[A-Za-z_$][\w$]*+"
@@ -45,25 +45,25 @@ _NO_NUMBERS: Final = frozenset({"NaN", "Infinity", "-Infinity"})
 _SNIPPET_CHARACTERS: Final = 24
 
 _unescaped = json.JSONDecoder(strict=False).decode
-"""Decode one string in double quotes; control characters in it stay."""
+"""Decodes one string in double quotes; control characters in it stay."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What stands at one place of a text."""
+    """The JSON value at one place of a text."""
 
     value: JsonValue
-    """The value; of no use where there are faults."""
+    """The value; unusable if there are faults."""
     end: int
-    """Where the reader stopped: behind the value, or where it breaks."""
+    """The position where the reader stopped: behind the value, or where it breaks."""
     mends: tuple[str, ...] = ()
-    """The slips of syntax that were read past, in words."""
+    """The mended slips of syntax, in words."""
     faults: tuple[str, ...] = ()
-    """Why it is not to be used, in words fit for the one who wrote it."""
+    """The reasons why the value is unusable, in words for its author."""
 
 
 def read_json(text: str, start: int = 0) -> Reading:
-    """Read the array or object whose bracket stands at `start`; where it breaks is its last fault."""
+    """Read the array or object that begins at `start`; its last fault names the place where it breaks."""
     reader = _Reader()
     for step in _STEP.finditer(text, start):
         try:

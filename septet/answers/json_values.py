@@ -1,7 +1,7 @@
-"""Find the JSON values that stand in a text: alone, in a fence, or in the midst of prose.
+"""Find the JSON values in a text: alone, in a fence, or in the middle of prose.
 
-The text is walked once. What was read as part of a value is not looked at again, whether that value is whole or
-broken: the time is linear, and nothing inside a wrapper or a cut-off object passes for an answer of its own.
+The text is read once. A part of a value is not read again, whether the value is whole or broken: so the time is
+linear, and no value inside a wrapper or a cut-off object counts as an answer of its own.
 """
 
 import json
@@ -16,18 +16,18 @@ from pydantic import JsonValue
 from septet.answers.json_reader import BARE_WORD, BEHIND_A_SCALAR, BLANK, NUMBER, QUOTED, Reading, read_json
 
 Rung = Literal["structured", "json", "fence", "embedded", "plain", "mended"]
-"""How an answer was read, in the order in which the ways are trusted."""
+"""The way in which an answer was read, in the order of trust."""
 
 _FENCE: Final = r"(?:`{3,}+|~{3,}+)"
-# In prose only a bracket with something of JSON behind it is read. Others are passed over here, at the speed of
-# the regular expression, and so are rows of brackets that are longer than any answer's. No part of a text is
-# scanned for two brackets: a string ends at the next quote, and a comment before a key at the next brace.
+# In prose only a bracket with a part of JSON behind it is read. The regular expression skips other brackets, and
+# rows of brackets that are longer than any answer's. No part of a text is scanned for two brackets: a string ends
+# at the next quote, and a comment before a key at the next brace.
 _COMMENTS: Final = r"(?>(?:[ \t\n\r]++|//[^\n{]*+\n|/\*[^*{]*+\*/)*)"
 _OBJECT: Final = rf"\{{{_COMMENTS}(?:{QUOTED}|{BARE_WORD}){BLANK}:"
 _SCALAR: Final = rf"(?:{QUOTED}|{NUMBER}|[tT]rue|[fF]alse|null|None){BEHIND_A_SCALAR}"
 _ARRAY: Final = rf"\[(?:[\[ \t\n\r]{{0,64}}+(?:{_OBJECT}|{_SCALAR}|\{{{BLANK}\}})|{BLANK}\[{BLANK}\])"
 _OPENING: Final = re.compile(
-    # A row of backquotes is tried at its first one only, else a long row would be scanned from each of them.
+    # A row of backquotes is tried only at its first backquote, else a long row would be scanned from each.
     rf"(?P<alone>\A|(?<![`~]){_FENCE}[ \t]*+[\w.+-]*+{BLANK})(?=[{{\[])"
     rf"|(?>(?P<key>[\"']{BLANK}:{BLANK})?)(?={_OBJECT}|{_ARRAY})"
 )
@@ -40,18 +40,18 @@ _FENCE_ALONE: Final = re.compile(rf"\s*+(?:{_FENCE}[ \t]*+[\w.+-]*+\s*+)?")
 
 @dataclass(frozen=True, slots=True)
 class JsonCandidate:
-    """A JSON value, or what was begun as one, and how it stands in its text."""
+    """A JSON value, or a broken one, with its place in the text."""
 
     value: JsonValue
     rung: Rung
     mends: tuple[str, ...] = ()
-    """The slips of syntax that were read past."""
+    """The mended slips of syntax."""
     faults: tuple[str, ...] = ()
-    """Why it is no answer, whatever its value; empty for a candidate."""
+    """The reasons why it is no answer, whatever its value; empty for a possible answer."""
 
 
 def whole_scalar(text: str) -> list[JsonCandidate]:
-    """Return the scalar that is the whole text, or nothing; a string may hold the answer once more encoded."""
+    """Return the scalar that is the whole text, if any; a string may hold the answer in a second encoding."""
     bare = text.strip(_AROUND)
     try:
         return [JsonCandidate(json.loads(bare), "json")] if bare and bare[0] not in "[{" else []
@@ -60,9 +60,9 @@ def whole_scalar(text: str) -> list[JsonCandidate]:
 
 
 def values_in(text: str) -> Iterator[JsonCandidate]:
-    """Yield the outermost arrays and objects of a text in their order, the broken ones as well.
+    """Yield the outermost arrays and objects of a text in their order, also broken values.
 
-    An empty `[]` or `{}` says something only where it stands alone; in prose it is passed over.
+    An empty `[]` or `{}` counts only if it stands alone; in prose it is skipped.
     """
     text = text.strip(_AROUND)
     for opening, reading in _readings_in(text):
@@ -74,14 +74,14 @@ def values_in(text: str) -> Iterator[JsonCandidate]:
 
 
 def value_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where the outermost whole arrays and objects of a text begin and end, in their order."""
+    """Yield the beginning and end of the outermost whole arrays and objects of a text, in their order."""
     for opening, reading in _readings_in(text):
         if reading.value is not None:
             yield opening.end(), reading.end
 
 
 def is_alone(text: str) -> bool:
-    """Say whether a text is one array or object and nothing else, but perhaps a fence around it."""
+    """Return whether a text is one array or object alone, perhaps in a fence."""
     text = text.strip(_AROUND)
     spans = list(islice(value_spans(text), 2))
     outside = [part for start, end in spans for part in (text[:start], text[end:])]
@@ -89,7 +89,7 @@ def is_alone(text: str) -> bool:
 
 
 def _readings_in(text: str) -> Iterator[tuple[re.Match[str], Reading]]:
-    """Yield what is read at each place of a text where an array or an object may begin."""
+    """Yield the reading at each place of a text where an array or an object may begin."""
     at = broken_until = 0
     while opening := _OPENING.search(text, at):
         start = opening.end()
@@ -100,7 +100,7 @@ def _readings_in(text: str) -> Iterator[tuple[re.Match[str], Reading]]:
         reading = read_json(text, start)
         at = reading.end
         if may_be_prose and reading.value is None:
-            # A stray brace before `Answer: {...}`, say: what stands behind it is looked at once more.
+            # It may be a stray brace before `Answer: {...}`: the text behind it is read again.
             at, broken_until = start + 1, reading.end
         yield opening, reading
 

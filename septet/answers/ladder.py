@@ -1,4 +1,4 @@
-"""The answer ladder: from an agent's final text to a value that was checked against its contract.
+"""The answer ladder: read an agent's final text as a value that meets its contract.
 
     structured   the CLI's own structured output
     json         the whole text is the JSON value
@@ -7,9 +7,9 @@
     plain        the whole text is the step's plain form
     mended       the value has slips of syntax that leave no doubt about its meaning
 
-Where a model prints its reasoning, the text is what stands behind the reasoning. Validation is strict on every
-rung. The whole text is read before any value in it is believed: two different values that both match are a
-conflict and not a choice, wherever they stand.
+If a model prints its reasoning, the text is the part behind the reasoning. Validation is strict on every rung. The
+whole text is read before any value counts: two different values that both match are a conflict and not a choice,
+wherever they stand.
 """
 
 import json
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 MAX_TEXT_CHARACTERS: Final = 4 * 1024 * 1024
 MAX_VALUES: Final = 1000
-"""JSON values in one text, answers or not: more than any final text has."""
+"""The most JSON values in one text, answers or not: more than any final text has."""
 MAX_REASONS: Final = 5
 MAX_REASON_CHARACTERS: Final = 300
 _MAX_ERRORS_SHOWN: Final = 4
@@ -49,19 +49,19 @@ _IN_WORDS: Final[dict[Rung, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[T]):
-    """A value that meets its contract, and how it was read."""
+    """A value that meets its contract, and the way in which it was read."""
 
     value: T
     parsed_by: Rung
     warnings: tuple[str, ...] = ()
-    """What was mended, and what was passed over."""
+    """Notes on mended slips and skipped parts."""
 
 
 class AnswerError(SeptetError):
     """The answer could not be read."""
 
     def __init__(self, reasons: Iterable[str]) -> None:
-        """Keep the last few `reasons`, each cut to a bounded length: an answer tends to stand at the end."""
+        """Keep the last few `reasons`, each cut to a limit: an answer tends to stand at the end."""
         self.reasons = tuple(_bound_reason(reason) for reason in dict.fromkeys(reasons))[-MAX_REASONS:]
         super().__init__(f"The answer could not be read. {' '.join(self.reasons)}")
 
@@ -73,9 +73,9 @@ def read_answer(
     structured: JsonValue = None,
     plain: PlainReader | None = None,
 ) -> Answer[T]:
-    """Read the one answer that meets the contract: a model, a list, or an adapter of whatever pydantic adapts.
+    """Read the one answer that meets the contract: a model, a list, or any pydantic adapter.
 
-    Raises `AnswerError`; its reasons are fit for the agent.
+    Raises `AnswerError`, with reasons for the agent.
     """
     proof = _Proof(contract)
     if answer := proof.one_of(_output_candidates(structured)):
@@ -88,7 +88,7 @@ def read_answer(
     answer = proof.one_of([*scalar, *structures])
     if not (answer or structures):
         proof.reasons.append(_why_no_json(whole, final))
-        if final != whole and not has_printed_marks(whole):  # a sentence about such marks
+        if final != whole and not has_printed_marks(whole):  # the text speaks of such marks
             answer = proof.one_of(_plain(plain, whole))
         answer = answer or proof.one_of(_plain(plain, final))
     if not answer:
@@ -97,7 +97,7 @@ def read_answer(
 
 
 def _output_candidates(value: JsonValue) -> Iterator[JsonCandidate]:
-    """Yield the CLI's own structured output, and what it holds where it is JSON in a string."""
+    """Yield the CLI's own structured output, and the JSON value in it if it is a string."""
     if value is not None:
         yield JsonCandidate(value, "structured")
     if isinstance(value, str):
@@ -107,7 +107,7 @@ def _output_candidates(value: JsonValue) -> Iterator[JsonCandidate]:
 
 
 def _structures(scalar: list[JsonCandidate], text: str) -> list[JsonCandidate]:
-    """Return the arrays and objects of a text, or of the one string that it is: double encoding is opened once."""
+    """Return the arrays and objects of a text; a text that is one JSON string is decoded once."""
     inner = next((candidates.value for candidates in scalar if isinstance(candidates.value, str)), text)
     candidates = list(islice(values_in(inner), MAX_VALUES + 1))
     if len(candidates) > MAX_VALUES:
@@ -116,7 +116,7 @@ def _structures(scalar: list[JsonCandidate], text: str) -> list[JsonCandidate]:
 
 
 def _plain(read: PlainReader | None, text: str) -> Iterator[JsonCandidate]:
-    """Yield the plain form; a text with JSON in it has none."""
+    """Yield the plain form of a text; the caller knows that the text holds no JSON."""
     try:
         if read and text.strip():
             yield JsonCandidate(read(text), "plain")
@@ -136,14 +136,14 @@ def _cut_off(text: str) -> Iterator[str]:
 
 
 class _Proof(Generic[T]):
-    """A contract, and what was wrong with the values that did not meet it."""
+    """A contract, and the reasons against the values that did not meet it."""
 
     def __init__(self, contract: type[T] | TypeAdapter[T]) -> None:
         self.reasons: list[str] = []
         self._adapter = contract if isinstance(contract, TypeAdapter) else TypeAdapter(contract)
 
     def one_of(self, candidates: Iterable[JsonCandidate]) -> Answer[T] | None:
-        """Return the answer on which all valid candidates agree, by its best rung; `None` where none is valid."""
+        """Return the answer on which all valid candidates agree, with its best rung; `None` without one."""
         answers: dict[str, Answer[T]] = {}
         for candidate in candidates:
             for canonical, answer in self._prove(candidate):
@@ -153,7 +153,7 @@ class _Proof(Generic[T]):
         return next(iter(answers.values()), None)
 
     def _prove(self, candidate: JsonCandidate) -> Iterator[tuple[str, Answer[T]]]:
-        """Yield the candidate's canonical JSON and its answer, or nothing, and then keep the reason."""
+        """Yield the candidate's canonical JSON and its answer; else keep the reason."""
         complaint = "; ".join(candidate.faults)
         for value in () if candidate.faults else _readings(candidate.value):
             try:
@@ -172,7 +172,7 @@ class _Proof(Generic[T]):
 
 
 def _readings(value: JsonValue) -> Iterator[JsonValue]:
-    """Yield the value as it is written, then the object that an array of one holds."""
+    """Yield the value as it is written, then the object in an array with one member."""
     yield value
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
         yield value[0]
@@ -183,7 +183,7 @@ def _rank(answer: Answer[Any]) -> int:
 
 
 def _complaint(error: ValidationError) -> str:
-    """Say what the contract misses, without the value."""
+    """Return the contract's complaints, without the value."""
     if error.error_count() > _MAX_ERRORS:
         return f"it breaks the schema in {error.error_count()} places"
     errors = error.errors(include_url=False, include_context=False, include_input=False)[:_MAX_ERRORS_SHOWN]

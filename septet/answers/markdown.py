@@ -1,4 +1,4 @@
-"""Take code blocks and sections out of Markdown, as CommonMark reads it."""
+"""Read code blocks and sections of Markdown, by the rules of CommonMark."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ class CodeBlock:
     """The content of one fenced block."""
 
     language: str
-    """The first word behind the fence; empty where there is none."""
+    """The first word behind the fence; empty without a word."""
     content: str
-    """Without the line break before the closing fence."""
+    """The content, without the line break before the closing fence."""
 
 
 def code_blocks(text: str) -> tuple[CodeBlock, ...]:
-    """Return the fenced blocks in their order, those in lists and quotations as well."""
+    """Return the fenced blocks in their order, also in lists and quotations."""
     return tuple(
         CodeBlock(language=(token.info.split() or [""])[0], content=token.content.removesuffix("\n"))
         for token in _blocks(text)
@@ -28,10 +28,10 @@ def code_blocks(text: str) -> tuple[CodeBlock, ...]:
 
 
 def section(text: str, heading: str) -> str | None:
-    """Return what stands under the first heading of that plain text, or `None` where there is no such heading.
+    """Return the section under the first heading with this plain text; `None` without the heading.
 
-    The section ends at the next heading of the same or a higher level. It is returned as Markdown, without the
-    heading and without blank lines around it. Headings inside of lists and quotations open and end no sections.
+    The section ends at the next heading of the same or a higher level. It is Markdown, without the heading and
+    without blank lines around it. Headings inside lists and quotations open and end no sections.
     """
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     headings = _headings(text)
@@ -43,12 +43,12 @@ def section(text: str, heading: str) -> str | None:
 
 
 def _blocks(text: str) -> list[Token]:
-    """Parse blocks only; inline markup matters in headings alone. A parser is not shared between threads."""
+    """Parse blocks only, because inline markup matters in headings alone; threads must not share a parser."""
     return MarkdownIt("commonmark").disable("inline").parse(text)
 
 
 def _headings(text: str) -> Iterator[tuple[int, str, tuple[int, int]]]:
-    """Yield the level, the plain text and the first and next line of each heading of the document itself."""
+    """Yield level, plain text, first line and next line of each heading outside lists and quotations."""
     tokens = _blocks(text)
     for opening, inline in pairwise(tokens):
         if opening.type == "heading_open" and opening.level == 0 and opening.map:

@@ -1,7 +1,7 @@
 """Read the plain form of a step's answer: a class, a path, a branch name, a commit message, an address.
 
 A text is a plain form as a whole or not at all. A lone fence, quotes, backquotes, emphasis and one full stop
-around it are taken off. Prose around it is not: it can turn what it surrounds into its opposite.
+around it are removed. Prose around it is not removed: prose can reverse the meaning.
 
 A value is dressed if it is a Markdown link, has quotes or backquotes, or is the full name of a branch.
 """
@@ -26,7 +26,7 @@ _DEEPEST_WRAPPING: Final = 3
 _LONE_FENCE: Final = re.compile(r"(?P<fence>`{3,}|~{3,})[\w.+-]*\n(?P<inside>[^`~]*)\n(?P=fence)")
 
 _CLASSES: Final = {kind.value.removeprefix("/"): kind.value for kind in IssueClass}
-# Whatever sentence these words form before the one class that ends it, it says that the issue is of that class.
+# Any sentence of these words that ends with one class means that the issue is of that class.
 _SAYING_SO: Final = """
     a an and answer as be best category class classification classified classify clearly command correct describes
     description final here i i'd i'll i've is issue issue's it it's its kind label my new result say should so that
@@ -63,7 +63,7 @@ _FIRST_WORDS: Final = """
     speed split start stop store strip support switch throw tidy tighten treat trim turn unify update upgrade
     use validate verify warn wrap write
 """
-# What a subject begins with in French, German, Italian, Portuguese and Spanish.
+# The first words of subjects in French, German, Italian, Portuguese and Spanish.
 _FIRST_WORDS_ELSEWHERE: Final = """
     actualiza actualizar adapte adiciona adicionar aggiorna aggiunge aggiungi agrega agregar ajoute ajouter
     ajusta ajustar aktualisiere améliore améliorer arregla arreglar atualiza atualizar añade añadir behebe
@@ -84,7 +84,7 @@ class NotPlainError(ValueError):
 
 
 def read_class(text: str) -> JsonValue:
-    """Read `/feature`, `Feature`, `` `/bug`. `` or a sentence that can only say which one class the issue is."""
+    """Read `/feature`, `Feature`, `` `/bug`. `` or a sentence that can only name the issue's class."""
     if len(text) > MAX_LINE_CHARACTERS:
         raise NotPlainError("it is too long")
     parts = text.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split()
@@ -123,8 +123,8 @@ def read_branch(text: str) -> JsonValue:
 def read_commit_message(text: str) -> JsonValue:
     """Read a message whose subject begins as subjects do.
 
-    A subject begins with a type, as in `feat: …`, with an issue, as in `#42: …`, or with an imperative, each of
-    them behind an emoji too.
+    A subject begins with a type, as in `feat: …`, with an issue, as in `#42: …`, or with an imperative; an emoji
+    may come first.
     """
     if len(text) > MAX_MESSAGE_CHARACTERS:
         raise NotPlainError("it is too long")
@@ -164,7 +164,7 @@ def _path(line: str) -> str:
 
 
 def _bare_line(text: str) -> str:
-    """Return the text without what may stand around it, a full stop inside or outside of the quotes included."""
+    """Return the text without wrappings, and without a full stop inside or outside of the quotes."""
     if len(text) > MAX_LINE_CHARACTERS:
         raise NotPlainError("it is too long")
     return unwrap(unwrap(text).removesuffix("."))
@@ -188,7 +188,7 @@ _REF: Final = re.compile(r"(?:refs/heads/|refs/remotes/[^/]+/|remotes/[^/]+/|hea
 
 
 def bare_values(dressed: str) -> tuple[str, ...]:
-    """Return a value without its dress: nothing where it has none, both parts of a link where they differ."""
+    """Return a dressed value without its dress, or both parts of a link; empty for a bare value."""
     value = unwrap(dressed)
     link = _LINK.fullmatch(value)
     parts = (unwrap(link["text"]), unwrap(link["target"])) if link else (value,)

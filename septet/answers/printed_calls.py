@@ -1,4 +1,4 @@
-"""Notice a tool call that a model printed as text: nobody carried the call out, so the turn's work is not done."""
+"""Detect a tool call that a model printed as text: no tool ran, so the turn's work is not done."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from typing import Final
 from septet.answers.json_values import value_spans
 from septet.answers.reasoning import answer_part
 
-# How families of models write calls, each at the start of a line.
+# The calls of families of models, each at the start of a line.
 _OPENING: Final = re.compile(
     r"^[ \t]*+(?:<(?:[\w-]+:)?(?:function_calls?|invoke|tool_calls?|tool_use)\b|<function=|\[TOOL_CALLS\]"
     r"|<[|\uff5c](?:tool|python)[_\u2581][^<>|\uff5c]*+[|\uff5c]?>|<\uff5cDSML\uff5c|<\|START_ACTION\|>)",
@@ -22,9 +22,9 @@ _BESIDE: Final = frozenset({"type", "id"})
 
 
 def ends_in_printed_call(text: str) -> bool:
-    """Say whether a final text ends in a tool call, whole or cut off, or is nothing but a call as JSON.
+    """Return whether a final text ends in a tool call, whole or cut off, or is only a call as JSON.
 
-    A call inside a JSON value or in a fence is quoted by its text, and so is a call with prose behind it.
+    A call inside a JSON value or a fence, or with prose behind it, is a quotation.
     """
     part = answer_part(text).strip()
     return _is_json_call(part) or _has_call_at_end(part)

@@ -1,4 +1,4 @@
-"""Find the part of a final text that is the answer, where a model prints its reasoning beside the answer.
+"""Find the answer in the final text of a model that prints its reasoning too.
 
 Each family of models has its own marks: `<think>…</think>`, `[THINK]…[/THINK]`, the channels of harmony and of
 Gemma. Some models print only the closing mark, because the prompt's template holds the opening mark. A server that
@@ -22,10 +22,10 @@ _MARK: Final = re.compile(
     re.IGNORECASE,
 )
 _MESSAGE_END: Final = re.compile(r"<\|(?:end|return|call|start)\|>")
-# What is left of harmony's channels where a server has removed the special tokens.
+# The rest of harmony's channels after a server has removed the special tokens.
 _BARE_ANALYSIS: Final = re.compile(r"\s*+analysis\S")
 _BARE_FINAL: Final = "assistantfinal"
-# What stands around a message in the templates of models; a blank before a token makes it a word of a sentence.
+# The tokens around a message in the templates of models; a token behind a blank is a word of a sentence.
 _TURN_ENDS: Final = re.compile(
     r"(?<![ \t`\"'])(?:<\|(?:im_end|eot_id|eom_id|end|return|endoftext|end_of_text|end_of_box|END_RESPONSE"
     r"|END_OF_TURN_TOKEN)\|>|</s>|<end_of_turn>|<turn\|>|<eos>)\s*\Z"
@@ -40,10 +40,10 @@ _DEEPEST_INDENT: Final = 200
 
 
 def answer_part(text: str) -> str:
-    """Return what stands behind the last mark of reasoning, up to the next mark that opens; else the whole text.
+    """Return the text behind the last mark of reasoning, up to the next opening mark; else the whole text.
 
-    A mark inside a JSON value belongs to the value: a text that is one JSON value is returned as it stands. An
-    opening mark that nothing closes counts only at the start of its line. Nothing inside the marks is returned.
+    A mark inside a JSON value belongs to the value: a text that is one JSON value is returned as it is. An opening
+    mark without a closing mark counts only at the start of its line. No text inside the marks is returned.
     """
     if _BARE_ANALYSIS.match(text) and _BARE_FINAL in text:
         return text.rpartition(_BARE_FINAL)[2]
@@ -67,12 +67,12 @@ def without_turn_end(text: str) -> str:
 
 
 def has_printed_marks(text: str) -> bool:
-    """Say whether a mark stands where models print marks: at the start of a line, not within a sentence."""
+    """Return whether a text has a mark where models print marks: at the start of a line."""
     return any(map(_is_printed_by_model, _marks_in(text)))
 
 
 def _marks_in(text: str) -> Iterator[re.Match[str]]:
-    """Yield the marks of a text; a mark in backquotes or quotes is what the text speaks of."""
+    """Yield the marks of a text, except marks in backquotes or quotes, of which the text speaks."""
     for mark in _MARK.finditer(text):
         before, behind = text[max(mark.start() - 1, 0) : mark.start()], text[mark.end() : mark.end() + 1]
         if before != behind or before not in {"`", '"', "'"}:
@@ -80,7 +80,7 @@ def _marks_in(text: str) -> Iterator[re.Match[str]]:
 
 
 def _marks_outside_values(text: str) -> Iterator[re.Match[str]]:
-    """Yield the marks that stand outside of the text's whole JSON values."""
+    """Yield the marks outside of the text's whole JSON values."""
     if _MARK.search(text) is None or whole_scalar(text):
         return
     spans = value_spans(text)
@@ -93,7 +93,7 @@ def _marks_outside_values(text: str) -> Iterator[re.Match[str]]:
 
 
 def _is_printed_by_model(mark: re.Match[str]) -> bool:
-    """Say whether a mark is no part of a sentence: it is a channel's, or stands at the start of its line."""
+    """Return whether a mark is no part of a sentence: a mark of a channel, or at the start of its line."""
     if mark["channel"] or mark["answers"]:
         return True
     before = mark.string[max(mark.start() - _DEEPEST_INDENT, 0) : mark.start()]

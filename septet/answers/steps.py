@@ -1,4 +1,4 @@
-"""What each step's answer must be, and how it may be given: contract, plain form, JSON Schema."""
+"""The forms of each step's answer: contract, plain form and JSON Schema."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -51,9 +51,9 @@ class AnswerForm:
 
     contract: TypeAdapter[Any]
     plain: PlainReader | None = None
-    """The reader of its plain form; `None` where only JSON will do."""
+    """The reader of its plain form; `None` if the answer has to be JSON."""
     only_alone: bool = False
-    """Whether words around it make it none: an agent may quote an answer that it has read."""
+    """Whether words around the JSON make it invalid: an agent may quote an answer that it has read."""
 
 
 ANSWER_FORMS: Final[Mapping[Step, AnswerForm]] = MappingProxyType(
@@ -75,7 +75,7 @@ PIPELINE_FORMS: Final[Mapping[Step, AnswerForm]] = MappingProxyType(
         Step.IMPLEMENT_PLAN: AnswerForm(TypeAdapter(ExecutionAnswer)),
     }
 )
-"""Those that are others inside a pipeline."""
+"""The forms that differ inside a pipeline."""
 
 OTHER_FORMS: Final[Mapping[str, AnswerForm]] = MappingProxyType(
     {
@@ -83,7 +83,7 @@ OTHER_FORMS: Final[Mapping[str, AnswerForm]] = MappingProxyType(
         READ_OUTGOING: AnswerForm(TypeAdapter(ReadOutgoingAnswer), only_alone=True),
     }
 )
-"""Those of what is no step: of a round on a pull request, and of a reader."""
+"""The forms of other turns: a round on a pull request, and a reader."""
 
 
 def contract_of(name: str, *, in_pipeline: bool = False) -> TypeAdapter[Any]:
@@ -94,7 +94,7 @@ def contract_of(name: str, *, in_pipeline: bool = False) -> TypeAdapter[Any]:
 def read_step_answer(
     name: str, text: str | None, structured: JsonValue = None, *, in_pipeline: bool = False
 ) -> Answer[AnyAnswer]:
-    """Read a step's answer from what its agent said last; raises `AnswerError`."""
+    """Read a step's answer from its agent's last text; raises `AnswerError`."""
     form = _form_of(name, in_pipeline=in_pipeline)
     answer = read_answer(form.contract, text, structured=structured, plain=form.plain)
     if (
@@ -109,7 +109,7 @@ def read_step_answer(
 
 
 def read_pieces(name: str, pieces: Sequence[str], *, in_pipeline: bool = False) -> Answer[AnyAnswer] | None:
-    """Read the answer that stands in a message of several parts: in all of them together, or in one alone."""
+    """Read the answer in a message of several parts: in all parts together, or in one part alone."""
     read = partial(read_step_answer, name, in_pipeline=in_pipeline)
     only_alone = _form_of(name, in_pipeline=in_pipeline).only_alone
     for texts in (["".join(pieces)], () if only_alone else pieces):
@@ -124,7 +124,7 @@ def read_pieces(name: str, pieces: Sequence[str], *, in_pipeline: bool = False) 
 
 
 def is_step_answer(text: str, *, name: str, in_pipeline: bool) -> bool:
-    """Say whether a text answers a step."""
+    """Return whether a text answers a step."""
     try:
         read_step_answer(name, text, in_pipeline=in_pipeline)
     except AnswerError:
@@ -140,11 +140,10 @@ def schema_of(name: str, *, in_pipeline: bool = False) -> JsonSchema:
 
 @cache
 def request_schema_of(name: str, *, in_pipeline: bool = False) -> JsonSchema:
-    """Return the schema to give to a CLI that asks its model for structured output.
+    """Return the schema for a CLI that requests structured output from its model; do not change the result.
 
-    Model APIs want one object at the root with all of its keys required, and know few constraints on values: it
-    is the first form of the answer, without them. What comes back is checked against the contract all the same.
-    It is made once, and nobody changes it.
+    Model APIs require one object at the root with all keys required, and know few constraints on values: so the
+    schema is the first form of the answer, without constraints. The answer is still checked against the contract.
     """
     return _without_bounds(forms_of(name, in_pipeline=in_pipeline)[0])
 
@@ -166,7 +165,7 @@ def _form_of(name: str, *, in_pipeline: bool) -> AnswerForm:
 
 
 def _resolve(schema: JsonSchema, definitions: Mapping[str, JsonSchema]) -> JsonSchema:
-    """Return a schema with what it refers to in its place; none of ours refers to itself."""
+    """Return a schema with its references resolved; no schema of ours refers to itself."""
     if "$ref" in schema:
         target = definitions[schema["$ref"].rpartition("/")[2]]
         schema = {**target, **{word: value for word, value in schema.items() if word != "$ref"}}
@@ -180,7 +179,7 @@ def _without_bounds(schema: JsonSchema) -> JsonSchema:
 
 
 def _with_inner(schema: JsonSchema, change: Callable[[JsonSchema], JsonSchema]) -> JsonSchema:
-    """Return a schema with those inside of it changed."""
+    """Return a schema with its inner schemas changed."""
     copy = dict(schema)
     if "properties" in schema:
         copy["properties"] = {name: change(member) for name, member in schema["properties"].items()}
@@ -192,9 +191,9 @@ def _with_inner(schema: JsonSchema, change: Callable[[JsonSchema], JsonSchema]) 
 
 
 class _WithoutFieldTitles(GenerateJsonSchema):
-    """A title that repeats the field's name tells an agent nothing."""
+    """A generator without titles of fields, which only repeat the fields' names."""
 
     def field_title_should_be_set(self, schema: object) -> bool:
-        """Answer no for each schema."""
+        """Return false for each schema."""
         del schema
         return False

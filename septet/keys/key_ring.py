@@ -1,4 +1,4 @@
-"""The keys that seal what Temporal keeps, and the seal of files under a passphrase: AES-256-GCM."""
+"""The keys that seal payloads of Temporal, and the seal of files under a passphrase: AES-256-GCM."""
 
 import base64
 import binascii
@@ -29,7 +29,7 @@ _ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _MOST_BYTES: Final = 64 * 1024
 _COMMAND_SECONDS: Final = 30.0
 _LOAD_AGAIN_SECONDS: Final = 5.0
-"""Once in this time a key that nobody knows is looked for, and a source that could not be read is read again."""
+"""The shortest pause between two reads of the source for a missing key, or after a failed read."""
 _RUN_IT: Final = "Run it in a shell to see why; it must print the keys and exit with 0."
 _FORM: Final = "Each line is an id, a space and 32 bytes in base64. `septet codec new-key ID` prints such a line."
 
@@ -38,19 +38,19 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class SealKey:
-    """A key and the id by which what it has sealed names it."""
+    """A key, and its id in the boxes that it has sealed."""
 
     id: str
     secret: bytes = field(repr=False)
 
     @property
     def check(self) -> str:
-        """What tells two keys of the same id apart; it says nothing of the key."""
+        """A digest that distinguishes two keys with the same id, and does not reveal the key."""
         return hashlib.sha256(b"septet-seal-key\0" + self.secret).hexdigest()[:16]
 
 
 class KeyRing:
-    """The keys of one process. They are read again where their source has changed, or a key is missing."""
+    """The keys of one process, which are read again if their source changes or a key is missing."""
 
     def __init__(
         self,
@@ -61,35 +61,35 @@ class KeyRing:
         """Read the keys.
 
         Args:
-            load: Gives the lines of all keys.
-            fingerprint: Gives something that differs once the lines have changed, and costs next to nothing.
-            clock: Tells the seconds.
+            load: Returns the lines of all keys.
+            fingerprint: Returns quickly a value that differs once the lines have changed.
+            clock: Returns the seconds of a clock.
 
         Raises:
-            InvalidInputError: They cannot be read.
+            InvalidInputError: The keys cannot be read.
         """
         self._load = load
         self._fingerprint = fingerprint
         self._lock = threading.Lock()
         self._clock = clock
         self._read = self._tried = fingerprint()
-        """The fingerprints of what was read last, and of what was to be read last."""
+        """The fingerprints of the source at the last read, and at the last try."""
         self._keys = parse_keys(load())
         self._tried_at = clock()
 
     def seal(self, content: bytes, about: bytes = b"") -> SealedBox:
-        """Return content sealed by the first key; it opens only as what it is `about`."""
+        """Return content sealed by the first key; it opens only with the same `about`."""
         self._follow_source()
         key = next(iter(self._keys.values()))
         nonce = secrets.token_bytes(_NONCE_BYTES)
         return SealedBox(key.id, key.check, nonce + AESGCM(key.secret).encrypt(nonce, content, about))
 
     def open(self, box: SealedBox, about: bytes = b"") -> bytes:
-        """Return what was sealed.
+        """Return the content of a box.
 
         Raises:
-            UnknownKeyError: The key is not here: it may come, and then it opens.
-            DamagedSealError: It was changed, is about something else, or was never sealed by this key.
+            UnknownKeyError: The key is unknown here; the box opens once the key arrives.
+            DamagedSealError: The box was changed, has another `about`, or was never sealed by this key.
         """
         key = self._key_of(box)
         nonce, content = box.content[:_NONCE_BYTES], box.content[_NONCE_BYTES:]
@@ -100,15 +100,15 @@ class KeyRing:
             raise DamagedSealError(message) from error
 
     def knows(self, box: SealedBox) -> bool:
-        """Say whether the key is here; the source is not read again."""
+        """Return whether the box's key is known; the source is not read again."""
         key = self._keys.get(box.key_id)
         return key is not None and key.check == box.key_check
 
     def read_again(self) -> None:
-        """Read the keys again; those that are here stay where the source cannot be read.
+        """Read the keys again; the present keys stay if the source cannot be read.
 
         Raises:
-            InvalidInputError: It cannot be read.
+            InvalidInputError: The source cannot be read.
         """
         with self._lock:
             self._tried_at = self._clock()
@@ -118,11 +118,11 @@ class KeyRing:
 
     @property
     def may_read_again(self) -> bool:
-        """Whether it is time to look in the source for a key that is missing."""
+        """Whether the source may be read again for a missing key."""
         return self._clock() - self._tried_at >= _LOAD_AGAIN_SECONDS or self._fingerprint() != self._tried
 
     def _follow_source(self) -> None:
-        """Read a source that has changed; while it cannot be read, such as a half-written file, the keys stay."""
+        """Read a changed source; while it cannot be read, for example a half-written file, the keys stay."""
         if self._fingerprint() == self._read or not self.may_read_again:
             return
         try:
@@ -140,10 +140,10 @@ class KeyRing:
 
 
 def parse_keys(lines: str) -> Mapping[str, SealKey]:
-    """Return the keys by their ids, in their order; empty lines and those that begin with # say nothing.
+    """Return the keys by their ids, in their order; empty lines and lines that begin with # are skipped.
 
     Raises:
-        InvalidInputError: A line is not a key, or there is none; the message tells the line and never the key.
+        InvalidInputError: A line is not a key, or no line is; the message names the line and never the key.
     """
     keys: dict[str, SealKey] = {}
     for number, line in enumerate(lines.splitlines(), 1):
@@ -176,7 +176,7 @@ def keys_in_file(path: Path) -> KeyRing:
     """Return the keys of a file, which is read again whenever it changes.
 
     Raises:
-        InvalidInputError: It cannot be read.
+        InvalidInputError: The file cannot be read.
     """
     path = path.expanduser()
 
@@ -199,14 +199,14 @@ def keys_in_file(path: Path) -> KeyRing:
 
 
 def keys_of_command(command: str, env: Mapping[str, str]) -> KeyRing:
-    """Return the keys that a command prints; it runs at the start, and again where a key is missing.
+    """Return the keys that a command prints; it runs at the start, and again if a key is missing.
 
     Args:
-        command: Its words, split as a shell would; no shell runs.
-        env: Its environment.
+        command: The command line, split as a shell would; no shell runs.
+        env: The command's environment.
 
     Raises:
-        InvalidInputError: It failed, or what it prints are no keys.
+        InvalidInputError: The command failed, or printed no keys.
     """
 
     def load() -> str:
@@ -237,7 +237,7 @@ def _parse_line(line: str, number: int) -> SealKey:
 _SALT_BYTES: Final = 16
 _PASSES: Final = 2
 _MEMORY_KIB: Final = 64 * 1024
-"""What libsodium calls interactive: a guess costs a tenth of a second and 64 MiB."""
+"""libsodium's interactive parameters: a guess costs a tenth of a second and 64 MiB."""
 
 
 class SealError(SeptetError):
@@ -249,17 +249,17 @@ class SealError(SeptetError):
 def seal(passphrase: str, content: bytes, about: str) -> bytes:
     """Return `content` sealed by AES-256-GCM under a key that argon2id stretches.
 
-    It can be opened only as what it is `about`.
+    It opens only with the same `about`.
     """
     salt, nonce = secrets.token_bytes(_SALT_BYTES), secrets.token_bytes(_NONCE_BYTES)
     return salt + nonce + AESGCM(_key(passphrase, salt)).encrypt(nonce, content, about.encode())
 
 
 def unseal(passphrase: str, content_sealed: bytes, about: str) -> bytes:
-    """Return what was sealed.
+    """Return the content that `seal` sealed.
 
     Raises:
-        SealError: It was sealed under another passphrase or about something else, or it was changed.
+        SealError: The passphrase or `about` differs, or the content was changed.
     """
     salt, rest = content_sealed[:_SALT_BYTES], content_sealed[_SALT_BYTES:]
     try:

@@ -1,4 +1,4 @@
-"""The lines that a patch of git's adds, each with its file and number."""
+"""Read the lines that a git patch adds, each with its file and number."""
 
 import re
 from collections.abc import Iterator
@@ -10,9 +10,9 @@ _FILE: Final = b"diff --git "
 _NAME: Final = b"+++ "
 MESSAGE: Final = "(the commit's message)"
 HEAD: Final = "(the commit's head)"
-"""The paths of lines that stand in no file: a commit's head names its author and committer."""
+"""The paths of lines outside files: the commit's message, and its head with author and committer."""
 NAME: Final = -1
-"""The number of what is no line: a new file's path, which goes out as its lines do."""
+"""The number of a new file's path, which is no line and is pushed too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,21 +20,21 @@ class AddedLine:
     """One line that a patch adds."""
 
     path: str
-    """Relative to the repository's root, with `/`, as git shows it."""
+    """The path relative to the repository's root, with `/`, as git shows it."""
     number: int
-    """Of the line in the new file, from 1; of a message, from 1 as well; `NAME` for the path of a new file."""
+    """The number of the line in the new file or the message, from 1; `NAME` for the path of a new file."""
     content: bytes
     commit: str = ""
-    """The commit that adds it; empty where nothing has been committed yet."""
+    """The commit that adds the line; empty before the commit."""
 
 
 def read_added_lines(patch: bytes, message: bytes = b"", commit: str = "") -> Iterator[AddedLine]:
-    """Return the lines of a message, and those that a patch adds with the paths of new files, in their order.
+    """Yield the lines of a message, then the added lines of a patch with the paths of new files, in their order.
 
     Args:
-        patch: What git printed with `--unified=0` and without prefixes; nothing but patches of files.
+        patch: Git's output with `--unified=0` and without prefixes, of patches of files alone.
         message: The commit's message.
-        commit: The commit whose patch it is.
+        commit: The commit of the patch.
     """
     for number, line in enumerate(message.rstrip(b"\n").split(b"\n") if message else (), 1):
         yield AddedLine(MESSAGE, number, line, commit)
@@ -55,10 +55,10 @@ def read_added_lines(patch: bytes, message: bytes = b"", commit: str = "") -> It
 
 
 def _same_name(names: bytes) -> bytes:
-    """Return the path that the head of a file's patch names twice, before and after a blank."""
+    """Return the path that the head of a file's patch names twice, with a blank between."""
     return names[: len(names) // 2]
 
 
 def _shown_path(name: bytes) -> str:
-    """Return a path as git shows it, without the tab that it puts behind one with blanks."""
+    """Return a path as git shows it, without the tab that git adds behind a path with blanks."""
     return name.rstrip(b"\t").strip(b'"').decode(errors="replace")

@@ -1,8 +1,8 @@
-"""The scanner: which added lines look as if they held a key.
+"""Scan added lines for text that looks like a key.
 
-Kingfisher is a program of its own, in a package of its maker's. It is given all added lines as one text,
-and neither an environment nor settings of a repository's; it asks nobody. What it finds stays here: it is told by
-file, line and rule, and the value is only compared.
+The scanner is the program Kingfisher, from its maker's package. It gets all added lines as one text, without a
+repository's environment and settings, and without requests to the network. Septet reports a finding by file, line
+and rule, and only compares the value.
 """
 
 import json
@@ -25,12 +25,12 @@ from septet.system.locks import hold_lock
 _PACKAGE: Final = "kingfisher-bin"
 _SCAN_SECONDS: Final = 180.0
 _FOUND: Final = 200
-"""The exit code of the program where it has found something."""
+"""The exit code of the program after a finding."""
 _OPTIONS: Final = (
     "--no-validate", "--no-update-check", "--no-ignore", "--no-dedup", "--no-extract-archives", "--quiet",
     "--format", "jsonl", "--confidence", "medium", "--jobs", "1",
 )  # fmt: skip
-"""No finding is tried at its provider, and no comment beside a key lets it pass."""
+"""The options: no finding is validated at its provider, and no comment beside a key excludes it."""
 _WORDS: Final = re.compile(
     rb"PRIVATE KEY|://[^\s/@:]{1,200}:[^\s/@]{1,200}@"
     rb"|(?i:passw|pwd|secret|token|credential|api.?key|auth)\w{0,40}[\"']?\s{0,8}[:=]"
@@ -44,7 +44,7 @@ _GENERATED: Final = (
     "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "packages.lock.json", "go.sum", "go.work.sum",
     "gradle.lockfile", "*.lock", "*.min.js", "*.js.map", "*.css.map",
 )  # fmt: skip
-"""Names of files that programs write: their hashes look like keys."""
+"""Patterns of generated files, whose hashes look like keys."""
 _TEST_FOLDERS: Final = frozenset((
     "test", "tests", "testing", "testdata", "test-data", "test_data", "spec", "specs", "fixtures", "__tests__",
     "__fixtures__", "__snapshots__", "mocks", "__mocks__", "example", "examples", "sample", "samples", "e2e",
@@ -64,31 +64,31 @@ _PRIVATE_KEY: Final = "private-key"
 
 @dataclass(frozen=True, slots=True)
 class KeyMatch:
-    """An added line in which something that looks like a key begins."""
+    """An added line in which a text begins that looks like a key."""
 
     line: AddedLine
     rule: str
-    """The scanner's name for what it looks like, as `github-pat`."""
+    """The scanner's name of the kind of key, for example `github-pat`."""
     value: bytes
-    """To be compared and nothing else: it is never shown, and never kept."""
+    """The text, for comparisons alone: it is never shown and never kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyScanner:
-    """Looks through added lines; its compiled rules lie in a folder of the engine's own."""
+    """Scans added lines; its compiled rules lie in a folder of the engine."""
 
     folder: Path
-    """Made where it is missing; for this user alone. The first scan of a release takes some seconds for it, and
-    those that come meanwhile wait: each would compile the same rules."""
+    """The folder of the compiled rules, made for this user alone. The first scan of a release takes seconds to compile
+    them; other scans wait meanwhile, because each would compile the same rules."""
 
     def scan(self, lines: Sequence[AddedLine]) -> tuple[KeyMatch, ...]:
-        """Return what looks like a key, in the order of the lines.
+        """Return the texts that look like keys, in the order of the lines.
 
-        Lock files and what programs write are left out. In test data only what one rule is sure of counts, and
-        private keys do not.
+        Lock files and generated files are left out. In test data only findings of high confidence count, without
+        private keys.
 
         Raises:
-            EvidenceError: The scanner did not come to its end, so that nobody knows.
+            EvidenceError: The scanner did not finish, so the result is unknown.
         """
         text = _Text([line for line in lines if not _is_generated(line.path)])
         if not any(may_hold_a_key(line.content) for line in text.lines):
@@ -107,7 +107,7 @@ class KeyScanner:
         return self._run(content)
 
     def _run(self, content: bytes, *kept: int) -> bytes:
-        """Run the program, which keeps these descriptors: it compiles to its end, whoever kills this process."""
+        """Run the program with these descriptors: it holds the lock to its end, even if this process dies."""
         scratch = self.folder / "scratch"
         scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
         argv = (get_binary_path(), "scan", "-", *_OPTIONS, "--rule-cache-dir", str(self.folder / "rules"))
@@ -126,7 +126,7 @@ class KeyScanner:
 
 @dataclass(frozen=True)
 class _Text:
-    """Added lines as one text: where one does not follow the other, a blank line keeps them apart."""
+    """Added lines as one text, with a blank line between lines that do not follow each other."""
 
     lines: Sequence[AddedLine]
 
@@ -144,11 +144,11 @@ class _Text:
 
     @property
     def content(self) -> bytes:
-        """The text, in which a carriage return begins no line of its own."""
+        """The text, with blanks in place of carriage returns, which would begin lines."""
         return b"\n".join(line.content.replace(b"\r", b" ") if line else b"" for line in self._numbered) + b"\n"
 
     def matches(self, output: bytes) -> list[tuple[KeyMatch, bool]]:
-        """Return what the program has found, each with whether its rule is sure of it."""
+        """Return the program's findings, each with whether its confidence is high."""
         matches = []
         for record in map(json.loads, output.splitlines()):
             if "rule" not in record:
@@ -163,7 +163,7 @@ class _Text:
         return sorted(matches, key=lambda pair: order[pair[0].line])
 
     def _line(self, number: int) -> AddedLine | None:
-        """Return the line of a number, or the one behind it: a match may begin with the blank line before."""
+        """Return the line of a number, or the next line: a match may begin with the blank line before."""
         for line in self._numbered[max(0, number - 1) : number + 1]:
             if line is not None:
                 return line
@@ -171,9 +171,9 @@ class _Text:
 
 
 def may_hold_a_key(line: bytes) -> bool:
-    """Say whether any rule could find something: a word that names a key, or a run of characters that may be one.
+    """Return whether a rule could match, in linear time: a word that names a key, or a run that may be a key.
 
-    Letters and digits alone, or more with a capital among them: neither words nor ordinary paths. In linear time.
+    Such a run has a digit and a capital, or letters and digits without signs: no words and ordinary paths.
     """
     if _WORDS.search(line):
         return True

@@ -1,4 +1,4 @@
-"""Whether a disk that takes nothing more is behind an error, and what then helps."""
+"""Find a full, read-only or overloaded machine behind an error, and name the remedy."""
 
 import errno
 import os
@@ -31,11 +31,11 @@ _NEARLY_NOTHING_BYTES: Final = 64 * 1024
 
 
 def diagnosed(error: SeptetError | OSError, root: Path) -> SeptetError:
-    """Return the error that names cause, place and remedy, where a disk or the machine is behind it.
+    """Return the error of the disk or machine that caused an error; else the error itself.
 
     Args:
-        error: What went wrong. What git printed counts too: it is in the message.
-        root: The state directory: its disk is looked at.
+        error: The error; its message may hold git's output, which counts too.
+        root: The state directory, with the disk to check.
     """
     if isinstance(error, (MachineFailedError, RemoteFullError)):
         return error
@@ -50,7 +50,7 @@ def diagnosed(error: SeptetError | OSError, root: Path) -> SeptetError:
 
 
 def full_disk(root: Path) -> str:
-    """Return the sentence that names a directory and what is free on its disk; empty where there is room."""
+    """Return a sentence on the directory and the free space of its full disk; empty if the disk has room."""
     return _full(root) if _has_no_room(root) else ""
 
 
@@ -64,7 +64,7 @@ def _message_of(error: OSError) -> str:
 
 
 def _is_full(error: SeptetError | OSError, root: Path) -> bool:
-    """Say whether no room is the cause. What a guest prints is no proof: then the disk itself is checked."""
+    """Return whether a full disk is the cause. A guest's output is no proof: then the disk itself is checked."""
     if _is_caused_by(error, _FULL):
         return True
     if isinstance(error, (AgentError, SetupError)):
@@ -74,14 +74,14 @@ def _is_full(error: SeptetError | OSError, root: Path) -> bool:
 
 
 def _is_read_only(error: SeptetError | OSError, root: Path) -> bool:
-    """Say whether a disk that takes no write is the cause; an agent's own words are no proof of it either."""
+    """Return whether a read-only disk is the cause; for an agent's error the disk itself is checked."""
     if _is_caused_by(error, {errno.EROFS}):
         return True
     return _takes_no_write(root) if isinstance(error, AgentError) else _SAID_READ_ONLY in str(error)
 
 
 def _is_busy(error: SeptetError | OSError) -> bool:
-    """Say whether too many files or processes are the cause; what is tried again anyway keeps its own words."""
+    """Return whether too many files or processes are the cause; a retryable error keeps its own message."""
     if isinstance(error, SeptetError) and error.retryable:
         return False
     is_git = isinstance(error, (GitError, SnapshotError, WorkspaceError))
@@ -93,7 +93,7 @@ def _is_caused_by(error: SeptetError | OSError, numbers: Container[int | None]) 
 
 
 def _causes(error: BaseException | None) -> Iterator[OSError]:
-    """Give the machine's errors in the chain that led to this one; a chain may be a circle."""
+    """Yield the machine's errors in the chain of causes, which may be a circle."""
     seen = set[int]()
     while error is not None and id(error) not in seen:
         seen.add(id(error))

@@ -1,4 +1,4 @@
-"""What "on disk" means: the bytes, and the names under which they are found; and values in files of JSON."""
+"""Write files to disk, bytes and names, and read values from JSON files."""
 
 import fcntl
 import os
@@ -13,16 +13,16 @@ import msgspec
 from pydantic import BaseModel, ValidationError
 
 DRAFTS: Final = ".*.lock"
-"""Names of the drafts of files that are replaced; one that is old was left by a process that was killed."""
+"""The names of drafts of replaced files; an old draft was left by a killed process."""
 
 _CHECKSUM_BYTES: Final = 4
 
 _FULL_FSYNC: Final[int | None] = getattr(fcntl, "F_FULLFSYNC", None)
-"""macOS: its `fsync` leaves the bytes in the drive's cache."""
+"""The call of macOS, whose `fsync` leaves the bytes in the drive's cache."""
 
 
 def fsync(descriptor: int) -> None:
-    """Return once what `descriptor` holds is on disk."""
+    """Return once the content of `descriptor` is on disk."""
     if _FULL_FSYNC is not None:
         fcntl.fcntl(descriptor, _FULL_FSYNC)
     else:
@@ -31,7 +31,7 @@ def fsync(descriptor: int) -> None:
 
 @contextmanager
 def close_after(descriptor: int) -> Iterator[int]:
-    """Give an open descriptor, and close it after the block."""
+    """Yield an open descriptor, and close it after the block."""
     try:
         yield descriptor
     finally:
@@ -45,34 +45,34 @@ def fsync_folder(folder: Path) -> None:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Put a file with `content` at `path`, whole or not at all; a machine that loses power may lose it.
+    """Write a file with `content` to `path`, whole or not at all; a power failure may lose it.
 
-    Until then the bytes lie beside it under a name that git passes over among its refs.
+    The draft lies beside the file under a name that git ignores among its refs.
     """
     _replace(path, content, on_disk=False)
 
 
 def write_durably(path: Path, content: bytes) -> None:
-    """Put a file with `content` at `path`, whole or not at all, and on disk when this returns."""
+    """Write a file with `content` to `path`, whole or not at all; it is on disk at the return."""
     _replace(path, content, on_disk=True)
     fsync_folder(path.parent)
 
 
 def with_checksum(body: bytes) -> bytes:
-    """Return a file's content with a checksum, by which `whole_body` sees whether the file is whole."""
+    """Return a file's content with a checksum, by which `whole_body` detects a torn file."""
     return body + zlib.crc32(body).to_bytes(_CHECKSUM_BYTES)
 
 
 def whole_body(content: bytes) -> bytes | None:
-    """Return what was written with its checksum; `None` where it is torn."""
+    """Return the content without its checksum; `None` for a torn file."""
     body, checksum = content[:-_CHECKSUM_BYTES], content[-_CHECKSUM_BYTES:]
     return body if zlib.crc32(body).to_bytes(_CHECKSUM_BYTES) == checksum else None
 
 
 def write_in_place(path: Path, content: bytes) -> None:
-    """Put `content`, which has its checksum, into a file: who is killed meanwhile leaves it torn.
+    """Write `content`, which has its checksum, into a file; a writer that is killed leaves a torn file.
 
-    A file that is there takes a hundredth of the time of one that is made.
+    A write to an existing file takes a hundredth of the time of a new file.
     """
     with close_after(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)) as descriptor:
         written = 0
@@ -82,7 +82,7 @@ def write_in_place(path: Path, content: bytes) -> None:
 
 
 def write_first(path: Path, content: bytes) -> None:
-    """Put a file with `content` at `path` if there is none: of two processes the first one wins."""
+    """Write a file with `content` to `path` unless it exists: of two processes the first wins."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     try:
         create_file(draft, content)
@@ -96,7 +96,7 @@ def create_file(path: Path, content: bytes) -> None:
     """Make a file for this user alone.
 
     Raises:
-        FileExistsError: There is one already.
+        FileExistsError: The file exists already.
     """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with _naming(path), os.fdopen(descriptor, "wb") as file:
@@ -104,7 +104,7 @@ def create_file(path: Path, content: bytes) -> None:
 
 
 def _replace(path: Path, content: bytes, *, on_disk: bool) -> None:
-    """Replace a file by one that this user alone reads."""
+    """Replace a file by a file that this user alone can read."""
     draft = path.with_name(f".{secrets.token_hex(8)}.lock")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -121,7 +121,7 @@ def _replace(path: Path, content: bytes, *, on_disk: bool) -> None:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Add the file's name to an error of the machine in the block: only errors of opening a file have it."""
+    """Add the file's name to an `OSError` in the block: only errors of opening a file have a name."""
     try:
         yield
     except OSError as error:
@@ -137,7 +137,7 @@ def read_model(path: Path, model: type[Model]) -> Model | None:
     """Return the value of a pydantic model in a file; `None` where the file is missing or holds no such value.
 
     Raises:
-        OSError: The file may be there, and cannot be read.
+        OSError: The file may exist, and cannot be read.
     """
     try:
         return model.model_validate_json(path.read_bytes())
@@ -146,7 +146,7 @@ def read_model(path: Path, model: type[Model]) -> Model | None:
 
 
 def read_struct(path: Path, struct: type[Struct]) -> Struct | None:
-    """Return the value of a msgspec struct in a file; `None` where none can be read."""
+    """Return the value of a msgspec struct in a file; `None` if no value can be read."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=struct)
     except (OSError, msgspec.MsgspecError):

@@ -1,4 +1,4 @@
-"""A folder in which somebody writes who is not trusted: whatever lies in it, nothing leads out of it."""
+"""A folder in which an untrusted user writes: no link in it leads out of it."""
 
 import os
 import secrets
@@ -16,15 +16,15 @@ _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class GuardedFolder:
-    """Names in it are relative, without `..`; links are never followed, and only plain files are read."""
+    """A folder with relative names, without `..`; links are never followed, and only plain files are read."""
 
     root: Path
-    """The folder, by a path that its writers cannot change."""
+    """The folder's path, which its writers cannot change."""
     below: str = ""
-    """A folder in it that names are relative to; no link on the way there is followed."""
+    """The folder below `root` to which names are relative; no link on the way is followed."""
 
     def read(self, name: str, limit_bytes: int) -> bytes | None:
-        """Return what a plain file of one name holds; `None` where there is none of at most so many bytes."""
+        """Return the content of a plain file with one name; `None` if the file is missing or larger."""
         path = _check_name(name)
         with (
             suppress(OSError),
@@ -38,7 +38,7 @@ class GuardedFolder:
         return None
 
     def changed_at(self, name: str) -> float | None:
-        """Return when a plain file was written last, by its own account; `None` where there is none."""
+        """Return the time of a plain file's last change, as the file system has it; `None` without the file."""
         path = _check_name(name)
         with suppress(OSError), self._open_folder(path.parts[:-1]) as folder:
             status = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
@@ -46,11 +46,11 @@ class GuardedFolder:
         return None
 
     def find(self, pattern: str) -> list[str]:
-        """Return the names of plain files that a pattern fits, part by part."""
+        """Return the names of plain files that match a pattern, part by part."""
         return sorted(self._find((), _check_name(pattern).parts))
 
     def write(self, name: str, content: bytes) -> None:
-        """Put a file there, whole or not at all; what stands in its way, such as a link, is taken or put aside.
+        """Write a file, whole or not at all; replace a link of its name, and put a folder of its name aside.
 
         Raises:
             OSError: The disk refused.
@@ -70,7 +70,7 @@ class GuardedFolder:
                 raise
 
     def move(self, name: str, target: "GuardedFolder") -> None:
-        """Move a plain file, which has no further name, to another such folder of the same disk, by the same name.
+        """Move a plain file with one name to another guarded folder of the same disk, under the same name.
 
         Raises:
             OSError: The disk refused.
@@ -84,7 +84,7 @@ class GuardedFolder:
                 os.rename(path.name, path.name, src_dir_fd=source, dst_dir_fd=folder)
 
     def contains(self, name: str, words: bytes) -> bool:
-        """Say whether a plain file has these bytes in it."""
+        """Return whether a plain file holds these bytes."""
         path, end = _check_name(name), b""
         with (
             suppress(OSError),
@@ -98,7 +98,7 @@ class GuardedFolder:
         return False
 
     def remove(self, name: str) -> None:
-        """Take a file away; a folder of that name is put aside.
+        """Remove a file, or put a folder of its name aside.
 
         Raises:
             OSError: The disk refused.
@@ -111,7 +111,7 @@ class GuardedFolder:
                 os.unlink(path.name, dir_fd=folder)
 
     def make_place(self, name: str, *, is_folder: bool) -> None:
-        """See that there is a folder, or a file, over which something can be mounted: it is no link.
+        """Make a folder or a file as a mount point, which is no link.
 
         Raises:
             OSError: The disk refused.
@@ -128,7 +128,7 @@ class GuardedFolder:
             os.close(os.open(path.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder))
 
     def make_closed(self) -> None:
-        """See that the folder is there, is no link, and that its owner alone may enter it.
+        """Make the folder, if it is missing, without links, and close it to all but its owner.
 
         Raises:
             OSError: The disk refused.
@@ -148,10 +148,10 @@ class GuardedFolder:
 
     @contextmanager
     def _open_folder(self, parts: tuple[str, ...]) -> Iterator[int]:
-        """Give a descriptor of a folder below this one, to which no link leads.
+        """Yield a descriptor of a folder below this folder, without a link on the way.
 
         Raises:
-            OSError: There is none.
+            OSError: The folder is missing.
         """
         folder = os.open(self.root, _FOLDER)
         try:
@@ -165,7 +165,7 @@ class GuardedFolder:
 
     @contextmanager
     def make_folder(self, parts: tuple[str, ...]) -> Iterator[int]:
-        """Give a descriptor of a folder below this one, which is made where it is not there."""
+        """Yield a descriptor of a folder below this folder, which is made if it is missing."""
         folder = os.open(self.root, _FOLDER)
         try:
             for part in (*PurePosixPath(self.below).parts, *parts):
@@ -178,7 +178,7 @@ class GuardedFolder:
 
 
 def _own_folder(folder: int, name: str) -> int:
-    """Return a descriptor of a folder in another; whatever else has its name is put aside."""
+    """Return a descriptor of a folder in another folder; a link or file of its name is put aside."""
     try:
         return os.open(name, _FOLDER, dir_fd=folder)
     except FileNotFoundError:

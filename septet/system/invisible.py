@@ -1,4 +1,4 @@
-"""Characters that people do not see and programs read: out they go, but where an emoji or script needs them."""
+"""Remove characters that programs read and people do not see, unless an emoji or a script needs them."""
 
 import re
 import unicodedata
@@ -11,14 +11,14 @@ _INVISIBLE: Final = re.compile(
 )
 _JOINERS: Final = frozenset("\u200c\u200d")
 _STYLES: Final = frozenset("\ufe0e\ufe0f")
-"""Makes text or an emoji of the sign before it."""
+"""The characters that show the sign before them as text or as an emoji."""
 _SKIN: Final = range(0x1F3FB, 0x1F400)
 _MORE_SIGNS: Final = frozenset("\u203c\u2049\u2139\u2194\u25fb\u25fc\u25fd\u25fe\u2934\u2935\u3030")
-"""Signs with an emoji of their own that Unicode does not count among symbols of other kinds."""
+"""Signs with an emoji of their own that are not in Unicode's category of other symbols."""
 _ZWJ: Final = "\u200d"
 _DIRECTIONS: Final = frozenset("\u061c\u200e\u200f")
 _NEAR: Final = 16
-"""Characters from a mark of direction to a letter of a script that it serves."""
+"""The longest distance, in characters, from a mark of direction to a letter that it serves."""
 _RIGHT_TO_LEFT: Final = frozenset({"R", "AL"})
 _WORD_BREAK: Final = "\u200b"
 _WITHOUT_SPACES: Final = (("\u0e01", "\u0eff"), ("\u1000", "\u109f"), ("\u1780", "\u17b3"), ("\u17b6", "\u17ff"))
@@ -31,23 +31,23 @@ _FLAG: Final = re.compile(
 
 
 def without_invisible(text: str) -> str:
-    """Return a text without characters that are not seen; in linear time.
+    """Return a text without invisible characters, in linear time.
 
-    What joins two emojis or letters of a script that has such joints stays, and so does what makes an emoji of a
-    sign, or sets the direction near a letter of a script that runs to the left; each of them once.
+    Joiners between emojis or letters of a script with joints stay, and so do characters that make an emoji of a
+    sign, or set the direction near a letter of a right-to-left script; each of them once.
     """
     return text if text.isascii() else _INVISIBLE.sub(_joint, text)
 
 
 def escape_invisible(text: str) -> str:
-    """Return a text in which all characters that are not seen stand as escapes; in linear time."""
+    """Return a text with all invisible characters as escapes, in linear time."""
     return (
         text if text.isascii() else _INVISIBLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
     )
 
 
 def find_invisible(text: str) -> Iterator[tuple[int, int, str]]:
-    """Give line, column and character of what is not seen in a text and would not stay, but a BOM at its begin."""
+    """Yield line, column and character of invisible characters to remove, except a BOM at the beginning."""
     if text.isascii():
         return
     line, line_begin, last, flag_end = 1, 0, 0, 0
@@ -85,12 +85,12 @@ def _is_sign(character: str) -> bool:
 
 
 def _has_joints(character: str) -> bool:
-    """Say whether it is a letter or a mark of a script that has joints: from Arabic to the scripts of India."""
+    """Return whether a character belongs to a script with joints: from Arabic to the scripts of India."""
     return "\u0600" <= character <= "\u1aff" and unicodedata.category(character)[0] in "LM"
 
 
 def _has_no_spaces(character: str) -> bool:
-    """Say whether it belongs to a script without spaces between words: of Thailand, Laos, Myanmar, Cambodia."""
+    """Return whether a character belongs to a script without spaces: of Thailand, Laos, Myanmar, Cambodia."""
     return any(first <= character <= last for first, last in _WITHOUT_SPACES)
 
 

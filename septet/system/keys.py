@@ -1,4 +1,4 @@
-"""Which variables and which fields of files are keys, and how a process that serves takes its own out of sight."""
+"""Find keys in variables and in fields of files, and hide the keys in the environment of a serving process."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from typing import Final
 from urllib.parse import unquote
 
 _DESCRIPTOR: Final = "SEPTET_KEYS_DESCRIPTOR"
-"""Says which open file the keys are in; it is set from one start of a process to its next, and by nobody else."""
+"""The variable with the descriptor of the keys' file, set only by a process that starts itself again."""
 _KNOWN: Final = frozenset({
     "ANTHROPIC_CUSTOM_HEADERS", "AWS_BEARER_TOKEN_BEDROCK", "MYSQL_PWD", "OPENCODE_CONFIG_CONTENT",
     "TEMPORAL_TLS_CLIENT_KEY_DATA",
@@ -25,32 +25,32 @@ _FIELD: Final = re.compile(
     r"(?!ENV_)(?:.*(?:TOKEN|SECRET|PASSWORD)|(?:.*_)?(?:(?:API|AUTH)?KEY|PASSPHRASE|CREDENTIAL|AUTHORIZATION|COOKIE|PAT))S?"
     r"|ACCESS|REFRESH"
 )
-"""The words of a field's name, as a variable's would be."""
+"""The pattern of a field's name, with its words in capitals as in a variable's name."""
 _KEY: Final = re.compile(r"(?=.*\d|.{20})(?![{$]|[A-Z][A-Z0-9]*_[A-Z0-9_]*\Z).{8,}")
-"""No placeholder, and no name of a variable; a short one has a digit, which words have not."""
+"""The pattern of a key: no placeholder, no name of a variable, and with a digit if it is short."""
 _ACCOUNT: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://)?[^/?#\s:@]*:([^/?#\s]+)@")
-"""An address with a password, as a proxy's or a database's may be."""
+"""The pattern of an address with a password, for example of a proxy or a database."""
 
 
 def is_key(name: str, value: str) -> bool:
-    """Say whether a variable is a key: by its name, or because its value is an address with a password."""
+    """Return whether a variable is a key: by its name, or because its value is an address with a password."""
     return name in _KNOWN or bool(_NAME.fullmatch(name)) or _ACCOUNT.match(value) is not None
 
 
 def key_values(env: Mapping[str, str]) -> frozenset[str]:
-    """Return the values that nobody is to see: keys, and passwords in addresses; a key's file is none."""
+    """Return the secret values: keys, and passwords in addresses, without paths of key files."""
     return frozenset(_values((name, value) for name, value in env.items() if is_key(name, value)))
 
 
 def keys_in(document: object, name: str = "") -> frozenset[str]:
-    """Return the values in a CLI's own file that nobody is to see: by the names of their fields, and passwords.
+    """Return the secret values in a CLI's own file: keys by the names of their fields, and passwords.
 
-    What such a field holds besides stays: names of variables, placeholders such as `{env:NAME}`, and words: what
-    has less than twenty characters is a key only with a digit among them.
+    Other values of such fields do not count: names of variables, placeholders such as `{env:NAME}`, and words. A
+    value of less than twenty characters is a key only with a digit.
 
     Args:
-        document: What the file holds.
-        name: The field that holds it.
+        document: The content of the file.
+        name: The field that holds `document`.
     """
     if isinstance(document, str):
         account = _ACCOUNT.match(document) if "://" in document else None
@@ -61,7 +61,7 @@ def keys_in(document: object, name: str = "") -> frozenset[str]:
         return frozenset[str]().union(*(keys_in(each, name) for each in document))
     if not isinstance(document, dict):
         return frozenset()
-    # the tokens of several accounts stand under their addresses
+    # the tokens of several accounts are under their addresses
     names = {key: key if str(key).isidentifier() or not _is_key_field(name) else name for key in document}
     return frozenset[str]().union(*(keys_in(each, str(names[key])) for key, each in document.items()))
 
@@ -73,9 +73,9 @@ def _is_key_field(name: str) -> bool:
 def take_keys_out_of_sight() -> None:
     """Start this process again without keys in its environment, which all processes of the user can read.
 
-    Its successor, the same process to everybody else, finds them in an open file without a name, and keeps them in
-    its memory alone: what it adds to its own environment is not in the one that the system shows. To be called
-    first thing, before anything is open or runs. Without keys nothing happens.
+    The new program, in the same process, reads the keys from an open file without a name, and keeps them in its
+    memory alone: the system does not show later additions to its environment. Call this function first, before any
+    file is open and any thread runs. Without keys nothing happens.
     """
     if (descriptor := os.environ.pop(_DESCRIPTOR, None)) is not None:
         os.environ.update(_read(descriptor))
@@ -102,7 +102,7 @@ def _values(keys: Iterable[tuple[str, str]]) -> Iterable[str]:
 
 
 def _document_in(value: str) -> object:
-    """Return what a variable holds that is a JSON object, such as a CLI's settings; `None` for any other."""
+    """Return the JSON object in a variable, for example a CLI's settings; `None` for any other value."""
     try:
         return json.loads(value) if value.lstrip().startswith("{") else None
     except (ValueError, RecursionError):
@@ -117,7 +117,7 @@ def _names_file(value: str) -> bool:
 
 
 def _write(keys: Mapping[str, str]) -> int:
-    """Return a descriptor, to be inherited, of an open file that has no name and holds the keys."""
+    """Return an inheritable descriptor of an open file without a name that holds the keys."""
     content = json.dumps(dict(keys)).encode()
     if sys.platform == "linux":
         descriptor = os.memfd_create("septet-keys")
@@ -132,7 +132,7 @@ def _write(keys: Mapping[str, str]) -> int:
 
 
 def _read(descriptor: str) -> dict[str, str]:
-    """Return the keys, once; nothing where no file of that number is open, or another one."""
+    """Return the keys, once; empty if the descriptor is not open, or another file."""
     try:
         with os.fdopen(int(descriptor), "rb") as file:
             keys = json.loads(file.read())

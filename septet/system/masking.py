@@ -1,7 +1,7 @@
-"""The values of this process's keys, masked exactly wherever something leaves it.
+"""Mask the exact values of this process's keys in all that leaves it.
 
-What looks like a key is `preview.scrub`'s; here it is known what the keys are, also in the encodings in which
-a program prints them by chance or on purpose.
+`preview.scrub` masks text that looks like a key; this module masks known keys, also in the encodings in which a
+program prints them by chance or on purpose.
 """
 
 import json
@@ -16,26 +16,26 @@ from urllib.parse import quote, quote_plus
 MASK: Final = "***"
 
 _SHORTEST: Final = 8
-"""Characters. Shorter values are words, and masking them would mask the text."""
+"""The length of the shortest masked value: shorter values are words, and their masks would mask the text."""
 _SHORTEST_LINE: Final = 60
-"""Columns after which programs break base64 or hexadecimal digits, at the least: others do after 64 or 76."""
+"""The shortest lines of base64 or hexadecimal digits, in columns: most programs break lines after 64 or 76."""
 _LINE_END: Final = r"(?:(?:\r|\\+r)?(?:\n|\\+n)[ \t]*)?"
-"""Also as JSON has it, and before lines that are indented."""
+"""A line end, also as an escape in JSON, and with the indentation of the next line."""
 _RUN: Final = "[A-Za-z0-9+/_-]{40}"
 _BROKEN_LINES: Final = (
     re.compile(rf"\n(?:(?<={_RUN}\n)|(?<={_RUN}\r\n))"),
     re.compile(rf"\\n(?:(?<={_RUN}\\n)|(?<={_RUN}\\r\\n)|(?<={_RUN}\\\\n)|(?<={_RUN}\\\\r\\\\n))"),
 )
-"""They find line ends, and then look at what is before: the other way round takes a hundred times as long."""
+"""The patterns find line ends first, and then check the text before: the reverse takes a hundred times as long."""
 _BROKEN_LINES_IN_BYTES: Final = tuple(re.compile(each.pattern.encode()) for each in _BROKEN_LINES)
 
 
 _CHANGES_KEPT: Final = 4
-"""Agents still have the login that was there when they started, and what it was is good for some hours."""
+"""The kept versions of a source's values: agents still have the login of their start, valid for some hours."""
 
 
 class _Hidden:
-    """The hidden values: `values` is replaced as a whole, so that it can be read without the lock."""
+    """The hidden values: `values` is replaced as a whole, so that readers need no lock."""
 
     def __init__(self) -> None:
         self.values: frozenset[str] = frozenset()
@@ -67,12 +67,12 @@ _hidden: Final = _Hidden()
 
 
 def hide(values: Iterable[str]) -> None:
-    """Have `values` masked from now on; those of less than eight characters are not."""
+    """Mask `values` from now on, except values of less than eight characters."""
     _hidden.change(values, ())
 
 
 def hide_of(source: str, values: Iterable[str]) -> None:
-    """Have the values masked that a source, such as a file, has now, and those that it had shortly before."""
+    """Mask the present values of a source, for example a file, and its values of shortly before."""
     _hidden.change_of(source, values)
 
 
@@ -82,14 +82,14 @@ def hidden_values() -> frozenset[str]:
 
 
 def reveal(values: Iterable[str]) -> None:
-    """Mask `values` no longer, also those that another caller had masked."""
+    """Stop masking `values`, also if another caller hid them."""
     _hidden.change((), values)
 
 
 def mask(text: str) -> str:
-    """Return `text` with all hidden values masked, also where they are encoded; the longest form first.
+    """Return `text` with all hidden values masked, also their encodings; the longest form first.
 
-    Base64 and hexadecimal digits are also found where they are broken into lines.
+    Base64 and hexadecimal digits are also found if they are broken into lines.
     """
     whole, broken = _forms(_hidden.values)
     for form in whole:
@@ -116,7 +116,7 @@ def mask_bytes(content: bytes) -> bytes:
 
 
 def longest_form_bytes() -> int:
-    """Return how long the longest form of a hidden value may be, with ends of lines; 0 where there is none."""
+    """Return the most bytes of a form of a hidden value, with line ends; 0 without hidden values."""
     whole, _ = _forms_in_bytes(_hidden.values)
     return 2 * max(map(len, whole), default=0)
 
@@ -149,12 +149,12 @@ def _long_enough(values: Iterable[str]) -> frozenset[str]:
 
 
 Broken = tuple[AnyStr, AnyStr, AnyStr]
-"""A form that may be broken into lines, and two parts of it: where it is, one of them is whole."""
+"""A form that may be broken into lines, and two parts of it: of a broken form, one part is whole."""
 
 
 @lru_cache(maxsize=2)
 def _forms(values: frozenset[str]) -> tuple[tuple[str, ...], tuple[Broken[str], ...]]:
-    """Return all that hidden values may look like, the longest first; and those that may be broken into lines."""
+    """Return all forms of hidden values, the longest first; and the forms that may be broken into lines."""
     broken = {form for value in values for form in _encodings_in_lines(value) if len(form) >= _SHORTEST}
     whole = broken.union(form for value in values for form in _encodings(value))
     return tuple(sorted(whole, key=len, reverse=True)), tuple(map(_halve, sorted(broken, key=len, reverse=True)))
@@ -168,7 +168,7 @@ def _forms_in_bytes(values: frozenset[str]) -> tuple[tuple[bytes, ...], tuple[Br
 
 @lru_cache(maxsize=2)
 def _forms_in_json(values: frozenset[str]) -> tuple[bytes, ...]:
-    """Return what the forms of hidden values look like in JSON, where that is another form than theirs."""
+    """Return the forms of hidden values in JSON that differ from their plain forms."""
     whole, _ = _forms(values)
     return tuple({_bytes(escaped) for form in whole for escaped in _in_json(form)} - set(map(_bytes, whole)))
 
@@ -204,7 +204,7 @@ def _encodings(value: str) -> Iterator[str]:
 
 
 def _in_json(text: str) -> Iterator[str]:
-    """Return what a text looks like in the strings of a JSON document."""
+    """Yield the forms of a text in a string of a JSON document."""
     yield json.dumps(text)[1:-1]
     yield json.dumps(text, ensure_ascii=False)[1:-1]
 
@@ -219,7 +219,7 @@ def _encodings_in_lines(value: str) -> Iterator[str]:
 
 
 def _core(text: str, before: int, length: int) -> str:
-    """Return the part of a base64 that the value alone decides, whatever stands before and after it."""
+    """Return the part of a base64 text that depends on the value alone, and not on its neighbours."""
     first = -(-before * 8 // 6)
     last = (before + length) * 8 // 6
     return text[first:last]

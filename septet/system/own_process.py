@@ -1,4 +1,4 @@
-"""What a program of Septet sets for its own process: its heaps, its imports at the start, and its end."""
+"""The settings of a Septet program for its own process: its heaps, its imports at the start, and its end."""
 
 import ctypes
 import gc
@@ -10,36 +10,35 @@ from typing import Final, NoReturn
 
 HEAPS: Final = 2
 _M_ARENA_MAX: Final = -8
-"""Which setting it is, by glibc's `malloc.h`."""
+"""The number of the setting in glibc's `malloc.h`."""
 _last_works: Final[list[Callable[[], object]]] = []
 
 
 def before_end(work: Callable[[], object]) -> None:
-    """Have something done before this process ends, such as sending what is still held; errors are passed over."""
+    """Call `work` before this process ends, for example to send held data; its errors are ignored."""
     _last_works.append(work)
 
 
 def end_process(code: int) -> NoReturn:
     """End this process without Python's finalization, in which a thread of Temporal's SDK may abort it.
 
-    All work is over by now, and what was printed is written out. The abort is
+    The caller has ended all other work; the output streams are flushed. The abort is
     https://github.com/temporalio/sdk-python/issues/300.
     """
     for work in _last_works:
         with suppress(Exception):
             work()
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, AttributeError):  # a stream that was closed at the start is none
+        with suppress(OSError, AttributeError):  # a stream that was closed at the start is `None`
             stream.flush()
     os._exit(code)
 
 
 def share_heaps() -> None:
-    """Have all threads allocate from two heaps; to be called before the first of them begins.
+    """Let all threads allocate from two heaps; call this function before the first thread begins.
 
-    glibc gives each thread a heap of its own, up to eight for each processor, and what a thread once used there
-    stays with it: after some minutes, half of what a worker held in them was in use by nothing. Other C libraries
-    have no such heaps, and nothing happens.
+    glibc gives each thread a heap of its own, up to eight for each processor, and a heap keeps the memory that its
+    thread once used: after some minutes, half of a worker's heaps was unused. Other C libraries ignore the call.
     """
     with suppress(AttributeError):  # no glibc
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, HEAPS)
@@ -47,7 +46,7 @@ def share_heaps() -> None:
 
 @contextmanager
 def quick_imports() -> Iterator[None]:
-    """Look for no garbage while the block imports: nearly all that modules make stays."""
+    """Collect no garbage while the block imports, because nearly all objects of modules stay."""
     gc.disable()
     try:
         yield

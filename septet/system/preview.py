@@ -1,4 +1,4 @@
-"""A text as a log may show it: one line, bounded, and nothing in it that looks like a key."""
+"""Prepare a text for a log: one line of limited length, without text that looks like a key."""
 
 import os
 import re
@@ -10,11 +10,11 @@ from septet.system.masking import MASK, mask, mask_bytes
 from septet.system.text import cut
 
 _SHORTEST_SECRET: Final = 6
-"""Shorter values are words, and masking them would mask the text."""
+"""The shortest masked secret: shorter values are words, and their masks would mask the text."""
 _LOOKED_AT: Final = 16_384
-"""Characters: what comes after is cut anyway."""
+"""The characters of a text that are read; the rest is cut anyway."""
 _LONGEST_KEY_BYTES: Final = 16 * 1024
-"""In any encoding."""
+"""The longest key, in any encoding."""
 _BLOCK: Final = re.compile(
     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)", re.DOTALL
 )
@@ -42,22 +42,22 @@ def preview(text: str, *, secrets: Iterable[str] = (), limit: int = 200) -> str:
 
     Args:
         text: Any text.
-        secrets: Values that must not be seen, such as those of the worker's own keys.
-        limit: Characters at the most.
+        secrets: Further values to mask, for example the worker's own keys.
+        limit: The most characters.
     """
     line = " ".join(scrub(text[:_LOOKED_AT], secrets).split())
     return cut(printable(line[: limit + 1]), limit)
 
 
 def printable(text: str) -> str:
-    """Return `text` without what moves a terminal's cursor or changes its colours; lines and tabs stay."""
+    """Return `text` with unprintable characters replaced, as they could steer a terminal; lines and tabs stay."""
     return "".join(
         letter if letter.isprintable() or letter in "\n\t" else "\N{REPLACEMENT CHARACTER}" for letter in text
     )
 
 
 def scrub(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` with this process's keys, what looks like a key, and `secrets` masked."""
+    """Return `text` with this process's keys, `secrets`, and text that looks like a key masked."""
     text = mask(text)
     for secret in sorted(set(secrets), key=len, reverse=True):
         if len(secret) >= _SHORTEST_SECRET:
@@ -68,21 +68,21 @@ def scrub(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def end_of_file(path: Path, limit_bytes: int) -> str:
-    """Return the end of a file as text, with this process's keys masked, and nothing of one that begins before it.
+    """Return the end of a file as text, with this process's keys masked, also a key that begins before the end.
 
     Args:
-        path: The file, of which little more than that is read.
-        limit_bytes: How much is returned, at the most.
+        path: The file; little more than its end is read.
+        limit_bytes: The most bytes to return.
 
     Raises:
-        OSError: It cannot be read.
+        OSError: The file cannot be read.
     """
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         begin = max(size - limit_bytes - 2 * _LONGEST_KEY_BYTES, 0)
         file.seek(begin)
         content = mask_bytes(file.read(size - begin))
-    if begin:  # with half a key, perhaps; masking has shortened the others
+    if begin:  # the part may begin with half a key; masks have shortened other keys
         content = content[min(_LONGEST_KEY_BYTES, len(content) // 2) :]
     return content[-limit_bytes:].decode("utf-8", errors="replace")
 

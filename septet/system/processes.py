@@ -1,4 +1,4 @@
-"""The one place, beside the agents' supervisor, where processes are started: argv, never a shell."""
+"""Start processes, with arguments and never with a shell; only the agents' supervisor also starts some."""
 
 import os
 import selectors
@@ -26,16 +26,16 @@ class Completed:
 
     argv: tuple[str, ...]
     exit_code: int
-    """As `subprocess` gives it: negative for a signal."""
+    """The exit code as `subprocess` returns it: negative for a signal."""
     stdout: bytes
     stderr: bytes
     timed_out: bool = False
     cut: bool = False
-    """Whether it was killed because it had printed as much as the limit."""
+    """Whether it was killed because its output reached the limit."""
 
 
 class Halt:
-    """Ends the processes of a piece of work from another thread, and lets it start no more."""
+    """Ends the processes of some work from another thread, and refuses further starts."""
 
     def __init__(self) -> None:
         """Begin with no process, and not halted."""
@@ -44,7 +44,7 @@ class Halt:
         self._halted = False
 
     def now(self) -> None:
-        """Kill what runs, and refuse what would be started."""
+        """Kill the running processes, and refuse further starts."""
         with self._guard:
             self._halted = True
             for pid in self._running:
@@ -54,14 +54,14 @@ class Halt:
         """Check that the work may continue.
 
         Raises:
-            HaltedError: It may not.
+            HaltedError: The work was halted.
         """
         if self._halted:
             raise HaltedError
 
     @contextmanager
     def over(self) -> Iterator[None]:
-        """Reach the processes that this thread runs in the block."""
+        """Apply this halt to the processes that this thread runs in the block."""
         token = _HALT.set(self)
         try:
             yield
@@ -70,7 +70,7 @@ class Halt:
 
     @contextmanager
     def reaching(self, pid: int) -> Iterator[None]:
-        """Kill this process too, if the halt comes before the block's end, and say so then."""
+        """Kill this process too if the halt comes before the block's end; the block then raises `HaltedError`."""
         with self._guard:
             self._running.add(pid)
             if self._halted:
@@ -87,15 +87,15 @@ _HALT: ContextVar[Halt | None] = ContextVar("halt", default=None)
 
 
 def current_halt() -> Halt | None:
-    """Return what can halt the work of this thread; `None` where nothing can."""
+    """Return the halt of this thread's work; `None` without a halt."""
     return _HALT.get()
 
 
 def check_halt() -> None:
-    """Check that the work that this thread is a part of may continue.
+    """Check that the work of this thread may continue.
 
     Raises:
-        HaltedError: It was halted.
+        HaltedError: The work was halted.
     """
     halt = current_halt()
     if halt is not None:
@@ -113,7 +113,7 @@ class ProcessStart:
     cwd: Path | None = None
     """The folder in which it runs; `None`: this process's folder."""
     pass_fds: Sequence[int] = ()
-    """The descriptors that stay open in it."""
+    """The descriptors that the program inherits."""
 
 
 def run(
@@ -124,7 +124,7 @@ def run(
     stdin: bytes = b"",
     timeout_seconds: float = 120.0,
 ) -> Completed:
-    """Run `argv` to its end; as `run_program`."""
+    """Run `argv` to its end; see `run_program`."""
     return run_program(ProcessStart(argv, env, cwd), stdin=stdin, timeout_seconds=timeout_seconds)
 
 
@@ -136,12 +136,12 @@ def run_program(
     Args:
         program: The program.
         stdin: The input.
-        timeout_seconds: After that its whole process group is killed and `timed_out` is set.
-        limit_bytes: With that much on stdout its whole process group is killed and `cut` is set.
+        timeout_seconds: The time after which its process group is killed and `timed_out` is set.
+        limit_bytes: The size of stdout at which its process group is killed and `cut` is set.
 
     Raises:
         OSError: The program could not be started.
-        HaltedError: The work that it is a part of was halted.
+        HaltedError: The work of this thread was halted.
     """
     check_halt()
     halt = current_halt()
@@ -176,7 +176,7 @@ def run_program(
 
 @contextmanager
 def _source(stdin: bytes, *, as_file: bool) -> Iterator[int | IO[bytes]]:
-    """Give what a program reads from: as a file, nobody has to write it while the output is read."""
+    """Yield a program's stdin; a file needs no writer while the output is read."""
     if not (stdin and as_file):
         yield subprocess.PIPE if stdin else subprocess.DEVNULL
         return
@@ -187,7 +187,7 @@ def _source(stdin: bytes, *, as_file: bool) -> Iterator[int | IO[bytes]]:
 
 
 def _rest(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
-    """Return what a process has printed whose group was killed; what it left elsewhere may keep its pipes open."""
+    """Return the output of a process with a killed group; processes outside may keep its pipes open."""
     try:
         return process.communicate(timeout=_REST_SECONDS)
     except subprocess.TimeoutExpired as error:
@@ -198,10 +198,10 @@ def _rest(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
 
 
 def _head(process: subprocess.Popen[bytes], limit_bytes: int, timeout_seconds: float) -> tuple[bytes, bytes, bool]:
-    """Return the first `limit_bytes` of stdout, what is on stderr, and whether the process was killed for it.
+    """Return the first `limit_bytes` of stdout, stderr, and whether the process was killed at the limit.
 
     Raises:
-        TimeoutExpired: It runs on.
+        TimeoutExpired: The process still runs.
     """
     deadline = time.monotonic() + timeout_seconds
     buffers = {pipe: bytearray() for pipe in (process.stdout, process.stderr) if pipe is not None}
@@ -228,13 +228,13 @@ def _head(process: subprocess.Popen[bytes], limit_bytes: int, timeout_seconds: f
 def start_detached(
     argv: Sequence[str], *, env: Mapping[str, str], log: Path, cwd: Path | None = None
 ) -> subprocess.Popen[bytes]:
-    """Start `argv` in a session of its own and return it; what it prints goes to the end of `log`.
+    """Start `argv` in a session of its own and return the process; its output goes to the end of `log`.
 
-    A signal to this process's group does not reach it; it is the caller's to end. What it writes is for this user
-    alone, and so is the log.
+    A signal to this process's group does not reach the new process; the caller has to end it. Only this user can
+    read its files and the log.
 
     Raises:
-        OSError: The program could not be started, or the log not be opened.
+        OSError: The program could not be started, or the log could not be opened.
     """
     with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as out:
         return subprocess.Popen(
@@ -255,7 +255,7 @@ def run_on_terminal(argv: Sequence[str], *, env: Mapping[str, str], stdin: bytes
     Args:
         argv: Program and arguments; no shell reads them.
         env: The whole environment; nothing is inherited.
-        stdin: What it reads; the terminal when absent. A program that reads no further is no error.
+        stdin: The input; `None` for the terminal. A program that stops reading is no error.
 
     Raises:
         OSError: The program could not be started.
@@ -267,7 +267,7 @@ def run_on_terminal(argv: Sequence[str], *, env: Mapping[str, str], stdin: bytes
 
 
 def kill_group(pid: int) -> None:
-    """Kill the process group that `pid` leads; one that is gone is no error."""
+    """Kill the process group that `pid` leads; a missing group is no error."""
     try:
         os.killpg(pid, signal.SIGKILL)
     except ProcessLookupError:

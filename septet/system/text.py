@@ -1,4 +1,4 @@
-"""Texts cut to a limit, on one line and without controls: where something is missing, an ellipsis says so."""
+"""Cut texts to a limit, on one line and without control characters; an ellipsis marks a cut."""
 
 import re
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from typing import Final
 
 _ELLIPSIS: Final = "…"
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Control characters but tabs and newlines, and those that turn the direction in which text is read."""
+"""Control characters except tabs and newlines, and characters that change the direction of text."""
 
 
 def cut(text: str, limit: int) -> str:
@@ -39,7 +39,7 @@ def name_some(names: Sequence[str], most: int) -> str:
 
 
 def count_noun(number: int, noun: str) -> str:
-    """Return a number with its noun, which is plural unless there is one: `1 work order`, `2,000 work orders`."""
+    """Return a number with its noun, plural unless the number is 1: `1 work order`, `2,000 work orders`."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
@@ -49,10 +49,10 @@ def one_line(text: str) -> str:
 
 
 def without_controls(text: str) -> str:
-    """Return a text without what moves a cursor, or makes it read otherwise than it is; tabs and newlines stay."""
+    """Return a text without characters that move a cursor or change its direction; tabs and newlines stay."""
     return _CONTROLS.sub("", text)
 
 
 def table_cell(text: str, limit: int = 80) -> str:
-    """Return a text as a cell of a Markdown table: on one line, ending no cell and beginning no code."""
+    """Return a text as a cell of a Markdown table: on one line, without `|` and backquotes."""
     return cut(" ".join(text.split()).replace("|", "¦").replace("`", "'"), limit)

@@ -1,7 +1,7 @@
-"""Blocking work in threads: pools that hold nothing up but their own, and cancels that tear nothing.
+"""Run blocking work in threads: pools that delay only their own work, and cancels that interrupt no work.
 
-What waits for others, over the network, has a pool of its own, and so has what the disk holds up. Quick looks at
-agents and files run in the event loop's own threads, so those are left to them.
+Work that waits for the network has a pool of its own, and so has work that waits for the disk. Quick checks of
+agents and files run in the event loop's own threads, which take no other work.
 """
 
 import asyncio
@@ -20,32 +20,32 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 LOOKS: Final = None
-"""The event loop's own threads, for what takes moments."""
+"""The event loop's own threads, for work of moments."""
 
 _LOOKS_PER_AGENT: Final = 2
 _END_SECONDS: Final = 10.0
 _SPARE: Final = 64
-"""For what no agent asks for: probes and ends of cancelled work orders, strays, the HTTP API."""
+"""The threads for work of no agent: probes and ends of cancelled work orders, strays, the HTTP API."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadPools:
-    """A pool for each thing that blocking work may wait for; a thread is started when it is needed."""
+    """A pool for each cause of blocking; a thread starts when it is needed."""
 
     network: Executor
-    """What may wait for a remote or a forge, also where it works on the disk before and after."""
+    """The pool of work that may wait for a remote or a forge, also if it also works on the disk."""
     disk: Executor
-    """What git and snapshots do here."""
+    """The pool of local work of git and snapshots."""
     looks: ThreadPoolExecutor
-    """What takes moments, for the event loop to have as its own."""
+    """The pool of quick work, for the event loop as its own."""
 
     @classmethod
     def sized(cls, agents: int, openings: int) -> Self:
-        """Return pools in which nobody waits for a thread.
+        """Return pools with enough threads for all work.
 
         Args:
-            agents: How many steps are taken at a time.
-            openings: How many workspaces are opened at a time, and whatever else waits with them.
+            agents: The most steps at a time.
+            openings: The most workspaces that are opened at a time, with the work that waits for them.
         """
         return cls(
             ThreadPoolExecutor(agents + openings + _SPARE, "septet-network"),
@@ -55,7 +55,7 @@ class ThreadPools:
 
     @contextmanager
     def open(self) -> Iterator[Self]:
-        """Have the slow pools for as long as the block lasts; the event loop ends its own threads itself."""
+        """Shut the slow pools down after the block; the event loop ends its own threads."""
         try:
             yield self
         finally:
@@ -64,15 +64,15 @@ class ThreadPools:
 
 
 class Beside:
-    """Work in threads of its own for which nobody waits; it ends with what has it done."""
+    """Background work in threads of its own, which ends with its owner."""
 
     def __init__(self) -> None:
-        """Begin without a waiting read."""
+        """Begin without threads."""
         self._halt = Halt()
         self._threads: list[Thread] = []
 
     def start(self, name: str, work: Callable[[], None]) -> None:
-        """Do some work, which raises nothing."""
+        """Start some work in a thread; the work must not raise."""
 
         def run() -> None:
             with self._halt.over():
@@ -83,14 +83,14 @@ class Beside:
         thread.start()
 
     def end(self) -> None:
-        """Halt what is being done, and wait for its end, for some seconds at most."""
+        """Halt the work, and wait for the end of each thread, for ten seconds at most."""
         self._halt.now()
         for thread in self._threads:
             thread.join(_END_SECONDS)
 
 
 async def shielded_thread(pool: Executor | None, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run blocking work in a thread; cancels wait for its end, so that it is never left half done."""
+    """Run blocking work in a thread; a cancel waits for the work's end."""
     return await _shielded(pool, lambda _: None, work, *args, **kwargs)
 
 
@@ -104,7 +104,7 @@ async def stoppable_thread(
 async def undoable_thread(
     pool: Executor | None, undo: Callable[[T], object], work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
 ) -> T:
-    """Run blocking work in a thread; when a cancel comes meanwhile, undo what the work returns."""
+    """Run blocking work in a thread; after a cancel meanwhile, undo the work's result."""
 
     def undo_result(future: asyncio.Future[T]) -> None:
         if not future.cancelled() and future.exception() is None:
@@ -127,8 +127,8 @@ async def _shielded(
     except asyncio.CancelledError:
         on_cancel(running)
         while not running.done():
-            with suppress(asyncio.CancelledError):  # another one
+            with suppress(asyncio.CancelledError):  # another cancel
                 await asyncio.wait([running])
         if not running.cancelled():
-            running.exception()  # nobody else asks for it, and it would be logged as lost
+            running.exception()  # an exception that is not read would be logged as lost
         raise

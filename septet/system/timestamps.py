@@ -1,14 +1,14 @@
-"""Times as every face shows them, and one that no change of the clock moves."""
+"""Timestamps as all clients show them, and a clock that no change of the time of day moves."""
 
 import time
 from datetime import UTC, datetime
 
 
 def timestamp(moment: datetime) -> str:
-    """Return ISO 8601 in UTC with `Z`, to the millisecond."""
+    """Return a time as ISO 8601 in UTC with `Z`, to the millisecond."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def seconds_since_boot() -> float:
-    """Return how long the machine has run; of systems without that clock, what no change of the clock moves."""
+    """Return the seconds since the machine's boot, or of a monotonic clock on systems without a boot clock."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))

@@ -13,8 +13,8 @@ _SETTING: Final = "SEPTET_ANSWER_LIMIT_KIB"
 NO_USAGE: Final = Usage()
 
 Ended = Literal["ok", "api_error", "limit", "denied", "cancelled", "crashed", "no_result"]
-"""How an agent run ended: with a result; by the model API; at a limit; with denied tools; by a request; by a crash;
-or in good order without a result."""
+"""How an agent run ended: with a result; by the model API; at a limit; with denied tools; by a request; by a
+crash; or in good order without a result."""
 
 Cause = Literal[
     "exited", "wall_limit", "idle_limit", "orphan_limit", "ended", "terminated", "not_started", "lost",

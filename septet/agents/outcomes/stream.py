@@ -31,9 +31,9 @@ class EventReader(Generic[E]):
 
     An event behind other text has to end its line, and has to be an event of the dialect.
 
-    A line decodes straight into the fields of `event_type`, and the rest is skipped in C; only a line that does not
-    decode is parsed again, slowly. Of a stream that is one object or array over several lines `finish` returns the
-    events, at its end.
+    A line decodes straight into the fields of `event_type`, and the rest is skipped in C; only a line that does
+    not decode is parsed again, slowly. Of a stream that is one object or array over several lines `finish` returns
+    the events, at its end.
     """
 
     def __init__(self, event_type: type[E], is_own: Callable[[E], bool] = lambda _: True) -> None:
@@ -137,8 +137,8 @@ class EventReader(Generic[E]):
     def _read_objects(self, line: bytes) -> tuple[list[E], bytes]:
         """Return the objects at the head of a line, and the text behind them.
 
-        The line may hold a byte order mark, bytes that are not UTF-8, half a surrogate pair, an invalid number, two
-        objects, or an object and words after it.
+        The line may hold a byte order mark, bytes that are not UTF-8, half a surrogate pair, an invalid number,
+        two objects, or an object and words after it.
         """
         text = line.strip().removeprefix(_BYTE_ORDER_MARK).decode("utf-8", errors="replace")
         events: list[E] = []
