@@ -122,8 +122,8 @@ GROUPS: Final[Mapping[str, Mapping[str, CommandRow]]] = {
         "up": _row("serve.up:up", "serve.options:UpOptions", "Run server, worker, page and HTTP API in this terminal, until Ctrl-C.", has_keys=True),
         "worker": _row("serve.worker:worker", "serve.options:WorkerOptions", "Run a worker for a shared Temporal server, until SIGTERM.", "TEMPORAL_ADDRESS=temporal:7233 septet worker", has_keys=True, serves=True),
         "serve": _row("serve.serve:serve", "serve.options:ServeOptions", "Serve the page and the HTTP API, until SIGTERM. `septet up` serves them too.", "--address temporal:7233", has_keys=True, serves=True),
-        "mcp": _row("serve.serve:mcp", "serve.options:McpOptions", "Give work orders to an agent as tools, over stdin and stdout (the Model Context Protocol).", "claude mcp add septet -- septet mcp", has_keys=True),
-        "runner": _row("serve.serve:runner", "serve.options:RunnerOptions", "Start agents for workers that come and go, until SIGTERM.", "septet runner & SEPTET_RUNNER=true septet worker", serves=True),
+        "mcp": _row("serve.mcp:mcp", "serve.options:McpOptions", "Give work orders to an agent as tools, over stdin and stdout (the Model Context Protocol).", "claude mcp add septet -- septet mcp", has_keys=True),
+        "runner": _row("serve.runner:runner", "serve.options:RunnerOptions", "Start agents for workers that come and go, until SIGTERM.", "septet runner & SEPTET_RUNNER=true septet worker", serves=True),
         "promote": _row("serve.upkeep:promote", "serve.options:PromoteOptions", "Choose the workers' build that gets the work orders of a shared server.", "--ramp 10"),
         "backup": _row("serve.upkeep:backup", "serve.options:BackupOptions", "Copy this host's state directory, with the embedded server's database, while it runs.", "/backups/2026-11-25"),
         "codec": CommandRow(summary="Make keys that encrypt what Temporal keeps.", commands={

@@ -1,5 +1,6 @@
 import json
 import re
+from functools import cached_property
 from pathlib import Path
 
 from fakes.step_lab import StepLab
@@ -34,7 +35,7 @@ def test_the_state_directory_keeps_its_names(tmp_path: Path) -> None:
     paths = {
         str(path.relative_to(tmp_path))
         for name, member in vars(StateDir).items()
-        if isinstance(member, property) and isinstance(path := getattr(state, name), Path)
+        if isinstance(member, cached_property) and isinstance(path := getattr(state, name), Path)
     }
     assert sorted(paths) == json.loads(FROZEN.read_text())["state directory"]
 

@@ -43,7 +43,7 @@ _COMMANDS: Final[dict[str, tuple[Verb, int, str]]] = {
 INTAKES: Final = ("pass", "nothing-to-take", *_COMMANDS)
 
 
-@workflow.defn(name="WorkOrder")
+@workflow.defn(name="WorkOrder", sandboxed=False)
 class OrderOfIntake:
     """A work order that ends at once."""
 

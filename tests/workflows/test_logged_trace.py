@@ -29,7 +29,7 @@ from workers.connection.plugin import SeptetPlugin
 from workers.observing.traces import road_to, tracing
 
 
-@workflow.defn(name="WorkOrder")
+@workflow.defn(name="WorkOrder", sandboxed=False)
 class WorkOrder:
     @workflow.run
     async def run(self) -> str:

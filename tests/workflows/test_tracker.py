@@ -38,7 +38,7 @@ REPORT: Final = "report-of-a-further-failure"
 TRACKED: Final = (*SESSIONS, *PROMPTS, REPORT)
 
 
-@workflow.defn(name="WorkOrder")
+@workflow.defn(name="WorkOrder", sandboxed=False)
 class OrderOfTracker:
     """A work order that ends at once, as its id says."""
 

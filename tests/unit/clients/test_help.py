@@ -1,8 +1,9 @@
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-from clients.cli.commands import GROUPS
+from clients.cli.commands import GROUPS, CommandRow, load
 from clients.cli.commands import SEPTET as TABLE
 
 SEPTET = Path(sys.executable).parent / "septet"
@@ -42,3 +43,17 @@ def test_an_option_says_what_goes_there() -> None:
     for words in ("<int>", "<str>", "<path>", "<list"):
         assert words not in shown.partition("Options:")[2]
     assert "ID...  One work order or more" in help_of("retry")
+
+
+def commands_of(row: CommandRow) -> Iterator[CommandRow]:
+    """Yield a command and all below it."""
+    yield row
+    for below in row.commands.values():
+        yield from commands_of(below)
+
+
+def test_each_place_of_the_table_has_its_function_and_its_options() -> None:
+    """No command of the table names a function or options that have moved."""
+    places = [place for row in commands_of(TABLE) for place in (row.place, row.options) if place]
+    assert len(places) > 100
+    assert [place for place in places if not callable(load(place))] == []

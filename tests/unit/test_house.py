@@ -1,0 +1,46 @@
+"""The bounds of the structure: sizes of modules and rooms, and words of docstrings."""
+
+import runpy
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BOUNDS: Final = {
+    "modules over 300 lines": 0,
+    "functions with more than 5 parameters": 1,
+    "noqa": 44,
+    "modules with one importer": 176,
+    "imports inside functions": 36,
+    "modules with an underscore": 0,
+    "settings": 92,
+    "dependencies that run": 20,
+    "`told` in docstrings": 10,
+    "`asked` in docstrings": 10,
+    "`tell` in docstrings": 10,
+    "`whoever` in docstrings": 10,
+    "`goes on` in docstrings": 10,
+}
+"""The most of each row of `scripts/measure-house`."""
+LARGE_ROOMS: Final = {
+    "septet.contracts": "the wire's values refer to each other: several rooms would import in circles",
+}
+"""Rooms that may have more than 14 modules, and why."""
+
+
+@pytest.fixture(scope="module")
+def house() -> Any:
+    """Return this checkout, measured."""
+    return runpy.run_path(str(ROOT / "scripts" / "measure-house"))["House"](ROOT)
+
+
+def test_each_figure_of_the_structure_keeps_its_bound(house: Any) -> None:
+    """No change makes a figure of the structure worse than its bound."""
+    figures = house.figures()
+    assert {row: int(figures[row]) for row, most in BOUNDS.items() if int(figures[row]) > most} == {}
+
+
+def test_only_named_rooms_are_large(house: Any) -> None:
+    """A room has at most 14 modules, or its name and the reason stand here."""
+    assert {room for room, (modules, _, _) in house.rooms().items() if modules > 14} == set(LARGE_ROOMS)
