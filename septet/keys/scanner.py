@@ -78,8 +78,8 @@ class KeyScanner:
     """Scans added lines; its compiled rules lie in a folder of the engine."""
 
     folder: Path
-    """The folder of the compiled rules, made for this user alone. The first scan of a release compiles for
-    seconds; other scans wait meanwhile, because each would compile the same rules."""
+    """The folder of the compiled rules, made for this user alone. The first scan of a release compiles the
+    rules for seconds; other scans wait meanwhile, because each would compile the same rules."""
 
     def scan(self, lines: Sequence[AddedLine]) -> tuple[KeyMatch, ...]:
         """Return the texts that look like keys, in the order of the lines.

@@ -1,1 +1,1 @@
-"""What the engine asks of the machine: processes, disks, locks, durable writes, printable text."""
+"""The machine for the engine: processes, disks, locks, durable writes, printable text."""

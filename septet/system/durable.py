@@ -134,7 +134,7 @@ Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 
 def read_model(path: Path, model: type[Model]) -> Model | None:
-    """Return the value of a pydantic model in a file; `None` where the file is missing or holds no such value.
+    """Return the value of a pydantic model in a file; `None` if the file is missing or holds no valid value.
 
     Raises:
         OSError: The file may exist, and cannot be read.

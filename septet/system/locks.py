@@ -106,7 +106,7 @@ def remove_lock(path: Path) -> bool:
 
 
 def lock(descriptor: int) -> None:
-    """Lock an open file that others hold for a moment at most, such as a new file."""
+    """Lock an open file that other processes hold for a moment at most, for example a new file."""
     fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 

@@ -38,13 +38,7 @@ _AFTER_A_WORD: Final = re.compile(
 
 
 def preview(text: str, *, secrets: Iterable[str] = (), limit: int = 200) -> str:
-    """Return the beginning of `text` on one line, with keys, tokens and `secrets` masked.
-
-    Args:
-        text: Any text.
-        secrets: Further values to mask, for example the worker's own keys.
-        limit: The most characters.
-    """
+    """Return the beginning of `text` on one line, with keys, tokens and `secrets` masked."""
     line = " ".join(scrub(text[:_LOOKED_AT], secrets).split())
     return cut(printable(line[: limit + 1]), limit)
 
@@ -69,10 +63,6 @@ def scrub(text: str, secrets: Iterable[str] = ()) -> str:
 
 def end_of_file(path: Path, limit_bytes: int) -> str:
     """Return the end of a file as text, with this process's keys masked, also a key that begins before the end.
-
-    Args:
-        path: The file; little more than its end is read.
-        limit_bytes: The most bytes to return.
 
     Raises:
         OSError: The file cannot be read.

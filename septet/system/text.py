@@ -33,7 +33,7 @@ def cut_line(text: str, limit_bytes: int) -> str:
 
 
 def name_some(names: Sequence[str], most: int) -> str:
-    """Return the first `most` names, with commas between them, and how many more there are."""
+    """Return the first `most` names, with commas between them, and the number of the others."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 

@@ -20,7 +20,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 LOOKS: Final = None
-"""The event loop's own threads, for work of moments."""
+"""The event loop's own threads, for quick work."""
 
 _LOOKS_PER_AGENT: Final = 2
 _END_SECONDS: Final = 10.0
@@ -55,7 +55,7 @@ class ThreadPools:
 
     @contextmanager
     def open(self) -> Iterator[Self]:
-        """Shut the slow pools down after the block; the event loop ends its own threads."""
+        """Yield the pools, and shut the slow pools down after the block; the event loop ends its own threads."""
         try:
             yield self
         finally:

@@ -194,12 +194,7 @@ class Adapter(ABC):
         return None
 
     def move_models(self, invocation: Invocation, places: Sequence[ModelPlace]) -> Invocation:
-        """Return an invocation with other model addresses and keys.
-
-        Args:
-            invocation: The invocation with the real addresses and keys.
-            places: Some of its model places, by name, with the new addresses and keys.
-        """
+        """Return an invocation with other model addresses and keys."""
         env = dict(invocation.env)
         for place in places:
             env[place.name] = place.address

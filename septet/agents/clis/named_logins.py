@@ -27,12 +27,7 @@ class NamedLogin:
     """The folder of a further login; `None` for a file of variables."""
 
     def identity(self, adapter: Adapter, provider: str = "") -> tuple[str, ...]:
-        """Return the login's variables with keys, equal on all hosts with the same keys; empty without keys.
-
-        Args:
-            adapter: The CLI.
-            provider: The provider of a CLI that knows several.
-        """
+        """Return the login's variables with keys, equal on all hosts with the same keys; empty without keys."""
         keys = adapter.keys_of(self.machine, provider)
         return tuple(f"{name}={keys[name]}" for name in sorted(keys))
 

@@ -123,12 +123,7 @@ def toolchain_paths(home: Path, env: Mapping[str, str]) -> Iterator[Path]:
 
 
 def find_toolchains(home: Path, env: Mapping[str, str]) -> dict[Path, list[Path]]:
-    """Return the folders of the toolchains that PATH names, each with the paths that guests see of it.
-
-    Args:
-        home: The user's home.
-        env: The environment of guests: PATH names toolchains, and further variables move them.
-    """
+    """Return the folders of the toolchains that PATH names, each with the paths that guests see of it."""
     variables = ("PATH", "XDG_DATA_HOME", *(each.variable for each in TOOLCHAINS if each.variable))
     asked = (str(home), *(env.get(name, "") for name in variables))
     known = _known.get(asked)

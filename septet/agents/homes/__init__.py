@@ -1,1 +1,1 @@
-"""A home for each work order: what a CLI has of its own in the user's home, without what is the user's alone."""
+"""A home for each work order: a CLI's own files, as in the user's home, without the user's own data."""

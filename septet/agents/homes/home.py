@@ -165,7 +165,7 @@ class AgentHome:
         return folders
 
     def _clear(self) -> None:
-        """Store the sessions and the workspace's notes, and remove all other files of agents.
+        """Store the sessions, keep the workspace's notes, and remove all other files of agents.
 
         Raises:
             OSError: The disk refused.

@@ -100,10 +100,6 @@ class Logins:
     def lend(self, copy: LoginCopy, run_seconds: float) -> None:
         """Copy the present login into a work order's home; remove an old copy if the user has no login.
 
-        Args:
-            copy: The copy to make.
-            run_seconds: The longest time of the run.
-
         Raises:
             LoginBusyError: Another agent is about to refresh the login.
             OSError: The disk refused.

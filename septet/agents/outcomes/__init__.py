@@ -1,1 +1,1 @@
-"""From what a CLI prints to one outcome for all CLIs: streams, endings, API errors, transcripts."""
+"""Read the output of any CLI as one form of outcome: streams, endings, API errors, transcripts."""

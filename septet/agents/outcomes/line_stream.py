@@ -1,4 +1,4 @@
-"""A dialect of JSON lines: what its events and stderr add up to, and the outcome that follows from that."""
+"""A dialect of JSON lines: the facts in its events and stderr, and the outcome that follows from the facts."""
 
 import math
 import re
@@ -16,7 +16,7 @@ from septet.contracts.facts import Usage
 from septet.system.masking import mask
 
 NOBODY_ANSWERED: Final = 408
-"""The status for a request that reached no server: what a server says that waited in vain."""
+"""The status for a request that reached no server: a server's own status for a time-out."""
 
 _TEXT_LIMIT: Final = 4 * 1024 * 1024
 """Of a longer text, in characters, its end is kept."""
@@ -166,7 +166,7 @@ class LineStream(ABC, Generic[E]):
 
     @property
     def spoke(self) -> bool:
-        """Whether there was any event."""
+        """Whether the stream had an event."""
         return self._reader.last is not None
 
     @property

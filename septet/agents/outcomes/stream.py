@@ -37,9 +37,9 @@ class EventReader(Generic[E]):
     """
 
     def __init__(self, event_type: type[E], is_own: Callable[[E], bool] = lambda _: True) -> None:
-        """Take the partial type of an event, with fields of `Any` or `msgspec.Raw`, which refuse nothing.
+        """Take the partial type of an event; fields of type `Any` or `msgspec.Raw` accept every value.
 
-        `is_own` says of an event behind other bytes whether it has what all of the dialect have.
+        `is_own` returns whether an event behind other bytes has the fields of every event of the dialect.
         """
         self.skipped_lines = 0
         """The number of lines over 16 MiB."""
@@ -111,7 +111,7 @@ class EventReader(Generic[E]):
         return line
 
     def _read_lines(self, lines: list[bytes]) -> list[E]:
-        """Return the events of whole lines: one by one, which costs less than to prove that all can go at once."""
+        """Return the events of whole lines, decoded one by one: a check whether all decode at once costs more."""
         if self._first_line is None:
             self._check_first_line(lines)
         events: list[E] = []

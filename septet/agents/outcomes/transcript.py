@@ -22,7 +22,7 @@ _NAMES: Final = {
     "todowrite": "TodoWrite",
 }
 _OF_CHANGE: Final = {"add": "Write", "delete": "Delete"}
-"""What codex reports of a file without its content; anything else is an edit."""
+"""codex's words for a change without content; any other word is an edit."""
 _SHELL: Final = re.compile(r"\S*sh -l?c ")
 _PATCHED: Final = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
 
@@ -69,7 +69,7 @@ def _changes(text: str) -> list[dict[str, Any]]:
 
 
 def _edit(kind: str, path: str, body: str) -> str:
-    """Return what a patch does with one file as the arguments of an edit."""
+    """Return a patch's change of one file as the arguments of an edit."""
     lines = [line for line in body.split("\n") if line and not line.startswith(("@@", "***"))]
     old, new = ("\n".join(line[1:] for line in lines if line[0] in marks) for marks in ("- ", "+ "))
     change = {"Add": {"content": new}, "Delete": {}}.get(kind, {"old_string": old, "new_string": new})

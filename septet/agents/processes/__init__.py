@@ -1,1 +1,1 @@
-"""What the programs around an agent share: orders, users, limits, process trees and exit files."""
+"""The common parts of the programs around an agent: orders, users, limits, process trees and exit files."""

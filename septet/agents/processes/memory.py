@@ -24,7 +24,7 @@ def memory_bytes(root: str = "/") -> int:
         root: The file system's root, with `/proc` and `/sys`.
 
     Raises:
-        OSError: There is no `/proc/meminfo`, as on another system than Linux.
+        OSError: `/proc/meminfo` is missing, as on systems other than Linux.
     """
     match = TOTAL.search(read_text(f"{root}/proc/meminfo"))
     if match is None:

@@ -58,7 +58,7 @@ def most_connections(memory_bytes: int) -> int:
 
 
 def sockets_beside(pids: Sequence[int]) -> int:
-    """Return the number of sockets in the network of these processes, with those that wait in messages.
+    """Return the number of sockets in the network of these processes, with sockets in unreceived messages.
 
     It is 0 without a network of their own: then the owners of sockets are unknown.
     """

@@ -73,7 +73,7 @@ def limit_open_files() -> None:
 
 
 class ResourceWatch:
-    """Checks now and then what one agent and all that it started use."""
+    """Checks now and then the resources of one agent and all that it started."""
 
     def __init__(self, order: Order, began_at: float) -> None:
         """Read the order, in which a limit of 0 is no limit, and the time of day."""
@@ -160,7 +160,7 @@ class ResourceWatch:
         return None
 
     def count_written(self) -> tuple[int, int, int]:
-        """Return the blocks in bytes, the entries and the length of what was written since the start.
+        """Return the blocks in bytes, the entries and the length of the files written since the start.
 
         The count stops at a limit. A file with holes is longer than its blocks on disk.
         """

@@ -1,1 +1,1 @@
-"""A guest's only way to the network: rules, the model's port, and what is recorded of both."""
+"""A guest's only way to the network: its rules, the model ports, and the log."""

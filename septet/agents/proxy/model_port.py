@@ -19,8 +19,8 @@ NOT_PASSED_ON = frozenset(
         b"accept-encoding", b"sec-websocket-extensions", b"sec-websocket-protocol",
     }
 )  # fmt: skip
-"""Fields between client and port; cookies, and protocols of web sockets, which may be keys; and those by which an
-answer would be compressed: its usage is read."""
+"""The fields that are not passed on: fields between client and port; cookies and protocols of web sockets, which
+may be keys; and fields that request compression, because the port reads the usage in the answer."""
 KEY_FIELDS = frozenset({b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key"})
 """The fields in which CLIs send their keys."""
 SCHEMES = frozenset({b"", b"bearer"})

@@ -249,7 +249,7 @@ class Passage:
 
 
 def receive(source: socket.socket) -> bytes:
-    """Return the bytes that have come, with those that TLS still buffers.
+    """Return the bytes that have come, with the bytes that TLS still buffers.
 
     Raises:
         OSError: The other side is gone.

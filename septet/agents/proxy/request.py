@@ -158,5 +158,5 @@ class RequestBody:
 
 
 def is_upgrade(request: RequestHead) -> bool:
-    """Return whether a request upgrades to web sockets, the only protocol that may be switched to."""
+    """Return whether a request upgrades to web sockets; requests of any other protocol may name further hosts."""
     return [value.lower() for value in request.values(b"upgrade")] == [b"websocket"]

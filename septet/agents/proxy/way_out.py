@@ -70,7 +70,7 @@ class WayOut:
         self.control_of_proxy.close()
 
     def replace(self) -> bool:
-        """Fork a new proxy after one was killed; return whether there is a new proxy."""
+        """Fork a proxy in place of a killed proxy; return whether the fork succeeded."""
         self.pid = 0
         self.control.close()
         if not self.listeners or self.started_count >= MOST_PROXIES:

@@ -1,1 +1,1 @@
-"""What a host keeps of agent runs: their folders, who writes, what they used, and the sessions that they leave."""
+"""The agent runs that a host keeps: their folders, their writers, their usage, and their sessions."""

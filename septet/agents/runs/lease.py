@@ -182,11 +182,6 @@ def _is_superseded(attempt: Attempt, last: Attempt, of_its_run: list[Attempt]) -
     An attempt of another workflow run follows a reset if its run is new here; else a reset superseded its run. A
     run takes its activities one after the other, so an earlier activity with a known name is over. After a reset
     of an activity its attempts count from 1 again, so the server's clock identifies an old attempt.
-
-    Args:
-        attempt: The attempt that begins.
-        last: The last recorded attempt.
-        of_its_run: The recorded attempts of the same workflow run.
     """
     if attempt.run_id != last.run_id:
         return bool(of_its_run)

@@ -25,7 +25,7 @@ _MOST_RUNS: Final = 20
 
 
 class NetworkLine(msgspec.Struct):
-    """One requested connection; or many, which the log only counts."""
+    """A requested connection, or the count of many."""
 
     id: str = ""
     """A later line with the same id replaces this line; empty for a line that stands alone."""
@@ -58,7 +58,7 @@ def network_lines(run: Run) -> Iterator[NetworkLine]:
 
 
 def lines_of_commands(folder: Path) -> Iterator[NetworkLine]:
-    """Yield the network lines of a repository's commands, whose records lie in a folder."""
+    """Yield the network lines of a repository's commands that have their records in a folder."""
     for record in _records_in(folder):
         yield from _lines_of(record / NETWORK_LOG)
 
@@ -81,25 +81,25 @@ def refused_in(lines: Iterable[NetworkLine]) -> list[str]:
 
 
 def refused_requests(run: Run) -> list[str]:
-    """Return the requests to its model that a run was refused and a setting opens, each once."""
+    """Return the refused model requests of a run that a setting allows, each once."""
     found = dict.fromkeys(line.request for line in network_lines(run) if OPENS in line.why)
     return [request for request in found if _REQUEST.fullmatch(request)]
 
 
 def tokens_seen(run: Run) -> tuple[int, int]:
-    """Return how many tokens models whose keys stay outside say that a run used: of input, and of output."""
+    """Return a run's input and output tokens, as models with keys outside the sandbox reported them."""
     lines = _lines_of(run.folder / NETWORK_LOG)
     return sum(line.input_tokens for line in lines), sum(line.output_tokens for line in lines)
 
 
 def refusal_note(setup: Path, runs: Sequence[Run]) -> str:
-    """Return the next agent's note of hosts that were refused in the last run and not before; mostly empty.
+    """Return the next agent's note of the hosts that only the last run was refused; empty without new hosts.
 
     Programs that speak https hide a proxy's answer, and an agent without the note would try other ways.
 
     Args:
-        setup: The folder with the records of the set-up of its workspace, which came before all runs.
-        runs: The runs there.
+        setup: The folder with the records of the workspace's set-up, which came before all runs.
+        runs: The workspace's runs.
     """
     *before, last = (refused_in(lines_of_commands(setup)), *map(refused_hosts, runs[-_MOST_RUNS:]))
     told_before = {name for names in before for name in names}
@@ -137,12 +137,12 @@ def _lines_of(path: Path) -> list[NetworkLine]:
 
 
 _FILE: Final = "counted_refusals.json"
-"""Beside a run: the hosts that were recorded, as a list of `name:port`."""
+"""A run's file with the hosts that were recorded, as a list of `name:port`."""
 
 
 @contextmanager
 def recording_refusals(call: "StepCall", run: Run) -> Iterator[None]:
-    """Record at the end of the block, in which its checks run, how many hosts a run was refused."""
+    """Record a run's refused hosts at the end of the block, in which the checks of its work run."""
     try:
         yield
     finally:
@@ -150,9 +150,9 @@ def recording_refusals(call: "StepCall", run: Run) -> Iterator[None]:
 
 
 def record_refusals(call: "StepCall", run: Run) -> None:
-    """Record how many hosts a run and its checks were refused, each once, however often the run is settled.
+    """Record the number of hosts that a run and its checks were refused; repeated calls count a host once.
 
-    Its logs are read only where metrics are served. Where the note cannot be written, they count again.
+    Without metrics nothing is read. If the file of recorded hosts cannot be written, they count again.
     """
     if not RECORDER.is_on:
         return

@@ -1,4 +1,4 @@
-"""The usage of a run, noted beside it: a resumed session adds up its figures, and a note has the run's own."""
+"""A run's own usage, recorded in its folder: a CLI reports the sum of a resumed session."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -27,14 +27,14 @@ class Spent(Wire):
     """The usage of one run in its session."""
 
     session_id: str
-    """Empty if the CLI named none."""
+    """The session; empty if the CLI named none."""
     usage: Usage
     by_unknown_error: bool = False
-    """An unknown error of the model API ended the run."""
+    """Whether an unknown error of the model API ended the run."""
 
 
 def note_spent(run: Run, outcome: Outcome, *, by_unknown_error: bool = False) -> None:
-    """Note what a run used in its session; after an unknown error, also without a session."""
+    """Record a run's usage in its session; without a session only after an unknown error."""
     if outcome.session_id is not None or by_unknown_error:
         session_id = outcome.session_id or ""
         note = Spent(session_id=session_id, usage=outcome.usage, by_unknown_error=by_unknown_error)
@@ -42,7 +42,7 @@ def note_spent(run: Run, outcome: Outcome, *, by_unknown_error: bool = False) ->
 
 
 def spent_before(runs: Iterable[Run], session_id: str | None) -> Usage:
-    """Return what a session used in these runs; a run without a note counts as nothing."""
+    """Return the usage of a session in these runs; a run without a record of its usage counts as nothing."""
     return _sum(note.usage for note in _notes(runs) if note.session_id == session_id)
 
 
@@ -52,17 +52,17 @@ def spent_in(runs: Iterable[Run]) -> Usage:
 
 
 def count_unknown_errors(runs: Iterable[Run]) -> int:
-    """Return how many of these runs ended by an unknown error of the model API."""
+    """Return the number of these runs that ended by an unknown error of the model API."""
     return sum(note.by_unknown_error for note in _notes(runs))
 
 
 def read_usage(run: Run) -> Spent | None:
-    """Return the note of a run; `None` without a note."""
+    """Return the recorded usage of a run; `None` without a record."""
     return read_model(run.folder / _FILE, Spent)
 
 
 def last_of_session(runs: Sequence[Run], session_id: str) -> RunRecord | None:
-    """Return the record of the last of these runs that had a session; `None` without such a run."""
+    """Return the record of the last of these runs in a session; `None` without a run in it."""
     for run in reversed(runs):
         record, note = run.record, read_usage(run)
         noted = note.session_id if note is not None else None

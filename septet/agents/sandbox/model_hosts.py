@@ -19,7 +19,7 @@ def model_hosts(adapter: Adapter, host: Machine, invocation: Invocation) -> tupl
 
 
 def named_model_hosts(adapter: Adapter, host: Machine, invocation: Invocation) -> tuple[NamedHost, ...]:
-    """Return the hosts in the variables of this CLI alone, and in the settings that its guests get."""
+    """Return the hosts that the worker names for a CLI, in variables of this CLI alone and in guests' settings."""
     named = adapter.named_addresses(invocation, host)
     if named is not None:
         return hosts_in(named)

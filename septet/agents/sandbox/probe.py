@@ -38,7 +38,7 @@ class Probe:
     is_newer: bool
     """Whether the version is newer than the newest tested version."""
     login: str | None
-    """The variable or file that looks like a login; `None` if none is found. Only a call of the model shows
+    """The variable or file that looks like a login; `None` without one. Only a call of the model shows
     whether it is valid."""
     obstacle: SeptetError | None
     """The reason why the agent cannot work on this host; `None` without an obstacle."""

@@ -72,7 +72,7 @@ def connect_to_runner(folder: Path) -> socket.socket:
     """Return a connection to the runner; a supervisor waits at its other end for an order.
 
     Raises:
-        AgentCrashedError: No runner answers; Temporal retries.
+        AgentCrashedError: No runner answers; a retry may succeed.
     """
     connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connected.settimeout(_ANSWER_SECONDS)  # a stopped runner fills its backlog and then accepts no connection
@@ -97,7 +97,7 @@ def await_sweep(folder: Path, within_seconds: float = _ANSWER_SECONDS) -> None:
     A missing runner is no error: the processes of its supervisors ended with it.
 
     Raises:
-        AgentCrashedError: The runner lives and does not answer, for example a stopped runner; Temporal retries.
+        AgentCrashedError: The runner lives and does not answer, for example a stopped runner; a retry may succeed.
     """
     try:
         connected = connect_to_runner(folder)

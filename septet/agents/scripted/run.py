@@ -71,11 +71,11 @@ class ScriptedRun:
         signal.signal(signal.SIGTERM, end)
 
     def begin_work(self) -> None:
-        """Wait half of the script's delay, before the edits."""
+        """Do the work before the edits: half of the script's delay."""
         self.keep_busy(self.script.delay_seconds / 2)
 
     def end_work(self) -> None:
-        """Wait half of the script's delay, after the edits."""
+        """Do the work after the edits: half of the script's delay."""
         self.keep_busy(self.script.delay_seconds / 2)
 
     def keep_busy(self, seconds: float) -> None:

@@ -79,12 +79,6 @@ class AgentProcess:
         """Turn this new fork into the agent; never return.
 
         The agent dies with its supervisor: so a free lock shows that the agent is dead.
-
-        Args:
-            argv: The arguments, with the sandbox around the program.
-            files: The agent's stdin, stdout and stderr.
-            report: The descriptor for the number of an error.
-            supervisor: The id of the parent process.
         """
         try:
             signal.set_wakeup_fd(-1)

@@ -82,7 +82,7 @@ def _open_requests(run: Run) -> str:
 
 
 def _remedy_by_hand(outcome: Outcome, run: Run) -> str:
-    """Return what a person has to check if the agent's program prints nothing that is understood."""
+    """Return the remedy for a program that printed nothing, or nothing that Septet understands; else empty."""
     if run.record is None or outcome.kind not in {SILENT, OTHER_DIALECT}:
         return ""
     agent, program = run.record.agent, f"`{run.record.argv[0]}`"

@@ -53,7 +53,7 @@ class Polls:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def catch_up(self, stream: GrowingStream, poll_seconds: float) -> None:
-        """Read the new bytes of a stream, a moment later, with those of others; a long stream delays no other.
+        """Read the new bytes of a stream, a moment later, with other streams; a long stream delays no other.
 
         Args:
             stream: A stream that no other code reads meanwhile.
@@ -79,7 +79,7 @@ class Polls:
 
 
 def _read_all(streams: list[GrowingStream]) -> list[bool | Exception]:
-    """Read some of each stream; the error of one stream is no other's."""
+    """Read some of each stream; an error of one stream does not affect the others."""
     return [_read(stream) for stream in streams]
 
 

@@ -58,10 +58,6 @@ def return_login(request: TurnRequest, *, holds_lock: bool = False) -> None:
 
     If the disk or a lock refuses, the next start with that login, the next worker or the janitor does so. From now
     on the CLI's keys are masked: another process may have started the agent.
-
-    Args:
-        request: The request of the turn.
-        holds_lock: Whether the caller holds the writer's lock.
     """
     homes, runs = request.runtime.homes, request.runtime.runs
     if homes is None:

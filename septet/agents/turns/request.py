@@ -31,7 +31,7 @@ class AgentRuntime:
     patience_seconds: float = 30.0
     """The wait for a lock that is held while no run lives: its holder is about to start a run, or to leave."""
     login_patience_seconds: float = 180.0
-    """The wait for other agents that refresh a login one after the other, a minute for each at most."""
+    """The longest wait while other agents refresh a login in turn, each for a minute at most."""
     sandbox: Sandbox = field(default_factory=Sandbox)
     warm: bool = True
     """Whether processes may stay between turns."""

@@ -59,7 +59,7 @@ class NeedsStart:
     leaves_work: bool
     """The worktree is as another agent left it, and the next agent does not know that work."""
     last_agent: str
-    """The agent that worked last on the turn; empty without one."""
+    """The last agent of the turn; empty before the first agent."""
     lock: int | None
     """The descriptor of the writer's lock; `None` once it was passed on."""
 

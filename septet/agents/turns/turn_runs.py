@@ -224,7 +224,7 @@ class TurnRuns:
 
 
 def _used_before(run: Run, runs: list[Run]) -> Usage:
-    """Return what the session that a run resumes used before the run."""
+    """Return the usage, before the run, of the session that a run resumes."""
     session_id = run.record.resumed_from if run.record is not None else None
     if session_id is None:
         return NO_USAGE

@@ -68,7 +68,7 @@ class ClaudeStream:
         )
 
     def outcome(self, end: ExitRecord, stderr: str) -> Outcome:
-        """Return what the run came to, once its stream is over."""
+        """Return the outcome of the run, after the end of its stream."""
         rest, document = self._reader.finish()
         if document is not None:
             self._totals = StreamTotals()
