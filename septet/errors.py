@@ -184,7 +184,7 @@ class ForgeError(SeptetError):
 
 
 class IssueChangedError(ForgeError):
-    """The issue may not say any more what somebody who may push asked for."""
+    """The text of the issue may have changed since a person who may push requested the work."""
 
     default_remedy = "Read the issue as it is now: `septet retry` works on that text, `septet cancel` on none."
 

@@ -33,7 +33,7 @@ _PAGE_TITLE: Final = re.compile(r"<title[^>]*>([^<]{1,100})</title>", re.IGNOREC
 
 
 class ForgeRefusedError(ForgeError):
-    """The forge would not do what was asked: it is there already, or is not valid."""
+    """The forge refused the request: the object exists already, or a value is not valid."""
 
 
 @dataclass(frozen=True, slots=True)
