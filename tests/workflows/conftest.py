@@ -18,7 +18,7 @@ from workflows.wire.search_attributes import ALL
 
 _HEARD_EACH_SECOND = 1.0
 SEALED = "sealed"
-"""Where tests leave sealed work orders, which no other test can read."""
+"""The namespace for sealed work orders, so that no other test reads them."""
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -41,7 +41,7 @@ async def server() -> AsyncIterator[WorkflowEnvironment]:
 
 @pytest.fixture
 def doubles() -> Doubles:
-    """The activities of a queue of the test's own."""
+    """Doubles of the activities, on a task queue for this test alone."""
     return Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
 
 
@@ -52,7 +52,7 @@ async def client(server: WorkflowEnvironment) -> Client:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def sealed_client(server: WorkflowEnvironment) -> Client:
-    """A client of a namespace of its own, in which sealed work orders stay."""
+    """A client of the namespace for sealed work orders."""
     return Client(server.client.service_client, namespace=SEALED, plugins=[SeptetPlugin()])
 
 

@@ -1,4 +1,4 @@
-"""The board on a real server: whose turn it is, under limits, with work orders that wait."""
+"""The board on a real server: the order in which waiting work orders get seats under the limits."""
 
 import asyncio
 import contextlib
@@ -46,7 +46,7 @@ ORDER = {"repository": "/app", "title": "Totals are wrong", "project": "app"}
 
 @dataclass
 class Floor:
-    """A queue with its board, and work orders whose first step ends when the test says so."""
+    """A queue with its board, and work orders whose first step ends when the test lets it end."""
 
     client: Client
     doubles: Doubles
@@ -54,7 +54,7 @@ class Floor:
     may_end: dict[str, asyncio.Event] = field(default_factory=dict)
 
     async def first_step(self, call: StepCall) -> StepResult:
-        """Say that a work order has begun, and wait for the test's word."""
+        """Record that a work order has begun, and wait until the test lets the step end."""
         self.began.append(call.workspace.work_order_id)
         ending = self.may_end.setdefault(call.workspace.work_order_id, asyncio.Event())
         while not ending.is_set():
@@ -74,7 +74,7 @@ class Floor:
         )
 
     async def serve(self, host: str = "one", *, project_limit: int = 4, host_limit: int = 20) -> None:
-        """Tell the board that a host serves."""
+        """Report to the board that a host serves the queue."""
         settings = Settings(
             task_queue=self.doubles.task_queue, project_limit=project_limit, host_limit=host_limit, environ={}
         )
@@ -91,11 +91,11 @@ class Floor:
         self.may_end.setdefault(order_id, asyncio.Event()).set()
 
     def names(self) -> list[str]:
-        """Return who has begun, in their order."""
+        """Return the names of the work orders that have begun, in their order."""
         return [order_id.rpartition("-")[0] for order_id in self.began]
 
     async def until_known(self, waiting: int) -> None:
-        """Wait until the board knows of so many that wait."""
+        """Wait until the board counts this number of waiting work orders."""
 
         async def known() -> bool:
             details = str(await self.board.query("__temporal_workflow_metadata"))
@@ -106,7 +106,7 @@ class Floor:
 
 @asynccontextmanager
 async def floor_of(client: Client, way: str = "") -> AsyncIterator[Floor]:
-    """Give a queue with a worker; at the end everything on it is ended, and the board's history is replayed."""
+    """Yield a queue with a worker; at the end, end all work orders on the queue and replay the board's history."""
     doubles = Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
     floor = Floor(client, doubles)
     doubles.steps[Step.CLASSIFY_ISSUE] = [floor.first_step]
@@ -133,7 +133,7 @@ async def floor_of(client: Client, way: str = "") -> AsyncIterator[Floor]:
 
 
 async def test_the_best_score_begins_first(client: Client) -> None:
-    """Among those that wait the best score has its turn first, and among equals the one that waited longest."""
+    """The work order with the best score begins first; among equal scores, the work order that waited longest."""
     async with floor_of(client) as floor:
         await floor.serve(host_limit=0)
         for name, fields in {
@@ -149,7 +149,7 @@ async def test_the_best_score_begins_first(client: Client) -> None:
 
 
 async def test_no_project_and_no_host_gets_more_than_its_limit(client: Client) -> None:
-    """Two of one project run, the third waits although a seat is free; what is over frees its seat."""
+    """Two work orders of a project run and a third waits despite a free seat; a work order that ends frees its seat."""
     async with floor_of(client, "board/seats") as floor:
         await floor.serve(host_limit=0, project_limit=2)
         for name in ("a1", "a2", "a3"):
@@ -167,7 +167,7 @@ async def test_no_project_and_no_host_gets_more_than_its_limit(client: Client) -
 
 
 async def test_a_seat_of_one_that_was_terminated_is_found_free(client: Client) -> None:
-    """A terminated work order says nothing; as somebody waits for its seat, the board looks."""
+    """A terminated work order sends no message; the board finds its seat free because another work order waits."""
     async with floor_of(client) as floor:
         await floor.serve(host_limit=1)
         first = await floor.create("first")
@@ -178,7 +178,7 @@ async def test_a_seat_of_one_that_was_terminated_is_found_free(client: Client) -
 
 
 async def test_a_busy_board_finds_a_seat_of_one_that_was_terminated(client: Client) -> None:
-    """What the board is told every second does not put off its look for those that ended without a word."""
+    """A signal each second does not delay the board's search for work orders that were terminated."""
     async with floor_of(client) as floor:
         await floor.serve(host_limit=1)
         first = await floor.create("first")
@@ -192,7 +192,7 @@ async def test_a_busy_board_finds_a_seat_of_one_that_was_terminated(client: Clie
 
 
 async def test_only_those_that_are_over_are_found_closed(client: Client) -> None:
-    """One that runs again after its end is not over; one that is gone, or has never been, is."""
+    """A work order that runs again is not closed; a terminated work order and an unknown id are closed."""
     async with floor_of(client) as floor:
         await floor.serve()
         again = await floor.create("again")
@@ -206,13 +206,13 @@ async def test_only_those_that_are_over_are_found_closed(client: Client) -> None
             began = f'WorkflowId="{running.id}" AND ExecutionStatus="Running"'
             return [(await client.count_workflows(query)).count for query in (ended, began)] == [2, 1]
 
-        await wait_until(is_caught_up)  # what the server lists comes a moment after what it does
+        await wait_until(is_caught_up)  # the server's lists lag behind its state
         closed = await ActivityEnvironment(client=client).run(BoardActivities().find_closed, known)
         assert closed == [over.id, "wo-nobody", 'wo-"quoted"']
 
 
 async def test_a_work_order_that_waits_needs_no_board_to_be_there_yet(client: Client) -> None:
-    """A board that begins later finds those that wait already."""
+    """A board that starts later finds the work orders that wait already."""
     async with floor_of(client) as floor:
         await floor.create("early")
 
@@ -226,7 +226,7 @@ async def test_a_work_order_that_waits_needs_no_board_to_be_there_yet(client: Cl
 
 
 async def test_a_collected_work_order_waits_for_a_person(client: Client) -> None:
-    """Seats are for triaged ones; a collected one costs no activity."""
+    """The board gives seats to triaged work orders; a collected work order starts no activity."""
     async with floor_of(client) as floor:
         await floor.serve()
         collected = await floor.create("collected", stage="collected")
@@ -237,7 +237,7 @@ async def test_a_collected_work_order_waits_for_a_person(client: Client) -> None
 
 
 async def test_one_that_comes_after_others_waits_for_them(client: Client) -> None:
-    """Until the others are over it asks for no seat; then it has its turn by itself."""
+    """A work order requests no seat until the work orders before it have ended; then it begins without a command."""
     async with floor_of(client) as floor:
         await floor.serve()
         await floor.create("later", after=["wo-before"], stage=None)
@@ -248,7 +248,7 @@ async def test_one_that_comes_after_others_waits_for_them(client: Client) -> Non
 
 
 async def test_a_cancelled_work_order_waits_no_more(client: Client) -> None:
-    """One that is cancelled while it waits is forgotten by the board, and ends as cancelled."""
+    """The board forgets a work order that is cancelled while it waits, and the work order ends as cancelled."""
     async with floor_of(client) as floor:
         await floor.serve(host_limit=0)
         waiting = await floor.create("waiting")
@@ -259,7 +259,7 @@ async def test_a_cancelled_work_order_waits_no_more(client: Client) -> None:
 
 
 async def test_a_board_goes_on_from_what_another_run_knew(client: Client) -> None:
-    """It remembers the best of those that wait, and asks the server for the others when few are left."""
+    """The board remembers the best waiting work orders, and queries the server for the rest when few remain."""
     queue, told = f"queue-{uuid.uuid4().hex}", []
 
     @activity.defn(name="find_closed")
@@ -294,7 +294,7 @@ async def test_a_board_goes_on_from_what_another_run_knew(client: Client) -> Non
 
 
 async def test_only_those_that_ask_the_board_are_found_to_wait(client: Client) -> None:
-    """One in a pipeline waits for a lane, one that comes after others for these; the best of the rest are found."""
+    """The search leaves out work orders in a pipeline and work orders that come after others, and finds the best rest."""
     async with floor_of(client) as floor:
         await floor.create("later", after=["wo-before"], stage=None)
         await wait_until(lambda: _is(bool(floor.doubles.looks)))
@@ -322,7 +322,7 @@ async def test_only_those_that_ask_the_board_are_found_to_wait(client: Client) -
 
 
 async def test_a_board_that_hands_over_gives_each_seat_once() -> None:
-    """Over several runs of a board nobody who waits or has a seat is forgotten, and none of them begins twice."""
+    """Over several runs of a board, no waiting or running work order is forgotten, and none begins twice."""
     names = [f"wo{number}" for number in range(6)]
     async with (
         await WorkflowEnvironment.start_local(
@@ -361,7 +361,7 @@ async def _tell_every_second(floor: Floor) -> None:
 
 
 async def _has_handed_over(floor: Floor) -> None:
-    """Tell the board what it knows already, until another run has taken over."""
+    """Report known facts to the board until another run has taken over."""
     before = (await floor.board.describe()).run_id
     async with asyncio.timeout(WITHIN_SECONDS):
         while (await floor.board.describe()).run_id == before:

@@ -1,4 +1,4 @@
-"""Days of work under daily budgets, on a server that skips time: a whole week of them before a release."""
+"""Days of work under daily budgets, on a server that skips time: a whole week before a release."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LONGEST: Final = 1000
 
 
 class Turns:
-    """Agents' turns that two budgets are asked for: what each used, by its key."""
+    """Agents' turns that reserve from two budgets; `used` has the use of each turn by its key."""
 
     def __init__(self, accounts: FleetAccounts) -> None:
         self._accounts = accounts
@@ -40,7 +40,7 @@ class Turns:
         self.used: dict[str, Spending] = {}
 
     async def take(self, call: StepCall) -> StepResult:
-        """Take a step: within its budgets, or not at all; some agents crash half-way and ask again."""
+        """Take a step within its budgets, or end it as over budget; some agents crash half-way and reserve again."""
         key = f"{call.workspace.work_order_id}/{call.step}/{len(self.used)}"
         asked = ReserveCall(key=key, order_id=call.workspace.work_order_id, step=call.step.value)
         room = await self._reserve(asked)
@@ -61,7 +61,7 @@ class Turns:
         return done(call, usage=_usage(used))
 
     async def _reserve(self, call: ReserveCall) -> Caps | BudgetWait:
-        """Ask one account after the other; where one has no room, all are told that the turn is over."""
+        """Reserve from one account after the other; if one has no room, settle the turn with all accounts."""
         caps = Caps()
         for scope in LIMITS:
             grant = await self._accounts.reserve(AccountState(scope=scope), call, opens=False)
@@ -83,7 +83,7 @@ def _usage(used: Spending) -> Usage:
 
 @pytest.mark.parametrize(("orders", "days"), [(5, 2), pytest.param(18, 7, marks=pytest.mark.release)])
 async def test_daily_budgets_cost_each_day_their_limit_and_a_turn_at_most(orders: int, days: int) -> None:
-    """Work orders wait for the next day, agents crash half-way, each word is told twice, and all that is used counts once.
+    """Each use counts once although work orders wait for the next day, agents crash, and each use is reported twice.
 
     The day is limited in dollars, and the project in tokens.
     """

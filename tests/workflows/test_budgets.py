@@ -1,4 +1,4 @@
-"""Accounts of budgets on a real server: workers ask them, and work orders wait for them."""
+"""Accounts of budgets on a real server: workers reserve from the accounts, and work orders wait for budget."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ ORDER = "order/wo-1"
 
 
 class Fleet:
-    """Steps that ask an account, as activities do, and use a dollar each: that of their work order, or their pipeline."""
+    """Steps that use a dollar each, and reserve it from the account of their work order or their pipeline."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ async def fleet(
 
 
 async def test_a_work_order_waits_for_its_budget_and_continues_when_it_is_raised(client: Client) -> None:
-    """It says which budget it waits for and by which command it goes on, counts each turn once, and replays."""
+    """The work order names its budget and the command that raises it, counts each turn once, and replays."""
     async with fleet(client) as (doubles, budgets):
         own = Fleet(client, doubles.task_queue, "3usd")
         doubles.steps = {step: [own.step] for step in Step}
@@ -137,7 +137,7 @@ async def test_a_work_order_waits_for_its_budget_and_continues_when_it_is_raised
 
 
 async def test_a_step_whose_budget_is_used_up_asks_no_more_until_it_is_raised(client: Client) -> None:
-    """The account has no limit beside the step's, and calls nobody while that stands."""
+    """The account has no limit of its own beside the step's limit, and calls no work order while the step's limit stands."""
     async with fleet(client) as (doubles, budgets):
         accounts = FleetAccounts(client, doubles.task_queue)
         order_id = f"wo-{uuid.uuid4().hex[:8]}"
@@ -165,7 +165,7 @@ async def test_a_step_whose_budget_is_used_up_asks_no_more_until_it_is_raised(cl
             result_type=Task,
         )
         await until(handle, lambda task: task.budget is not None)
-        for other in range(20):  # words of others, after each of which it could be called
+        for other in range(20):  # settles of others; the account could call the work order after each of them
             await accounts.settle(scope, SettleCall(key=f"other-{other}", used=Spending()))
             assert (await budgets.show(order_id)).budget.waiting == (order_id,)
         await budgets.raise_limit(order_id, LimitCall(limit="5usd", step="implement_plan"))
@@ -178,7 +178,7 @@ async def test_a_step_whose_budget_is_used_up_asks_no_more_until_it_is_raised(cl
 
 @pytest.mark.parametrize("told", [True, False])
 async def test_people_are_notified_once_of_a_budget_at_each_limit(client: Client, *, told: bool) -> None:
-    """A wait that comes again at the same limit is not told again, and one for others' holds not at all."""
+    """People get one notification of a spent budget at each limit, and none while other turns hold the rest."""
     used_up = BudgetWait(scope="day", limit="5usd/day", message="It is used up.", remedy="Raise it.")
     held = used_up.model_copy(update={"message": "Others hold the rest.", "is_spent": False})
     raised = used_up.model_copy(update={"limit": "6usd/day", "message": "It is used up again."})
@@ -191,7 +191,7 @@ async def test_people_are_notified_once_of_a_budget_at_each_limit(client: Client
         handle: WorkflowHandle[Any, Any] = await start(client, doubles.task_queue)
 
         async def asked() -> tuple[BudgetWait | None, int]:
-            """Return for which budget it waits, and how often the step was begun."""
+            """Return the budget that the work order waits for, and the number of its attempts of the step."""
             task = await handle.query(WorkOrder.work_order)
             return task.budget, len(doubles.calls_of(Step.BUILD_PLAN))
 
@@ -211,7 +211,7 @@ async def test_people_are_notified_once_of_a_budget_at_each_limit(client: Client
 async def test_lists_tell_what_a_work_order_used_and_made_whenever_it_has_waited(
     client: Client, waits_at: Step
 ) -> None:
-    """At the end the row in lists is the work order: with its commit, and with the use of all its steps."""
+    """At its end, a work order's row in lists has its commit and the use of all its steps."""
     wait = BudgetWait(scope="day", limit="5usd/day", message="It is used up.", remedy="Raise it.")
     async with fleet(client) as (doubles, _):
         over = partial(ended, verdict=Verdict.OVER_BUDGET, budget_wait=wait)
@@ -231,7 +231,7 @@ async def test_lists_tell_what_a_work_order_used_and_made_whenever_it_has_waited
 
 
 async def test_a_work_order_without_a_budget_has_no_trace_of_one(client: Client) -> None:
-    """Nobody starts an account for it, and its history has no event more."""
+    """A work order without a budget starts no account, and its history has no event of one."""
     async with fleet(client) as (doubles, _):
         order = {"repository": "/app", "title": "Totals are wrong"}
         handle: WorkflowHandle[Any, Any] = await client.start_workflow(
@@ -245,7 +245,7 @@ async def test_a_work_order_without_a_budget_has_no_trace_of_one(client: Client)
 
 
 async def test_a_budget_is_set_raised_and_listed(client: Client) -> None:
-    """What there is not cannot be raised; what is not a limit is refused in plain words."""
+    """A raise of an absent budget is refused, and so is a limit that cannot be read."""
     async with fleet(client) as (_, budgets):
         with pytest.raises(NotFoundError, match="no budget of day"):
             await budgets.raise_limit("day", LimitCall(limit="5usd"))
@@ -265,12 +265,12 @@ async def test_a_budget_is_set_raised_and_listed(client: Client) -> None:
 async def test_temporals_own_command_line_raises_a_budget_under_the_rules_of_the_other_faces(
     client: Client,
 ) -> None:
-    """A step that there is not and an amount that cannot be read are refused; any spelling of the limit counts."""
+    """An account refuses an unknown step and an unreadable amount, and accepts each spelling of a limit."""
     async with fleet(client) as (_, budgets):
         account = f"{budgets.task_queue}-budget/order/wo-1"
 
         async def temporal(verb: str, *arguments: str) -> tuple[int | None, str]:
-            """Return the exit code of a command about the account, and what it prints."""
+            """Return the exit code of a command for the account, and its output."""
             process = await asyncio.create_subprocess_exec(
                 *(str(temporal_program()), "workflow", *verb.split(), "--workflow-id", account, *arguments),
                 *("--address", client.service_client.config.target_host),
@@ -302,7 +302,7 @@ async def test_temporals_own_command_line_raises_a_budget_under_the_rules_of_the
 
 
 async def test_a_list_of_budgets_begins_with_those_of_the_day_and_the_projects_and_goes_on(client: Client) -> None:
-    """However many work orders have budgets since: these come page by page, the newest first."""
+    """Budgets of the day and of projects come first; the others follow page by page, the newest first."""
     async with fleet(client) as (_, budgets):
         scopes = ["project/o/r", "day", "wo-1", "wo-2", "pipeline/pl-1"]
         for scope in scopes:
@@ -323,7 +323,7 @@ async def test_a_list_of_budgets_begins_with_those_of_the_day_and_the_projects_a
 
 
 async def test_a_list_goes_without_a_budget_that_does_not_answer(client: Client) -> None:
-    """Where others answer, people see those: one that stands still hides no other."""
+    """A budget that does not answer hides no other budget from the list."""
     async with fleet(client) as (_, budgets):
         await budgets.set("wo-1", LimitCall(limit="5usd"))
         still = account_id(budgets.task_queue, "day")
@@ -337,7 +337,7 @@ async def test_a_list_goes_without_a_budget_that_does_not_answer(client: Client)
 
 @pytest.mark.parametrize("step", ["", "build_plan"])
 async def test_a_raise_that_is_sent_twice_adds_once_and_says_so(client: Client, step: str) -> None:
-    """It names the limit that was seen; one that names none is added each time, as callers before knew it."""
+    """A raise with the limit that its sender saw is added once; a raise without that limit is added each time."""
     async with fleet(client) as (_, budgets):
         await budgets.set("wo-1", LimitCall(limit="5usd", step=step))
         call = RaiseCall(limit="3usd", step=step, expected="5usd")
@@ -355,7 +355,7 @@ async def test_a_raise_that_is_sent_twice_adds_once_and_says_so(client: Client, 
 async def test_of_two_answers_at_the_same_time_one_raises_the_budget(
     client: Client, tmp_path: Path, step: str
 ) -> None:
-    """Both were asked about the same limit: the account adds the first amount, and nothing with the second."""
+    """Both answers are to the same limit: the account adds the first amount, and ignores the second."""
     async with fleet(client) as (_, budgets):
         await budgets.set("wo-1", LimitCall(limit="5usd", step=step))
         operations = Operations(WorkOrders(client, budgets.task_queue), StateDir(tmp_path), {})
@@ -372,7 +372,7 @@ async def test_of_two_answers_at_the_same_time_one_raises_the_budget(
 
 
 async def test_an_account_that_goes_on_in_a_new_run_loses_no_word_and_no_call() -> None:
-    """It knows what was used before, and a raise right before a new run calls all who wait."""
+    """The account keeps its sums over runs, and a raise right before a new run calls all waiting work orders."""
     scope, names = "project/o/r", [f"wo-{number}" for number in range(15)]
     async with await WorkflowEnvironment.start_local(
         plugins=[SeptetPlugin()],
@@ -412,7 +412,7 @@ async def test_an_account_that_goes_on_in_a_new_run_loses_no_word_and_no_call() 
 
 
 async def test_an_account_that_no_worker_takes_up_is_asked_again_later(client: Client) -> None:
-    """Its attempt ends with an error that time cures; one that is cancelled meanwhile is cancelled."""
+    """Without an answer of the account, the attempt ends with a retryable error; a cancelled attempt is cancelled."""
     opening = AccountState(scope="day", limit=parse_limit("5usd"))
     accounts = FleetAccounts(client, f"queue-{uuid.uuid4().hex}", timedelta(seconds=1))
     asked = ReserveCall(key="turn-1", order_id="wo-1")
@@ -427,7 +427,7 @@ async def test_an_account_that_no_worker_takes_up_is_asked_again_later(client: C
 
 
 async def test_a_wait_that_the_account_has_no_room_for_is_not_listed(client: Client) -> None:
-    """An account lists so many that wait; the next one is told that nobody will call it."""
+    """An account lists a limited number of waiting work orders; the reply to the next says that it is not listed."""
     async with fleet(client) as (doubles, _):
         accounts = FleetAccounts(client, doubles.task_queue)
         waiting = tuple(f"wo-{number}" for number in range(MOST_WAITING))
@@ -441,14 +441,14 @@ async def test_a_wait_that_the_account_has_no_room_for_is_not_listed(client: Cli
 
 
 async def test_a_refusal_names_the_budget(client: Client) -> None:
-    """A scope that nobody could mean is not asked for."""
+    """`show` refuses a scope that cannot be a budget."""
     async with fleet(client) as (_, budgets):
         with pytest.raises((NotFoundError, RefusedTransitionError)):
             await budgets.show("wo-nobody")
 
 
 async def test_a_paused_login_is_known_to_every_host_until_its_limit_begins_anew(client: Client) -> None:
-    """The pause is read without a worker, grows by a later word, and ends by itself."""
+    """Each host reads the pause without a worker; a later end extends the pause, and the pause ends by itself."""
     async with fleet(client) as (doubles, _):
         one, other = (FleetAccounts(client, doubles.task_queue) for _ in range(2))
         assert await other.find_pause("login") is None
@@ -467,7 +467,7 @@ async def test_a_paused_login_is_known_to_every_host_until_its_limit_begins_anew
 
 
 async def test_a_pause_ends_within_a_month_and_can_be_lifted(client: Client) -> None:
-    """Whatever end a host has read, a pause waits for 32 days at the most; the runbook's command lifts it at once."""
+    """A pause lasts at most 32 days, whatever end a host has read; the runbook's command lifts it at once."""
     async with fleet(client) as (doubles, _):
         accounts = FleetAccounts(client, doubles.task_queue)
         await accounts.note_pause("login", QuotaPause(agent="claude", until=9_999_999_999.0))
@@ -492,7 +492,7 @@ async def test_a_pause_ends_within_a_month_and_can_be_lifted(client: Client) -> 
 
 
 async def test_budgets_and_paused_logins_are_measured(client: Client) -> None:
-    """What is used of the day's and the projects' budgets is told with their limits; what is over is told too: pauses, limits."""
+    """Metrics report the use and limits of the day's and the projects' budgets, and the end of pauses and limits."""
     async with fleet(client) as (doubles, budgets):
         accounts, values = FleetAccounts(client, doubles.task_queue), dict[tuple[str, ...], float]()
 
@@ -544,7 +544,10 @@ async def test_budgets_and_paused_logins_are_measured(client: Client) -> None:
 async def test_one_process_measures_for_all_and_asks_no_account_that_nobody_told_anything(
     client: Client, tmp_path: Path
 ) -> None:
-    """The next one takes over where it ends; values that another one measures now are told as unknown, not as old ones."""
+    """Another process takes over when the first ends; the first then reports its values as unknown.
+
+    A process reads an account again only after a change.
+    """
 
     def measuring(turn: MetricsTurn) -> tuple[AmountMetrics, dict[tuple[str, ...], float]]:
         values, recorder = dict[tuple[str, ...], float](), Recorder()
@@ -575,13 +578,13 @@ async def test_one_process_measures_for_all_and_asks_no_account_that_nobody_told
     of_other.clear()
     with MetricsTurn(tmp_path / "lock", None) as third:
         other.is_ours = third.is_ours
-        await other.look()  # no worker is there to answer
+        await other.look()  # no worker runs that could answer
     assert of_other[used] == 2.5
 
 
 @workflow.defn(name="Account", sandboxed=False)
 class AccountOfYesterday:
-    """The account of the day, of which nobody has asked anything since midnight."""
+    """The account of the day, without a call since midnight."""
 
     @workflow.run
     async def run(self, state: AccountState) -> None:
@@ -599,7 +602,7 @@ class AccountOfYesterday:
 
 
 async def test_after_midnight_nothing_counts_as_used_today(client: Client) -> None:
-    """People and metrics see a new day, also before the account itself has heard of it."""
+    """People and metrics see no use today before the account itself notices the new day."""
     budgets = BudgetClient(client, f"queue-{uuid.uuid4().hex}")
     values, recorder = dict[tuple[str, ...], float](), Recorder()
     recorder.send_to(lambda metric, value, labels: values.update({(metric.name, *labels.values()): value}))
@@ -616,7 +619,7 @@ async def test_after_midnight_nothing_counts_as_used_today(client: Client) -> No
 async def test_a_pipeline_waits_for_its_budget_and_continues_when_it_is_raised(
     client: Client, tmp_path: Path
 ) -> None:
-    """Its work orders wait, whoever has a lane, and it says for what; after raises all issues are done, and each turn is counted once."""
+    """Its work orders wait and say for which budget; after raises all issues are done, and each turn counts once."""
     async with line_of(client) as line:
         fleet = Fleet(client, line.doubles.task_queue, "5usd", line.step)
         for step in Step:
@@ -636,7 +639,7 @@ async def test_a_pipeline_waits_for_its_budget_and_continues_when_it_is_raised(
         order = client.get_workflow_handle(view.waiting[0])
 
         def asks(task: Task) -> bool:
-            """Say whether it asks anybody: it does not yet, where the other one had reserved the rest."""
+            """Say whether the budget is spent; until then another turn had reserved the rest, and the work order asks nothing."""
             return task.budget is not None and task.budget.is_spent
 
         task = await until(order, asks)

@@ -1,4 +1,4 @@
-"""A worker that is busy with remotes that hang: whoever needs none of them is served as ever."""
+"""A worker that is busy with remotes that hang still serves work orders that need no such remote."""
 
 import asyncio
 import uuid
@@ -24,24 +24,24 @@ from workers.worker import running_worker
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 HANGING = 40
-"""More than Python gives threads to an event loop of a small machine."""
+"""More than the default number of threads of Python's event loop on a small machine."""
 
 
 @dataclass
 class SilentRemote:
-    """Accepts connections on loopback, and never says a word."""
+    """A server on loopback that accepts connections and never answers."""
 
     port: int = 0
     connections: list[asyncio.StreamWriter] = field(default_factory=list)
 
     def url(self, repository: str) -> str:
-        """Return the address of a repository there."""
+        """Return the address of a repository on this server."""
         return f"http://127.0.0.1:{self.port}/o/{repository}"
 
 
 @asynccontextmanager
 async def silent_remote() -> AsyncIterator[SilentRemote]:
-    """Listen for as long as the block lasts."""
+    """Run the silent remote while the block lasts."""
     remote = SilentRemote()
 
     async def accept(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -58,7 +58,7 @@ async def silent_remote() -> AsyncIterator[SilentRemote]:
 
 
 def busy_settings(root: Path, remote: SilentRemote) -> Settings:
-    """Return the settings of a worker for which the silent remote is a forge."""
+    """Return settings of a worker that takes the silent remote for a forge."""
     own = {
         "task_queue": f"busy-{uuid.uuid4().hex[:8]}",
         "github_hosts": (f"127.0.0.1:{remote.port}",),
@@ -71,10 +71,10 @@ def busy_settings(root: Path, remote: SilentRemote) -> Settings:
 
 @pytest.mark.timeout(300)
 async def test_work_orders_that_hang_on_a_remote_hold_nobody_up(client: Client, tmp_path: Path) -> None:
-    """Beside forty work orders whose remote never answers one on a remote that does is carried out.
+    """Beside forty work orders with a silent remote, a work order with a working remote completes.
 
-    The host answers probes meanwhile, one that waits for another's fetch is cancelled at once, and so is one
-    whose own fetch hangs.
+    Meanwhile the host answers probes. A work order that waits for another's fetch is cancelled at once, and so
+    is a work order whose own fetch hangs.
     """
     async with AsyncExitStack() as stack:
         remote = await stack.enter_async_context(silent_remote())

@@ -1,4 +1,4 @@
-"""The cancel of a work order: its end waits for no slot, and its agent hears of it at once."""
+"""The cancel of a work order: its end waits for no slot, and its agent learns of the cancel at once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def cancelled(client: Client, serves: tuple[str, ...], end_queue: str) -> Task:
-    """Cancel a work order on a host without a free slot; `end_queue` alone ends work there."""
+    """Cancel a work order on a host without a free slot, where a worker serves only the queue `end_queue`."""
     name = uuid.uuid4().hex[:8]
     queues = {"task_queue": f"full-{name}", "control_queue": f"control-{name}", "serves": serves}
 
@@ -56,19 +56,19 @@ def named(doubles: Doubles, name: str) -> Any:
 
 
 async def test_its_end_is_seen_to_on_the_control_queue(client: Client) -> None:
-    """Nobody serves the agents' queue, as with all slots taken: it closes, with what was kept."""
+    """No worker serves the agents' queue, as if all slots were taken: the work order still ends, with its rescue."""
     task = await cancelled(client, (END_WORK,), "control_queue")
     assert (task.status, [rescue.reason for rescue in task.rescues]) == ("cancelled", ["cancelled"])
 
 
 async def test_an_older_host_is_asked_where_it_listens(client: Client) -> None:
-    """A host that does not say that it ends work from its control queue is asked on its agents' queue."""
+    """A host that does not list `end_work` for its control queue gets the activity on its agents' queue."""
     task = await cancelled(client, (), "task_queue")
     assert task.status == "cancelled"
 
 
 async def test_a_cancel_is_delivered_where_the_server_does_not_push_it(client: Client) -> None:
-    """The control queue of the host hears of it while the step runs; the step ends its agent itself."""
+    """The host's control queue gets the cancel while the step runs; the step ends its agent itself."""
     name = uuid.uuid4().hex[:8]
     delivered = asyncio.Event()
     queues = {"control_queue": f"control-{name}", "serves": (END_WORK, DELIVERS_CANCELS)}

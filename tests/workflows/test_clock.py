@@ -1,4 +1,4 @@
-"""What doctor says of a clock, with a real server's beside it."""
+"""Doctor's check of a clock against the clock of a real server."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -20,6 +20,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
     ids=["right", "ahead", "behind"],
 )
 async def test_a_clock_that_is_off_is_told(client: Client, off: timedelta, status: str, words: str) -> None:
-    """It is held against the server's own, whatever the two agree on."""
+    """Doctor compares the clock with the server's clock, and reports how far it is ahead or behind."""
     (check,) = await clock_checks(client, lambda: datetime.now(UTC) + off)
     assert (check.status, words in check.message) == (status, True), check

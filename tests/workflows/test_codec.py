@@ -1,4 +1,4 @@
-"""A client whose payloads are sealed: what it reads of histories and rows is opened by its codec first."""
+"""A client with a payload codec: the codec decodes histories and rows before the client reads them."""
 
 import asyncio
 import base64
@@ -28,7 +28,7 @@ ORDER = WorkOrderInput(repository="/app", title="Totals are wrong")
 
 
 class Sealing(PayloadCodec):
-    """Nobody reads a payload by chance."""
+    """A codec whose payloads no reader understands without it."""
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
         return [
@@ -54,7 +54,7 @@ def sealed(client: Client) -> Client:
 
 
 async def test_a_key_starts_once_also_with_a_codec(sealed: Client, doubles: Doubles) -> None:
-    """The same key and input give the same work order again; another input is refused."""
+    """The same key and input return the same work order; the key with another input is refused."""
     workflows = [WorkOrder, PullRequestWorkflow]
     async with Worker(sealed, task_queue=doubles.task_queue, workflows=workflows, activities=doubles.activities()):
         orders = WorkOrders(sealed, doubles.task_queue)
@@ -80,7 +80,7 @@ async def test_rows_are_opened_by_the_codec(sealed: Client) -> None:
 
 
 async def test_what_a_work_order_waits_for_is_opened_by_the_codec(sealed: Client, doubles: Doubles) -> None:
-    """The last failure of what it waits for is shown in its own words."""
+    """`waiting_for` shows the last failure of a waiting work order in clear text."""
     workflows = [WorkOrder, PullRequestWorkflow]
     async with Worker(sealed, task_queue=doubles.task_queue, workflows=workflows, activities=doubles.activities()):
         orders = WorkOrders(sealed, doubles.task_queue)

@@ -1,4 +1,4 @@
-"""A command in a comment whose first attempt is lost after it has acted: it counts once, on a real server."""
+"""A command in a comment whose first attempt is lost after it has acted counts once, on a real server."""
 
 import asyncio
 import uuid
@@ -44,7 +44,7 @@ REPOSITORY = "https://github.com/o/r"
 WHO = "ada on github"
 WITHIN_SECONDS = 60
 Happens = Callable[[WorkOrders, str], Awaitable[object]]
-"""What happens to a work order between two attempts."""
+"""An event of a work order between two attempts."""
 
 
 async def nothing(orders: WorkOrders, order_id: str) -> None:
@@ -53,14 +53,14 @@ async def nothing(orders: WorkOrders, order_id: str) -> None:
 
 @dataclass
 class Commands:
-    """A worker that obeys commands about one work order; its first attempt is lost, whatever it has done."""
+    """A worker that obeys commands for one work order; each first attempt is lost after it has acted."""
 
     client: Client
     doubles: Doubles
     order_id: str = ""
     between: Happens = nothing
     refusals: list[str] = field(default_factory=list)
-    """What attempts were refused with that can be tried again."""
+    """The messages of retryable refusals of attempts."""
 
     @property
     def orders(self) -> WorkOrders:
@@ -104,13 +104,13 @@ class Commands:
         return self.answer
 
     async def start(self, **fields: object) -> str:
-        """Start the work order that the commands are about, and return its id."""
+        """Start the work order of the commands, and return its id."""
         order = WorkOrderInput.model_validate({"repository": "/app", "title": "Totals are wrong", **fields})
         self.order_id = (await self.orders.put(order)).id
         return self.order_id
 
     async def runs(self) -> int:
-        """Return how many runs the work order has, once the lists of the server have its last one as closed."""
+        """Return the number of runs of the work order, after the server lists its last run as closed."""
         found = await wait_until(
             lambda: runs_of(self.client, [self.order_id]), lambda runs: all(run.close_time for run in runs)
         )
@@ -139,12 +139,12 @@ def waits(task: Task) -> bool:
 
 
 def fails(doubles: Doubles) -> None:
-    """Have each work order fail at its first step."""
+    """Let each work order fail at its first step."""
     doubles.steps[Step.CLASSIFY_ISSUE] = [lambda call: ended(call, Verdict.FAILED, "no such model")]
 
 
 async def test_a_plan_that_is_made_meanwhile_is_not_rejected(client: Client, doubles: Doubles) -> None:
-    """A rejection that names no plan counts for the one that waited: the plan made after it still waits."""
+    """A rejection without a plan's digest counts for the plan that waited; the plan made after it still waits."""
 
     async def plans_again(orders: WorkOrders, order_id: str) -> None:
         await wait_until(
@@ -165,7 +165,7 @@ async def test_a_plan_that_is_made_meanwhile_is_not_rejected(client: Client, dou
 async def test_a_work_order_that_fails_again_meanwhile_is_not_retried_again(
     client: Client, doubles: Doubles
 ) -> None:
-    """A retry counts for the failure that it was given about: the run that it began fails, and stays so."""
+    """A retry counts for one failure: the run that it starts fails, and is not retried."""
 
     async def fails_again(orders: WorkOrders, order_id: str) -> None:
         await wait_until(lambda: orders.get(order_id), lambda task: task.status is Status.FAILED)
@@ -178,7 +178,7 @@ async def test_a_work_order_that_fails_again_meanwhile_is_not_retried_again(
 
 
 async def test_one_that_was_blocked_on_the_board_is_retried_once(client: Client, doubles: Doubles) -> None:
-    """A retry gives a blocked one its turn; where it then fails before the second attempt, it is not begun anew."""
+    """A retry starts a blocked work order; if the work order fails before the second attempt, it is not started again."""
 
     async def has_its_turn(orders: WorkOrders, order_id: str) -> None:
         await orders.handle(order_id).signal("begin")
@@ -196,7 +196,7 @@ async def test_one_that_was_blocked_on_the_board_is_retried_once(client: Client,
 async def test_one_that_somebody_takes_up_again_meanwhile_is_not_cancelled_again(
     client: Client, doubles: Doubles
 ) -> None:
-    """A cancel counts for the work of its time: what a person begins after it goes on, and the answer says so."""
+    """A cancel counts for the run of its time: a later retry of a person continues, and the answer says so."""
 
     async def is_retried(orders: WorkOrders, order_id: str) -> None:
         await OrderDecisions(orders).retry(order_id, RetryCall(who="bob"))
@@ -214,7 +214,7 @@ async def test_one_that_somebody_takes_up_again_meanwhile_is_not_cancelled_again
 async def test_what_was_decided_before_the_attempt_is_answered_as_it_is(
     client: Client, doubles: Doubles, verb: str
 ) -> None:
-    """A second attempt finds what the first one has decided, and says how the work order stands."""
+    """A second attempt finds the decision of the first, and answers with the state of the work order."""
 
     async def closes(orders: WorkOrders, order_id: str) -> None:
         await orders.wait(order_id)
@@ -229,7 +229,7 @@ async def test_what_was_decided_before_the_attempt_is_answered_as_it_is(
 
 
 async def test_a_retry_waits_for_one_that_was_killed_at_its_claim(client: Client, doubles: Doubles) -> None:
-    """Who finds a claim on the work order, such as that of its own attempt that was killed, tries again."""
+    """An attempt that finds a claim on the work order, such as a killed attempt's claim, tries again."""
     fails(doubles)
     async with serving(client, doubles) as commands:
         order_id = await commands.start()
@@ -244,7 +244,7 @@ async def test_a_retry_waits_for_one_that_was_killed_at_its_claim(client: Client
 async def test_a_second_attempt_is_about_the_same_work_order(
     client: Client, doubles: Doubles, tmp_path: Path
 ) -> None:
-    """Where somebody starts another work order for the issue after the first attempt, the command is not for that."""
+    """If somebody starts another work order for the issue after the first attempt, the command does not act on it."""
     make_origin(tmp_path / "o", "foo.js.git")
     orders, commanded = WorkOrders(client, doubles.task_queue), list[str]()
     with serving_forge(GitHubFake(repositories=tmp_path)) as forge:

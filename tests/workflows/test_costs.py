@@ -1,4 +1,4 @@
-"""The history of a project's costs on a real server: what a host notes is told, once, whoever dies meanwhile."""
+"""The cost history of a project on a real server: each note of a host is reported once, whatever process dies."""
 
 import asyncio
 import shutil
@@ -36,7 +36,7 @@ def note(key: str, usd: float, week: str = "2026-W40", project: str = "o/r") -> 
 
 
 async def test_a_teller_that_dies_loses_nothing_and_counts_nothing_twice(client: Client, tmp_path: Path) -> None:
-    """Notes that were taken and not told, or told and not removed, are told again, and each dollar counts once."""
+    """Notes that a dead teller took, or reported but did not remove, are reported again, and each dollar counts once."""
     queue = f"queue-{uuid.uuid4().hex}"
     settings = settings_of(tmp_path, task_queue=queue)
     costs = CostClient(client, queue)
@@ -48,12 +48,16 @@ async def test_a_teller_that_dies_loses_nothing_and_counts_nothing_twice(client:
         assert len(notes.take()) == 1, "this teller died before it told"
         notes.note(note("2", 2.0, week="2026-W41"))
         assert await teller.look() == 2
-        await wait_until(lambda: costs.show("project"), lambda shown: shown.total.usd == 3.0)  # once it is listed
+        await wait_until(
+            lambda: costs.show("project"), lambda shown: shown.total.usd == 3.0
+        )  # after the server lists the workflow
 
         notes.note(note("2", 2.5, week="2026-W41"))
         shutil.copy(notes.root / "2.json", tmp_path / "kept.json")
         await teller.look()
-        shutil.copy(tmp_path / "kept.json", notes.root / "2.taken")  # this one died before it removed what it told
+        shutil.copy(
+            tmp_path / "kept.json", notes.root / "2.taken"
+        )  # this teller died before it removed its reported note
         await asyncio.gather(teller.look(), CostTeller(client, parts.host, gathered_seconds=0.0).look())
         assert [path.name for path in notes.root.iterdir()] == ["lock"]
         shown = await costs.show("week", project="o/r")
@@ -66,7 +70,7 @@ async def test_a_teller_that_dies_loses_nothing_and_counts_nothing_twice(client:
 
 
 async def test_what_was_before_the_weeks_comes_first(client: Client) -> None:
-    """A sum of the weeks that are not told apart any more is older than all others."""
+    """The sum of the weeks that are no longer kept apart is listed before all other weeks."""
     queue = f"queue-{uuid.uuid4().hex}"
     weeks = (EARLIER, "2026-W09", "2026-W10")
     rows = (CostRow(week=week, step="build_plan", agent="claude", use=Spending(usd=1.0)) for week in weeks)
@@ -81,7 +85,7 @@ async def test_what_was_before_the_weeks_comes_first(client: Client) -> None:
 
 @pytest.mark.release
 async def test_sums_are_of_all_projects(client: Client) -> None:
-    """However many there are: a sum over some of them would look like the whole."""
+    """The sums cover all projects, however many: a partial sum would look like the whole."""
     queue, projects = f"queue-{uuid.uuid4().hex}", 201
     costs = CostClient(client, queue)
     async with Worker(client, task_queue=queue, workflows=[Costs]):
@@ -99,7 +103,7 @@ async def test_sums_are_of_all_projects(client: Client) -> None:
 
 
 async def test_a_history_goes_on_in_new_runs(client: Client) -> None:
-    """After many messages the workflow continues as new, and its sums and last work orders with it."""
+    """After many messages the workflow continues as new, and keeps its sums."""
     queue = f"queue-{uuid.uuid4().hex}"
     async with Worker(client, task_queue=queue, workflows=[Costs]):
         handle = await client.start_workflow(

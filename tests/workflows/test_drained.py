@@ -1,4 +1,4 @@
-"""Whether any host of a queue takes new work: one that is busy does, and a drained one does not."""
+"""Whether any host of a queue takes new work: a busy host does, and a drained host does not."""
 
 import asyncio
 import math
@@ -26,7 +26,7 @@ LONG_AGO = NOW - SILENT - timedelta(seconds=1)
 
 
 async def test_a_host_whose_slots_are_all_taken_is_not_drained(client: Client) -> None:
-    """The server lists it with its slots for as long as it does not ask for more; a drained one has none."""
+    """The server lists a busy host with its slots while the host does not poll; a drained host has no slots."""
     begins, go = asyncio.Event(), asyncio.Event()
 
     @activity.defn(name="open_workspace")
@@ -73,12 +73,12 @@ def listed(*, opens: bool, heard_at: datetime = NOW, is_stopping: bool = False) 
 async def test_what_the_server_tells_of_openings(
     polls: list[datetime], workers: list[ListedWorker], *, opens: bool
 ) -> None:
-    """A poll counts when it is later than the last sign of who is gone, and slots count while who has them is heard."""
+    """A poll counts if it is later than the last sign of a stopped worker; slots count while their worker is heard."""
     assert any_opens(polls, workers, NOW) is opens
 
 
 async def test_work_that_no_worker_takes_is_measured(client: Client) -> None:
-    """One of all workers tells what nobody takes, and nothing once another one tells."""
+    """One worker reports the work that no worker takes, and reports unknown after another worker takes over."""
     queue, values = f"queue-{uuid.uuid4().hex}", dict[str, float]()
 
     def take(metric: Metric, value: float, labels: Mapping[str, str]) -> None:

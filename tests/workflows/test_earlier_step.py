@@ -1,4 +1,4 @@
-"""A step after which an earlier one has to do more, as where the base was force-pushed and the work does not fit."""
+"""A step that sends work back to an earlier step, as after a force-push of the base that conflicts with the work."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WHY = "main was force-pushed: bring both together in a.txt."
 
 
 def does_not_fit(call: StepCall) -> StepResult:
-    """Answer that the implementor has to do more."""
+    """Answer that the implementor has to continue."""
     facts: dict[str, Any] = {"goes_back_to": Step.IMPLEMENT_PLAN, "checkpoint": "laid"}
     return ended(call, Verdict.UNPROVEN, WHY, **facts)
 
@@ -38,7 +38,7 @@ async def _run(client: Client, doubles: Doubles, answers: Sequence[Callable[[Ste
 async def test_the_implementors_session_does_more_and_the_commit_is_made_again(
     client: Client, doubles: Doubles
 ) -> None:
-    """It is told why, in its own session and from what was laid into its worktree; then the work order goes on."""
+    """The implementor continues in its own session from the checkpoint, with the reason; then the later steps run again."""
     task = await _run(client, doubles, [does_not_fit, done])
     assert task.status == "completed"
     assert doubles.names()[-5:] == [
@@ -52,7 +52,7 @@ async def test_the_implementors_session_does_more_and_the_commit_is_made_again(
 
 
 async def test_an_earlier_step_is_asked_once(client: Client, doubles: Doubles) -> None:
-    """Where the work still does not fit then, the work order fails and says why."""
+    """If the work still does not fit after the second attempt, the work order fails and says why."""
     task = await _run(client, doubles, [does_not_fit])
     assert (task.status, task.error is not None and WHY[:-1] in task.error.message) == ("failed", True)
     assert len(doubles.calls_of(Step.IMPLEMENT_PLAN)) == 2

@@ -1,4 +1,4 @@
-"""Passes of intakes that have ended on the way: what they have taken is free."""
+"""Passes of intakes that have ended before they finished: their claims are free."""
 
 import uuid
 
@@ -14,7 +14,7 @@ MANY = 110
 
 
 async def test_of_many_ended_passes_none_that_has_taken_an_issue_is_passed_over(client: Client) -> None:
-    """However many have ended since: each that has a claim is found; one that lives, or is unknown, keeps its own."""
+    """The search finds each ended pass with a claim, however many ended since, and no living or unknown pass."""
     queue = f"nobody-{uuid.uuid4().hex}"
     ids = [f"intake/{uuid.uuid4().hex}" for _ in range(MANY)]
     begun = [await client.start_workflow("Intake", id=each, task_queue=queue) for each in ids]
