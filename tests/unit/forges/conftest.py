@@ -1,4 +1,4 @@
-"""What all tests of forges share."""
+"""The fixture that all tests of forges share."""
 
 import pytest
 
@@ -7,6 +7,6 @@ from septet.forges.http.pauses import PAUSES
 
 @pytest.fixture(autouse=True)
 def no_pause() -> None:
-    """Forget what forges of other tests wanted: this one's may answer at an address of theirs."""
+    """Forget the pauses of other tests: a fake of this test may have the address of an earlier fake."""
     PAUSES.clear()
     PAUSES.folder = None

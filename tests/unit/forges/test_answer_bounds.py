@@ -1,4 +1,4 @@
-"""What a forge answers is taken within bounds, whichever forge or tracker it is, and whatever its server sends."""
+"""Bounds on the answers of every forge and tracker, against servers that send too much or too slowly."""
 
 import tracemalloc
 from collections.abc import Callable
@@ -41,7 +41,7 @@ ASKS: dict[str, Ask] = {
 @pytest.mark.parametrize("name", ASKS)
 @pytest.mark.parametrize("flood", ["bomb", "endless", "packed"])
 def test_an_answer_takes_no_more_memory_than_its_bound(name: str, flood: Flood) -> None:
-    """A gzip bomb, a body without an end and an unknown packing are refused, in words, before they are in memory."""
+    """The client refuses a gzip bomb, an endless body and an unknown packing before they fill its memory."""
     with flooding_forge(flood) as forge:
         tracemalloc.start()
         try:
@@ -58,7 +58,7 @@ def test_an_answer_takes_no_more_memory_than_its_bound(name: str, flood: Flood) 
 
 @pytest.mark.parametrize("flood", ["drip", "head"])
 def test_an_answer_that_drips_ends_with_the_time(flood: Flood) -> None:
-    """Each piece of its body, or of its head, comes in time, and all of it would take for ever."""
+    """A request ends after its time limit even if each piece of the head or body arrives in time."""
     with flooding_forge(flood) as forge:
         for api in (github_api(forge.url), gitea_api(forge.url)):
             with (
@@ -82,7 +82,7 @@ def _gitlab_log(forge: FloodingForge) -> str:
 
 @pytest.mark.parametrize("ask", [_github_log, _gitlab_log])
 def test_of_a_long_log_the_end_is_read_and_nothing_else_kept(ask: Callable[[FloodingForge], str]) -> None:
-    """A log of 100 MiB costs no memory of its size."""
+    """The client keeps only the end of a log of 100 MiB in memory."""
     with flooding_forge("log") as forge:
         tracemalloc.start()
         try:
@@ -98,7 +98,7 @@ def test_of_a_long_log_the_end_is_read_and_nothing_else_kept(ask: Callable[[Floo
 
 
 def test_a_log_without_an_end_is_read_up_to_its_bound() -> None:
-    """After 256 MiB its end is what has come by then, and the log says so."""
+    """The client stops reading an endless log after 256 MiB, and the text of the log says so."""
     with flooding_forge("endless") as forge:
         assert "The log goes on" in _github_log(forge)
         assert forge.sent_bytes < 300 * MIB

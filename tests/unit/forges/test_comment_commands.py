@@ -1,4 +1,4 @@
-"""What a comment asks for."""
+"""The commands that a comment can contain."""
 
 import pytest
 from hypothesis import given
@@ -33,14 +33,14 @@ SHA = "0123456789abcdef" * 4
     ],
 )
 def test_commands(body: str, verb: str, plan: str | None, step: Step | None, words: str) -> None:
-    """The first line says what is asked for; a plan is named by 64 digits, a step by its name."""
+    """The first line of a comment names the command; 64 digits name a plan, and a word names a step."""
     command = parse_command(body)
     assert command is not None
     assert (command.verb, command.plan_sha256, command.step, command.words) == (verb, plan, step, words)
 
 
 def test_findings_are_named_by_their_ids() -> None:
-    """Twelve digits each, in any case; with any other word it is talk about a plan."""
+    """Each finding has an id of twelve digits in any case; any other word makes the text a comment on the plan."""
     command = parse_command("/septet approve C0FFEEC0FFEE decadedecade")
     assert command is not None
     assert command.findings == ("c0ffeec0ffee", "decadedecade")
@@ -62,12 +62,12 @@ def test_findings_are_named_by_their_ids() -> None:
     ],
 )
 def test_talk_is_no_command(body: str) -> None:
-    """Quotes, sentences, and what Septet has written itself ask for nothing."""
+    """A quote, a sentence and a comment by Septet itself contain no command."""
     assert parse_command(body) is None
 
 
 @given(st.text(max_size=9000))
 def test_whatever_follows_a_verb_is_bounded_words(text: str) -> None:
-    """No text of a comment becomes anything but words, a plan's digits or one of the seven steps."""
+    """The text after a verb becomes at most 8000 characters of words, whatever a comment contains."""
     command = parse_command(f"/septet reject {text}")
     assert command is None or len(command.words) <= 8000

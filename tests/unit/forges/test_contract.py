@@ -1,4 +1,4 @@
-"""What every forge promises, against each of them: three over HTTP on loopback with their real clients."""
+"""The contract of every forge, checked for three forges over HTTP on loopback with their real clients."""
 
 import time
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.law
 
 @pytest.fixture(params=FAKES, ids=lambda fake: fake.name)
 def fake(request: pytest.FixtureRequest) -> Iterator[ForgeFake]:
-    """Return a forge whose repository has one branch beside `main`, and whose fork has one too."""
+    """Return a forge whose repository and whose fork each have a branch other than `main`."""
     branches = {"main": "a" * 40, "feat-1": SHA}
     with serving_forge(
         request.param(heads={"o/foo.js": branches, "me/foo.js": {"feat-2": "c" * 40}, "you/foo.js": {}})
@@ -44,12 +44,12 @@ def fake(request: pytest.FixtureRequest) -> Iterator[ForgeFake]:
 
 @pytest.fixture
 def forge(fake: ForgeFake, tmp_path: Path) -> Forge:
-    """Return the forge as a worker has it."""
+    """Return the forge with the client that a worker uses."""
     return connected(fake, tmp_path)
 
 
 def test_an_issue_is_read_with_whose_words_are_whose(fake: ForgeFake, forge: Forge) -> None:
-    """Title, body, labels and comments are read, and with each comment what its author is to the repository."""
+    """The forge returns an issue's title, body, labels and comments, and each author's role in the repository."""
     number = fake.add_issue("Größe", "Body.", ("bug", "ui"))
     fake.add_comment(number, "First.", "ada")
     fake.add_comment(number, "Second.", "eve")
@@ -66,7 +66,7 @@ def test_an_issue_is_read_with_whose_words_are_whose(fake: ForgeFake, forge: For
 
 
 def test_all_comments_are_read_in_order(fake: ForgeFake, forge: Forge) -> None:
-    """Comments over several pages come from the oldest to the newest."""
+    """The forge returns the comments of several pages from the oldest to the newest."""
     number = fake.add_issue("Title")
     for count in range(230):
         fake.add_comment(number, str(count))
@@ -75,7 +75,7 @@ def test_all_comments_are_read_in_order(fake: ForgeFake, forge: Forge) -> None:
 
 
 def test_what_is_not_there_is_named(forge: Forge) -> None:
-    """Asking for an unknown issue or pull request names it, and what to check."""
+    """The error for an unknown issue or pull request names its number, and the remedy says what to check."""
     with pytest.raises(NotFoundError, match="request 9 of o/foo.js"):
         forge.pull_request(9)
     with pytest.raises(NotFoundError, match="issue 7 of o/foo.js") as refused:
@@ -84,7 +84,7 @@ def test_what_is_not_there_is_named(forge: Forge) -> None:
 
 
 def test_issues_are_found_by_number_and_by_label(fake: ForgeFake, forge: Forge) -> None:
-    """Those that there are come in order; a label names the open ones that have it."""
+    """The forge returns the known numbers in the requested order, and for a label all open issues that have it."""
     for count in range(120):
         fake.add_issue(f"Issue {count}", labels=("septet",) if count % 2 == 0 else ("other",))
     fake.issues[1].state = "closed"
@@ -95,7 +95,7 @@ def test_issues_are_found_by_number_and_by_label(fake: ForgeFake, forge: Forge) 
 
 
 def test_a_pull_request_is_opened_once_with_all_that_belongs_to_it(fake: ForgeFake, forge: Forge) -> None:
-    """Title, marked body, draft, labels, reviewers and assignees are set; a second asking finds it."""
+    """The first request opens the pull request with all fields; a second request returns the same one."""
     new = replace(NEW, draft=True, labels=("septet", "ui"), reviewers=("ada",), assignees=("eve",))
     assert forge.find_pull_request("feat-1") is None
 
@@ -113,7 +113,7 @@ def test_a_pull_request_is_opened_once_with_all_that_belongs_to_it(fake: ForgeFa
 
 
 def test_a_reviewer_who_is_not_there_is_a_warning(fake: ForgeFake, forge: Forge) -> None:
-    """The pull request is what counts: what cannot be set on it is told."""
+    """A reviewer that the forge does not know causes a warning, and the pull request is opened."""
     opened = forge.open_pull_request(replace(NEW, reviewers=("nobody",)))
 
     assert "reviewers" in opened.warnings[0]
@@ -121,7 +121,7 @@ def test_a_reviewer_who_is_not_there_is_a_warning(fake: ForgeFake, forge: Forge)
 
 
 def test_a_pull_request_takes_in_another_work_order(fake: ForgeFake, forge: Forge) -> None:
-    """Its text is changed once, and a second asking changes nothing."""
+    """The first call adds the text to the pull request; a second call changes nothing."""
     opened = forge.open_pull_request(NEW)
     for _ in range(2):
         forge.add_to_pull_request(opened.number, replace(NEW, title="More", body="Closes #2", marker="wo-2"))
@@ -135,7 +135,7 @@ def test_a_pull_request_takes_in_another_work_order(fake: ForgeFake, forge: Forg
 
 @pytest.mark.parametrize("state", ["closed", "merged"])
 def test_an_ended_pull_request_is_told_and_not_taken_for_open(fake: ForgeFake, forge: Forge, state: str) -> None:
-    """Only an open one counts for a branch; those of the branch in every state are listed."""
+    """A branch with only ended pull requests has no open pull request; the full list has each state."""
     opened = forge.open_pull_request(NEW)
     fake.end_pull(opened.number, "closed" if state == "closed" else "merged")
 
@@ -146,7 +146,7 @@ def test_an_ended_pull_request_is_told_and_not_taken_for_open(fake: ForgeFake, f
 
 
 def test_work_on_a_fork_is_requested_upstream(fake: ForgeFake, forge: Forge) -> None:
-    """A branch of a named fork gets its one pull request here; the same name in the repository is another branch."""
+    """A branch of a fork gets one pull request upstream, apart from a branch of that name in the repository."""
     new = replace(NEW, head="feat-2", head_project="me/foo.js")
 
     opened = forge.open_pull_request(new)
@@ -162,7 +162,7 @@ def test_work_on_a_fork_is_requested_upstream(fake: ForgeFake, forge: Forge) -> 
 
 
 def test_a_fork_is_never_taken_on_trust(fake: ForgeFake, forge: Forge) -> None:
-    """A repository that is not a fork of this one is refused, and so is one that is not there."""
+    """The client refuses a repository that is no fork of this repository, and a fork that does not exist."""
     fake.heads["you/other"] = {}
     fake.strangers = frozenset({"you/other"})
 
@@ -175,7 +175,7 @@ def test_a_fork_is_never_taken_on_trust(fake: ForgeFake, forge: Forge) -> None:
 
 
 def test_branches_are_listed_by_what_they_begin_with(fake: ForgeFake, forge: Forge) -> None:
-    """Each comes with its commit, over pages."""
+    """The forge lists all branches that begin with a prefix, each with its commit, over several pages."""
     fake.heads["o/foo.js"] |= {f"feat-issue-{count}": "d" * 40 for count in range(120)}
 
     assert {branch.name for branch in forge.branches("feat-issue-")} == {f"feat-issue-{n}" for n in range(120)}
@@ -183,7 +183,7 @@ def test_branches_are_listed_by_what_they_begin_with(fake: ForgeFake, forge: For
 
 
 def test_reviews_and_checks_are_read(fake: ForgeFake, forge: Forge) -> None:
-    """Who approved and who wants changes is told, and what failed, passed or still runs."""
+    """The forge returns who approved or requested changes, and which checks failed, passed or still run."""
     opened = forge.open_pull_request(NEW)
     fake.pulls[opened.number].reviews += [("ada", "approved", "Fine."), ("eve", "changes_requested", "No.")]
     fake.statuses[SHA] = [("build", "success"), ("test", "failure"), ("slow", "pending")]
@@ -201,7 +201,7 @@ def test_reviews_and_checks_are_read(fake: ForgeFake, forge: Forge) -> None:
 
 
 def test_an_issue_carries_one_comment_of_a_work_order(fake: ForgeFake, forge: Forge) -> None:
-    """It is edited in place; one of somebody else who has copied the mark is left alone."""
+    """The client edits its own comment of a work order, and leaves a stranger's copy of the mark alone."""
     number = fake.add_issue("Title")
     fake.add_comment(number, f"Mine. {marker_of('wo-1')}", "eve")
     for words in ("Plan.", "Plan.", "Done."):
@@ -214,7 +214,7 @@ def test_an_issue_carries_one_comment_of_a_work_order(fake: ForgeFake, forge: Fo
 
 
 def test_an_issue_carries_one_label_of_a_set(fake: ForgeFake, forge: Forge) -> None:
-    """It takes the place of the others; labels that are not of the set stay, and nothing is changed that is so."""
+    """A new label replaces the other labels of its set; further labels stay, and a second call changes nothing."""
     number = fake.add_issue("Title", labels=("bug", "septet:blocked", "septet", "a b c"))
     others = ["septet:review", "septet:blocked"]
     for _ in range(2):
@@ -231,7 +231,7 @@ def test_an_issue_carries_one_label_of_a_set(fake: ForgeFake, forge: Forge) -> N
 
 @pytest.mark.parametrize("fault", [Fault("drop", after=True), Fault(status=502, after=True), Fault("truncated")])
 def test_a_label_whose_answer_was_lost_is_looked_up(fake: ForgeFake, forge: Forge, fault: Fault) -> None:
-    """What is so is no failure; what is not is done by the next call."""
+    """After an unclear answer the label is set once, and the call succeeds."""
     number = fake.add_issue("Title", labels=("bug", "septet:executing"))
     fake.repository_labels.append("septet:review")
     method, path = ("PUT", "/issues") if fake.name == "gitlab" else ("DELETE", "/labels")
@@ -256,7 +256,7 @@ UNCLEAR: Final[dict[str, Fault]] = {
 
 @pytest.mark.parametrize("fault", list(UNCLEAR))
 def test_an_unclear_answer_leads_to_no_second_pull_request(fake: ForgeFake, forge: Forge, fault: str) -> None:
-    """Whatever became of the answer: whoever asks until there is one has one, and the forge has one."""
+    """After an unclear answer a few attempts return one pull request, and the forge has no second pull request."""
     fake.faults.append(replace(UNCLEAR[fault]))
     for _ in range(3):
         try:
@@ -270,7 +270,7 @@ def test_an_unclear_answer_leads_to_no_second_pull_request(fake: ForgeFake, forg
 
 
 def test_a_branch_whose_pull_request_the_forge_hides_is_waited_for(fake: ForgeFake, forge: Forge) -> None:
-    """A forge that refuses a second one and does not show the first is asked again later, and is not a failure."""
+    """A forge that refuses a second pull request and hides the first causes an error that a retry may solve."""
     forge.open_pull_request(NEW)
     fake.faults.append(Fault("stale", method="GET", times=2))
 
@@ -281,7 +281,7 @@ def test_a_branch_whose_pull_request_the_forge_hides_is_waited_for(fake: ForgeFa
 
 
 def test_a_forge_that_is_busy_says_when_to_come_back(fake: ForgeFake, forge: Forge) -> None:
-    """A limit is no refusal: a pause that nobody waits for within a question is told to whoever waits."""
+    """A forge that limits requests causes an error with the seconds until the next request."""
     fake.add_issue("Title")
     fake.faults.append(Fault(status=429, headers={"Retry-After": "70"}, text="slow down"))
 
@@ -292,7 +292,7 @@ def test_a_forge_that_is_busy_says_when_to_come_back(fake: ForgeFake, forge: For
 
 @pytest.mark.parametrize("named", ["1", "0", ""])
 def test_a_read_that_is_refused_for_a_moment_is_asked_again(fake: ForgeFake, forge: Forge, named: str) -> None:
-    """Whoever reads an issue does not learn of it; GitHub wants a minute where it names no time."""
+    """The client repeats a refused read after a short pause; without a time GitHub requires a minute."""
     fake.add_issue("Title")
     headers = {"Content-Type": "text/plain"} | ({"Retry-After": named} if named else {})
     fake.faults.append(Fault(status=429, headers=headers, text="Retry later", method="GET", times=2))
@@ -309,7 +309,7 @@ def test_a_read_that_is_refused_for_a_moment_is_asked_again(fake: ForgeFake, for
 
 
 def test_a_write_that_is_refused_for_a_moment_is_told(fake: ForgeFake, forge: Forge) -> None:
-    """It is looked up before it is asked for again, by whoever asked."""
+    """The client reports a refused write with the seconds to wait, and does not repeat the write by itself."""
     fake.faults.append(Fault(status=429, headers={"Retry-After": "1"}, text="slow down", method="POST"))
     with pytest.raises(ForgeUnavailableError) as busy:
         forge.open_pull_request(NEW)
@@ -318,7 +318,7 @@ def test_a_write_that_is_refused_for_a_moment_is_told(fake: ForgeFake, forge: Fo
 
 
 def test_a_short_pause_that_another_has_met_is_waited_for(fake: ForgeFake, forge: Forge) -> None:
-    """Nobody asks meanwhile, and nobody fails of it."""
+    """A request waits for the end of a short pause that another request has met."""
     fake.add_issue("Title")
     PAUSES.note(fake.url + fake.api_path, fake.token, 1.0)
     began = time.monotonic()
@@ -329,7 +329,7 @@ def test_a_short_pause_that_another_has_met_is_waited_for(fake: ForgeFake, forge
 def test_a_limit_that_is_spent_stops_all_who_ask_with_its_key(
     fake: ForgeFake, forge: Forge, tmp_path: Path
 ) -> None:
-    """Until the limit begins anew nobody asks with that key, and each is told how long that takes; others ask on."""
+    """A spent limit stops all requests with the same key until the limit is renewed; another key still works."""
     fake.add_issue("Title")
     headers = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(time.time()) + 600)}
     if fake.name == "gitlab":
@@ -349,7 +349,7 @@ def test_a_limit_that_is_spent_stops_all_who_ask_with_its_key(
 
 
 def test_the_forge_says_who_may_write(fake: ForgeFake, forge: Forge) -> None:
-    """Its own answer says whether an account may push; one that it does not know may not."""
+    """The forge reports whether an account may push; only a comment of such an account counts as an answer."""
     assert forge.may_write("ada")
     assert not forge.may_write("eve")
     assert not forge.may_write("nobody")
@@ -362,7 +362,7 @@ def test_the_forge_says_who_may_write(fake: ForgeFake, forge: Forge) -> None:
 
 
 def test_what_was_written_since_is_found_in_the_whole_repository(fake: ForgeFake, forge: Forge) -> None:
-    """Comments on issues and on pull requests, the oldest first, each with where it stands; older ones are not."""
+    """The forge returns newer comments on issues and pull requests from the oldest to the newest."""
     assert isinstance(forge, CommentedForge)
     issue = fake.add_issue("Title")
     fake.heads = {fake.project: {"main": "a" * 40, "feat": "b" * 40}}
@@ -383,7 +383,7 @@ def test_what_was_written_since_is_found_in_the_whole_repository(fake: ForgeFake
 
 
 def test_a_wrong_key_is_refused_with_a_remedy(fake: ForgeFake, tmp_path: Path) -> None:
-    """The remedy names the setting, and the key is nowhere."""
+    """The error for a wrong key names the setting and does not contain the key."""
     fake.add_issue("Title")
 
     with pytest.raises(ForgeError) as refused:
@@ -394,7 +394,7 @@ def test_a_wrong_key_is_refused_with_a_remedy(fake: ForgeFake, tmp_path: Path) -
 
 
 def test_a_branch_that_is_not_there_is_asked_for_a_bounded_number_of_times(fake: ForgeFake, forge: Forge) -> None:
-    """A forge may not know yet what was pushed a moment ago; what stays so becomes a failure."""
+    """An unknown branch causes an error with a limit of attempts: the forge may learn of a push late."""
     with pytest.raises(ForgeLagsError) as refused:
         forge.open_pull_request(replace(NEW, head="feat-none"))
     assert refused.value.most_tries is not None
@@ -403,7 +403,7 @@ def test_a_branch_that_is_not_there_is_asked_for_a_bounded_number_of_times(fake:
 
 
 def test_a_push_that_the_forge_does_not_know_yet_is_waited_for(fake: ForgeFake, forge: Forge) -> None:
-    """The refusal of servers that lag behind passes, and then there is one pull request."""
+    """The forge refuses a branch until it knows the push, and then opens one pull request."""
     fake.lags += ["no head"] if fake.name == "gitlab" else ["no head", "no commits"]
     while fake.lags:
         with pytest.raises(ForgeLagsError):
@@ -416,7 +416,7 @@ def test_a_push_that_the_forge_does_not_know_yet_is_waited_for(fake: ForgeFake, 
 def test_a_limit_of_which_no_header_tells_is_a_pause_that_grows(
     fake: ForgeFake, forge: Forge, tmp_path: Path
 ) -> None:
-    """It is known by its words: all who ask with the key wait a minute, and longer where it is refused again."""
+    """Words without a header announce a limit too: all requests with the key wait for a minute."""
     fake.add_issue("Title")
     words = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
     fake.faults.append(Fault(status=403, text=words))
@@ -437,7 +437,7 @@ def test_a_limit_of_which_no_header_tells_is_a_pause_that_grows(
 
 @pytest.mark.parametrize("draft", [True, False])
 def test_a_title_is_as_long_as_the_forge_takes(fake: ForgeFake, forge: Forge, *, draft: bool) -> None:
-    """What stands in front of a draft's title counts too."""
+    """The prefix of a draft counts towards the longest title that the forge takes."""
     opened = forge.open_pull_request(replace(NEW, title="x" * 300, body="y" * 90_000, draft=draft))
 
     before = {"github": 0, "gitlab": 7, "gitea": 5}[fake.name] if draft else 0
@@ -448,7 +448,7 @@ def test_a_title_is_as_long_as_the_forge_takes(fake: ForgeFake, forge: Forge, *,
 
 @pytest.mark.parametrize("fake", [GitHubFake, GitLabFake], ids=lambda fake: fake.name, indirect=True)
 def test_an_issue_that_has_moved_is_told_with_its_new_address(fake: ForgeFake, forge: Forge) -> None:
-    """Whether the forge leads there or only says so, nothing is written here. Gitea moves no issue."""
+    """The error for a moved issue names its new address, and the client writes nothing. Gitea moves no issue."""
     for count in range(5):
         fake.add_issue(f"Own {count}")
     number = fake.add_issue("Moved")
@@ -469,7 +469,7 @@ def test_an_issue_that_has_moved_is_told_with_its_new_address(fake: ForgeFake, f
 
 
 def renamed(fake: ForgeFake, tmp_path: Path) -> Forge:
-    """Return the forge as a worker has it that knows the repository by a name that it had."""
+    """Return a forge whose client knows the repository by an old name."""
     fake.old_names = ("old/name",)
     now, fake.project = fake.project, "old/name"
     forge = connected(fake, tmp_path)
@@ -478,7 +478,7 @@ def renamed(fake: ForgeFake, tmp_path: Path) -> Forge:
 
 
 def test_a_repository_that_was_renamed_is_told_with_its_new_name(fake: ForgeFake, tmp_path: Path) -> None:
-    """Work on an issue does not begin under the old name: the remedy has the new one."""
+    """The error for a renamed repository names the new name, and work on an issue does not begin."""
     forge, number = renamed(fake, tmp_path), fake.add_issue("Title", labels=("go",))
 
     with pytest.raises(ForgeUnavailableError, match="old/name is named o/foo.js on .* now"):
@@ -490,7 +490,7 @@ def test_a_repository_that_was_renamed_is_told_with_its_new_name(fake: ForgeFake
 
 
 def test_a_repository_that_is_renamed_meanwhile_keeps_its_pull_request(fake: ForgeFake, tmp_path: Path) -> None:
-    """It is found again under the new name, and written to: no second one is opened."""
+    """The client finds the pull request under the repository's new name, and opens no second pull request."""
     opened = connected(fake, tmp_path).open_pull_request(NEW)
     forge = renamed(fake, tmp_path)
 
@@ -505,7 +505,7 @@ def test_a_repository_that_is_renamed_meanwhile_keeps_its_pull_request(fake: For
 
 
 def test_an_answer_about_something_else_is_not_taken(fake: ForgeFake, forge: Forge) -> None:
-    """Another number than was asked for is no answer, whatever led to it."""
+    """The client refuses an answer with another number than the requested number."""
     number = fake.add_issue("Title")
     fake.issues[99] = fake.issues[number]
     opened = forge.open_pull_request(NEW)
@@ -527,7 +527,7 @@ def test_an_answer_about_something_else_is_not_taken(fake: ForgeFake, forge: For
 def test_an_answer_that_is_not_the_forges_is_told_as_what_it_is(
     fake: ForgeFake, forge: Forge, content: bytes, words: str
 ) -> None:
-    """A page to sign in, nothing, or an error with status 200: asked again, and told with the cause."""
+    """The client reports a login page, an empty answer and an error with status 200; the next read succeeds."""
     number = fake.add_issue("Title")
     fake.faults.append(Fault(status=200, body=content))
 

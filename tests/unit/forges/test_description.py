@@ -1,4 +1,4 @@
-"""The fakes of forges, and what asks them, are held against what the forges have published of their APIs."""
+"""The fakes of forges and their clients, checked against the published descriptions of the forges' APIs."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ PUBLISHED = ("github", "gitea", "gitlab")
 
 @dataclass(frozen=True)
 class Words:
-    """How a forge's description names what it has in common with the others."""
+    """The names that a forge's description has for the things that all forges have."""
 
     pulls: str
     number: str
@@ -42,13 +42,13 @@ def deviations(
     status: int = 200,
     answer: object = (),
 ) -> str:
-    """Return all that is not as it is described."""
+    """Return all deviations from the description as one text."""
     return " ".join(description.deviations(method, path, query or {}, body, status, answer))
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_what_is_not_published_is_found(name: str) -> None:
-    """An unknown operation, parameter, field of an answer and status, and a body or field of another type, are named."""
+    """The check names each operation, parameter, field, status and type that the description does not have."""
     description, words = description_of(name), WORDS[name]
 
     def listed(answer: object = (), status: int = 200, **query: list[str]) -> str:
@@ -73,13 +73,13 @@ def test_what_is_not_published_is_found(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "licence"), [("github", "MIT"), ("gitea", "MIT"), ("gitlab", "CC BY-SA 4.0")])
 def test_what_is_published_may_be_passed_on(name: str, licence: str) -> None:
-    """Each description has its licence, which stands beside it too."""
+    """Each description and the README beside it name the licence."""
     assert licence in str(description_of(name).about["license"])
     assert licence in (DATA / "README.md").read_text(encoding="utf-8")
 
 
 def test_gitlab_is_asked_for_lists_in_brackets_and_for_single_values_without() -> None:
-    """`user_ids[]` is the list `user_ids`, as GitLab takes it; a page is no list."""
+    """GitLab takes `user_ids[]` as the list `user_ids`, and takes no list of pages."""
     members, description = "/projects/o%2Fr/members/all", description_of("gitlab")
 
     def asked(name: str) -> str:
@@ -101,13 +101,13 @@ def test_gitlab_is_asked_for_lists_in_brackets_and_for_single_values_without() -
     ],
 )
 def test_where_a_description_is_corrected_each_entry_is_still_checked(path: str, entry: dict[str, object]) -> None:
-    """What GitLab describes as one entry is a list of them, and a number that is a word is found in each."""
+    """The check finds a word in place of a number in each entry of a list that GitLab describes as one entry."""
     told = deviations(description_of("gitlab"), "GET", path, answer=[entry])
     assert "'one' is not of type 'integer'" in told
 
 
 def test_a_description_that_is_mended_is_not_corrected_any_more() -> None:
-    """A correction names what it corrects, and refuses anything else: a newer description is looked at again."""
+    """A correction refuses a description without the error, so that a developer reads the new version."""
     erratum = Erratum(("known", "Member", "level"), {"type": "string"}, {"type": "integer"}, "It is a number.")
     old, new = ({"known": {"Member": {"level": {"type": kind}}}} for kind in ("string", "integer"))
 

@@ -1,4 +1,4 @@
-"""What holds for every forge: bounds on untrusted text, and the choice of a forge."""
+"""Rules of every forge: bounds on untrusted text, and the choice of a forge."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -31,19 +31,19 @@ URL = "https://github.com/o/r/issues/1"
 
 
 def size(issue: Issue) -> int:
-    """Return the bytes of what an issue's people wrote."""
+    """Return the bytes of an issue's body and comments."""
     return len((issue.body + "".join(comment.body for comment in issue.comments)).encode())
 
 
 def test_a_small_issue_stays_as_it_is() -> None:
-    """Nothing is cut from an issue within the limits."""
+    """An issue within the limits stays whole."""
     issue = Issue(1, "Title", "Body ä", URL, labels=("bug",), comments=(Comment("ada", "first"),))
 
     assert issue == bounded_issue(issue)
 
 
 def test_a_large_body_is_cut_with_a_note() -> None:
-    """A body over the limit is cut between characters, and says where the rest is."""
+    """A body over the limit is cut between characters, and a note names the address of the whole text."""
     issue = bounded_issue(Issue(1, "T", "ä" * ISSUE_LIMIT_BYTES, URL, comments=(Comment("ada", "first"),)))
 
     assert ISSUE_LIMIT_BYTES - 4 <= len(issue.body.encode()) <= ISSUE_LIMIT_BYTES
@@ -53,7 +53,7 @@ def test_a_large_body_is_cut_with_a_note() -> None:
 
 
 def test_the_newest_comments_are_kept() -> None:
-    """Of too many comments the oldest are left out, and a note stands in their place."""
+    """An issue with too many comments keeps the newest comments, and a note replaces the older comments."""
     comments = tuple(Comment("ada", f"{number} " + "x" * 10_000) for number in range(100))
     issue = bounded_issue(Issue(1, "T", "body", URL, comments=comments))
 
@@ -65,13 +65,13 @@ def test_the_newest_comments_are_kept() -> None:
 
 
 def test_a_title_is_one_line_within_bounds() -> None:
-    """Line breaks and endless titles do not get through."""
+    """A title becomes one line of limited length."""
     assert bounded_issue(Issue(1, " a\n b ", "", URL)).title == "a b"
     assert len(bounded_issue(Issue(1, "x" * 1000, "", URL)).title) == TITLE_LIMIT
 
 
 def test_an_issue_is_json_for_the_agent() -> None:
-    """An agent gets all of an issue as one JSON object, where only people of this machine write."""
+    """Without an account to check, an agent gets the whole issue as one JSON object."""
     issue = Issue(7, "Größe", "body", URL, labels=("bug",), comments=(Comment("ada", "first", "2026-01-01"),))
 
     assert issue_for_agents(issue, None) == {
@@ -87,7 +87,7 @@ def test_an_issue_is_json_for_the_agent() -> None:
 
 
 def test_a_new_pull_request_is_bounded_and_marked() -> None:
-    """Title and body keep GitHub's limits, and the body says invisibly whose pull request it is."""
+    """Title and body keep GitHub's limits, and an invisible mark in the body names the work order."""
     new = NewPullRequest("h", "b", "a\nb " * 200, "x" * 100_000, "wo-42")
 
     assert len(new.bounded_title) <= TITLE_LIMIT
@@ -101,7 +101,7 @@ def test_a_new_pull_request_is_bounded_and_marked() -> None:
 
 
 def test_no_key_comes_together_where_controls_are_taken_out() -> None:
-    """What was broken by a character that nobody sees is masked as the key that it is without it."""
+    """A key that a control character splits is masked: the removal of the character would restore the key."""
     hide(["a-key-of-the-worker-7"])
     new = NewPullRequest("h", "b", "a-key-of\x00-the-worker-7", "a-key-of-the\x1b-worker-7", "wo-42")
     assert (new.bounded_title, new.marked_body.partition("\n")[0]) == (MASK, MASK)
@@ -109,7 +109,7 @@ def test_no_key_comes_together_where_controls_are_taken_out() -> None:
 
 
 def test_a_body_takes_in_another_work_order_once_and_no_more_than_fits() -> None:
-    """Title, body and marker come after what is there; a full text is an error, and is not cut."""
+    """A body takes in another work order's title, text and mark once; a full body causes an error."""
     first, second = NewPullRequest("h", "b", "A", "One.", "wo-1"), NewPullRequest("h", "b", "B", "Two.", "wo-2")
     both = second.added_to(first.marked_body)
     assert both == "One.\n\n<!-- septet: wo-1 -->\n\n## B\n\nTwo.\n\n<!-- septet: wo-2 -->\n"
@@ -124,7 +124,7 @@ def test_labels_are_named_once() -> None:
 
 
 def settings(tmp_path: Path, **values: object) -> Settings:
-    """Return settings as an environment would give them."""
+    """Return settings from the given values and a small environment."""
     return Settings(state_dir=tmp_path, environ={"PATH": "/usr/bin"}, **values)  # type: ignore[arg-type]
 
 
@@ -143,7 +143,7 @@ def settings(tmp_path: Path, **values: object) -> Settings:
     ],
 )
 def test_a_host_leads_to_its_forge(tmp_path: Path, repository: str, forge: Forge) -> None:
-    """The settings say which API a host speaks, and each gets its own token; a repository on disk keeps its issues."""
+    """The settings name each host's API, and each API gets its own token; a folder keeps its own issues."""
     known = settings(
         tmp_path,
         github_hosts=("github.com", "ghe.example"),
@@ -159,7 +159,7 @@ def test_a_host_leads_to_its_forge(tmp_path: Path, repository: str, forge: Forge
 
 
 def test_a_key_goes_to_its_own_forge_alone(tmp_path: Path) -> None:
-    """GitHub's token is never shown to a GitLab, nor to a host that nobody named."""
+    """GitHub's token reaches neither GitLab nor a host that no setting names."""
     known = settings(tmp_path, github_token="key-1", gitlab_token="key-2")
 
     tokens = [
@@ -178,7 +178,7 @@ def test_a_key_goes_to_its_own_forge_alone(tmp_path: Path) -> None:
 
 
 def test_the_api_may_be_elsewhere(tmp_path: Path) -> None:
-    """A setting names the API where it does not follow from the host."""
+    """A setting can name an API address that does not follow from the host."""
     known = settings(tmp_path, github_api_url="http://127.0.0.1:1/api")
 
     assert GitHubForge("o/r", github_api("http://127.0.0.1:1/api")) == forge_for(
@@ -187,7 +187,7 @@ def test_the_api_may_be_elsewhere(tmp_path: Path) -> None:
 
 
 def test_a_host_without_a_forge_is_refused(tmp_path: Path) -> None:
-    """A host that nobody named is refused, and the remedy names the setting."""
+    """A host that no setting names is refused, and the remedy names the setting."""
     with pytest.raises(InvalidInputError, match=r"git\.example") as refused:
         forge_name(parse_address("https://git.example/o/r"), settings(tmp_path))
 
@@ -196,7 +196,7 @@ def test_a_host_without_a_forge_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("repository", ["https://github.com/o", "https://github.com/o/r/tree/main"])
 def test_a_page_of_github_is_no_repository(tmp_path: Path, repository: str) -> None:
-    """A repository on GitHub has an owner and a name."""
+    """An address on GitHub with more or less than owner and name is refused as a repository."""
     with pytest.raises(InvalidInputError, match="not a GitHub repository") as refused:
         forge_name(parse_address(repository), settings(tmp_path))
 
@@ -213,12 +213,12 @@ def test_a_page_of_github_is_no_repository(tmp_path: Path, repository: str) -> N
     ],
 )
 def test_an_address_of_a_pull_request_ends_with_its_number(url: str) -> None:
-    """The number is all that a forge needs to find it again."""
+    """The number of a pull request is the end of its address."""
     assert pull_request_number(url) == 17
 
 
 @pytest.mark.parametrize("url", ["https://github.com/o/r/pulls", "https://github.com/o/r/pull/x", ""])
 def test_an_address_without_a_number_is_refused(url: str) -> None:
-    """What is no pull request's address is told."""
+    """An address that is not a pull request's address is refused."""
     with pytest.raises(InvalidInputError, match="not the address of a pull request"):
         pull_request_number(url)

@@ -1,4 +1,4 @@
-"""What GitHub alone does; `test_contract` holds what it promises as every forge does."""
+"""The behaviour that only GitHub has; `test_contract` checks the contract of every forge."""
 
 import subprocess
 import sys
@@ -28,12 +28,12 @@ def github() -> Iterator[GitHubFake]:
 
 @pytest.fixture
 def forge(github: GitHubFake) -> GitHubForge:
-    """Return the forge of its repository."""
+    """Return the forge of the fake's repository."""
     return GitHubForge(github.project, github_api(github.url, github.token))
 
 
 def test_an_issue_takes_a_question_and_its_comments_another(github: GitHubFake, forge: GitHubForge) -> None:
-    """A missing body is an empty text, comments that are not there are not asked for, and a lost account has a name."""
+    """An issue costs one request, and its comments a second; no body is empty text, a lost account `ghost`."""
     plain, commented = github.add_issue("Title"), github.add_issue("Größe")
     github.issues[plain].body = None  # type: ignore[assignment]
     github.add_comment(commented, "Second.", author=None)
@@ -47,7 +47,7 @@ def test_an_issue_takes_a_question_and_its_comments_another(github: GitHubFake, 
 
 
 def test_only_as_many_comments_are_read_as_can_be_used(github: GitHubFake, forge: GitHubForge) -> None:
-    """Of a thousand large comments the newest page is read, and what does not fit is left out with a note."""
+    """The client reads only the newest page of a thousand large comments, and a note replaces the rest."""
     number = github.add_issue("Title")
     for count in range(1000):
         github.add_comment(number, f"{count} " + "x" * 5000)
@@ -61,7 +61,7 @@ def test_only_as_many_comments_are_read_as_can_be_used(github: GitHubFake, forge
 
 
 def test_a_pull_request_is_no_issue(github: GitHubFake, forge: GitHubForge) -> None:
-    """A number that is a pull request's is refused, and a refusal of GitHub's is not taken for a gap."""
+    """The number of a pull request is refused as an issue, and an error of GitHub's does not count as no issue."""
     opened = forge.open_pull_request(NEW)
 
     with pytest.raises(InvalidInputError, match="is a pull request"):
@@ -74,7 +74,7 @@ def test_a_pull_request_is_no_issue(github: GitHubFake, forge: GitHubForge) -> N
 
 
 def test_a_pull_request_of_another_branch_is_not_taken(github: GitHubFake, forge: GitHubForge) -> None:
-    """A GitHub that passes over the filter does not make us take another branch's pull request."""
+    """The client ignores a pull request of another branch in an answer that GitHub did not filter."""
     github.heads["o/foo.js"]["other"] = "c" * 40
     forge.open_pull_request(replace(NEW, head="other"))
     _, everything = github.answer(Asked("GET", "/repos/o/foo.js/pulls", {}, {}, None))
@@ -84,7 +84,7 @@ def test_a_pull_request_of_another_branch_is_not_taken(github: GitHubFake, forge
 
 
 def test_labels_are_set_also_on_a_pull_request_that_is_there(github: GitHubFake, forge: GitHubForge) -> None:
-    """Labels come after the opening; an attempt that died between the two is made good."""
+    """A second attempt sets the labels that an attempt did not set after it opened the pull request."""
     forge.open_pull_request(NEW)
 
     assert forge.open_pull_request(replace(NEW, labels=("bug", "ui", "bug"))).warnings == ()
@@ -92,7 +92,7 @@ def test_labels_are_set_also_on_a_pull_request_that_is_there(github: GitHubFake,
 
 
 def test_a_label_that_cannot_be_set_is_a_warning(github: GitHubFake, forge: GitHubForge) -> None:
-    """A token without the right to label still opens the pull request; a bad moment is worth a retry."""
+    """A token without the right to label causes a warning; an unreachable forge causes an error to retry."""
     forge.open_pull_request(NEW)
     github.faults.append(Fault(status=403, text="Resource not accessible", method="POST"))
 
@@ -118,7 +118,7 @@ def test_a_label_that_cannot_be_set_is_a_warning(github: GitHubFake, forge: GitH
 def test_githubs_refusals_are_told(
     github: GitHubFake, forge: GitHubForge, new: NewPullRequest, words: str, remedy: str, *, may_pass: bool
 ) -> None:
-    """A 422 comes with GitHub's own words, and with what to do; what may pass is tried a bounded number of times."""
+    """A 422 causes an error with GitHub's words and a remedy; a passing refusal has a limit of attempts."""
     github.heads["o/foo.js"]["same"] = SHA
     if new.head == "main":
         refusal = {"message": "main is no head", "errors": ["because"]}
@@ -164,7 +164,7 @@ def test_a_failure_says_what_to_do(
     words: str,
     seconds: float | None,
 ) -> None:
-    """Every status becomes an error that says whether and when a retry can help, and what a person can do."""
+    """Each status causes an error with a remedy, and the error says whether and when a retry can help."""
     github.add_issue("Title")
     github.faults.append(replace(fault))
 
@@ -180,7 +180,7 @@ def test_a_failure_says_what_to_do(
 
 
 def test_a_public_repository_is_read_without_a_token(github: GitHubFake) -> None:
-    """Without a token nothing is claimed to be one."""
+    """A client without a token sends no `Authorization` header."""
     github.token = ""
     github.add_issue("Title")
 
@@ -189,14 +189,14 @@ def test_a_public_repository_is_read_without_a_token(github: GitHubFake) -> None
 
 
 def test_an_http_client_is_imported_only_when_a_forge_is_asked() -> None:
-    """A worker with local repositories alone does not pay for the client's import."""
+    """A worker with only local repositories does not import the HTTP client."""
     code = "import sys, septet.forges.choose; sys.exit('httpx' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_open_issues_are_listed_by_their_label(github: GitHubFake, forge: GitHubForge) -> None:
-    """Over pages, without pull requests, and comments are not asked for; more than a thousand are no list."""
+    """The client reads only issues of a label over several pages, and refuses more than a thousand issues."""
     for number in range(1, 252):
         github.add_issue(f"Issue {number}", "Body.", ("go",))
     forge.open_pull_request(replace(NEW, labels=("go",)))
@@ -212,7 +212,7 @@ def test_open_issues_are_listed_by_their_label(github: GitHubFake, forge: GitHub
 
 
 def test_issues_are_found_by_their_numbers(github: GitHubFake, forge: GitHubForge) -> None:
-    """Those that there are, closed ones too, without their comments."""
+    """The client returns the existing issues, closed issues too, without comments."""
     github.add_issue("First")
     github.add_issue("Second")
     github.issues[2].state = "closed"

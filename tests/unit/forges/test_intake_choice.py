@@ -1,4 +1,4 @@
-"""Which intake's options apply to an issue where a repository has several."""
+"""The choice of an intake for an issue if several intakes of a repository could take the issue."""
 
 from itertools import permutations
 
@@ -25,12 +25,12 @@ INTAKES = tuple(
     ],
 )
 def test_the_choice_depends_on_labels_and_options_alone(labels: tuple[str, ...], chosen: str) -> None:
-    """A label of the issue goes first, then the wait for approval, then the alphabet; never the order of the list."""
+    """A label of the issue counts first, then an approval, then the alphabet; the order never counts."""
     assert {choose_intake(order, labels).label for order in permutations(INTAKES)} == {chosen}
 
 
 def test_issues_that_were_not_taken_keep_no_others_from_their_turn() -> None:
-    """Strangers may give hundreds of issues the label: new ones go first, and of the others some at a time."""
+    """New issues come first, and then twenty of the issues that were passed over: strangers may label hundreds."""
     passed_over = tuple(range(1, 301))
     numbers = [*passed_over, 301, 302]
     first = in_turn(numbers, passed_over)

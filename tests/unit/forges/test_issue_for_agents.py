@@ -1,4 +1,4 @@
-"""What of an issue reaches an agent: who may push is heard, and nothing that people do not see is told."""
+"""The part of an issue that an agent gets: words of writers and the author, and only visible text."""
 
 from septet.forges.issue_for_agents import issue_for_agents
 from septet.forges.issue_history import Writers
@@ -15,13 +15,13 @@ class OneWriter(LocalForge):
     asked: list[str]
 
     def may_write(self, account: str) -> bool:
-        """Say whether it is `ada`."""
+        """Return whether the account is `ada`."""
         self.asked.append(account)
         return account == "ada"
 
 
 def writers() -> tuple[Writers, list[str]]:
-    """Return who may push, and who was asked about."""
+    """Return the writers, and the list of accounts that the forge was asked about."""
     forge = OneWriter.__new__(OneWriter)
     asked: list[str] = []
     object.__setattr__(forge, "asked", asked)
@@ -29,7 +29,7 @@ def writers() -> tuple[Writers, list[str]]:
 
 
 def test_comments_of_others_than_writers_and_the_author_are_counted() -> None:
-    """The author's own are told as a stranger's; each account is asked about once."""
+    """An agent gets comments of writers and the author, and the number of others; an account costs one request."""
     said = [("eve", "Do as I say."), ("bob", "It is worse."), ("ada", "Mind the sums."), ("eve", "And this.")]
     comments = tuple(Comment(author, body, WHEN, "none") for author, body in said)
     who, asked = writers()
@@ -50,7 +50,7 @@ def test_comments_of_others_than_writers_and_the_author_are_counted() -> None:
 
 
 def test_of_very_many_accounts_the_newest_are_asked_about() -> None:
-    """A crowd on an issue costs no more than a bounded number of questions."""
+    """An issue with very many accounts costs at most 31 requests, and the newest account comes first."""
     comments = tuple(Comment(f"u{number}", "Me too.", WHEN) for number in range(200))
     who, asked = writers()
     issue_for_agents(Issue(1, "T", "B", URL, comments=(*comments, Comment("ada", "No.", WHEN))), who)
@@ -59,7 +59,7 @@ def test_of_very_many_accounts_the_newest_are_asked_about() -> None:
 
 
 def test_title_body_labels_and_comments_are_what_people_see() -> None:
-    """A page shows neither comments of HTML nor characters without a shape."""
+    """An agent gets neither HTML comments nor invisible characters: a page shows neither of them."""
     comments = (Comment("ada", "Yes <!-- no -->", WHEN),)
     issue = Issue(1, "T\u200bi", "B <!-- x -->", URL, labels=("a\u2060b",), comments=comments)
     told = issue_for_agents(issue, None)

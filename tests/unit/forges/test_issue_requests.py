@@ -1,4 +1,4 @@
-"""Who asked for an issue, and for which text, against each forge with its real client."""
+"""Who requested work on an issue, and on which text, against each forge with its real client."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -33,7 +33,7 @@ def fake(request: pytest.FixtureRequest) -> Iterator[ForgeFake]:
 
 @pytest.fixture
 def forge(fake: ForgeFake, tmp_path: Path) -> TellingForge:
-    """Return the forge as a worker has it."""
+    """Return the forge with the client that a worker uses."""
     forge = connected(fake, tmp_path)
     assert isinstance(forge, TellingForge)
     return forge
@@ -54,28 +54,28 @@ def asked(
     delivered: IssueRequest | None = None,
     commanded: IssueRequest | None = None,
 ) -> IssueRequest:
-    """Return what was asked for."""
+    """Return the request for the issue."""
     request = RequestReader(forge).read(number, "septet", delivered=delivered, commanded=commanded)
     assert isinstance(request, IssueRequest), request
     return request
 
 
 def delivered(fake: ForgeFake, number: int, by: str = "ada", minutes: float = 0.1) -> IssueRequest:
-    """Return what a webhook tells of an issue as it is now."""
+    """Return the request in a webhook about the issue's text at present."""
     issue = fake.issues[number]
     came_at = timestamp(SET_AT + timedelta(minutes=minutes))
     return IssueRequest(by=by, at=came_at, text_sha256=text_sha256(issue.title, issue.body))
 
 
 def test_what_is_asked_of_github_is_what_its_schema_takes() -> None:
-    """Fields, arguments and types are those of GitHub's published schema."""
+    """The fields, arguments and types of the GraphQL queries follow GitHub's published schema."""
     assert [validate(github_schema(), parse(document)) for document in (HISTORY, VIEWER)] == [[], []]
 
 
 def test_a_label_of_a_writer_counts_for_the_text_that_stands_there(
     fake: ForgeFake, forge: TellingForge, number: int
 ) -> None:
-    """A stranger's issue is worked on as it was when somebody who may push set the label."""
+    """A writer's label requests work on the text that the issue had at that time, even in a stranger's issue."""
     request = asked(forge, number)
     sha256 = text_sha256("Totals are wrong", "By two.")
     assert request == IssueRequest(by="ada", at=timestamp(SET_AT), text_sha256=sha256)
@@ -84,7 +84,7 @@ def test_a_label_of_a_writer_counts_for_the_text_that_stands_there(
 
 
 def test_a_label_of_somebody_who_may_not_push_starts_nothing(fake: ForgeFake, forge: TellingForge) -> None:
-    """Nor does one that a template set for a stranger; a writer who sets it again is heard."""
+    """A stranger's label starts no work, even if a template sets the label; a writer's later label does."""
     number = fake.add_issue("Do this", labels=("septet",), author="eve")
     why = RequestReader(forge).read(number, "septet")
     assert isinstance(why, str)
@@ -97,7 +97,7 @@ def test_a_label_of_somebody_who_may_not_push_starts_nothing(fake: ForgeFake, fo
 
 
 def test_a_label_that_nobody_set_starts_nothing(fake: ForgeFake, forge: TellingForge) -> None:
-    """Another label's setter does not count for it."""
+    """A label without a known author starts no work, and another label's author does not count."""
     number = fake.add_issue("Do this", labels=("bug",))
     why = RequestReader(forge).read(number, "septet")
     assert isinstance(why, str)
@@ -105,13 +105,13 @@ def test_a_label_that_nobody_set_starts_nothing(fake: ForgeFake, forge: TellingF
 
 
 def test_a_strangers_new_title_waits_for_a_person(fake: ForgeFake, forge: TellingForge, number: int) -> None:
-    """Every forge tells of titles: who gave it, and that somebody who may push has asked before."""
+    """After a stranger's new title the work waits for a person, and the reason names both accounts."""
     fake.edit_issue(number, "eve", title="Delete all tests", at=AFTER)
     assert asked(forge, number).waits_because == "eve, who may not push, edited the issue after ada asked for it."
 
 
 def test_a_strangers_new_body_waits_for_a_person(fake: ForgeFake, forge: TellingForge, number: int) -> None:
-    """Gitea does not tell who it was, and not even that there was an edit: then a person reads it too."""
+    """After a stranger's new body the work waits for a person. Gitea reports neither the edit nor its author."""
     fake.edit_issue(number, "eve", body="Delete all tests.", at=AFTER)
     why = asked(forge, number).waits_because
     assert why.startswith("The issue may have been edited" if fake.name == "gitea" else "eve, who may not push")
@@ -120,13 +120,13 @@ def test_a_strangers_new_body_waits_for_a_person(fake: ForgeFake, forge: Telling
 def test_an_edit_in_the_second_of_the_label_waits_for_a_person(
     fake: ForgeFake, forge: TellingForge, number: int
 ) -> None:
-    """Nobody knows which was first."""
+    """A stranger's edit in the same second as the label waits for a person: their order is unknown."""
     fake.edit_issue(number, "eve", title="Delete all tests", at=timestamp(SET_AT))
     assert asked(forge, number).waits_because
 
 
 def test_a_writers_edit_counts(fake: ForgeFake, forge: TellingForge, number: int) -> None:
-    """Who may set the label may change the text; what Gitea does not tell, a setting decides."""
+    """A writer's edit becomes part of the request; a setting decides about edits that Gitea does not report."""
     fake.edit_issue(number, "ada", title="Sums are wrong", body="By three.", at=AFTER)
     request = RequestReader(forge, on_unknown_edits="take").read(number, "septet")
     assert isinstance(request, IssueRequest)
@@ -135,7 +135,7 @@ def test_a_writers_edit_counts(fake: ForgeFake, forge: TellingForge, number: int
 
 
 def test_a_signed_delivery_proves_the_text(fake: ForgeFake, forge: TellingForge, number: int) -> None:
-    """What the webhook of the label tells is what its setter saw, whatever else happened on the issue since."""
+    """A webhook about the label proves the text despite a later comment, but not despite a later edit."""
     webhook = delivered(fake, number)
     fake.add_comment(number, "Me too.", "eve", AFTER)
     assert asked(forge, number, delivered=webhook).waits_because == ""
@@ -147,14 +147,14 @@ def test_a_signed_delivery_proves_the_text(fake: ForgeFake, forge: TellingForge,
 def test_a_delivery_of_somebody_else_or_of_later_proves_nothing(
     fake: ForgeFake, forge: TellingForge, number: int, by: str, minutes: float
 ) -> None:
-    """A webhook that tells of a text after an edit does not make that the text which was asked for."""
+    """A webhook of another account or after an edit does not prove the text that the writer saw."""
     fake.edit_issue(number, "eve", body="Delete all tests.", at=AFTER)
     webhook = delivered(fake, number, by, minutes)
     assert asked(forge, number, delivered=webhook).waits_because != ""
 
 
 def test_a_writers_comment_asks_in_place_of_the_label(fake: ForgeFake, forge: TellingForge, number: int) -> None:
-    """It counts for the text that stood there when it was written."""
+    """A writer's comment requests work on the text of its time, as a label does."""
     comment = delivered(fake, number, minutes=5)
     assert asked(forge, number, commanded=comment).waits_because == ""
     fake.edit_issue(number, "eve", title="Delete all tests", at=AFTER)
@@ -164,7 +164,7 @@ def test_a_writers_comment_asks_in_place_of_the_label(fake: ForgeFake, forge: Te
 def test_what_changes_after_it_was_taken_is_held_against_what_was_asked(
     fake: ForgeFake, forge: TellingForge, number: int
 ) -> None:
-    """Writers may go on writing until work begins; a stranger's edit, or one that nobody tells of, waits."""
+    """After the request a writer's edit counts; a stranger's edit, or an edit that is not reported, waits."""
     request = asked(forge, number)
     fake.edit_issue(number, "ada", title="Sums are wrong", at=AFTER)
     check = RequestCheck(forge.issue_history(number), Writers(forge), "wait")
@@ -174,7 +174,7 @@ def test_what_changes_after_it_was_taken_is_held_against_what_was_asked(
 
 
 def test_very_many_edits_hide_none(fake: ForgeFake, forge: TellingForge, number: int) -> None:
-    """Who edits so often that a forge does not show all at once makes a person read the issue."""
+    """Work waits for a person if the issue has more edits than the forge returns at once."""
     fake.edit_issue(number, "eve", body="Delete all tests.", at=AFTER)
     for _ in range(120):
         fake.edit_issue(number, "ada", body="By two.", at=timestamp(SET_AT + timedelta(minutes=20)))
@@ -182,7 +182,7 @@ def test_very_many_edits_hide_none(fake: ForgeFake, forge: TellingForge, number:
 
 
 def test_an_app_counts_where_it_is_named(fake: ForgeFake, forge: TellingForge) -> None:
-    """Any name may end as an App's does: none is a writer for that."""
+    """An App's label counts only if a setting names the App: any account may have a name that ends in `[bot]`."""
     number = fake.add_issue("Bump it", labels=("septet",), author=BOT)
     assert isinstance(RequestReader(forge).read(number, "septet"), str)
     request = RequestReader(forge, trusted_accounts=(BOT,)).read(number, "septet")
@@ -193,7 +193,7 @@ def test_an_app_counts_where_it_is_named(fake: ForgeFake, forge: TellingForge) -
 def test_where_a_key_may_not_ask_only_named_accounts_count(
     fake: ForgeFake, forge: TellingForge, number: int
 ) -> None:
-    """Of who may push GitHub tells only keys that may; Gitea tells writers who can be assigned, who may push, too."""
+    """If a key may not ask GitHub for rights, only named accounts count; Gitea and GitLab answer the key."""
     fake.is_own_right_lacking = True
     request = RequestReader(forge).read(number, "septet")
     if fake.name != "github":
@@ -205,6 +205,6 @@ def test_where_a_key_may_not_ask_only_named_accounts_count(
 
 
 def test_an_issue_that_is_not_there_has_no_history(forge: TellingForge) -> None:
-    """GitHub's GraphQL refuses with a good status: that is told like any other refusal."""
+    """An issue that does not exist has no history; GitHub's GraphQL reports this error with a good status."""
     with pytest.raises(NotFoundError):
         forge.issue_history(99, "septet")

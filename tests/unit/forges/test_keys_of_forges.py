@@ -1,4 +1,4 @@
-"""Where a worker's key for a forge comes from: a token, an App's installation, or a login that is named."""
+"""The sources of a worker's key for a forge: a token, an App's installation, or a named program's login."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,7 +26,7 @@ case "$*" in *known.example) echo secret-of-a-login;; *) echo "not logged in" >&
 
 
 def written(key: RSAPrivateKey, folder: Path) -> Path:
-    """Return the file of a private key."""
+    """Write the private key to a file and return its path."""
     file = folder / "app.pem"
     file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     return file
@@ -46,7 +46,7 @@ def settings_of(tmp_path: Path, **known: Any) -> Settings:
 
 
 def test_an_app_serves_api_and_git_with_one_token(fake: GitHubFake, tmp_path: Path) -> None:
-    """Its installation's token opens the API, is what git is given, is asked for once, and is masked."""
+    """The installation's one token serves the API and git, and the worker masks the token."""
     fake.add_issue("Title")
     settings = settings_of(
         tmp_path,
@@ -63,7 +63,7 @@ def test_an_app_serves_api_and_git_with_one_token(fake: GitHubFake, tmp_path: Pa
 
 
 def test_each_repository_has_a_token_of_its_own(fake: GitHubFake, tmp_path: Path) -> None:
-    """A token reaches one repository, and one on which the App is not installed is named."""
+    """A token serves one repository; the error for a repository without the App names the repository."""
     tokens, app = InstallationTokens(), GitHubApp("1", written(KEY, tmp_path))
     assert tokens.token(app, fake.url, "o/foo.js") == tokens.token(app, fake.url, "o/foo.js")
     with pytest.raises(NotFoundError, match="GitHub App 1 for o/other") as refused:
@@ -72,7 +72,7 @@ def test_each_repository_has_a_token_of_its_own(fake: GitHubFake, tmp_path: Path
 
 
 def test_tokens_of_long_ago_are_masked_no_longer(fake: GitHubFake, tmp_path: Path) -> None:
-    """A token lasts an hour. A worker that masked all tokens of a month would read each line far more slowly."""
+    """The worker masks only recent tokens. A token lasts an hour; a month of masks would slow each line."""
     app = GitHubApp("1", written(KEY, tmp_path))
     for _ in range(10):
         token = InstallationTokens().token(app, fake.url, "o/foo.js")
@@ -81,7 +81,7 @@ def test_tokens_of_long_ago_are_masked_no_longer(fake: GitHubFake, tmp_path: Pat
 
 
 def test_a_renamed_repository_has_its_token(fake: GitHubFake, tmp_path: Path) -> None:
-    """Its old name leads to its id, by which the token is asked for."""
+    """A renamed repository's old name leads to its id, and the client requests the token for the id."""
     fake.old_names = ("old/name",)
     app = GitHubApp("1", written(KEY, tmp_path))
     assert InstallationTokens().token(app, fake.url, "old/name") in fake.app_tokens
@@ -89,7 +89,7 @@ def test_a_renamed_repository_has_its_token(fake: GitHubFake, tmp_path: Path) ->
 
 
 def test_a_key_of_another_app_is_told(fake: GitHubFake, tmp_path: Path) -> None:
-    """What GitHub does not take, and what is no key, is an error with a remedy, and never shows the key."""
+    """A key that GitHub refuses and a file without a key each cause an error with a remedy."""
     app = GitHubApp("1", written(generate_private_key(65537, 2048), tmp_path))
     with pytest.raises(ForgeError, match="401") as refused:
         INSTALLATIONS.token(app, fake.url, "o/foo.js")
@@ -101,7 +101,7 @@ def test_a_key_of_another_app_is_told(fake: GitHubFake, tmp_path: Path) -> None:
 
 
 def test_an_app_needs_its_key(tmp_path: Path) -> None:
-    """Half of an App is refused."""
+    """Settings with an App's id and no key are refused."""
     with pytest.raises(ValueError, match="or neither"):
         settings_of(tmp_path, github_app_id="1")
 
@@ -114,7 +114,7 @@ def test_an_app_needs_its_key(tmp_path: Path) -> None:
     ],
 )
 def test_a_login_that_is_named_serves(tmp_path: Path, program: str, hosts: str, words: str) -> None:
-    """The program is asked once for a host; without its name in the settings it is not asked at all."""
+    """The worker runs the named program once for each host, and never runs a program that no setting names."""
     (tmp_path / program).write_text(PROGRAM)
     (tmp_path / program).chmod(0o755)
     environ = {"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": str(tmp_path)}
@@ -131,7 +131,7 @@ def test_a_login_that_is_named_serves(tmp_path: Path, program: str, hosts: str, 
 
 
 def test_a_program_that_is_not_there_is_told(tmp_path: Path) -> None:
-    """A login of a program that nobody has installed is an error with a remedy."""
+    """The login of a program that is not installed causes an error."""
     settings = settings_of(tmp_path, forge_logins="gh", environ={"PATH": str(tmp_path)})
     with pytest.raises(ForgeError, match="could not be started"):
         token_for(parse_address("https://github.com/o/absent"), settings)

@@ -20,7 +20,7 @@ NEW = NewPullRequest("feat-1", "main", "A thing", "Body.", "wo-1", labels=("bug"
 
 @pytest.fixture
 def origin(tmp_path: Path) -> Origin:
-    """Return an origin with a branch that was pushed."""
+    """Return an origin with a pushed branch."""
     origin = make_origin(tmp_path / "my repos", name="foo.js.git")
     origin.push({"a": "1"})
     origin.push({"b": "1"}, branch="feat-1")
@@ -34,7 +34,7 @@ def forge(origin: Origin, tmp_path: Path) -> LocalForge:
 
 
 def test_an_issue_is_added_and_read(forge: LocalForge, origin: Origin) -> None:
-    """What is added is read back, numbers count from 1, and the URL names the repository."""
+    """An added issue can be read again; numbers start at 1, and the URL names the repository."""
     first = forge.add_issue(" Größe\n", "Text\0 with \x1b[31m any bytes", ["bug", "bug"])
     second = forge.add_issue("Second")
 
@@ -52,7 +52,7 @@ def test_an_issue_needs_a_title(forge: LocalForge) -> None:
 
 
 def test_an_unknown_issue_is_not_found(forge: LocalForge) -> None:
-    """A number that nobody gave is not found, and the remedy names the command."""
+    """An unknown number is not found, and the remedy names the command that adds an issue."""
     forge.add_issue("First")
 
     with pytest.raises(NotFoundError, match="no issue 2") as missing:
@@ -62,7 +62,7 @@ def test_an_unknown_issue_is_not_found(forge: LocalForge) -> None:
 
 
 def test_a_large_issue_is_bounded(forge: LocalForge) -> None:
-    """A body of a megabyte is kept whole and read cut."""
+    """An issue with a body of a megabyte is read with a body of limited length."""
     forge.add_issue("Large", "x" * 1_000_000)
 
     assert len(forge.issue(1).body) == ISSUE_LIMIT_BYTES
@@ -70,7 +70,7 @@ def test_a_large_issue_is_bounded(forge: LocalForge) -> None:
 
 @pytest.mark.law
 def test_a_pull_request_is_opened_once(forge: LocalForge, origin: Origin) -> None:
-    """The second asking finds what the first opened, whatever its words."""
+    """A second request returns the first pull request, whatever title it has."""
     assert forge.find_pull_request("feat-1") is None
 
     opened = forge.open_pull_request(NEW)
@@ -82,7 +82,7 @@ def test_a_pull_request_is_opened_once(forge: LocalForge, origin: Origin) -> Non
 
 
 def test_a_pull_request_takes_in_another_work_order(forge: LocalForge, origin: Origin) -> None:
-    """Title, body and marker are added to it, once; one that is not there is told."""
+    """A second work order's title, body and mark are added once; an unknown pull request causes an error."""
     more = replace(NEW, title="More", body="Closes #2", marker="wo-2")
     opened = forge.open_pull_request(NEW)
     for _ in range(2):
@@ -95,7 +95,7 @@ def test_a_pull_request_takes_in_another_work_order(forge: LocalForge, origin: O
 
 
 def test_it_follows_its_branch(forge: LocalForge, origin: Origin) -> None:
-    """The pull request stands where its branch stands."""
+    """The pull request's commit is the newest commit of its branch."""
     forge.open_pull_request(NEW)
     sha = origin.push({"c": "1"}, branch="feat-1")
 
@@ -106,7 +106,7 @@ def test_it_follows_its_branch(forge: LocalForge, origin: Origin) -> None:
 
 
 def test_what_was_opened_can_be_read_with_git(forge: LocalForge, origin: Origin) -> None:
-    """The words stand as JSON under the ref, with the marker, and no branch knows of it."""
+    """The pull request is JSON with its mark under a ref, and no branch contains the ref."""
     forge.open_pull_request(NEW)
 
     shown = git(origin.bare, "show", "refs/septet/forge:pull-1.json")
@@ -118,7 +118,7 @@ def test_what_was_opened_can_be_read_with_git(forge: LocalForge, origin: Origin)
 
 @pytest.mark.parametrize("new", [replace(NEW, head="none"), replace(NEW, base="none")])
 def test_branches_must_be_there(forge: LocalForge, new: NewPullRequest) -> None:
-    """A pull request of a branch that was not pushed is refused."""
+    """A pull request with a head or base that was not pushed is refused."""
     with pytest.raises(ForgeError, match="no branch none") as refused:
         forge.open_pull_request(new)
 
@@ -126,7 +126,7 @@ def test_branches_must_be_there(forge: LocalForge, new: NewPullRequest) -> None:
 
 
 def test_writers_at_the_same_time_lose_nothing(forge: LocalForge) -> None:
-    """Issues that many add at once all stay, each with its own number; a pull request is opened once."""
+    """Threads that add issues at once lose no issue and share no number, and open one pull request."""
     with ThreadPoolExecutor(4) as threads:
         added = list(threads.map(lambda number: forge.add_issue(f"Issue {number}"), range(12)))
         opened = set(threads.map(lambda _: forge.open_pull_request(NEW).number, range(6)))
@@ -137,7 +137,7 @@ def test_writers_at_the_same_time_lose_nothing(forge: LocalForge) -> None:
 
 
 def test_a_change_that_was_not_seen_is_not_overwritten(forge: LocalForge, origin: Origin, tmp_path: Path) -> None:
-    """A write on top of what is no longer there says so, and changes nothing."""
+    """A write on an outdated state is refused and changes nothing."""
     identity = {
         "GIT_AUTHOR_NAME": "a",
         "GIT_AUTHOR_EMAIL": "a",
@@ -155,7 +155,7 @@ def test_a_change_that_was_not_seen_is_not_overwritten(forge: LocalForge, origin
 
 
 def test_endless_writers_are_given_up(forge: LocalForge, origin: Origin, tmp_path: Path) -> None:
-    """A ref that can never be moved is an error that a retry may help, after a bounded time."""
+    """A ref that stays locked causes an error after a limit of attempts, and a retry may help."""
     lock = origin.bare / "refs" / "septet" / "forge.lock"
     lock.parent.mkdir(parents=True)
     lock.touch()
@@ -168,7 +168,7 @@ def test_endless_writers_are_given_up(forge: LocalForge, origin: Origin, tmp_pat
 
 
 def test_what_is_no_record_is_an_error(forge: LocalForge, origin: Origin) -> None:
-    """A ref that somebody else has written to is an error that says how to look at it."""
+    """A foreign record under the ref causes an error, and its remedy is a command that shows the record."""
     blob = git(origin.bare, "hash-object", "-w", "--stdin", stdin=b'{"number": "one"}')
     tree = git(origin.bare, "mktree", stdin=f"100644 blob {blob}\tissue-1.json\n".encode())
     git(origin.bare, "update-ref", "refs/septet/forge", git(origin.bare, "commit-tree", "-m", "x", tree))
@@ -197,13 +197,13 @@ def test_the_repository_is_found_as_git_finds_it(origin: Origin, tmp_path: Path,
 
 
 def test_a_folder_without_a_repository_is_not_found(tmp_path: Path) -> None:
-    """A path that holds no repository is an error that names it."""
+    """A path without a repository causes an error that says so."""
     with pytest.raises(NotFoundError, match="not a git repository"):
         LocalForge(tmp_path, git_env(tmp_path / "home")).issue(1)
 
 
 def test_a_pull_request_is_merged_when_its_base_holds_it(forge: LocalForge, origin: Origin) -> None:
-    """Whoever merges and pushes: the next look says merged, also when the branch is gone by then."""
+    """A pull request counts as merged when its base contains it, even without its branch."""
     opened = forge.open_pull_request(NEW)
     commit = origin.sha("feat-1")
     assert forge.pull_request(opened.number, commit).state == "open"
@@ -218,7 +218,7 @@ def test_a_pull_request_is_merged_when_its_base_holds_it(forge: LocalForge, orig
 
 
 def test_a_pull_request_without_its_branch_is_closed(forge: LocalForge, origin: Origin) -> None:
-    """A branch that was deleted with nothing merged closes its pull request, as on other forges."""
+    """A pull request whose branch was deleted without a merge counts as closed, as on other forges."""
     opened = forge.open_pull_request(NEW)
     commit = origin.sha("feat-1")
     git(origin.bare, "branch", "-D", "feat-1")
@@ -228,7 +228,7 @@ def test_a_pull_request_without_its_branch_is_closed(forge: LocalForge, origin: 
 
 
 def test_a_person_merges_a_pull_request(forge: LocalForge, origin: Origin) -> None:
-    """The base then holds both sides, the record says so, and a second merge is refused."""
+    """After a merge the base contains both sides, the pull request is merged, and a second merge is refused."""
     opened = forge.open_pull_request(NEW)
     git(origin.checkout, "checkout", "-q", "main")
     base = origin.push({"c": "1"})
@@ -241,7 +241,7 @@ def test_a_person_merges_a_pull_request(forge: LocalForge, origin: Origin) -> No
 
 
 def test_a_conflict_merges_nothing(forge: LocalForge, origin: Origin) -> None:
-    """Two sides that changed the same file are named, and the base stays."""
+    """A merge with a conflict is refused, the error names the file, and the base does not move."""
     origin.push({"a": "2"}, branch="feat-1")
     git(origin.checkout, "checkout", "-q", "main")
     base = origin.push({"a": "3"})
@@ -256,7 +256,7 @@ def test_a_conflict_merges_nothing(forge: LocalForge, origin: Origin) -> None:
 
 @pytest.fixture
 def here(origin: Origin, tmp_path: Path) -> LocalForge:
-    """Return the forge of a checkout that stands on the base, with an open pull request."""
+    """Return the forge of a checkout of the base branch, with an open pull request."""
     git(origin.checkout, "checkout", "-q", "main")
     forge = LocalForge(origin.checkout, git_env(tmp_path / "home"))
     forge.open_pull_request(NEW)
@@ -264,14 +264,14 @@ def here(origin: Origin, tmp_path: Path) -> LocalForge:
 
 
 def commit_here(checkout: Path, name: str, text: str) -> None:
-    """Commit a file on the branch that is checked out."""
+    """Commit a file on the current branch."""
     (checkout / name).write_text(text, encoding="utf-8")
     git(checkout, "add", name)
     git(checkout, "commit", "-qm", f"change {name}")
 
 
 def test_a_clean_checkout_of_the_base_goes_along(here: LocalForge) -> None:
-    """A base that has moved on takes a real merge; files that nobody tracks stay."""
+    """A merge updates a clean checkout of the base, and leaves untracked files alone."""
     commit_here(here.path, "c", "1")
     (here.path / "mine").write_text("x", encoding="utf-8")
 
@@ -284,7 +284,7 @@ def test_a_clean_checkout_of_the_base_goes_along(here: LocalForge) -> None:
 
 
 def test_a_linked_worktree_of_the_base_goes_along(here: LocalForge, tmp_path: Path) -> None:
-    """It stands on the branch that moves as much as the repository's own."""
+    """A merge updates a linked worktree of the base as well as the repository's own checkout."""
     git(here.path, "checkout", "-q", "--detach")
     git(here.path, "worktree", "add", "-q", str(tmp_path / "linked"), "main")
 
@@ -295,7 +295,7 @@ def test_a_linked_worktree_of_the_base_goes_along(here: LocalForge, tmp_path: Pa
 
 
 def test_no_program_of_a_checkout_runs(here: LocalForge, tmp_path: Path) -> None:
-    """Neither a hook nor a filesystem monitor is started by a merge."""
+    """A merge starts neither a hook nor a filesystem monitor."""
     ran = tmp_path / "ran"
     program = here.path / ".git" / "hooks" / "post-merge"
     for path in (program, program.with_name("post-checkout"), program.with_name("reference-transaction")):
@@ -313,7 +313,7 @@ def test_no_program_of_a_checkout_runs(here: LocalForge, tmp_path: Path) -> None
     "what", ["conflict", "uncommitted", "staged", "in the way", "filter", "encoding", "merge"]
 )
 def test_what_a_person_has_to_merge_is_left_as_it_is(here: LocalForge, what: str) -> None:
-    """The reason names the files, the remedy is a command, and neither branch nor files have moved."""
+    """The error names the obstacle, the remedy is a command, and neither branch nor files change."""
     checkout, named = here.path, "b"
     if what == "conflict":
         commit_here(checkout, "b", "2")
@@ -345,7 +345,7 @@ def test_what_a_person_has_to_merge_is_left_as_it_is(here: LocalForge, what: str
 
 
 def test_a_merge_closes_the_issues_that_its_text_names(forge: LocalForge) -> None:
-    """As on other forges: those that there are, and no other."""
+    """A merge closes the existing issues that its text names with `Closes` or `Fixes`, and no other issue."""
     for title in ("First", "Second"):
         forge.add_issue(title)
     forge.open_pull_request(replace(NEW, body="Closes #1, see #2. Fixes #77"))
@@ -356,7 +356,7 @@ def test_a_merge_closes_the_issues_that_its_text_names(forge: LocalForge) -> Non
 
 
 def test_a_closed_pull_request_is_not_merged(forge: LocalForge) -> None:
-    """What a person closed stays closed, and a number that nobody gave is not found."""
+    """A closed pull request cannot be merged, and an unknown number is not found."""
     opened = forge.open_pull_request(NEW)
 
     assert forge.close_pull_request(opened.number).state == "closed"
@@ -368,7 +368,7 @@ def test_a_closed_pull_request_is_not_merged(forge: LocalForge) -> None:
 
 
 def test_a_branch_that_is_gone_is_not_merged(origin: Origin, tmp_path: Path) -> None:
-    """A merge names the branch that is not there."""
+    """The error for a merge of a deleted branch names the branch."""
     repository = Git(origin.bare, env=git_env(tmp_path / "home"))
     with pytest.raises(RefusedTransitionError, match="feat-2 no longer exists"):
         merge_branch(repository, "main", "feat-2", "merge")

@@ -1,4 +1,4 @@
-"""What is recorded of requests to forges."""
+"""The metrics of requests to forges."""
 
 import socket
 from collections import Counter
@@ -18,7 +18,7 @@ from septet.telemetry.recorder import RECORDER
 
 @pytest.fixture
 def taken() -> Iterator[Counter[str]]:
-    """Return what is recorded during a test: how often each metric was, with its labels."""
+    """Return the number of records of each metric and its labels during a test."""
     values: Counter[str] = Counter()
     RECORDER.send_to(lambda metric, _, labels: values.update([" ".join((metric.name, *labels.values()))]))
     yield values
@@ -26,7 +26,7 @@ def taken() -> Iterator[Counter[str]]:
 
 
 def test_each_request_counts_by_host_and_outcome(taken: Counter[str]) -> None:
-    """What is answered and what is refused count as what they are, each with the time that it took."""
+    """Each answer and each refusal counts once by host and class of status, with its duration."""
     with serving_forge(GitHubFake()) as github:
         host = urlsplit(github.url).hostname
         forge = GitHubForge(github.project, github_api(github.url, github.token))
@@ -41,7 +41,7 @@ def test_each_request_counts_by_host_and_outcome(taken: Counter[str]) -> None:
 
 
 def test_a_forge_that_is_away_counts_as_unreached(taken: Counter[str]) -> None:
-    """A forge that takes no connection is counted too, for GitHub and for those that share a client."""
+    """A forge that takes no connection counts as unreached, for GitHub's client and for the shared client."""
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{nobody.getsockname()[1]}"
@@ -53,6 +53,6 @@ def test_a_forge_that_is_away_counts_as_unreached(taken: Counter[str]) -> None:
 
 
 def test_a_pause_that_a_forge_wants_is_recorded(taken: Counter[str]) -> None:
-    """A spent limit is a wait, which people are told of by an alert."""
+    """The pause after a spent limit is recorded, so that an alert can report it."""
     ForgePauses().note("https://api.github.com", "t", 30.0)
     assert taken == {"septet_forge_pause_seconds api.github.com": 1}

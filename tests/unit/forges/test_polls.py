@@ -1,4 +1,4 @@
-"""Many pull requests of one repository are looked at by one conditional question."""
+"""One conditional request reads the state of many pull requests of a repository."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ def fake(request: pytest.FixtureRequest) -> Iterator[ForgeFake]:
 
 @pytest.fixture
 def forge(fake: ForgeFake, tmp_path: Path) -> PolledForge:
-    """Return the forge as a worker has it."""
+    """Return the forge with the client that a worker uses."""
     forge = connected(fake, tmp_path)
     assert isinstance(forge, PolledForge)
     return forge
@@ -49,17 +49,17 @@ class Clock:
     now: float = 0.0
 
     def __call__(self) -> float:
-        """Return what it shows."""
+        """Return the current time of the clock."""
         return self.now
 
 
 def states(polls: PullRequestPolls, forge: PolledForge, fake: ForgeFake) -> list[str]:
-    """Look at all pull requests."""
+    """Return the states of all pull requests."""
     return [polls.state("it", forge, number) for number in sorted(fake.pulls)]
 
 
 def test_an_hour_of_looks_costs_a_question_a_minute(fake: ForgeFake, forge: PolledForge) -> None:
-    """Thirty pull requests are looked at twice a minute for an hour, with at most sixty requests and a few to begin."""
+    """Thirty pull requests that are polled every 30 seconds for an hour cost at most one request a minute."""
     clock = Clock()
     polls = PullRequestPolls(5.0, clock)
     states(polls, forge, fake)
@@ -74,7 +74,7 @@ def test_an_hour_of_looks_costs_a_question_a_minute(fake: ForgeFake, forge: Poll
 
 
 def test_a_merge_and_a_close_are_seen(fake: ForgeFake, forge: PolledForge) -> None:
-    """What changed stands on top of the page, and all others stay as they are known."""
+    """One request finds a merge and a close, and all other pull requests keep their state."""
     clock = Clock()
     polls = PullRequestPolls(5.0, clock)
     states(polls, forge, fake)
@@ -89,7 +89,7 @@ def test_a_merge_and_a_close_are_seen(fake: ForgeFake, forge: PolledForge) -> No
 
 @OF_EACH_FORGE
 def test_ten_thousand_open_ones_cost_a_question_a_minute(fake: ForgeFake, forge: PolledForge) -> None:
-    """Each is looked at every ten minutes: the first round reads page after page, and then sixty an hour are enough."""
+    """Ten thousand open pull requests cost one request for each page at first, and then one request a minute."""
     for number in range(31, MANY + 1):
         fake.pulls[number] = PullState(number, "o/foo.js", "feat-1", "main", "A thing", "", draft=False)
         fake.touch(fake.pulls[number])
@@ -115,7 +115,7 @@ def test_ten_thousand_open_ones_cost_a_question_a_minute(fake: ForgeFake, forge:
 def test_where_webhooks_tell_ten_thousand_open_ones_cost_a_dozen_questions(
     fake: ForgeFake, forge: PolledForge
 ) -> None:
-    """However much changes, the repository is asked every five minutes; a merge of which no webhook told is seen then."""
+    """With webhooks the repository costs a request every five minutes, and it finds a merge without a webhook."""
     for number in range(31, MANY + 1):
         fake.pulls[number] = PullState(number, "o/foo.js", "feat-1", "main", "A thing", "", draft=False)
         fake.touch(fake.pulls[number])
@@ -135,7 +135,7 @@ def test_where_webhooks_tell_ten_thousand_open_ones_cost_a_dozen_questions(
 
 
 def test_more_changes_than_a_page_holds_are_not_missed(fake: ForgeFake, forge: PolledForge) -> None:
-    """Where nothing on the page was seen before, the pages after it are read."""
+    """The poll reads the next pages if a page contains only new pull requests."""
     clock = Clock()
     polls = PullRequestPolls(5.0, clock)
     states(polls, forge, fake)
@@ -150,7 +150,7 @@ def test_more_changes_than_a_page_holds_are_not_missed(fake: ForgeFake, forge: P
 
 
 def test_one_that_no_page_tells_of_is_asked_for_once(fake: ForgeFake, forge: PolledForge) -> None:
-    """A pull request that a list does not show yet is asked for by its number."""
+    """The poll requests a pull request by number, once, if no page lists it yet."""
     polls = PullRequestPolls(5.0, Clock())
     fake.faults = [Fault("stale", method="GET")]
     fake.asked.clear()
@@ -160,7 +160,7 @@ def test_one_that_no_page_tells_of_is_asked_for_once(fake: ForgeFake, forge: Pol
 
 
 def test_a_forge_that_is_away_is_asked_once(fake: ForgeFake, forge: PolledForge) -> None:
-    """All looks within the pause have the same answer, and the next one after it asks again."""
+    """All polls within the pause after an error get the same error, and the next poll sends a new request."""
     clock = Clock()
     polls = PullRequestPolls(5.0, clock)
     fake.faults = [Fault(status=503)]

@@ -1,4 +1,4 @@
-"""A spent limit is known to all workers of a host: one request at most runs into it there."""
+"""All workers of a host share a forge's spent limit: at most one request of the host meets the limit."""
 
 import json
 import os
@@ -47,7 +47,7 @@ for _ in range(3):
     ids=lambda kind: kind.name,
 )
 def test_workers_of_two_hosts_lose_a_request_each(kind: type[ForgeFake], tmp_path: Path) -> None:
-    """Of two hosts with two workers, each of which asks three times, one request of each host meets the limit."""
+    """Two workers on each of two hosts make three requests each, and one request of each host meets the limit."""
     with serving_forge(kind()) as fake:
         fake.add_issue("Title")
         fake.faults.append(Fault(status=429, headers={"Retry-After": "600"}, text="slow down", times=100))
@@ -61,14 +61,14 @@ def test_workers_of_two_hosts_lose_a_request_each(kind: type[ForgeFake], tmp_pat
 
 
 async def test_a_worker_tells_the_others_of_its_host(tmp_path: Path) -> None:
-    """Whoever puts a worker together names the folder of its state directory."""
+    """A worker keeps the pauses in a folder of its state directory, which all workers of the host share."""
     settings = Settings.model_validate({"state_dir": tmp_path, "sandbox": "none", "environ": dict(os.environ)})
     async with parts_of(settings) as parts:
         assert PAUSES.folder == parts.host.state.forge_pauses
 
 
 def ask(fake: ForgeFake, state: Path) -> list[str]:
-    """Run a worker of a host that asks three times; return what came of it."""
+    """Run a worker that makes three requests, and return the result of each request."""
     known = settings_for(fake, state)
     done = subprocess.run(
         [sys.executable, "-c", WORKER, json.dumps(known), f"{fake.url}/{fake.project}.git"],
@@ -82,7 +82,7 @@ def ask(fake: ForgeFake, state: Path) -> list[str]:
 
 
 def test_keys_of_one_installation_share_its_limit() -> None:
-    """Each repository has a key of its own, and their requests count together; other keys ask on."""
+    """The keys of one installation share a limit; other keys and other APIs are not limited."""
     pauses = ForgePauses()
     for token in ("first", "second"):
         pauses.count_for(token, "installation 7 of app 1")
@@ -94,7 +94,7 @@ def test_keys_of_one_installation_share_its_limit() -> None:
 
 
 def test_a_pause_that_is_over_leaves_no_file(tmp_path: Path) -> None:
-    """What a worker wrote down is removed by the first that asks again."""
+    """The first request after a pause removes the pause's file."""
     folder = tmp_path / "pauses"
     ForgePauses(folder).note(API, "key", 0.0)
     assert len(list(folder.iterdir())) == 1
@@ -103,7 +103,7 @@ def test_a_pause_that_is_over_leaves_no_file(tmp_path: Path) -> None:
 
 
 def test_a_clock_that_was_set_back_stops_nobody(tmp_path: Path) -> None:
-    """A pause that ends later than any forge asks for is not believed, and neither is a file that is damaged."""
+    """The client ignores a damaged file, and a pause that is longer than any forge requires."""
     folder = tmp_path / "pauses"
     ForgePauses(folder).note(API, "key", 60)
     (path,) = folder.iterdir()
@@ -113,7 +113,7 @@ def test_a_clock_that_was_set_back_stops_nobody(tmp_path: Path) -> None:
 
 
 def test_a_pause_for_which_no_time_is_named_grows() -> None:
-    """A minute, then twice as long each time that it is refused again soon; refusals during it count for nothing."""
+    """A pause without a time is a minute and doubles with each refusal soon after it, not during it."""
     now = [0.0]
     pauses = ForgePauses(clock=lambda: 1e9 + now[0])
 

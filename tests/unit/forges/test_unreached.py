@@ -1,4 +1,4 @@
-"""A forge that is not reached says why in the system's words, and shows nobody Python's."""
+"""The error for an unreachable forge has the system's words and no name of a Python class."""
 
 import httpx
 import pytest
@@ -17,7 +17,7 @@ from septet.forges.http.api import HttpApi
     ],
 )
 def test_the_reason_has_no_number_and_no_name_of_a_class(error: httpx.HTTPError, words: str) -> None:
-    """Where there are no words, the kind of error is in plain letters."""
+    """The error has the words without their number, or the kind of error if the exception has no words."""
     api = HttpApi("GitHub", "https://api.example")
     with pytest.raises(ForgeUnavailableError) as failed, api.asking("issue 42 of o/r"):
         raise error

@@ -1,4 +1,4 @@
-"""What forges send is read as events, once its signature was checked."""
+"""The worker reads webhooks of forges as events after it has checked their signatures."""
 
 import base64
 import hashlib
@@ -42,7 +42,7 @@ EXPECTED: dict[tuple[str, str | None], dict[str, Any] | None] = {
 
 
 def github(event: str, payload: dict[str, Any]) -> Delivery:
-    """Return a delivery of GitHub's."""
+    """Return a webhook delivery of GitHub."""
     return Delivery({"x-github-event": event}, json.dumps(payload).encode())
 
 
@@ -50,7 +50,7 @@ def github(event: str, payload: dict[str, Any]) -> Delivery:
     "example", github_examples(), ids=lambda each: f"{each['event']} {each['payload'].get('action')}"
 )
 def test_events_of_github(example: dict[str, Any]) -> None:
-    """Each example of GitHub's own is the event that it tells of, and what asks for nothing is none."""
+    """Each of GitHub's published examples is read as its event, or as no event if it requires no work."""
     payload = example["payload"]
     event = WEBHOOK_KINDS["github"].read_event(github(example["event"], payload))
     expected = EXPECTED[example["event"], payload.get("action")]
@@ -61,7 +61,7 @@ def test_events_of_github(example: dict[str, Any]) -> None:
 
 
 def test_what_says_nothing_new_asks_nobody_to_look() -> None:
-    """A pull request that was opened, and a check that still runs, only show that the webhook works."""
+    """A new pull request and a running check cause no poll; they only show that the webhook works."""
     read = WEBHOOK_KINDS["github"].read_event
     repository = {"html_url": HELLO}
     opened = {"action": "opened", "repository": repository, "pull_request": {"html_url": f"{HELLO}/pull/2"}}
@@ -72,7 +72,7 @@ def test_what_says_nothing_new_asks_nobody_to_look() -> None:
 
 
 def test_what_is_no_event_of_github_is_refused() -> None:
-    """An event that lacks what it must have names the place; one of another kind is passed over."""
+    """The error for an event without a required field names the field; another kind of event is no event."""
     read = WEBHOOK_KINDS["github"].read_event
     with pytest.raises(InvalidInputError, match="repository: Field required"):
         read(github("issues", {"action": "opened", "issue": {"number": 1}}))
@@ -82,7 +82,7 @@ def test_what_is_no_event_of_github_is_refused() -> None:
 
 
 def test_the_signature_of_github() -> None:
-    """Only the secret's own HMAC-SHA256 over the very bytes is taken."""
+    """A signature counts only if it is the secret's HMAC-SHA256 of the same bytes."""
     body, is_signed = b'{"a": 1}', WEBHOOK_KINDS["github"].is_signed
     good = hmac.new(b"secret", body, hashlib.sha256).hexdigest()
 
@@ -101,14 +101,14 @@ SIGNING = "whsec_" + base64.b64encode(b"a key of 32 bytes of a webhook's").decod
 
 
 def received(sent: Sent, **headers: str) -> Delivery:
-    """Return a delivery as it comes in."""
+    """Return the delivery with the headers that a server receives."""
     return Delivery({name.lower(): value for name, value in {**sent.headers, **headers}.items()}, sent.body)
 
 
 @pytest.mark.parametrize("forge", ["github", "gitlab", "gitea"])
 @pytest.mark.parametrize("secret", [SECRET, SIGNING])
 def test_each_forge_is_known_by_its_own_proof(forge: str, secret: str) -> None:
-    """What a forge has signed is taken with its secret alone, and told as the same events by all three."""
+    """Only a webhook's secret proves its delivery, and all three forges' deliveries become the same events."""
     fake = ForgeFake(url="https://forge.example")
     number = fake.add_issue("Totals are wrong", labels=("septet",))
     webhook, kind = WEBHOOKS[forge](fake, secret), WEBHOOK_KINDS[forge]
@@ -136,7 +136,7 @@ def test_each_forge_is_known_by_its_own_proof(forge: str, secret: str) -> None:
 
 
 def test_a_signed_delivery_of_gitlab_does_not_come_late() -> None:
-    """With a signing token a delivery that is older than five minutes, or of no time, is refused."""
+    """A delivery of GitLab with a signing token is refused if it is old or has no time."""
     webhook = WEBHOOKS["gitlab"](ForgeFake(url="https://forge.example"), SIGNING)
     sent, is_signed = webhook.merged(3), WEBHOOK_KINDS["gitlab"].is_signed
     stamp, key = "1000000000", base64.b64decode(SIGNING.removeprefix("whsec_"))
