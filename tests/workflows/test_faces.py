@@ -1,4 +1,4 @@
-"""What the HTTP API and the tools of agents answer over a real server, whose workers come and go."""
+"""The answers of the HTTP API and of the agents' tools over a real server, whose workers come and go."""
 
 import asyncio
 import uuid
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 ORDERS = "/agent-work-orders"
 WITHIN_SECONDS = 60
 SOON_SECONDS = 25
-"""Before the server itself, after half a minute, says that it has seen no worker."""
+"""Sooner than the server itself reports, after 30 seconds, that it has seen no worker."""
 
 
 @dataclass
@@ -53,7 +53,7 @@ class Api:
     http: httpx.AsyncClient
 
     async def questions(self, order_id: str) -> list[str]:
-        """Return the keys of what a task asks."""
+        """Return the keys of the questions of a task."""
         return list((await self.task("tasks/get", order_id))["result"].get("inputRequests", ()))
 
     async def task(self, method: str, order_id: str, **params: Any) -> dict[str, Any]:
@@ -88,7 +88,7 @@ async def api(client: Client, queue: str, state: Path) -> AsyncIterator[Api]:
 async def test_a_decision_is_neither_lost_nor_refused_where_no_worker_answers(
     client: Client, doubles: Doubles, tmp_path: Path
 ) -> None:
-    """Each face says that nobody answers, and a task asks nothing meanwhile; sent again, the same answer decides."""
+    """An interceptor that runs a callback after a describe fails, before the client gets the error."""
     order = WorkOrderInput(repository="/app", title="Totals are wrong", approve_plan=True)
     async with api(client, doubles.task_queue, tmp_path) as faces:
         async with worker_of(client, doubles):
@@ -116,7 +116,7 @@ async def test_a_decision_is_neither_lost_nor_refused_where_no_worker_answers(
 
 
 async def test_budgets_and_costs_say_soon_that_no_worker_answers(client: Client, tmp_path: Path) -> None:
-    """In the words of a decision that no worker takes; a list that nobody answers for is not empty."""
+    """Each answer names the missing worker and the remedy; a list without a worker is an error, not an empty list."""
     queue = f"queue-{uuid.uuid4().hex}"
     day, costs = account_id(queue, "day"), costs_id(queue, "o/r")
     account = await client.start_workflow("Account", AccountState(scope="day"), id=day, task_queue=queue)
@@ -145,7 +145,7 @@ class Meanwhile(Interceptor):
         self._happens = happens
 
     def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002 -- the name of the one above
-        """Return the one that does."""
+        """Return an interceptor that runs the callback."""
         return _Describing(next, self._happens)
 
 
@@ -155,7 +155,7 @@ class _Describing(OutboundInterceptor):
         self._happens = happens
 
     async def describe_workflow(self, input: DescribeWorkflowInput) -> WorkflowExecutionDescription:  # noqa: A002 -- the name of the one above
-        """Describe it."""
+        """Describe the workflow; run the callback if that fails."""
         try:
             return await super().describe_workflow(input)
         except RPCError:
@@ -166,9 +166,9 @@ class _Describing(OutboundInterceptor):
 async def test_two_requests_with_one_key_at_once_are_one_work_order(
     client: Client, doubles: Doubles, tmp_path: Path
 ) -> None:
-    """The one that comes second is answered with the work order of the first, also where its issue is looked up.
+    """The second request gets the work order of the first, also if its issue is looked up.
 
-    What its address has of credentials is not kept, and makes no difference.
+    Credentials in the address are not kept, and make no difference.
     """
     project = f"o/{uuid.uuid4().hex}"
     body = {
@@ -210,7 +210,7 @@ async def test_two_requests_with_one_key_at_once_are_one_work_order(
 async def test_a_repeat_is_answered_whatever_has_changed_since(
     client: Client, doubles: Doubles, tmp_path: Path
 ) -> None:
-    """With a key nothing is checked twice: the repository of a work order or a pipeline may be gone by now."""
+    """A repeated key checks nothing again: the repository of a work order or a pipeline may be gone by then."""
     origin = make_origin(tmp_path, "app.git")
     origin.push({"README.md": "# app\n"})
     key = {"Idempotency-Key": str(uuid.uuid4())}
@@ -244,7 +244,7 @@ async def test_a_repeat_is_answered_whatever_has_changed_since(
 
 
 async def test_a_repeat_asks_no_tracker(client: Client, doubles: Doubles, tmp_path: Path) -> None:
-    """The issue was read by the first request with the key: its tracker may be away by now, or its key be gone."""
+    """The first request with the key read the issue: by the repeat, the tracker may be down or its key removed."""
     number = uuid.uuid4().int % 10**9
     issue = TrackedIssue(tracker="linear", id=uuid.uuid4().hex, key=f"ENG-{number}")
     order = WorkOrderInput(repository="https://github.com/o/r", tracker=issue, stage="collected")
@@ -266,7 +266,7 @@ async def test_a_repeat_asks_no_tracker(client: Client, doubles: Doubles, tmp_pa
 
 
 async def test_the_tool_raises_the_limit_of_one_step(client: Client, doubles: Doubles, tmp_path: Path) -> None:
-    """As the remedy of a work order that waits for it says; the whole budget stays as it is."""
+    """The call follows the remedy of a work order that waits for the step; the budget's own limit does not change."""
     operations = Operations(WorkOrders(client, doubles.task_queue), StateDir(tmp_path), {})
     async with Worker(client, task_queue=doubles.task_queue, workflows=[Account]):
         await operations.budgets.set("day", LimitCall(limit="5usd"))

@@ -1,4 +1,4 @@
-"""What a work order writes into its history beside its activities: each event is kept, and each command is paid."""
+"""The events that a work order writes beside its activities: each event is stored, and each command costs money."""
 
 from collections import Counter
 
@@ -17,7 +17,7 @@ ACTIVITIES = 8
 
 
 async def completed(client: Client, doubles: Doubles) -> list[HistoryEvent]:
-    """Carry out a work order that its client describes, and return its history."""
+    """Carry out a work order that its client describes, and return its events."""
     async with worker_of(client, doubles):
         orders = WorkOrders(client, doubles.task_queue)
         asked = WorkOrderInput(repository="/app", title="Totals are wrong", project="app", agent="double")
@@ -28,14 +28,14 @@ async def completed(client: Client, doubles: Doubles) -> list[HistoryEvent]:
 
 
 async def test_a_stage_is_one_upsert(client: Client, doubles: Doubles) -> None:
-    """What the client wrote is not written again; the end writes the attributes once, and the memo once."""
+    """The workflow does not write the client's values again; its end writes the attributes once, and the memo once."""
     counts = Counter(str(event.WhichOneof("attributes")) for event in await completed(client, doubles))
     assert counts["upsert_workflow_search_attributes_event_attributes"] <= 2
     assert counts["workflow_properties_modified_event_attributes"] == 1
 
 
 async def test_a_work_order_that_begins_at_once_has_few_events(client: Client, doubles: Doubles) -> None:
-    """At most 63, of which 48 are those of its eight activities; a workflow task that load ends too late counts once."""
+    """A work order has at most 63 events, 48 of them of its eight activities; a timed-out workflow task counts once."""
     kinds = Counter(str(event.WhichOneof("attributes")) for event in await completed(client, doubles))
     assert kinds["activity_task_scheduled_event_attributes"] == ACTIVITIES
     of_tasks = sum(count for kind, count in kinds.items() if kind.startswith("workflow_task_"))

@@ -1,4 +1,4 @@
-"""A work order in whose work something looks like a key: it waits for a person's word."""
+"""A work order with a likely key in its work waits for a person's decision."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def found(*findings: KeyFinding) -> Any:
 
 
 async def test_it_waits_until_each_finding_is_let_pass(client: Client, doubles: Doubles) -> None:
-    """After the agent was told once, it says what it waits for and by which command; a person lets them pass one by one."""
+    """After one retry of the agent, the work order names the findings and the command; a person approves each finding."""
     doubles.steps = {Step.CREATE_COMMIT: [found(ONE, TWO), found(ONE, TWO), done]}
     async with work_order(client, doubles, "histories/findings") as handle:
         decisions = OrderDecisions(WorkOrders(client, doubles.task_queue))
@@ -61,7 +61,7 @@ async def test_it_waits_until_each_finding_is_let_pass(client: Client, doubles: 
 
 
 async def test_a_protected_path_waits_at_once(client: Client, doubles: Doubles) -> None:
-    """The agent is not asked to take back what the issue may want; every face names the path, the yes goes on."""
+    """The agent gets no retry for a protected path, which the issue may want; task, list and history name the path."""
     doubles.steps = {Step.CREATE_COMMIT: [found(PATH), found(PATH, TWO), found(PATH, TWO), done]}
     async with work_order(client, doubles) as handle:
         decisions = OrderDecisions(WorkOrders(client, doubles.task_queue))
@@ -87,7 +87,7 @@ def waits_with_findings(task: Task) -> bool:
 async def test_a_decision_that_cannot_be_read_is_refused_in_words_of_ours(
     client: Client, doubles: Doubles, name: str
 ) -> None:
-    """Whoever sends it, Temporal's own command line too: the refusal names the update and the field."""
+    """The refusal names the update and the field to each sender, Temporal's own command line too."""
     doubles.steps = {Step.CREATE_COMMIT: [found(ONE), found(ONE), done]}
     async with work_order(client, doubles) as handle:
         await until(handle, waits_with_findings)
@@ -100,7 +100,7 @@ async def test_a_decision_that_cannot_be_read_is_refused_in_words_of_ours(
 
 
 async def test_people_are_notified_of_findings(client: Client, doubles: Doubles) -> None:
-    """Where the host tells an address, a notification names the places and the command that lets them pass."""
+    """A notification of a host that notifies names the places and the command that approves the findings."""
     doubles.steps = {Step.CREATE_COMMIT: [found(ONE), found(ONE), done]}
     doubles.open_workspace = lambda asked: doubles.workspace(asked).model_copy(update={"serves": (NOTIFIES,)})
     async with work_order(client, doubles, "histories/notified-of-findings") as handle:
@@ -113,7 +113,7 @@ async def test_people_are_notified_of_findings(client: Client, doubles: Doubles)
 
 
 async def test_a_person_has_it_taken_out(client: Client, doubles: Doubles) -> None:
-    """A rejection takes the step once more with the feedback; a key of the worker's own cannot be let pass."""
+    """A rejection runs the step again with the feedback; a key of the worker itself cannot be approved."""
     doubles.steps = {Step.CREATE_COMMIT: [found(OWN), found(OWN), done]}
     async with work_order(client, doubles) as handle:
         decisions = OrderDecisions(WorkOrders(client, doubles.task_queue))
@@ -125,7 +125,7 @@ async def test_a_person_has_it_taken_out(client: Client, doubles: Doubles) -> No
 
 
 async def test_what_is_found_at_the_push_is_mended_in_a_new_commit(client: Client, doubles: Doubles) -> None:
-    """A rejection at the push goes back to the commit, for what was committed is what is pushed."""
+    """A rejection at the push runs the commit again, because the push sends the commits."""
     doubles.steps = {Step.CREATE_PULL_REQUEST: [found(ONE), found(ONE), done]}
     async with work_order(client, doubles) as handle:
         decisions = OrderDecisions(WorkOrders(client, doubles.task_queue))
@@ -138,7 +138,7 @@ async def test_what_is_found_at_the_push_is_mended_in_a_new_commit(client: Clien
 
 
 async def test_lists_tell_what_it_asks_and_only_while_it_asks(client: Client, doubles: Doubles) -> None:
-    """Its row has what was found at the commit, then nothing, then what was found at the push; a cancel ends the question."""
+    """The row shows the findings of the commit, then none, then the findings of the push; a cancel ends the question."""
     doubles.steps = {
         Step.CREATE_COMMIT: [found(ONE), found(ONE), done],
         Step.CREATE_PULL_REQUEST: [found(TWO), found(TWO)],
@@ -159,12 +159,12 @@ async def test_lists_tell_what_it_asks_and_only_while_it_asks(client: Client, do
 
 
 async def row_of(handle: Handle) -> Task:
-    """Return what lists show of it."""
+    """Return the task that lists show."""
     return await task_of_row(await handle.describe())
 
 
 async def test_it_is_cancelled_while_it_waits(client: Client, doubles: Doubles) -> None:
-    """Nobody has to decide: a work order that waits with findings is cancelled like any other."""
+    """A cancel needs no decision: a work order that waits with findings is cancelled like any other."""
     doubles.steps = {Step.CREATE_COMMIT: [found(ONE)]}
     async with work_order(client, doubles) as handle:
         decisions = OrderDecisions(WorkOrders(client, doubles.task_queue))

@@ -1,4 +1,4 @@
-"""The rounds on a pull request, as their workflow counts them: each event once, bounded, and ended by a person's word."""
+"""The rounds on a pull request in its workflow: each event counts once, rounds are bounded, and a person ends them."""
 
 import uuid
 from functools import partial
@@ -46,7 +46,7 @@ SPENT = BudgetWait(
 
 
 def doubles_with(terms: FollowTerms, *more: str, **where: Any) -> Doubles:
-    """Return doubles whose workspace lets pull requests be followed; its host serves `more`, and is as told."""
+    """Return doubles whose workspace allows followed pull requests; its host serves `more`, and has the fields `where`."""
     made = Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
 
     def opened(asked: OpenWorkspace) -> Workspace:
@@ -58,13 +58,13 @@ def doubles_with(terms: FollowTerms, *more: str, **where: Any) -> Doubles:
 
 
 async def tell(watch: WorkflowHandle[Any, Any], *event_ids: str) -> None:
-    """Tell the watch of events, as a host does."""
+    """Report events to the watch, as a host does."""
     events = tuple(ReworkEvent(id=each, kind="checks", title=f"title of {each}") for each in event_ids)
     await watch.signal(PullRequestWorkflow.looked, PullRequestNews(url=URL, state="open", events=events))
 
 
 async def until_round(watch: WorkflowHandle[Any, Any], state: str, number: int) -> Task:
-    """Wait until the rounds stand so."""
+    """Wait until the rounds have a state and a number."""
 
     def stands(task: Task) -> bool:
         return task.rework is not None and (task.rework.state, task.rework.round) == (state, number)
@@ -78,7 +78,7 @@ def calls_of(doubles: Doubles, name: str) -> list[StepCall]:
 
 
 async def test_an_event_is_answered_once_in_the_implementors_session(client: Client) -> None:
-    """Told again it starts nothing; the next round goes on in the last one's session, from its checkpoint."""
+    """A repeated event starts nothing; the next round continues the session of the last round from its checkpoint."""
     doubles = doubles_with(FollowTerms())
     async with watched(client, doubles, "pull_request/followed", follow_pr=True) as watch:
         await tell(watch, "checks:1")
@@ -118,7 +118,7 @@ async def test_an_event_is_answered_once_in_the_implementors_session(client: Cli
 
 
 async def test_rounds_are_bounded(client: Client) -> None:
-    """After the last one nothing more is answered, and the task says what waits for a person."""
+    """After the last round no agent starts, and the task names the events that wait for a person."""
     doubles = doubles_with(FollowTerms(rounds=1))
     async with watched(client, doubles, follow_pr=True) as watch:
         await tell(watch, "checks:1")
@@ -135,7 +135,7 @@ async def test_rounds_are_bounded(client: Client) -> None:
 
 
 async def test_quiet_ends_it(client: Client) -> None:
-    """Without news for a while it is followed no more; its merge is still seen."""
+    """After a quiet period no agent follows the pull request; its merge is still seen."""
     async with watched(client, doubles_with(FollowTerms(quiet_seconds=0.2)), follow_pr=True) as watch:
         task = await until_round(watch, "ended", 0)
         await watch.signal(PullRequestWorkflow.looked, PullRequestNews(url=URL, state="merged"))
@@ -146,7 +146,7 @@ async def test_quiet_ends_it(client: Client) -> None:
 
 
 async def test_a_second_try_is_told_why(client: Client) -> None:
-    """It is prepared once more, for the branch may have moved; when it fails too, the reasons end the rounds."""
+    """The second try is prepared again, because the branch may have moved; if it fails too, its reasons end the rounds."""
     doubles = doubles_with(FollowTerms())
     doubles.rework = [lambda call: ended(call, Verdict.UNPROVEN, "It has moved.")]
     async with watched(client, doubles, follow_pr=True) as watch:
@@ -166,12 +166,12 @@ def over_budget(call: StepCall) -> StepResult:
 
 
 async def until_budget(watch: WorkflowHandle[Any, Any], wait: BudgetWait | None) -> Task:
-    """Wait until a round waits for a budget, or for none any more."""
+    """Wait until a round waits for this budget, or for none."""
     return await until(watch, lambda task: task.budget == wait)
 
 
 async def test_a_round_waits_for_its_budget_and_continues_when_it_is_raised(client: Client) -> None:
-    """People are notified once, with the command that raises it; the wait counts for no time of the rounds."""
+    """People get one notification, with the command that raises the budget; the wait uses no time of the rounds."""
     doubles = doubles_with(FollowTerms(work_seconds=3600.0), NOTIFIES)
     doubles.rework = [over_budget, over_budget, lambda call: done(call, "Mended.", commit_sha="badc0de")]
     async with watched(client, doubles, "pull_request/round-over-budget", follow_pr=True) as watch:
@@ -196,7 +196,7 @@ async def test_a_round_waits_for_its_budget_and_continues_when_it_is_raised(clie
 
 
 async def test_a_merge_ends_a_round_that_waits_for_its_budget(client: Client) -> None:
-    """Nobody is asked for money any more."""
+    """After the merge, the task waits for no budget."""
     doubles = doubles_with(FollowTerms())
     doubles.rework = [over_budget]
     async with watched(client, doubles, follow_pr=True) as watch:
@@ -212,7 +212,7 @@ KEY = KeyFinding(id="decade" * 2, path="src/pay.py", line=8, rule="stripe-access
 
 
 def found(*findings: KeyFinding) -> Any:
-    """Return what a round comes to that may not be pushed."""
+    """Return a round's result with findings, which may not be pushed."""
     return lambda call: ended(call, Verdict.UNPROVEN, "It waits.", findings=findings)
 
 
@@ -222,7 +222,7 @@ async def until_findings(watch: WorkflowHandle[Any, Any], *findings: KeyFinding)
 
 
 async def test_a_round_waits_with_a_protected_path_for_a_persons_yes(client: Client) -> None:
-    """No agent is asked to mend it; people are told path and command, and the yes is for this round and those after it."""
+    """The agent gets no retry; a notification names the path, and the approval holds for this round and later rounds."""
     doubles = doubles_with(FollowTerms(work_seconds=3600.0), NOTIFIES)
     doubles.rework = [found(PROTECTED), lambda call: done(call, "Mended.", commit_sha="badc0de")]
     async with watched(client, doubles, follow_pr=True) as watch:
@@ -254,7 +254,7 @@ async def test_a_round_waits_with_a_protected_path_for_a_persons_yes(client: Cli
 
 
 async def test_a_round_with_a_key_is_told_once_and_then_waits(client: Client) -> None:
-    """A rejection has it tried again; what is found after that waits again."""
+    """A rejection runs the round again; later findings wait again."""
     doubles = doubles_with(FollowTerms())
     doubles.rework = [found(KEY), found(KEY, PROTECTED), found(PROTECTED), lambda call: done(call, "Mended.")]
     async with watched(client, doubles, follow_pr=True) as watch:
@@ -270,7 +270,7 @@ async def test_a_round_with_a_key_is_told_once_and_then_waits(client: Client) ->
 
 
 async def test_a_merge_ends_a_round_that_waits_for_a_word(client: Client) -> None:
-    """Nobody is asked any more."""
+    """After the merge, the task has no findings to decide."""
     doubles = doubles_with(FollowTerms())
     doubles.rework = [found(PROTECTED)]
     async with watched(client, doubles, follow_pr=True) as watch:
@@ -282,7 +282,7 @@ async def test_a_merge_ends_a_round_that_waits_for_a_word(client: Client) -> Non
 
 
 async def test_what_cannot_be_done_ends_it_with_the_reason(client: Client) -> None:
-    """An activity that fails for good says why, and the pull request stays in review."""
+    """An activity that fails for good gives the reason, and the pull request stays in review."""
 
     def fail(_call: StepCall) -> StepResult:
         raise ApplicationError("The agent is not here.", type="AgentMissing", non_retryable=True)
@@ -298,7 +298,7 @@ async def test_what_cannot_be_done_ends_it_with_the_reason(client: Client) -> No
 
 
 async def test_what_is_answered_already_counts_for_no_round(client: Client) -> None:
-    """Where the preparation finds nothing to do, no agent starts."""
+    """If the preparation finds nothing to do, no agent starts."""
     doubles = doubles_with(FollowTerms())
     doubles.preparation = "answered"
     async with watched(client, doubles, follow_pr=True) as watch:
@@ -312,7 +312,7 @@ async def test_what_is_answered_already_counts_for_no_round(client: Client) -> N
 
 
 async def test_a_retry_is_refused_while_an_agent_works_and_a_cancel_ends_it(client: Client) -> None:
-    """The remedy is a command; after it the pull request is a person's, and nothing more is answered."""
+    """The remedy names the cancel; after a cancel the pull request is a person's, and later events start nothing."""
     doubles = doubles_with(FollowTerms())
     doubles.rework = [works_until_cancelled]
     async with watched(client, doubles, "pull_request/rework-ended", follow_pr=True) as watch:
@@ -336,7 +336,7 @@ async def test_a_retry_is_refused_while_an_agent_works_and_a_cancel_ends_it(clie
 
 
 async def test_a_round_continues_elsewhere_when_a_person_says_that_its_host_is_dead(client: Client) -> None:
-    """It is found by its host, and no other host's is; where no agent works, nobody is told."""
+    """The server finds the round by its host and by no other host; without an agent at work, no round is found."""
     dead = f"dead-{uuid.uuid4().hex}"
     doubles = doubles_with(FollowTerms(), LIVENESS, host=dead, control_queue=f"{dead}-control", kept=True)
     doubles.move_workspace = lambda asked: asked.workspace.model_copy(update={"host": "living"})
@@ -352,7 +352,7 @@ async def test_a_round_continues_elsewhere_when_a_person_says_that_its_host_is_d
 
 
 async def test_a_merge_ends_the_agent_at_work(client: Client) -> None:
-    """What is merged while the agent works is done at once."""
+    """A merge while the agent works ends the work order at once."""
     doubles = doubles_with(FollowTerms())
     doubles.rework = [works_until_cancelled]
     async with watched(client, doubles, follow_pr=True) as watch:
@@ -364,7 +364,7 @@ async def test_a_merge_ends_the_agent_at_work(client: Client) -> None:
 
 
 async def test_nobody_follows_unasked(client: Client) -> None:
-    """Without a word of the work order or the repository, events start nothing; the repository's word is enough."""
+    """Without a word of the work order or the repository, events start nothing; the repository's default is enough."""
     doubles = doubles_with(FollowTerms())
     async with watched(client, doubles) as watch:
         await tell(watch, "checks:1")
@@ -377,7 +377,7 @@ async def test_nobody_follows_unasked(client: Client) -> None:
 
 
 async def test_what_a_forge_tells_has_it_looked_at_now(client: Client) -> None:
-    """Reviews, checks of its commit and pushes wake the watch, each delivery once; what an agent does not follow sleeps."""
+    """Reviews, checks of the commit and pushes wake the watch once per delivery; a watch without an agent does not wake."""
     doubles = doubles_with(FollowTerms())
     deliveries = Deliveries(client, doubles.task_queue)
     origin: dict[str, Any] = {"forge": "github", "repository": f"https://forge.example/{uuid.uuid4().hex}"}
@@ -386,7 +386,7 @@ async def test_what_a_forge_tells_has_it_looked_at_now(client: Client) -> None:
     review = PullRequestTouched(**origin, url=url, look="followers")
     others = PullRequestTouched(**origin, commit="0" * 40, look="followers")
     async with watched(client, doubles, follow_pr=True) as watch:
-        # The server lists the watch a moment after it began, and that an agent follows a moment later.
+        # The server lists the watch a moment after it began, and lists that an agent follows a moment later.
         await wait_until(lambda: deliveries.take(review, "delivery 1"), lambda reply: reply.accepted)
         commit = (await watch.query(PullRequestWorkflow.work_order)).commit_sha or ""
         checks = PullRequestTouched(**origin, commit=commit, look="followers")

@@ -1,4 +1,4 @@
-"""A forge's spent limit is known to the workers of all hosts: one request at most runs into it."""
+"""The workers of all hosts know a forge's spent limit: at most one request meets the limit."""
 
 import asyncio
 import json
@@ -66,7 +66,7 @@ asyncio.run(main())
 
 
 class Host:
-    """A worker with a state directory of its own, whose threads ask a forge when they are told to."""
+    """A worker with its own state directory, whose threads request from a forge on the test's command."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
@@ -85,7 +85,7 @@ class Host:
         return host
 
     async def ask(self, askers: int) -> list[int | str]:
-        """Have so many ask at once; return what each was told: for how many seconds nobody is to ask, or `read`."""
+        """Let so many threads request at once; return for each the seconds of the pause, or `read`."""
         assert self.process.stdin is not None
         self.process.stdin.write(f"{askers}\n".encode())
         told: list[int | str] = await self._told()
@@ -97,7 +97,7 @@ class Host:
         assert await asyncio.wait_for(self.process.wait(), 60) == 0
 
     async def _told(self) -> Any:
-        """Return what it tells next; logs are passed over."""
+        """Return the next answer of the process; skip log lines."""
         assert self.process.stdout is not None
         async with asyncio.timeout(60):
             async for line in self.process.stdout:
@@ -114,7 +114,7 @@ class Host:
 async def test_of_twelve_askers_on_two_hosts_one_meets_the_limit(
     kind: type[ForgeFake], server: WorkflowEnvironment, client: Client, tmp_path: Path
 ) -> None:
-    """After the first refusal nobody asks, on either host, and what the other host is told says until when."""
+    """After the first refusal no thread on either host sends a request, and each gets the seconds until the end."""
     queue = f"queue-{uuid.uuid4().hex}"
     address = server.client.service_client.config.target_host
     with serving_forge(kind()) as fake:
@@ -141,7 +141,7 @@ async def rows_of(client: Client, query: str) -> list[str]:
 
 
 async def test_a_pause_ends_with_its_workflow(client: Client) -> None:
-    """While it runs each host knows of it; once it is over, the forge is asked again."""
+    """While its workflow runs each host knows the pause; after the workflow's end, requests to the forge pass again."""
     queue = f"queue-{uuid.uuid4().hex}"
     accounts, loop = FleetAccounts(client, queue), asyncio.get_running_loop()
     here, there = (ForgePauses(fleet=SharedForgePauses(accounts, loop)) for _ in range(2))
@@ -157,7 +157,7 @@ async def test_a_pause_ends_with_its_workflow(client: Client) -> None:
 
 
 async def test_a_short_pause_and_one_that_is_known_are_not_told(client: Client) -> None:
-    """A word costs Actions: one is sent for a limit, not for each request that meets it."""
+    """Each signal costs Actions of Temporal: one signal is sent for a limit, not one for each request that meets it."""
     accounts = Silent()
     pauses = ForgePauses(fleet=SharedForgePauses(accounts, asyncio.get_running_loop()))
     await asyncio.to_thread(pauses.note, API, "key", 2.0)
@@ -171,7 +171,7 @@ async def test_a_short_pause_and_one_that_is_known_are_not_told(client: Client) 
 
 
 class Silent:
-    """Accounts that know of no pause; told to, a server that does not answer."""
+    """Accounts that know no pause; with `hangs` or `refuses`, a server that does not answer."""
 
     def __init__(self, *, hangs: bool = False, refuses: bool = False) -> None:
         self.hangs, self.refuses = hangs, refuses
@@ -203,7 +203,7 @@ class Silent:
 
 @pytest.mark.parametrize("accounts", [Silent(hangs=True), Silent(refuses=True)], ids=["hangs", "refuses"])
 async def test_a_server_that_does_not_answer_holds_up_no_request_to_a_forge(accounts: Silent) -> None:
-    """It is asked once, within seconds, and then left alone for a while; the forge is asked all the same."""
+    """The pause is queried once, within seconds, and then not for a while; requests to the forge pass all the same."""
     pauses = ForgePauses(fleet=SharedForgePauses(accounts, asyncio.get_running_loop()))
     began = time.monotonic()
     for _ in range(5):
@@ -213,14 +213,14 @@ async def test_a_server_that_does_not_answer_holds_up_no_request_to_a_forge(acco
 
 
 async def test_the_loop_of_a_worker_never_waits_for_itself() -> None:
-    """Who asks a forge on the worker's own loop asks without the server."""
+    """A request to a forge on the worker's own loop does not query the server."""
     accounts = Silent()
     ForgePauses(fleet=SharedForgePauses(accounts, asyncio.get_running_loop())).check(API, "key", "an issue")
     assert accounts.asked == 0
 
 
 async def test_a_worker_that_has_ended_shares_no_more() -> None:
-    """Threads that outlive it ask the forge."""
+    """Threads that outlive their worker query no server."""
     accounts = Silent()
     async with sharing_forge_pauses(accounts):
         shared = PAUSES.fleet

@@ -1,4 +1,4 @@
-"""What Temporal's own command line may give: inputs that no client of ours has looked at."""
+"""Inputs from Temporal's own command line, which no client of ours has checked."""
 
 import asyncio
 import logging
@@ -38,7 +38,7 @@ async def task_queue(client: Client) -> AsyncIterator[str]:
 
 
 async def account_of(client: Client, task_queue: str) -> WorkflowHandle[Any, Any]:
-    """Return the account of a budget that has just been opened."""
+    """Return a newly opened account of a budget."""
     opened = AccountState(scope="project/app")
     return await client.start_workflow("Account", opened, id=f"account-{uuid.uuid4().hex}", task_queue=task_queue)
 
@@ -53,7 +53,7 @@ def definitions() -> list[Any]:
 async def test_a_signal_that_its_handler_does_not_take_is_dropped(
     client: Client, task_queue: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Without its input, with another one or with too many, it is logged, and the workflow answers and goes on."""
+    """A signal without input, with another input or with too many is logged, and its workflow still answers."""
     order = client.get_workflow_handle((await WorkOrders(client, task_queue).put(ORDER)).id)
     account = await account_of(client, task_queue)
     with caplog.at_level(logging.WARNING):
@@ -70,7 +70,7 @@ async def test_a_signal_that_its_handler_does_not_take_is_dropped(
 
 
 async def test_what_every_signal_takes_can_be_checked() -> None:
-    """A handler has the name of its signal, and its input a type that bytes and nothing at all can be told from."""
+    """A handler has the name of its signal, and an input type that differs from bytes and from no input."""
     optional = set()
     for each in definitions():
         for name, signal in each.signals.items():
@@ -83,22 +83,22 @@ async def test_what_every_signal_takes_can_be_checked() -> None:
 
 
 async def test_what_is_of_no_plain_type_takes_anything() -> None:
-    """A handler whose type cannot be checked is called: an error of the check would hold its workflow up."""
+    """A handler whose types cannot be checked is called: an error of the check would stop its workflow."""
 
     def handle(value: Any, names: list[str], untyped=None) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
-        """Take them."""
+        """Accept all inputs."""
 
     assert takes(handle, [1, 2, 3])
     assert not takes(handle, [1])
 
 
 async def test_every_update_has_a_validator() -> None:
-    """Where there is none, the SDK accepts an update unasked, and an error of its handler holds the workflow up."""
+    """Without a validator, the SDK accepts each update, and an error of its handler stops the workflow."""
     assert [each.name for each in definitions() for update in each.updates.values() if not update.validator] == []
 
 
 async def test_an_update_of_an_account_without_input_is_rejected(client: Client, task_queue: str) -> None:
-    """Whoever asks a budget for room and forgets the input is told so, and the budget answers the next one."""
+    """A call without its input is refused with `InvalidInput`, and the account answers the next call."""
     account = await account_of(client, task_queue)
     calls: tuple[tuple[object, ...], ...] = ((), ({},), ("x", "y"))
     for args in calls:
@@ -111,7 +111,7 @@ async def test_an_update_of_an_account_without_input_is_rejected(client: Client,
 
 
 async def test_a_password_in_an_address_is_in_no_search_attribute(client: Client, task_queue: str) -> None:
-    """Search attributes are never sealed: what is started without a client of ours leaves it behind too."""
+    """Search attributes are never sealed: a start without a client of ours also leaves the password out."""
     order = {
         "repository": "https://ann:hunter2pass@git.example/o/r",
         "title": "Totals are wrong",

@@ -1,4 +1,4 @@
-"""The workflow's side of hosts that are gone, with doubled activities; the real ones are in tests/acceptance."""
+"""The workflow's side of lost hosts, with doubled activities; the real activities are in tests/acceptance."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ STEPS = [step.value for step in Step]
 
 
 async def start_on_a_dead_host(client: Client) -> WorkflowHandle[Any, Any]:
-    """Start a work order and wait until its first step is under way."""
+    """Start a work order and wait until its first step runs."""
     handle = await start(client, QUEUE)
     await until_step(handle)
     return handle
 
 
 async def carry_out_one(client: Client, queue: str, step: Callable[[StepCall], StepResult]) -> None:
-    """Take one step from a queue and complete it: no poller is left that the server might hand the next one to."""
+    """Take one step from a queue and complete it; no poller is left to which the server could give the next step."""
     name, service, converter = client.namespace, client.workflow_service, client.data_converter
     ask = PollActivityTaskQueueRequest(namespace=name, task_queue=TaskQueue(name=queue), identity="one step")
     task = await service.poll_activity_task_queue(ask, timeout=timedelta(seconds=60))
@@ -57,13 +57,13 @@ async def carry_out_one(client: Client, queue: str, step: Callable[[StepCall], S
 
 
 async def pending(handle: WorkflowHandle[Any, Any]) -> set[str]:
-    """Return the activities that the server has not heard the end of."""
+    """Return the names of the activities that have not ended for the server."""
     described = await handle.describe()
     return {each.activity_type.name for each in described.raw_description.pending_activities}
 
 
 async def test_a_step_goes_on_elsewhere_from_the_checkpoint_that_it_began_with(client: Client) -> None:
-    """The workspace moves from its checkpoint; the step and all after it run there, and the row tells it."""
+    """The workspace moves from its checkpoint; all steps run on the new host, and the step's row says so."""
     doubles = Doubles(QUEUE, open_workspace=on_a_dead_host, move_workspace=to_a_living_host)
     async with worker_of(client, doubles):
         handle = await start_on_a_dead_host(client)
@@ -81,7 +81,7 @@ async def test_a_step_goes_on_elsewhere_from_the_checkpoint_that_it_began_with(c
 
 
 async def test_the_word_on_a_host_reaches_what_does_not_show_where_it_is(client: Client) -> None:
-    """On a server that tells of no workers a work order has no search attribute that names its host."""
+    """On a server that lists no workers, a work order has no search attribute with its host."""
     lost = f"lost-{uuid.uuid4().hex}"
     doubles = Doubles(
         QUEUE,
@@ -96,7 +96,7 @@ async def test_the_word_on_a_host_reaches_what_does_not_show_where_it_is(client:
 
 
 async def test_a_word_on_a_host_says_that_no_worker_has_answered(client: Client) -> None:
-    """What may be there is named: nobody learns that nothing is there where nobody could tell."""
+    """The error names the possible work orders: without an answer, the host may still have some."""
     lost = f"lost-{uuid.uuid4().hex}"
     doubles = Doubles(QUEUE, open_workspace=lambda asked: on_a_dead_host(asked).model_copy(update={"host": lost}))
     async with worker_of(client, doubles):
@@ -105,7 +105,7 @@ async def test_a_word_on_a_host_says_that_no_worker_has_answered(client: Client)
     async def silence() -> ServerNotReachedError | None:
         try:
             await give_up(client, lost, timedelta(seconds=1))
-        except NotFoundError:  # the server does not list it yet
+        except NotFoundError:  # the server does not list the work order yet
             return None
         except ServerNotReachedError as error:
             return error
@@ -119,7 +119,7 @@ async def test_a_word_on_a_host_says_that_no_worker_has_answered(client: Client)
 
 
 async def test_a_word_on_another_host_is_refused_and_leaves_no_trace(client: Client) -> None:
-    """Only the host that has the workspace can be given up."""
+    """Only the host with the workspace can be given up."""
     doubles = Doubles(QUEUE, open_workspace=on_a_dead_host)
     async with worker_of(client, doubles):
         handle = await start_on_a_dead_host(client)
@@ -131,7 +131,7 @@ async def test_a_word_on_another_host_is_refused_and_leaves_no_trace(client: Cli
 
 
 async def test_a_move_that_fails_leaves_the_work_order_waiting_with_the_reason(client: Client) -> None:
-    """A checkpoint that is not to be had blocks the work order; the next try may find it."""
+    """A missing checkpoint blocks the work order; the next try may find the checkpoint."""
     from activities.host.failures import failure
 
     tries = []
@@ -157,7 +157,7 @@ async def test_a_move_that_fails_leaves_the_work_order_waiting_with_the_reason(c
 
 
 async def test_a_finalizer_goes_on_from_the_checkpoint_of_the_answer_that_was_not_read(client: Client) -> None:
-    """The step's work is in that checkpoint: the session's new host has it too."""
+    """The checkpoint has the step's work, so that the session's new host has the work too."""
     moved: list[MoveWorkspace] = []
 
     def unparsed(call: StepCall) -> StepResult:
@@ -181,7 +181,7 @@ async def test_a_finalizer_goes_on_from_the_checkpoint_of_the_answer_that_was_no
 
 
 async def test_a_cancel_while_a_host_is_waited_for_ends_the_work_order(client: Client) -> None:
-    """Nothing of a host that is gone keeps a work order from its end."""
+    """A lost host does not keep a work order from its end."""
     doubles = Doubles(QUEUE, open_workspace=lambda asked: on_a_dead_host(asked, kept=False))
     async with worker_of(client, doubles):
         handle = await start_on_a_dead_host(client)
@@ -195,11 +195,11 @@ async def test_a_cancel_while_a_host_is_waited_for_ends_the_work_order(client: C
 
 @pytest.mark.parametrize("asks", ["retry", "move", "nudge"])
 async def test_a_person_has_a_host_that_is_waited_for_asked_again_at_once(client: Client, asks: str) -> None:
-    """However rarely it is asked by then, a retry, a move to executing or a nudge has it asked, and it goes on."""
+    """A retry, a move to executing or a nudge probes the host at once, however rare its probes are by then."""
 
     @activity.defn(name="probe_host")
     async def probe_host() -> None:
-        """Be there."""
+        """Answer the probe."""
 
     def asked_hourly(asked: OpenWorkspace) -> Workspace:
         rarely = {"probe_seconds": 3600.0, "control_queue": f"{QUEUE}-{asks}"}
@@ -212,7 +212,7 @@ async def test_a_person_has_a_host_that_is_waited_for_asked_again_at_once(client
         async with Worker(client, task_queue=f"{QUEUE}-{asks}", activities=[probe_host]):
             match asks:
                 case "retry":
-                    await handle.execute_update("retry")  # as a person may ask who has nothing to add
+                    await handle.execute_update("retry")  # as a person's retry without further input
                 case "move":
                     await handle.execute_update("move", MoveCall(to=Target.EXECUTING))
                 case _:

@@ -1,4 +1,4 @@
-"""Accounts of which nobody says a word any more, on a server that skips time: they end, and lose nothing by that."""
+"""Accounts without a call, on a server that skips time: the accounts end, and lose nothing by their end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ AGENT_HOURS = 3
 
 @workflow.defn(name="WorkOrder", sandboxed=False)
 class WaitingOrder:
-    """A work order that waits for its budget until it is called."""
+    """A work order that waits for its budget until the account calls it."""
 
     def __init__(self) -> None:
         self._is_called = False
@@ -44,7 +44,7 @@ class WaitingOrder:
 
 
 async def age_of(handle: WorkflowHandle[Any, Any], way: str = "") -> timedelta:
-    """Wait until an account has ended, and return how long it was open; its history replays."""
+    """Wait until an account has ended, replay its history, and return how long it was open."""
     await result_of(handle)
     description = await handle.describe()
     assert description.close_time is not None
@@ -57,11 +57,11 @@ async def start(client: Client, queue: str, state: AccountState) -> WorkflowHand
 
 
 async def test_an_account_ends_an_hour_after_its_work_order_and_not_while_an_agent_may_run() -> None:
-    """Nobody closes it: who waits for a raise, or was lost with a host, is remembered and not waited for."""
+    """The account ends by itself: it keeps work orders that wait for a raise and lost turns, and does not wait for them."""
     queue = f"queue-{uuid.uuid4().hex}"
     async with await skipping_time() as environment:
         client = environment.client
-        ends_at = time.time() + timedelta(hours=AGENT_HOURS).total_seconds()  # each account has a clock of its own
+        ends_at = time.time() + timedelta(hours=AGENT_HOURS).total_seconds()  # each account has its own clock
         hold = Hold(key="turn-1", order_id="wo-lost", caps=Caps(usd=1.0), ends_at=ends_at)
         async with Worker(client, task_queue=queue, workflows=[Account, WaitingOrder]):
             quiet = await start(client, queue, AccountState(scope="order/wo-closed", limit=LIMIT, total=SPENT))
@@ -84,7 +84,7 @@ async def test_an_account_ends_an_hour_after_its_work_order_and_not_while_an_age
 
 
 async def test_the_next_word_opens_an_ended_account_and_counts_on() -> None:
-    """A step of a work order that was retried finds what was used before; the account of another scope has nothing."""
+    """A step of a retried work order finds the earlier use; the account of another scope is not open."""
     queue, scope = f"queue-{uuid.uuid4().hex}", "order/wo-1"
     async with await skipping_time() as environment:
         client = environment.client
@@ -101,7 +101,7 @@ async def test_the_next_word_opens_an_ended_account_and_counts_on() -> None:
 
 
 async def test_whoever_opens_an_account_hours_after_the_look_opens_it_with_all_that_was_used_since() -> None:
-    """A process that was stopped between look and start loses no dollar, nor the word that it brings."""
+    """A process that was stopped between read and start loses no dollar and no message."""
     queue = f"queue-{uuid.uuid4().hex}"
     old = AccountState(scope="order/wo-1", limit=LIMIT, total=Spending(usd=0.25))
     hold = Hold(key="turn-1", order_id="wo-1", ends_at=1.0)

@@ -1,4 +1,4 @@
-"""Passes of intakes, and commands in comments, each answered so that it goes its way."""
+"""Passes of intakes and commands in comments on a real server, whose histories are kept for replay."""
 
 import uuid
 from collections.abc import Callable
@@ -32,14 +32,14 @@ QUEUE: Final = "intake-histories"
 REPOSITORY: Final = "https://github.com/o/r"
 INTAKE: Final = IntakeInput(repository=REPOSITORY, project="o/r")
 _FREE: Final = (1, 2, 7)
-"""Issues that nobody has taken."""
+"""Issues without a claim."""
 _COMMANDS: Final[dict[str, tuple[Verb, int, str]]] = {
     "run-by-comment": ("run", 7, "ada"),
     "run-of-one-taken": ("run", 3, "ada"),
     "cancel-by-comment": ("cancel", 3, "ada"),
     "ignored-comment": ("cancel", 3, "eve"),
 }
-"""By name: what is asked for, on which issue, and by whom; `eve` may not push."""
+"""By name: the command, its issue and its author; `eve` may not push."""
 INTAKES: Final = ("pass", "nothing-to-take", *_COMMANDS)
 
 
@@ -55,7 +55,7 @@ class OrderOfIntake:
 
 @pytest.mark.parametrize("name", INTAKES)
 async def test_a_pass_or_a_command_goes_its_way(client: Client, name: str) -> None:
-    """It ends well, and its history replays: work orders of free issues begin, commands are obeyed and answered."""
+    """The workflow ends well and replays: free issues get work orders, and commands are obeyed and answered."""
     answers: list[CommandAnswer] = []
 
     @activity.defn(name="find_issues")
@@ -98,7 +98,7 @@ async def test_a_pass_or_a_command_goes_its_way(client: Client, name: str) -> No
 
 
 def _start_of(name: str) -> tuple[str, Any]:
-    """Return the type of a way's workflow, and its input."""
+    """Return the workflow type and the input of a case."""
     if name not in _COMMANDS:
         return "Intake", IntakePass(intake=INTAKE, issue=None if name == "pass" else 9)
     verb, number, author = _COMMANDS[name]

@@ -51,7 +51,7 @@ def origin(tmp_path: Path) -> Origin:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def host(tmp_path: Path) -> AsyncIterator[Parts]:
-    """A host that keeps nothing for long, with queues of its own."""
+    """A host with its own queues, which keeps workspaces and runs for no time."""
     settings = settings_of(tmp_path)
     own = {"task_queue": f"q-{uuid.uuid4().hex[:8]}", "keep_workspaces_days": 0.0, "keep_runs_days": 0.0}
     async with parts_of(settings_with(settings, own)) as parts:
@@ -63,13 +63,13 @@ def settings_with(settings: Settings, own: Mapping[str, object]) -> Settings:
 
 
 def worker(client: Client, host: Parts, days_ahead: float = 0.0) -> Worker:
-    """Return a worker for the host's janitor, whose clock may be ahead."""
+    """Return a worker for the host's janitor, with a clock that may be ahead."""
     sweep = SweepHost(host.host, lambda: datetime.now(UTC) + timedelta(days=days_ahead))
     return Worker(client, task_queue=host.host.task_queue, activities=[sweep.run])
 
 
 async def swept(client: Client, host: Parts, way: str = "") -> SweepReport:
-    """Let one pass be made."""
+    """Run one pass and return its report."""
     queue = host.host.settings.task_queue
     async with Worker(client, task_queue=queue, workflows=[Janitor]):
         handle = await client.start_workflow(
@@ -83,7 +83,7 @@ async def swept(client: Client, host: Parts, way: str = "") -> SweepReport:
 
 
 async def opened(client: Client, host: Parts, origin: Origin, *, closed: bool) -> str:
-    """Open the workspace of a work order that the server knows, running or closed, and return its id."""
+    """Open the workspace of a running or closed work order that the server knows, and return its id."""
     order_id = f"wo-{uuid.uuid4().hex[:8]}"
     handle = await client.start_workflow("WorkOrder", id=order_id, task_queue="nobody-serves-this")
     asked = OpenWorkspace(work_order_id=order_id, repository=str(origin.bare), title="T", agent="scripted")
@@ -94,7 +94,7 @@ async def opened(client: Client, host: Parts, origin: Origin, *, closed: bool) -
 
 
 async def test_a_pass_removes_what_closed_and_keeps_what_runs(client: Client, host: Parts, origin: Origin) -> None:
-    """The first pass on a host only notes; the next one asks the server and removes what it says is closed."""
+    """The first pass on a host removes nothing; the next pass queries the server and removes the closed work orders."""
     running = await opened(client, host, origin, closed=False)
     closed = await opened(client, host, origin, closed=True)
     workspaces = host.host.state.workspaces
@@ -111,7 +111,7 @@ async def test_a_pass_removes_what_closed_and_keeps_what_runs(client: Client, ho
 
 
 async def test_a_host_that_cannot_sweep_is_named_in_the_report(client: Client, host: Parts) -> None:
-    """A pass completes, and says why nothing was removed."""
+    """The pass completes, and its report has the reason."""
 
     @activity.defn(name="sweep_host")
     async def sweep_host(_call: SweepCall) -> SweepReport:
@@ -123,7 +123,7 @@ async def test_a_host_that_cannot_sweep_is_named_in_the_report(client: Client, h
 
 
 async def test_each_setting_says_how_long_a_thing_is_kept(client: Client, host: Parts, origin: Origin) -> None:
-    """Ignored files beyond the limit hold their workspace until they may go; snapshots, then mirrors, go when old."""
+    """Ignored files over the limit keep their workspace until they may be dropped; then old snapshots and mirrors go."""
     origin.push({".gitignore": "*.log\n"})
     closed = await opened(client, host, origin, closed=True)
     workspace = host.host.state.workspaces / closed
@@ -143,7 +143,7 @@ async def test_each_setting_says_how_long_a_thing_is_kept(client: Client, host: 
 
 
 async def test_a_clock_that_jumped_removes_nothing(client: Client, host: Parts, origin: Origin) -> None:
-    """On a host whose clock is a year ahead of the server's nothing is old."""
+    """On a host whose clock is a year ahead of the server's clock, no workspace counts as old."""
     closed = await opened(client, host, origin, closed=True)
     async with worker(client, host, days_ahead=400.0):
         await swept(client, host)
@@ -154,7 +154,7 @@ async def test_a_clock_that_jumped_removes_nothing(client: Client, host: Parts, 
 
 
 async def test_the_schedule_of_a_host_is_made_once(client: Client, host: Parts, origin: Origin) -> None:
-    """A second worker of the host, and one that is started again, make no other schedule; a trigger sweeps."""
+    """A second worker or a restarted worker of the host creates no other schedule; a trigger starts a pass."""
     settings = host.host.settings
     for _ in (1, 2):
         await schedule_janitor(client, settings, host.host.id, host.host.task_queue)
@@ -172,7 +172,7 @@ async def test_the_schedule_of_a_host_is_made_once(client: Client, host: Parts, 
 
 
 class _Creations(OutboundInterceptor):
-    """Notes each schedule that a client asks a server to create."""
+    """Records each schedule that a client creates."""
 
     def __init__(self, following: OutboundInterceptor, created: list[str]) -> None:
         super().__init__(following)
@@ -192,7 +192,7 @@ class Creations(Interceptor):
 
 
 async def test_a_schedule_that_is_there_is_not_created_again(client: Client, host: Parts) -> None:
-    """A creation that the server refuses leaves a branch of history for months, and workers start often."""
+    """A refused creation leaves a branch of history on the server for months, and workers start often."""
     creations = Creations()
     config = client.config()
     config["interceptors"] = [*config["interceptors"], creations]
@@ -203,7 +203,7 @@ async def test_a_schedule_that_is_there_is_not_created_again(client: Client, hos
 
 
 async def test_the_schedule_of_a_host_runs_out_unless_it_is_renewed(client: Client, host: Parts) -> None:
-    """A host that is gone leaves nothing that starts passes for ever; one that lives takes no person's word back."""
+    """The schedule of a lost host runs out; a living host renews it, and keeps a person's pause."""
     settings = host.host.settings
     await schedule_janitor(client, settings, host.host.id, host.host.task_queue)
     handle = client.get_schedule_handle(schedule_id(host.host.id))
@@ -216,7 +216,7 @@ async def test_the_schedule_of_a_host_runs_out_unless_it_is_renewed(client: Clie
         return ScheduleUpdate(found.description.schedule)
 
     await handle.update(by_a_person)
-    await _state(handle, lambda state: state.remaining_actions == 1)  # the server takes a pause before an update
+    await _state(handle, lambda state: state.remaining_actions == 1)  # the server applies a change a moment later
     await handle.pause(note="not now")
     await _state(handle, lambda state: state.paused)
     await schedule_janitor(client, settings, host.host.id, host.host.task_queue)
@@ -226,13 +226,13 @@ async def test_the_schedule_of_a_host_runs_out_unless_it_is_renewed(client: Clie
 
 
 async def _state(handle: ScheduleHandle, wanted: Callable[[ScheduleState], bool]) -> ScheduleState:
-    """Wait until a schedule is in a state, and return that."""
+    """Wait until a schedule is in a wanted state, and return the state."""
     described = await wait_until(handle.describe, lambda seen: wanted(seen.schedule.state))
     return described.schedule.state
 
 
 async def test_the_lanes_of_a_pipeline_that_runs_are_nobodys_to_sweep(client: Client) -> None:
-    """A lane belongs to its pipeline; a name of which the server knows nothing is unknown."""
+    """A running pipeline's lane counts as running; a name that the server does not know is unknown."""
     handle = await client.start_workflow("Pipeline", {}, id="pl-swept", task_queue="nobody-works-here")
     for lane in ("pl-swept-planner", "pl-swept-executor-2"):
         assert (await find_owner(client, lane)).status == "running"
@@ -243,7 +243,7 @@ async def test_the_lanes_of_a_pipeline_that_runs_are_nobodys_to_sweep(client: Cl
 
 
 async def test_a_followed_workspace_stays_when_the_server_has_forgotten_its_work_order(client: Client) -> None:
-    """A pull request may be open for longer than the retention: as long as an agent follows it, it needs the workspace."""
+    """A pull request may be open for longer than the retention; while an agent follows it, the workspace stays."""
     order_id = f"wo-{uuid.uuid4().hex[:8]}"
     queue = "nobody-works-here"
     watch = await client.start_workflow(
