@@ -1,4 +1,4 @@
-"""Step 6 is proved by the repository's own checks and by a commit; Septet commits if the agent did not."""
+"""Prove step 6 by the repository's own checks and by a commit; Septet commits if the agent did not."""
 
 import os
 from contextlib import suppress
@@ -36,7 +36,7 @@ _BEFORE: Final = (
 
 
 def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
-    """Run the repository's own checks, commit what the agent has not, and check that HEAD moved.
+    """Run the repository's own checks, commit the uncommitted work, and check that HEAD moved.
 
     Raises:
         FindingsError: The work holds a text that looks like a key, or changes a protected path.
@@ -73,10 +73,10 @@ def see_fit_to_leave(host: Host, claim: AnyClaim, staged: Git | None, head: str,
         tree: The tree of the work, or `head`.
 
     Raises:
-        FindingsError: They hold a finding that waits for a person's decision.
-        EvidenceError: They hold a file that is too large, content that git refuses, a plan that stays out, or a
-            submodule commit that its origin lacks.
-        GitError: git could not read them.
+        FindingsError: The work holds a finding that waits for a person's decision.
+        EvidenceError: The work holds a file that is too large, content that git refuses, a plan that has to stay
+            out of commits, or a submodule commit that its origin lacks.
+        GitError: git could not read the work.
     """
     refuse_unfit_commits(claim.place, head)
     refuse_plan(claim, tree)
@@ -95,7 +95,7 @@ def assistance(host: Host, claim: AnyClaim) -> str:
 def _implementer(host: Host, claim: AnyClaim) -> tuple[str, str | None]:
     """Return the agent that last implemented the plan here, and the model that was requested.
 
-    It may be the fallback agent, which takes over at a usage limit.
+    The agent may be the fallback agent, which takes over at a usage limit.
     """
     call, workspace = claim.call, claim.call.workspace
     records = [run.record for run in host.runs.lately(workspace.place_id) if run.record is not None]

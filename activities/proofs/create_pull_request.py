@@ -1,4 +1,4 @@
-"""Step 7 is proved by the forge: the branch is pushed, and its pull request stands at the commit."""
+"""Prove step 7 by the forge: the branch is pushed, and its pull request stands at the commit."""
 
 import re
 from contextlib import suppress
@@ -65,7 +65,7 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
         EarlierStepError: The base was force-pushed, and an agent has to merge the work with it.
         ForgeError: The pull request has ended: another try of an agent cannot help.
         ForgeLagsError: The forge has accepted the push, but does not show it yet.
-        LostBaseError: The base lost the commit that the work began from, and the work does not fit on it.
+        LostBaseError: The base lost the commit from which the work began, and the work does not fit on the base.
         MovedError: The work order continues on another host: nothing is pushed from here.
     """
     call, progress = claim.call, claim.call.progress
@@ -110,11 +110,11 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
 
 
 def _work_on_base(host: Host, claim: Claim[CreatePullRequestAnswer], branch: str, commit: str) -> MovedWork:
-    """Return the work on the present base, and move the worktree to it: later rounds begin there.
+    """Return the work on the present base, and move the worktree there: later rounds begin with that work.
 
     Raises:
         EarlierStepError: The base was force-pushed, and an agent has to merge the work with it.
-        LostBaseError: The base was force-pushed, and the work does not fit on it: a person decides.
+        LostBaseError: The base was force-pushed, and the work does not fit on the base: a person decides.
     """
     place, token = claim.place, host.forges.token_for(claim.place.origin)
     sign = host.settings.sign_commits
@@ -134,7 +134,7 @@ def _work_on_base(host: Host, claim: Claim[CreatePullRequestAnswer], branch: str
 
 
 def _force_pushed(workspace: Workspace, work: MovedWork) -> str:
-    """Return the warning for work that was moved to another base than the base that it began from."""
+    """Return the warning about work that was moved to another base."""
     unseen = "" if work.was_checked else ", where no check has seen it"
     return (
         f"{workspace.base_branch} was force-pushed and no longer holds {workspace.base_sha[:_SHOWN]}: the work is "
@@ -172,7 +172,7 @@ def _find_or_open(
     """Return the pull request of the branch: the open one, this work order's ended one, or else a new one.
 
     Raises:
-        ForgeError: The one that this work order had was closed, or merged before `sha` was in it.
+        ForgeError: This work order's pull request was closed, or was merged without `sha`.
     """
     head, order_id = claim.call.progress.branch_name or "", claim.call.workspace.work_order_id
     fork = claim.call.workspace.fork
@@ -199,7 +199,7 @@ def _add_to(
         forge.add_to_pull_request(earlier.number, new)
     except ForgeUnavailableError:
         raise
-    except (ForgeError, NotFoundError) as error:  # the work is there all the same
+    except (ForgeError, NotFoundError) as error:  # the pull request has the work all the same
         warning = f"this work order was not added to the text of {earlier.url}: {error}"
         return replace(earlier, warnings=(*earlier.warnings, warning))
     return earlier
@@ -236,9 +236,9 @@ def _new(
 
 
 def _closes(body: str, workspace: Workspace) -> str:
-    """Return the line that closes the issue at the merge; empty without an issue, or if the body has such a line.
+    """Return the line that closes the issue at the merge; empty without an issue, or if the body has the line.
 
-    Linear, where it knows the repository, heeds the key of its issue as forges heed a number.
+    If Linear knows the repository, it heeds its issue's key as a forge heeds an issue's number.
     """
     if workspace.tracker is not None:
         verb, named = "Fixes", workspace.tracker.key

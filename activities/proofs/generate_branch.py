@@ -1,4 +1,4 @@
-"""Step 4 is proved by the branch, which Septet creates if the agent has not."""
+"""Prove step 4 by the branch, which Septet creates if the agent has not."""
 
 import re
 from dataclasses import dataclass
@@ -22,16 +22,16 @@ from septet.system.masking import mask
 
 
 def prove_generate_branch(host: Host, claim: Claim[GenerateBranchAnswer]) -> Proof:
-    """Put the engine's first part before the name, check it and the remote, and make it the worktree's branch.
+    """Put the prefix before the agent's name, check name and remote, and make the branch the worktree's.
 
-    If a work order already has a branch on the forge, from before it went back to an earlier step, it continues
+    If the work order already has a branch on the forge, from before its return to an earlier step, it continues
     with that branch: another branch would become a second pull request.
 
     Raises:
         UnclearAnswerError: The name is a link whose two parts differ.
         EvidenceError: The name cannot be used.
-        ForgeError: The pull request that this work order had has ended.
-        GitError: Its branch holds what others have pushed.
+        ForgeError: The work order's pull request has ended.
+        GitError: The work order's branch holds commits that others have pushed.
     """
     given, token = claim.answer.branch_name, host.forges.token_for(claim.place.destination)
     if mask(given) != given or has_key(host, given):
@@ -50,7 +50,7 @@ def prove_generate_branch(host: Host, claim: Claim[GenerateBranchAnswer]) -> Pro
 
 
 def _names(host: Host, claim: Claim[GenerateBranchAnswer]) -> tuple[str, ...]:
-    """Return the names that the branch may have: the agent's own where nothing is to stand before it."""
+    """Return the names that the branch may have: the agent's own name if the settings want no prefix."""
     given, workspace, wished = (
         claim.answer.branch_name,
         claim.call.workspace,
@@ -81,11 +81,11 @@ class _EarlierBranch:
 
 
 def _earlier_branch(host: Host, claim: Claim[GenerateBranchAnswer], there: RemoteRefs) -> _EarlierBranch | None:
-    """Return the branch that this work order has on the forge; `None` where it has none.
+    """Return the work order's branch on the forge; `None` if the forge has none.
 
     Raises:
-        ForgeError: Its pull request has ended, or the forge refused.
-        GitError: Others have pushed to it.
+        ForgeError: The branch's pull request has ended, or the forge refused.
+        GitError: Others have pushed to the branch.
     """
     order_id, found = claim.call.workspace.work_order_id, None
     candidates = branches_of(claim.place, order_id, claim.call.workspace.issue_number, there=there)
@@ -111,7 +111,7 @@ def _earlier_branch(host: Host, claim: Claim[GenerateBranchAnswer], there: Remot
 def _was_pushed_before(host: Host, claim: Claim[GenerateBranchAnswer], name: str, sha: str | None) -> bool:
     """Return whether the work order has pushed the branch after the backup from which its host was restored.
 
-    Where a person approves plans, what was pushed for another one is not taken over.
+    `False` if a person approves plans: the push may belong to another plan.
     """
     call = claim.call
     if sha is None or call.approve_plan or not was_restored(host.runs, call.workspace.place_id):
@@ -123,7 +123,7 @@ def _was_pushed_before(host: Host, claim: Claim[GenerateBranchAnswer], name: str
 
 
 def _unusual(call: StepCall, name: str) -> tuple[str, ...]:
-    """Warn of a name without the number of the issue or the id of the work order."""
+    """Return a warning about a name without the issue's number and without the work order's id."""
     order_id, number = call.workspace.work_order_id, call.workspace.issue_number
     if order_id in name or (number and re.search(rf"(?<!\d){re.escape(number)}(?!\d)", name)):
         return ()

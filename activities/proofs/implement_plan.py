@@ -1,4 +1,4 @@
-"""Step 5 is proved by the changes; inside a pipeline, also by the state of each task of the solution."""
+"""Prove step 5 by the changes; inside a pipeline, also by the state of each task of the solution."""
 
 import os
 import re

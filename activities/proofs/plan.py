@@ -1,4 +1,4 @@
-"""Step 3 is proved by the file."""
+"""Prove steps 2 and 3 by the plan's file."""
 
 import hashlib
 from functools import partial
@@ -21,7 +21,7 @@ _IGNORED: Final = "the repository ignores {}: the plan will not be on the branch
 
 
 def prove_find_plan_file(_: Host, claim: Claim[FindPlanFileAnswer]) -> Proof:
-    """Check that the file exists; after the answer `0` the workflow plans once more."""
+    """Check that the plan's file exists; after the answer `0` the workflow plans once more."""
     given = claim.answer.plan_path
     if given == NONE:
         return Proof(NONE)
@@ -38,7 +38,7 @@ def prove_build_plan(host: Host, claim: Claim[BuildPlanAnswer | SolutionAnswer])
 
     Raises:
         UnclearAnswerError: The path is a link whose two parts differ.
-        EvidenceError: The file is no plan, is unreadable, or the solution has findings; the message has all.
+        EvidenceError: The file is no plan, is unreadable, or the solution has findings; the message names all.
     """
     given = claim.answer.plan_path
     path = prove_bare(given, bare_values(given), partial(plan_file, claim.place))

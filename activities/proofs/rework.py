@@ -1,4 +1,4 @@
-"""A round on a pull request is proved by git and the forge: the commit is pushed, then the forge gets answers."""
+"""Prove a round on a pull request by git and the forge: push the commit, then write answers on the forge."""
 
 from functools import partial
 from typing import Final
@@ -32,7 +32,7 @@ _SHOWN: Final = 2000
 
 
 def prove_rework(host: Host, claim: Claim[ReworkAnswer]) -> Proof:
-    """Run the checks, commit, push only over the commit that the round began from, and answer on the forge.
+    """Run the checks, commit, push only over the commit from which the round began, and answer on the forge.
 
     Raises:
         RefusedError: The agent reports that the work could not be done.

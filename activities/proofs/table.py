@@ -1,4 +1,4 @@
-"""The proof of each step, and the proofs of a few lines."""
+"""The table of all proofs, and the short proofs."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -24,7 +24,7 @@ _MOST: Final = 10
 
 
 def prove_read_outgoing(host: Host, claim: Claim[ReadOutgoingAnswer]) -> Proof:
-    """Return what the reader suspects, and what was not shown to the reader, as findings.
+    """Return the reader's suspicions, and the parts that the reader has not seen, as findings.
 
     Raises:
         WorkspaceError: The content is no longer on this host.
@@ -50,7 +50,7 @@ def _content(place: Place, leaving: Leaving, path: str) -> bytes:
 
 
 def prove_classify_issue(_: Host, claim: Claim[ClassifyIssueAnswer]) -> Proof:
-    """Take the class as it is."""
+    """Return the agent's class: any class is right."""
     return Proof(claim.answer.issue_class)
 
 
@@ -65,4 +65,4 @@ PROOFS: Final[Mapping[str, Callable[[Host, AnyClaim], Proof]]] = {
     REWORK: prove_rework,
     READ_OUTGOING: prove_read_outgoing,
 }
-"""Each checks a claim against git and the forge, and does the part that the agent has left to the engine."""
+"""Each proof checks a claim against git and the forge, and does the work that the agent has left to the engine."""

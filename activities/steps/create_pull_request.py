@@ -16,5 +16,8 @@ class CreatePullRequest:
 
     @activity.defn(name="create_pull_request")
     async def run(self, call: StepCall) -> StepResult:
-        """Open the pull request. Idempotent: the forge is read before each effect. Leaves both on the forge."""
+        """Open the pull request. Idempotent: the forge is read before each effect.
+
+        Leaves the branch and the pull request on the forge.
+        """
         return await self.runner.run(call)

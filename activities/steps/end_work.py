@@ -1,4 +1,4 @@
-"""End a cancelled work order whose step could not do so: its worker was dead, or its agent waited."""
+"""End a cancelled work order whose step could not end it: the worker was dead, or the agent waited."""
 
 from dataclasses import dataclass
 
@@ -10,11 +10,11 @@ from septet.contracts.steps import EndCall, StepResult
 
 @dataclass(frozen=True, slots=True)
 class EndWork:
-    """It runs on the host of the workspace, as the steps do."""
+    """Runs on the host of the workspace, as the steps do."""
 
     runner: StepRunner
 
     @activity.defn(name="end_work")
     async def run(self, call: EndCall) -> StepResult:
-        """End a cancelled step's agent and keep what it did. Idempotent. Leaves a rescue of what is there."""
+        """End a cancelled step's agent and keep its work. Idempotent. Leaves a rescue of the worktree."""
         return await self.runner.end(call)

@@ -10,7 +10,7 @@ from septet.contracts.steps import FinalizeCall, StepResult
 
 @dataclass(frozen=True, slots=True)
 class FinalizeJson:
-    """It completes the result of a step, and cannot touch the worktree: the tree is compared before and after."""
+    """Completes the result of a step; undoes each change of the worktree."""
 
     runner: StepRunner
 

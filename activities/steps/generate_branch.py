@@ -16,5 +16,5 @@ class GenerateBranch:
 
     @activity.defn(name="generate_branch")
     async def run(self, call: StepCall) -> StepResult:
-        """Name the branch. Idempotent: a branch that is checked out stays. Leaves it in the workspace."""
+        """Name the branch. Idempotent: a branch that is checked out stays. Leaves the branch in the workspace."""
         return await self.runner.run(call)

@@ -10,7 +10,7 @@ from septet.contracts.steps import StepCall, StepResult
 
 @dataclass(frozen=True, slots=True)
 class ImplementPlan:
-    """`result_text` is a summary of what was done."""
+    """`result_text` is a summary of the work."""
 
     runner: StepRunner
 

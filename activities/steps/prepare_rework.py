@@ -1,4 +1,4 @@
-"""Before a round on a pull request: the worktree as the branch is on the forge, and the words to answer."""
+"""Prepare a round on a pull request: bring the worktree to the forge's branch, read the words to answer."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -39,10 +39,10 @@ class PrepareRework:
 
     @activity.defn(name="prepare_rework")
     async def run(self, call: StepCall) -> PreparedRework:
-        """Bring the worktree to the branch, write a conflict into it, and freeze the words to answer.
+        """Bring the worktree to the branch, write a conflict into the worktree, and freeze the words to answer.
 
-        Idempotent: a prepared try is returned as it was. Leaves the worktree, and the words in the
-        records of its place; a change of the worktree in the meantime is in a rescue.
+        Idempotent: a prepared try is returned unchanged. Leaves the worktree, and the words in the records of its
+        place; a rescue holds earlier changes of the worktree.
 
         Raises:
             ApplicationError: The forge, the origin or the disk refused.
@@ -58,7 +58,7 @@ class PrepareRework:
 
 @dataclass(frozen=True, slots=True)
 class _Preparation:
-    """One preparation of one try."""
+    """The preparation of one try."""
 
     host: Host
     call: StepCall
@@ -99,7 +99,7 @@ class _Preparation:
         return prepared
 
     def _freeze(self, feedback: Feedback, run_id: str) -> FrozenRework:
-        """Read the words of those events that still wait for an answer."""
+        """Return the words of the events that still wait for an answer."""
         waiting = {event.id for event in feedback.events}
         wanted = tuple(event for event in self._rework.events if event.id in waiting)
         words = feedback.words_on({event.id for event in wanted})
@@ -108,7 +108,7 @@ class _Preparation:
     def _prepare_tree(
         self, frozen: FrozenRework, feedback: Feedback, token: str | None
     ) -> tuple[PreparedRework, FrozenRework]:
-        """Bring the worktree to the branch; on a second try only where that has moved meanwhile."""
+        """Bring the worktree to the branch; on a second try, only if the branch has moved meanwhile."""
         branch, before = self.call.progress.branch_name or "", frozen.prepared[-1] if frozen.prepared else None
         tips = fetch_tips(self.place, branch, token)
         if tips is None:
@@ -131,7 +131,7 @@ class _Preparation:
     def _lay_merge(self, rework: Rework, unpushed: str, tips: RemoteTips) -> Rework:
         """Write a merge into the worktree: of commits that others pushed, or else of a base that conflicts.
 
-        A base that merges after all is no event any more.
+        A base that merges without a conflict is no longer an event.
         """
         wants_base = any(event.kind == "conflict" for event in rework.events)
         theirs = unpushed or (tips.base if wants_base else "")
@@ -156,7 +156,7 @@ class _Preparation:
     def _return_to_start(self, *, keeps_clean: bool) -> None:
         """Undo an edit since the last step, or a try that was not committed.
 
-        A first try that was committed stays: what is in the branch meanwhile is merged with it.
+        A first try that was committed stays: later commits of the branch are merged with it.
         """
         if keeps_clean and is_clean(self.place):
             return
@@ -169,7 +169,7 @@ class _Preparation:
             self.host.snapshots.return_to(self.place, start, _REASON, self.call.name)
 
     def _last(self) -> Snapshot:
-        """Return a snapshot of the worktree as it is, for `change_tree` to begin with."""
+        """Return a snapshot of the present worktree, from which `change_tree` begins."""
         taken = self.host.snapshots.take(self.place, "checkpoint", _REASON, self.call.name)
         known = first_and_last(vault_at(self.place), self.place.order_id)
         if taken is None and known is None:
@@ -185,7 +185,7 @@ class _Preparation:
 
 
 def _begin(host: Host, call: StepCall) -> _Preparation:
-    """Find the place, and record the attempt; this waits for another worker that records its own."""
+    """Find the place, and record the attempt; wait while another worker records its attempt."""
     place = opened_place(host, call)
     fence = take_fence(host.runs, call.workspace.place_id, call.workspace.visit)
     return _Preparation(host, call, place, fence)

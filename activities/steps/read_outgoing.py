@@ -1,4 +1,4 @@
-"""Before each push, if settings want it: a second agent reads the outgoing content."""
+"""Before each push, if the settings want it, let a second agent read the outgoing content."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from septet.system.threads import shielded_thread
 
 @dataclass(frozen=True, slots=True)
 class ReadOutgoing:
-    """`findings` of its result are what the reader suspects."""
+    """`findings` of the result are the reader's suspicions."""
 
     runner: StepRunner
 

@@ -1,4 +1,4 @@
-"""After the seven: answer what happens on the pull request, in the implementor's session."""
+"""After the seven steps: answer events on the pull request, in the implementor's session."""
 
 from dataclasses import dataclass
 
@@ -10,14 +10,14 @@ from septet.contracts.steps import StepCall, StepResult
 
 @dataclass(frozen=True, slots=True)
 class ReworkPullRequest:
-    """`result_text` is a summary of what was done."""
+    """`result_text` is a summary of the work."""
 
     runner: StepRunner
 
     @activity.defn(name="rework")
     async def run(self, call: StepCall) -> StepResult:
-        """Have an agent answer checks, reviews and conflicts. Idempotent: a finished run is read again.
+        """Let an agent answer checks, reviews and conflicts. Idempotent: a finished run is read again.
 
-        Leaves a commit, pushed with a lease on the one that the round began from, and the answers on the forge.
+        Leaves a commit, pushed with a lease on the commit from which the round began, and answers on the forge.
         """
         return await self.runner.run(call)

@@ -32,7 +32,7 @@ from septet.system.threads import shielded_thread, stoppable_thread
 def leave_over_budget(
     host: Host, prepared_step: PreparedStep, refusal: OverBudgetError, unread: StepResult | None = None
 ) -> StepResult:
-    """Keep a checkpoint of the work, and return a result that names the budget that is used up.
+    """Take a checkpoint of the work, and return a result that names the spent budget.
 
     Args:
         host: The host.
@@ -43,8 +43,8 @@ def leave_over_budget(
     Raises:
         OverBudgetError: The workflow does not wait for budgets, or no account would notify it: Temporal retries
             the activity.
-        SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
-        WorkspaceBusyError: Somebody else holds the writer's lock.
+        SupersededError, HaltedError: A later attempt has begun, or this attempt was cancelled.
+        WorkspaceBusyError: Another process holds the writer's lock.
     """
     call = prepared_step.call
     if not (call.waits_for_budget and refusal.is_listed):
@@ -77,10 +77,10 @@ class StepRunner:
     host: Host
 
     async def run(self, call: StepCall) -> StepResult:
-        """Run the agent, read its answer, check it against the evidence, and keep a checkpoint.
+        """Run the agent, read its answer, check the answer against the evidence, and take a checkpoint.
 
         Raises:
-            ApplicationError: The step failed; the details name the remedy and what is known of the step.
+            ApplicationError: The step failed; the details hold the remedy and the known facts of the step.
         """
         async with attempting(self.host, prepare_step, call) as attempt:
             prepared_step = attempt.prepared_step
@@ -104,7 +104,7 @@ class StepRunner:
         """Request the answer alone from the step's session, and complete the step's result with it.
 
         Raises:
-            ApplicationError: The request failed; the details name the remedy and what is known of the step.
+            ApplicationError: The request failed; the details hold the remedy and the known facts of the step.
         """
         async with attempting(self.host, prepare_finalizer, finalizing) as attempt:
             prepared_step = attempt.prepared_step
@@ -142,7 +142,7 @@ class StepRunner:
             return await StepAttempt(self.host, prepared_step, heartbeats).end(Verdict.CANCELLED, CANCELLED)
 
     async def _find_pushed(self, attempt: StepAttempt) -> Pushed | None:
-        """Return what the step pushed before a restore, and report what its agent used until the backup."""
+        """Return the step's push from before a restore, and report its agent's use until the backup."""
         step = attempt.prepared_step
         if not step.call.progress.branch_name:  # then nothing was pushed
             return None
@@ -153,7 +153,7 @@ class StepRunner:
         return pushed
 
     async def _judge(self, attempt: StepAttempt, turn: TurnResult, judging: Callable[[], StepResult]) -> None:
-        """Judge the step by its turn's result, and meanwhile report what the turn used to the budgets."""
+        """Judge the step by its turn's result, and meanwhile report the turn's use to the accounts."""
         async with nullcontext() if attempt.budget is None else attempt.budget.reporting(turn.outcome.model):
             await self._leave(attempt, judging)
 
@@ -178,7 +178,7 @@ class StepRunner:
         return result
 
     async def _end_work_order(self, prepared_step: PreparedStep, result: StepResult) -> None:
-        """After the work order's last step, note that its costs are complete, and end a process kept for turns."""
+        """After the last step, record the work order's costs as complete, and end an agent kept for turns."""
         call = prepared_step.call
         if call.step is not Step.CREATE_PULL_REQUEST or call.reads or result.verdict is not Verdict.DONE:
             return

@@ -1,6 +1,6 @@
 """One attempt at a step: prepare and guard it, run its turn, and keep the work if the turn fails.
 
-Between two steps only the engine writes to the worktree: any other change is kept, put back, and reported.
+Between two steps only the engine writes to the worktree: all other changes are rescued, undone, and reported.
 """
 
 import asyncio
@@ -64,11 +64,11 @@ class StepAttempt:
     prepared_step: PreparedStep
     heartbeats: Heartbeats
     result: StepResult = field(init=False)
-    """Set by the code that completes the attempt, and by the attempt itself if a person has ended the work."""
+    """The result; set by the code that completes the attempt, or by the attempt if a person ended the work."""
     budget: TurnBudget | None = field(init=False)
-    """The turn's budget, if this host has accounts."""
+    """The turn's budget; `None` if this host has no accounts."""
     warnings: tuple[str, ...] = field(default=(), init=False)
-    """The warnings about changes from before the step, which were put back."""
+    """The warnings about undone changes from before the step."""
 
     def __post_init__(self) -> None:
         """Create the turn's budget."""
@@ -76,9 +76,9 @@ class StepAttempt:
         self.budget = TurnBudget(self.host, accounts, self.prepared_step) if accounts is not None else None
 
     async def run_turn(self, *, begins_step: bool = False) -> TurnResult:
-        """Run the turn; an agent that has to begin anew finds the worktree as the step found it.
+        """Run the turn; before an agent begins anew, return the worktree to the step's start.
 
-        If the turn begins a step, changes since the step before are put back first.
+        If the turn begins a step, this first undoes changes since the previous step.
         """
         if begins_step:
             await self._begin()
@@ -98,7 +98,7 @@ class StepAttempt:
         return result
 
     async def _begin(self) -> None:
-        """Put the worktree back if it was changed, and meanwhile request the answers for the first start."""
+        """Undo changes since the previous step, and meanwhile request the answers for the first start."""
         seeing = shielded_thread(self.host.threads.disk, see_untouched, self.host, self.prepared_step)
         if self.budget is None or activity.info().attempt > 1:
             self.warnings = await seeing
@@ -106,10 +106,10 @@ class StepAttempt:
             self.warnings, _ = await asyncio.gather(seeing, self.budget.request_ahead())
 
     async def end(self, verdict: Verdict, reason: str) -> StepResult:
-        """Keep the work in a rescue, and return what is known of the step.
+        """Take a rescue of the work, and return the known facts of the step.
 
         Raises:
-            SupersededError: A later attempt has begun, and the worktree is the later attempt's.
+            SupersededError: A later attempt has begun, and the worktree belongs to the later attempt.
         """
         disk = self.host.threads.disk
         self.prepared_step.fence.lease.check()
@@ -123,10 +123,10 @@ class StepAttempt:
 async def attempting(
     host: Host, prepare: Callable[[Host, C], PreparedStep], call: C
 ) -> AsyncIterator[StepAttempt]:
-    """Prepare a step and guard its attempt; if it fails for good or a person cancels it, keep the work.
+    """Prepare a step and guard its attempt; keep the work if the attempt fails for good or a person cancels it.
 
     Raises:
-        ApplicationError: The step failed; the details name the remedy and what is known of the step.
+        ApplicationError: The step failed; the details hold the remedy and the known facts of the step.
     """
     async with host.working() as heartbeats:
         attempt = StepAttempt(host, await shielded_thread(host.threads.disk, prepare, host, call), heartbeats)
@@ -143,7 +143,7 @@ async def attempting(
 def _rescued_result(
     host: Host, prepared_step: PreparedStep, last: TurnResult | None, verdict: Verdict, reason: str
 ) -> StepResult:
-    """Keep the work and return what is known; an error of the rescue is added to the reasons."""
+    """Take a rescue and return the step's known facts; the reasons include an error of the rescue."""
     prepared_step.fence.lease.check()
     if last is not None:
         record_refusals(prepared_step.call, last.run)
@@ -162,7 +162,7 @@ def _rescued_result(
 
 
 def _last_result(prepared_step: PreparedStep) -> TurnResult | None:
-    """Return the last agent's result, or `None` if it cannot be read or was not written yet."""
+    """Return the last agent's result; `None` if the result is unreadable or was not written yet."""
     try:
         return TurnRuns(prepared_step.request).last_result()
     except (OSError, WorkspaceBusyError):
@@ -178,16 +178,16 @@ def _changes(prepared_step: PreparedStep) -> tuple[FileChange, ...]:
 
 
 def see_untouched(host: Host, prepared_step: PreparedStep) -> tuple[str, ...]:
-    """Keep changes since the step before in a rescue, put the worktree back, and return warnings about them.
+    """Keep changes since the previous step in a rescue, undo them, and return warnings about them.
 
     Ignored files count, `.git` does not: a person's `git status` writes in it, and the evidence shows commits and
-    branches. If an agent of this step, or an agent from before a reset, has begun, nothing is compared: the
-    ladder of a retry handles what that agent left. A second try keeps the worktree of the first, but not its plan.
+    branches. If an agent of this step, or an agent from before a reset, has begun, nothing is compared: the retry
+    handles that agent's work. A second try keeps the worktree of the first try, but not its plan.
 
     Raises:
-        SnapshotError: The worktree could not be kept; then nothing was changed.
+        SnapshotError: The worktree could not be secured; nothing was changed.
         WorkspaceBusyError: An agent works in the worktree.
-        WorkspaceError: The plan is not the one that was approved.
+        WorkspaceError: The plan has changed since it was found, and cannot be restored.
     """
     warnings = _put_all_back(host, prepared_step)
     path = prepared_step.call.progress.plan_path
@@ -212,7 +212,7 @@ def _put_all_back(host: Host, prepared_step: PreparedStep) -> tuple[str, ...]:
 
 
 def _put_plan_back(host: Host, prepared_step: PreparedStep) -> bool:
-    """Put back the plan that was found if the file holds another plan; return whether it was put back."""
+    """Restore the found plan if the file holds another plan; return whether the plan was restored."""
     call, place, progress = prepared_step.call, prepared_step.place, prepared_step.call.progress
     path, sha256 = progress.plan_path, progress.plan_sha256
     if not path or not sha256 or _plan_digest(place, path) == sha256:
@@ -230,7 +230,7 @@ def _put_plan_back(host: Host, prepared_step: PreparedStep) -> bool:
 
 
 def _with_plan(prepared_step: PreparedStep) -> Iterator[Snapshot]:
-    """Yield the snapshots that may hold the plan as it was found."""
+    """Yield the snapshots that may hold the found plan."""
     call, vault = prepared_step.call, vault_at(prepared_step.place)
     if start := call.starts_from or call.workspace.checkpoint:
         yield find(vault, start)
@@ -262,7 +262,7 @@ def _expect_plan(prepared_step: PreparedStep) -> None:
 
 
 def _begins(prepared_step: PreparedStep) -> bool:
-    """Return whether no agent has begun this step, and no reset came before it."""
+    """Return whether no agent has begun this step, and no reset came before the step."""
     request = prepared_step.request
     runs, key = request.runtime.runs.of(request.order_id), request.key
     if not runs:
@@ -285,7 +285,7 @@ def _put_back(host: Host, prepared_step: PreparedStep) -> bool:
     last, start = known[1], call.starts_from or call.workspace.checkpoint
     target = start if last.kind == "rescue" and call.attempt == 1 and start else last.name
     if target != last.name and not host.snapshots.differs(place, target):
-        return False  # the engine has put it back after that rescue
+        return False  # the engine has restored the worktree after that rescue
     paths = [path.decode(errors="replace") for path in changed[:5]]
     _log.warning("changed_between_steps", step=call.step, paths=paths, returns_to=target)
     return host.snapshots.return_to(place, target, CHANGED_BETWEEN, call.name) is not None

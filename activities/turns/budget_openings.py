@@ -1,4 +1,4 @@
-"""The accounts that have to grant room before an agent starts, and the limits that they open with."""
+"""The accounts that have to grant room before an agent starts, and the limits with which they open."""
 
 from dataclasses import dataclass
 
@@ -12,11 +12,11 @@ from septet.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """An account that has to grant room, and the limit that it opens with."""
+    """An account that has to grant room, with the limits of a reservation."""
 
     account: AccountState
     step_limit: Limit | None = None
-    """The limit of the step, in the account of its work order."""
+    """The limit of the step, in the account of its work order; `None` in other accounts."""
 
     @property
     def opens(self) -> bool:

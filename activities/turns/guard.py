@@ -53,7 +53,7 @@ async def leave_paused_or_reset(request: TurnRequest) -> None:
     takes a rescue, returns to the step's checkpoint and begins anew.
 
     Raises:
-        ApplicationError: The attempt was paused or reset; the failure costs no try of an agent.
+        ApplicationError: The attempt was paused or reset; this uses up no try of an agent.
         AgentError: The agent could not be ended.
     """
     details = activity.cancellation_details()
@@ -75,7 +75,7 @@ async def leave_paused_or_reset(request: TurnRequest) -> None:
     pause = ApplicationError(
         message, type="Reset" if reset else "Paused", category=ApplicationErrorCategory.BENIGN
     )
-    if unknown:  # its token counts no more, and the server would wait for the time-out of its heartbeats
+    if unknown:  # the server rejects its token, and would wait for the time-out of its heartbeats
         with suppress(RPCError):
             await activity_handle(activity.client(), request.key).fail(pause)
     raise pause
@@ -126,7 +126,7 @@ async def guarding(host: Host, prepared_step: PreparedTurn) -> AsyncIterator[Non
     Raises:
         WorkEndedError: A person has cancelled or closed the work order; the agent was ended.
         AttemptFailedError: No retry can help.
-        ApplicationError: Another attempt follows: time helps, or a person has paused or reset this one.
+        ApplicationError: Another attempt follows: time helps, or a person has paused or reset this attempt.
         CancelledError: The agent continues, and the next attempt finds it.
         SupersededError: A later attempt has begun.
     """

@@ -1,4 +1,4 @@
-"""The logins of a host's agents, and the choice of the first one whose usage limit is not reached.
+"""The logins of a host's agents, and the choice of the first login whose usage limit is not reached.
 
 An agent has the worker's own login, and the further logins that the settings name.
 """
@@ -32,7 +32,7 @@ _AT_ONCE_SECONDS: Final = 0.1
 _MARGIN_SECONDS: Final = 1.0
 _POLL_SECONDS: Final = 4.0
 _CLOCKS_DIFFER_SECONDS: Final = 60.0
-"""The server's clock ends a pause's workflow; a pause that is still there after this margin is over too."""
+"""The margin after which a pause is over although the server's clock has not ended its workflow yet."""
 _DIGEST_LENGTH: Final = 24
 
 _REPORTED: Final = "limit-told"
@@ -50,13 +50,13 @@ class UsageLimit:
     login: str
     """The name of the further login; empty for the worker's own."""
     until: float
-    """The time at which the limit begins anew, if known: seconds since the epoch, and possibly over."""
+    """The time at which the limit resets, in Unix seconds; the end of the run if the reset is unknown."""
     message: str
-    """The CLI's words."""
+    """The CLI's message."""
 
 
 def find_usage_limit(turn_runs: TurnRuns, last: TurnResult | None) -> UsageLimit | None:
-    """Return the unreported usage limit at which a turn's last agent ended; `None` without one.
+    """Return the unreported usage limit at which a turn's last agent ended; `None` without a limit.
 
     Raises:
         OSError: The run's files cannot be read.
@@ -88,7 +88,7 @@ def note_usage_limit(limit: UsageLimit) -> None:
 def in_order(requests: list[TurnRequest], last: TurnResult | None) -> list[TurnRequest]:
     """Return a turn's requests in the order in which their agents are tried.
 
-    The agent that worked last continues; if its model has refused, it comes last.
+    The agent that worked last comes first; if its model has refused, the agent comes last.
     """
     if last is None:
         return requests
@@ -97,7 +97,7 @@ def in_order(requests: list[TurnRequest], last: TurnResult | None) -> list[TurnR
 
 
 def read_logins(host: Host, adapter: Adapter) -> tuple[NamedLogin, ...]:
-    """Return an agent's logins, in order: the worker's own, and further ones that can be read now."""
+    """Return an agent's logins, in order: the worker's own, then the further logins that are readable now."""
     logins = [own_login(host)]
     for name, path in host.settings.agent_logins.get(adapter.name, {}).items():
         try:
@@ -142,7 +142,7 @@ def login_digest(host: Host, adapter: Adapter, login: NamedLogin, model: str | N
 
 @dataclass(frozen=True, slots=True)
 class LoginChoice:
-    """The agents and logins of one turn, as one attempt uses them."""
+    """Chooses the agent and the login of a turn for one attempt."""
 
     host: Host
     accounts: Accounts
@@ -152,10 +152,10 @@ class LoginChoice:
         """Return the request of the first agent, with its first login, that no usage limit pauses.
 
         The agent that worked last on the turn continues. The second agent takes over if all logins of the first
-        agent are paused for longer than a wait is worth, or if its model has refused.
+        agent are paused for longer than `WORTH_A_MOVE_SECONDS`, or if its model has refused.
 
         Raises:
-            AgentApiUnavailableError: All logins are paused; the turn is retried when the first limit begins anew.
+            AgentApiUnavailableError: All logins are paused; Temporal retries the turn when the first limit resets.
             SeptetError: The pauses cannot be read now.
         """
         usual = self.turn.request

@@ -56,9 +56,9 @@ class PreparedStep(PreparedTurn):
     call: StepCall
     repository_settings: RepositorySettings
     starts_from: str
-    """The checkpoint to return to before an agent begins anew; empty if the history names none."""
+    """The checkpoint to return to before an agent begins anew; empty if the history names no checkpoint."""
     began_at: str
-    """The commit that the work order began from: every difference from it is the work."""
+    """The commit from which the work order began: every difference from this commit is the work."""
     earlier: StepResult | None = field(default=None, kw_only=True)
     """The result of earlier activities of the same try, if they started agents."""
 
@@ -68,7 +68,7 @@ def prepare_step(host: Host, call: StepCall) -> PreparedStep:
 
     Raises:
         SupersededError: A later attempt has begun.
-        NotFoundError, WorkspaceError: The workspace is not on this host, or was not opened to the end.
+        NotFoundError, WorkspaceError: The workspace is not on this host, or was not opened completely.
         CommandError, RepositorySettingsError: A command or the settings of the repository cannot be used.
     """
     place = opened_place(host, call)
@@ -95,7 +95,7 @@ def prepare_finalizer(host: Host, finalizing: FinalizeCall) -> PreparedStep:
 
     Raises:
         SupersededError: A later attempt has begun.
-        NotFoundError, WorkspaceError: The workspace is not on this host, or was not opened to the end.
+        NotFoundError, WorkspaceError: The workspace is not on this host, or was not opened completely.
     """
     call = finalizing.call
     place, in_pipeline = opened_place(host, call), bool(call.pipeline)
@@ -192,7 +192,7 @@ def _prepare(host: Host, call: StepCall, place: Place, settings: RepositorySetti
 
 
 def _turn_of_fallback(host: Host, call: StepCall, settings: RepositorySettings, turn: Turn) -> Turn:
-    """Return a turn as the fallback agent has it: with its own tools, and without the first agent's model."""
+    """Return the fallback agent's turn: with its own tools, and without the first agent's model."""
     if turn.about_session:
         return replace(turn, model=None, warm=False)
     warm = call.keeps_process and host.keeps_process(call.workspace.fallback_agent)

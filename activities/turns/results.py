@@ -33,7 +33,7 @@ _STREAM_BYTES_A_TOKEN: Final = 12
 
 
 def begin_result(call: StepCall, turn: TurnResult | None, changes: tuple[FileChange, ...]) -> StepResult:
-    """Return what is known of a step before its verdict, which is `failed` until then; little without an agent."""
+    """Return the known facts of a step before its verdict, which is `failed` until then."""
     result = StepResult(
         step=call.step,
         verdict=Verdict.FAILED,
@@ -69,13 +69,13 @@ def _with_turn(result: StepResult, turn: TurnResult, *, in_lane: bool) -> StepRe
 
 
 def begin_again(unread: StepResult) -> StepResult:
-    """Return what is known of a step whose answer was not read, as if it had no verdict yet."""
+    """Return the facts of a step whose answer was not read, with the verdict `failed` until the next answer."""
     facts = {name: getattr(unread, name) for name in StepFacts.model_fields}
     return StepResult(verdict=Verdict.FAILED, **facts)
 
 
 def add_turn(result: StepResult, turn: TurnResult | None) -> StepResult:
-    """Add what another turn used for the same step, if there was one."""
+    """Add the use of another turn for the same step; `None` adds nothing."""
     if turn is None:
         return result
     used = {
@@ -118,7 +118,7 @@ def with_reasons(result: StepResult, verdict: Verdict, reasons: tuple[str, ...])
 
 
 def add_warnings(result: StepResult, *warnings: str) -> StepResult:
-    """Add warnings to those that are there already, as far as they fit."""
+    """Add warnings to the result's warnings, as many as fit."""
     if not warnings:
         return result
     return result.model_copy(update={"warnings": _bound_texts((*result.warnings, *warnings))})
@@ -148,12 +148,12 @@ def warnings_of(result: TurnResult) -> tuple[str, ...]:
 
 
 def context_of(result: TurnResult) -> int:
-    """Return the tokens of a run's session as its CLI reports them, or else a guess that is rather high."""
+    """Return the tokens of a run's session as its CLI reports them, or else a high estimate."""
     return result.outcome.context_tokens or _guess_context(result.run, result.outcome.session_id)
 
 
 def _guess_context(run: Run, session_id: str | None) -> int:
-    """Guess the tokens from the prompts and streams of the session's runs on disk."""
+    """Estimate the tokens from the prompts and streams of the session's runs on disk."""
     folder = run.folder.parent
     runs, archived = Runs(folder.parent).lately(folder.name), read_archive(folder).of(session_id)
     own_runs = [

@@ -101,7 +101,7 @@ class SummariseSession:
         return PreparedTurn(workspace, place, own, fence, find_openings=find_openings)
 
     def _keep(self, call: SummariseCall, prepared_step: PreparedTurn, turn: TurnResult) -> SessionSummary:
-        """Write the summary to disk, if there is one."""
+        """Write the summary to disk; without a summary, return the reason."""
         summary = bounded_summary(turn.outcome.text or "") if turn.outcome.has_answer else ""
         if not summary:
             why = turn.outcome.message or _NO_WORDS

@@ -1,6 +1,6 @@
-"""A turn within its budgets: the only module that starts agents for work orders.
+"""Run a turn within its budgets; only this module starts agents for work orders.
 
-Room is reserved before each start of an agent, and the accounts get a report of what the turn used.
+It reserves room before each start of an agent, and reports the turn's use to the accounts.
 """
 
 import asyncio
@@ -36,12 +36,12 @@ from septet.contracts.budget import (
 from septet.errors import AgentApiUnavailableError, BudgetSpentError, SeptetError, SupersededError
 
 _POLL_SECONDS: Final = 60.0
-"""The pause if the workflow itself does not wait for budgets, because an earlier release began it."""
+"""The seconds between polls if the workflow does not wait for budgets, because an earlier release began it."""
 _UNLISTED_SECONDS: Final = 900.0
-"""The pause if too many turns wait for the account to notify all: long, for each such turn polls this often."""
+"""The seconds between polls if too many turns wait for the account to notify all: long, for each turn polls."""
 
 _AHEAD_SECONDS: Final = 1.0
-"""How long answers that were requested ahead of a start count as current."""
+"""The seconds for which answers that were requested ahead of a start count as current."""
 
 _log = structlog.get_logger()
 
@@ -78,7 +78,7 @@ class TurnBudget:
     turn: PreparedTurn
     _ahead: _Answers | None = field(default=None, init=False)
     _granted: tuple[Spending, TurnRequest] | None = field(default=None, init=False)
-    """What the turn had used at the last reservation, and the request that the reservation returned."""
+    """The turn's use at the last reservation, and the request that the reservation returned."""
 
     async def request_ahead(self) -> None:
         """Request the answers for the first start ahead of it; after an error, the start requests them itself."""
@@ -89,9 +89,9 @@ class TurnBudget:
 
     @asynccontextmanager
     async def reporting_failure(self) -> AsyncIterator[None]:
-        """Run a turn in the block; if the turn fails, report what it used to the accounts.
+        """Run a turn in the block; if the turn fails, report its use to the accounts.
 
-        If an agent is left working, nothing is reported. The caller that has the turn's result reports with
+        If an agent continues, this reports nothing. The caller that has the turn's result reports with
         `reporting` or `report`.
         """
         try:
@@ -109,7 +109,7 @@ class TurnBudget:
 
     @asynccontextmanager
     async def reporting(self, model: str | None) -> AsyncIterator[None]:
-        """Report what the turn used, as `report` does, while the block checks the turn's result."""
+        """Report the turn's use, as `report` does, while the block checks the turn's result."""
         report = asyncio.create_task(self.report(model))
         try:
             yield
@@ -119,7 +119,7 @@ class TurnBudget:
     async def reserve(self, so_far: Spending) -> TurnRequest:
         """Choose agent and login, reserve room in all accounts, and return the request with the granted caps.
 
-        Each amount in `so_far` is reserved for once, even if the start is delayed. The writer's lock is held
+        Each value of `so_far` reserves room once, even if the start is delayed. The caller holds the writer's lock
         meanwhile. Accounts are reserved one after the other: two turns never hold room that the other needs.
         If one account has no room, the other accounts get their room back.
 
@@ -189,7 +189,7 @@ class TurnBudget:
             _log.warning("logins_not_asked", agent=self.turn.request.adapter.name, error=refusal.message)
 
     async def report(self, model: str | None = None) -> None:
-        """Report what the turn used to the accounts, after its agents have ended; after an error, report later.
+        """Report the turn's use to the accounts, after its agents have ended; after an error, recovery reports it.
 
         If a supervisor has not yet written its record to disk, this waits at most five seconds for a run's record.
 
@@ -260,10 +260,10 @@ async def run_turn(
         request: The turn's prompt, agent and limits.
         lease: This attempt's right to start, to end and to write.
         on_progress: Called at the start and every half second; its exceptions are raised.
-        leave_work: Awaited before an agent starts anew in a worktree that another agent has left as it is: take a
-            rescue and return to the step's checkpoint.
-        budget: Reserves room before each start of an agent, by what the turn has used so far; agent and login
-            may change between starts. Gets a report of what the turn used if the turn fails.
+        leave_work: Awaited before an agent starts anew in a worktree with another agent's work: takes a rescue and
+            returns to the step's checkpoint.
+        budget: Reserves room before each start of an agent, by the turn's use so far; agent and login may change
+            between starts. If the turn fails, the budget reports the turn's use.
 
     Raises:
         OverBudgetError: A budget has no room.

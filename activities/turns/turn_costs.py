@@ -1,4 +1,4 @@
-"""Note what a turn used on disk, for the history of its project's costs, with or without budgets."""
+"""Record a turn's use on disk, for the history of its project's costs, with or without budgets."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ _log = structlog.get_logger()
 
 
 async def note_costs(host: Host, turn: PreparedTurn, model: str | None = None, *, completes: bool = False) -> None:
-    """Note what a turn's agents used up to now; if the disk refuses, only the history lacks the turn.
+    """Record the use of a turn's agents until now; if the disk refuses, only the history lacks the turn.
 
     Args:
         host: The turn's host.
@@ -43,10 +43,9 @@ async def note_costs(host: Host, turn: PreparedTurn, model: str | None = None, *
 
 
 def note_unread_turns(host: Host, place_id: str) -> None:
-    """Note the costs of turns in a workspace whose usage was not read yet.
+    """Record the costs of a workspace's turns whose usage was not read yet.
 
-    The caller holds the writer's lock. If an attempt still comes back, it notes its turn again; the turn counts
-    once.
+    The caller holds the writer's lock. An attempt that still returns records its turn again; the turn counts once.
 
     Raises:
         SeptetError: The supervisor of a run lives and does not write its record, or the runner does not answer.
@@ -63,7 +62,7 @@ def is_unread(run: Run) -> bool:
 
 
 def conclude_left_turn(host: Host, place_id: str, key: RunKey) -> Spending:
-    """Note the costs of a turn that no attempt handles, and return what it used; nothing if no run is left.
+    """Record the costs of a turn that no attempt handles, and return its use; zero if no run is left.
 
     The caller holds the writer's lock.
 
@@ -97,7 +96,7 @@ def conclude_left_turn(host: Host, place_id: str, key: RunKey) -> Spending:
 
 
 def _note(host: Host, turn: PreparedTurn, model: str | None, *, completes: bool) -> None:
-    """Write a note for each agent and login that worked on the turn; the last one's CLI has named its model."""
+    """Write a note for each agent and login that worked on the turn; `model` is the last agent's."""
     request, payer, turn_runs = turn.request, turn.request.payer, TurnRuns(turn.request)
     if payer is None:
         return
@@ -119,7 +118,7 @@ def _note(host: Host, turn: PreparedTurn, model: str | None, *, completes: bool)
 
 
 def _read_model(turn_runs: TurnRuns) -> str | None:
-    """Return what the last agent calls its model, which may have been stopped before it had a result."""
+    """Return the model that the last agent reports; the agent may have been stopped before its result."""
     try:
         last = turn_runs.last_result()
     except WorkspaceBusyError:

@@ -1,8 +1,8 @@
-"""The repository's checks on the base commit: run once in a copy, beside planning, and reported before paid work.
+"""Run the repository's checks on the base commit once, in a copy beside planning; report before paid work.
 
 The copy is made of a workspace after its set-up, before its first agent. Guests see the copy at the workspace's
 path, because files that set-up makes may hold that path. Without a sandbox, guests could not see the copy there,
-and no check is run.
+and no check runs.
 """
 
 import os
@@ -37,7 +37,7 @@ _RECORDS: Final = "runs"
 _LOCK: Final = "lock"
 _COPY_SECONDS: Final = 600.0
 _SPARE_SECONDS: Final = 900.0
-"""The time for the copy, beside the checks' own time."""
+"""The seconds for the copy, beside the checks' own time."""
 _REMEDY: Final = (
     'Mend {} on the base branch and start a new work order; without `on_failing_base = "refuse"` in '
     f"{SETTINGS_PATH}, the work begins anyway."
@@ -47,16 +47,16 @@ _log = structlog.get_logger()
 
 
 def look_at_base(host: Host, place: Place, settings: RepositorySettings, *, is_fresh: bool, again: bool) -> None:
-    """Run the checks on the base commit, unless their result is known: beside the work, or before it.
+    """Run the checks on the base commit, unless their result is known: beside the work, or before the work.
 
     Idempotent: checks that died begin anew. Leaves the result for all work orders of this host.
 
     Args:
         host: This host.
         place: The workspace after its set-up.
-        settings: The repository's, as of the base commit; they decide whether a base that fails is refused.
-        is_fresh: No agent has worked in the workspace: it is as set-up has left the base commit.
-        again: A person has retried: failed checks run again.
+        settings: The repository's settings as of the base commit; they decide whether a failing base is refused.
+        is_fresh: Whether no agent has worked in the workspace since its set-up.
+        again: Whether a person has retried, or an earlier attempt died: then failed checks run again.
 
     Raises:
         BaseFailsError: A check fails on the base commit, and the repository refuses such a base.
@@ -82,9 +82,9 @@ def look_at_base(host: Host, place: Place, settings: RepositorySettings, *, is_f
 
 
 def _look(host: Host, place: Place, settings: RepositorySettings, folder: Path, *, waits: bool) -> None:
-    """Run the checks in a copy, unless their result is there; with `waits` in this call, else in a thread beside.
+    """Run the checks in a copy, unless their result exists: with `waits` in this call, else in another thread.
 
-    If another opening runs the checks already, `waits` waits for the end of that run; without it, nothing is run.
+    If another opening runs the checks already, `waits` waits for their end; without `waits`, nothing runs.
     """
     if read_result(folder) is not None:
         return

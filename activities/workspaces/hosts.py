@@ -1,4 +1,4 @@
-"""Hosts: whether one is there, and the move of a workspace from one that is gone."""
+"""Whether a host is alive, and the move of a workspace from a host that is gone."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -39,7 +39,7 @@ class HostActivities:
 
     @activity.defn(name="probe_host")
     async def probe_host(self) -> str:
-        """Return the host's id, read from its state directory: a worker without one is no host. Leaves nothing.
+        """Return the host's id, read from its state directory: a worker without state is no host. Writes nothing.
 
         Raises:
             ApplicationError: The state directory is gone.
@@ -56,7 +56,7 @@ class HostActivities:
 
     @activity.defn(name="check_agent")
     async def check_agent(self, question: AgentQuestion) -> AgentAnswer:
-        """Return whether this host can use an agent now, or why not. Leaves nothing."""
+        """Return whether this host can use an agent now, and if not, why. Writes nothing."""
         host = self.host
         agent = question.agent or host.settings.agent
         try:
@@ -68,10 +68,10 @@ class HostActivities:
 
     @activity.defn(name="deliver_cancel")
     async def deliver_cancel(self, work: CancelledWork) -> None:
-        """Have what runs of a work order in this process learn now that it is cancelled. Idempotent.
+        """Let the attempts of a cancelled work order in this process notice the cancel now. Idempotent.
 
         Raises:
-            ApplicationError: It does not run here: another worker of this host may have it.
+            ApplicationError: No attempt of the work order runs here: another worker of this host may run it.
         """
         if not self.host.attempts.ask(work.work_order_id):
             message = f"nothing of {work.work_order_id} runs in this process"
@@ -79,11 +79,11 @@ class HostActivities:
 
     @activity.defn(name="move_workspace")
     async def move_workspace(self, request: MoveWorkspace) -> Workspace:
-        """Open the workspace of a host that is gone here, as it was at a checkpoint; a full host passes it on.
+        """Open a lost host's workspace here, as it was at a checkpoint; a full host passes the workspace on.
 
-        Idempotent: this uses what an earlier attempt has made. If this host holds the work order already, its
-        workspace stays. Leaves mirror, vault and workspace on disk, with what the
-        repository's set-up makes, and this host's name on the checkpoint remote.
+        Idempotent: this uses the results of an earlier attempt. If this host holds the work order already, its
+        workspace stays. Leaves mirror, vault and workspace on disk, with the files of the repository's set-up, and
+        this host's name on the checkpoint remote.
 
         Raises:
             ApplicationError: The checkpoint, the repository or the agent is missing here, or set-up failed.
@@ -117,7 +117,7 @@ class HostActivities:
         set_up_workspace(self.host, place, settings, hold)
 
     def _plan_move(self, request: MoveWorkspace) -> WorkspaceMove:
-        """Find the places of the workspace, and check that the agent is here."""
+        """Find the places of the workspace, and check that the agent is usable here."""
         host, workspace = self.host, request.workspace
         if host.settings.checkpoint_remote is None:
             message = f"Host {host.id} has no checkpoint remote, so it cannot take over from {workspace.host}."

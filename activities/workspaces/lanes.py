@@ -34,11 +34,11 @@ class LaneActivities:
 
     @activity.defn(name="enter_lane")
     async def enter_lane(self, request: EnterLane) -> Workspace:
-        """Make a lane ready for a work order: as fresh as a new workspace, with the plan if there is one.
+        """Make a lane ready for a work order: as fresh as a new workspace, with the work order's plan, if any.
 
         Hosts without a free slot for an agent pass on a lane that any host may open.
 
-        Idempotent. Unkept changes of the work order before are rescued. Leaves the lane's workspace,
+        Idempotent. A rescue keeps unkept changes of the previous work order. Leaves the lane's workspace,
         vault and frozen inputs on disk.
 
         Raises:
@@ -63,7 +63,7 @@ class LaneActivities:
                 await end_all(self.host.runs, lane, SUPERSEDED)
 
     def _bring(self, place: Place, name: str, run_id: str) -> None:
-        """Fetch a snapshot of a lane of the pipeline, which may have been left on another host."""
+        """Fetch a snapshot of a lane of the pipeline, if this host lacks the snapshot."""
         try:
             find(vault_at(place), name)
         except NotFoundError:
@@ -74,14 +74,14 @@ class LaneActivities:
             bring_snapshot(there, checkpoint_ref(self.host, there, run_id), name)
 
     async def _end_stranger(self, lane: str, fence: Fence) -> None:
-        """End an agent that still works in the lane; an agent that waits there for its next turn stays."""
+        """End an agent that still works in the lane; an agent that waits for its next turn stays."""
         if await shielded_thread(LOOKS, self.host.runs.living, lane) is not None:
-            # An attempt that was held up until now finds the next one's agent.
+            # A delayed attempt finds the agent of the next attempt.
             await shielded_thread(LOOKS, fence.check)
             await end_all(self.host.runs, lane, SUPERSEDED)
 
     def _enter(self, request: EnterLane, fence: Fence) -> Workspace:
-        """Open the lane unless it is open, and make it ready; the writer's lock is held."""
+        """Open the lane unless it is open, and make it ready; hold the writer's lock meanwhile."""
         with fence.lease.hold() as lock:
             return self._make_ready(request, fence, Writer(fence.lease, lock))
 
@@ -121,5 +121,5 @@ def _session_before(request: EnterLane, workspace: Workspace) -> KeptSession | N
 
 
 def _was_to_be_elsewhere(request: EnterLane) -> bool:
-    """Return whether a host that is gone had to open the lane: it may have done so without a report."""
+    """Return whether a lost host had to open the lane: it may have opened the lane without a report."""
     return request.lane.workspace is not None and not request.lane.task_queue

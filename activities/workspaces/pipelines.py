@@ -25,10 +25,11 @@ class PipelineActivities:
     async def read_issues(self, request: ReadIssues) -> IssuesRead:
         """Return issues of a forge with their titles, and the dependencies that their texts name.
 
-        Only these issues count as dependencies. Idempotent; leaves nothing.
+        Only these issues count as dependencies. Idempotent; writes nothing.
 
         Raises:
-            ApplicationError: Issues are missing or closed, no open one has the label, or the forge did not answer.
+            ApplicationError: Issues are missing or closed, no open issue has the label, or the forge did not
+                answer.
         """
         async with self.host.working(most_tries=OPENING_TRIES):
             return await cancellable_thread(self.host.threads.network, self._read, request)

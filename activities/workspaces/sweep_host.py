@@ -42,7 +42,7 @@ class SweepHost:
     async def run(self, call: SweepCall) -> SweepReport:
         """Remove folders whose retention has ended; the next pass continues an interrupted pass.
 
-        Idempotent: this does not look for folders that are gone. It removes a workspace only with a verified
+        Idempotent: this reads only the folders that exist. It removes a workspace only with a verified
         snapshot, and removes nothing of a running work order.
 
         Raises:
@@ -66,7 +66,7 @@ class SweepHost:
         return await shielded_thread(self.host.threads.disk, sweep.run)
 
     def _note_pass(self, now: datetime) -> datetime | None:
-        """Write the start of this pass to disk, and return the start of the pass before."""
+        """Write the start of this pass to disk, and return the start of the previous pass."""
         path = self.host.state.janitor_file
         try:
             last = datetime.fromisoformat(json.loads(path.read_bytes())["last_pass_at"])
@@ -107,7 +107,7 @@ async def find_owner(client: Client, place_id: str) -> Owner:
 
 
 async def _is_followed(client: Client, order_id: str) -> bool:
-    """Return whether an agent may still work on a work order's pull request; `True` if that is not known."""
+    """Return whether an agent may still work on a work order's pull request; `True` if the answer is unknown."""
     try:
         watch = await client.get_workflow_handle(watch_id(order_id)).describe()
     except RPCError as error:

@@ -34,7 +34,7 @@ from septet.telemetry.recorder import RECORDER
 _FILE: Final = "setup.json"
 _STEP: Final = "setup"
 _NO_AGENT: Final = "set-up"
-"""What the metric of refusals has in place of an agent: the repository's own commands."""
+"""The agent in the metric of refusals for the repository's own commands."""
 _BEFORE: Final = "before set-up"
 _AFTER: Final = "set-up has run"
 _AGAIN: Final = "set-up runs again"
@@ -53,21 +53,21 @@ _log = structlog.get_logger()
 
 
 class _SetupRecord(Wire):
-    """The progress of a workspace's set-up: beside the vault, out of the reach of guests."""
+    """The progress of a workspace's set-up; its record lies beside the vault, out of the reach of guests."""
 
     before: str
-    """The snapshot that it begins from."""
+    """The snapshot from which set-up begins."""
     after: str = ""
-    """The checkpoint with all that it left; empty until then."""
+    """The checkpoint after set-up; empty until set-up has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """The right to write in a workspace: the latest attempt, with the writer's lock in hand."""
+    """The right to write in a workspace: the lease of the latest attempt, and the writer's lock."""
 
     lease: Lease
     lock: int
-    """Its descriptor."""
+    """The descriptor of the writer's lock."""
 
 
 Hold = Callable[[], AbstractContextManager[Writer]]
@@ -77,20 +77,20 @@ Hold = Callable[[], AbstractContextManager[Writer]]
 def set_up_workspace(host: Host, place: Place, settings: RepositorySettings, hold: Hold) -> str:
     """Run the set-up commands, and return the checkpoint after them; an empty name without commands.
 
-    Idempotent: a set-up that has ended does not run again; one that was cut short begins anew, from the workspace
-    as it was before. Leaves a record of each command, the checkpoint, and a mark that it has run.
+    Idempotent: a completed set-up does not run again; an interrupted set-up begins anew, from the workspace before
+    it. Leaves a record of each command, the checkpoint, and the mark of a completed set-up.
 
     Args:
         host: This host.
         place: The workspace.
-        settings: The repository's, as of the base commit.
-        hold: Takes the right to write there, if a command is to run.
+        settings: The repository's settings as of the base commit.
+        hold: Takes the right to write in the workspace, if a command is to run.
 
     Raises:
         SetupError: A command failed, or set-up has changed what would be committed.
-        SupersededError, HaltedError: A later attempt has begun, or this one was cancelled.
+        SupersededError, HaltedError: A later attempt has begun, or this attempt was cancelled.
         WorkspaceBusyError: Another process holds the writer's lock.
-        SnapshotError: The workspace could not be kept first.
+        SnapshotError: The workspace could not be secured first.
     """
     record = _read_record(place)
     if not settings.setup or (record is not None and record.after):
@@ -118,12 +118,12 @@ def find_setup(place: Place) -> tuple[str, str] | None:
 
 
 def forget_setup(place: Place) -> None:
-    """Let set-up run again: the workspace was made anew."""
+    """Let set-up run again, because the workspace is new."""
     (place.records / _FILE).unlink(missing_ok=True)
 
 
 def forget_setup_of_removed(host: Host, place_id: str) -> None:
-    """Let set-up run again if the workspace was removed from this host and is about to be made anew."""
+    """Let set-up run again if the workspace was removed from this host and is about to be opened again."""
     record = find_record(host.state, place_id)
     place = record.place(host.state, {}) if record is not None else None
     if place is not None and not place.worktree.exists():
@@ -132,16 +132,16 @@ def forget_setup_of_removed(host: Host, place_id: str) -> None:
 
 @contextmanager
 def writing(host: Host, place_id: str, visit: str = "") -> Iterator[Writer]:
-    """Hold a workspace as the running attempt, which is the latest one from here on.
+    """Hold the writer's lock of a workspace for the running attempt, which becomes the latest attempt.
 
     Args:
         host: This host.
         place_id: The workspace.
-        visit: Which of the work order's visits to it, where it is a lane.
+        visit: The work order's visit to the lane; empty for the work order's own workspace.
 
     Raises:
         SupersededError: A later attempt has begun already.
-        WorkspaceBusyError: Another process keeps the writer's lock.
+        WorkspaceBusyError: Another process holds the writer's lock.
     """
     lease = take_fence(host.runs, place_id, visit).lease
     with lease.hold() as lock:
@@ -155,7 +155,7 @@ def _set_up(host: Host, place: Place, settings: RepositorySettings, writer: Writ
         _write_record(place, record)
     else:
         host.snapshots.return_to(place, record.before, _AGAIN, _STEP)
-    if not any(each.writable for each in host.sandbox.world.named_paths):  # there set-up may install what it needs
+    if not any(each.writable for each in host.sandbox.world.named_paths):  # set-up may install its programs there
         expect_programs(host, place, settings.setup, "Set-up command")
     head, began = current_head(place).sha, time.monotonic()
     _log.info("setup_began", commands=len(settings.setup))
@@ -173,10 +173,10 @@ def _set_up(host: Host, place: Place, settings: RepositorySettings, writer: Writ
 
 
 def _run_commands(host: Host, place: Place, settings: RepositorySettings, writer: Writer) -> None:
-    """Run them in their order, in the environment of agents: argv, never a shell.
+    """Run the set-up commands in order, in the environment of agents: argv, never a shell.
 
     Raises:
-        SetupError: One failed; those after it have not run.
+        SetupError: A command failed; later commands have not run.
     """
     folder = host.runs.folder_of(place.order_id) / SETUP_FOLDER
     guests, env = host.guests(place, folder, writer.lock), select_variables(host.agents.env, FOR_EVERY_AGENT)
@@ -194,7 +194,7 @@ def _run_commands(host: Host, place: Place, settings: RepositorySettings, writer
 
 
 def _let_through(hosts: Sequence[str]) -> str:
-    """Return what to do about hosts that a command was refused, if there were any."""
+    """Return the remedy for hosts that the sandbox refused to a command; empty without hosts."""
     if not hosts:
         return ""
     return (
@@ -208,7 +208,7 @@ def _keep(host: Host, place: Place, before: str, head: str) -> str:
     """Take a checkpoint of the files that set-up left, which are not the agents' work, and return its name.
 
     Raises:
-        SetupError: It has changed what would be committed.
+        SetupError: Set-up has changed what would be committed.
     """
     kept = host.snapshots.checkpoint_once(place, _AFTER)
     changes = setup_changes(place, find(vault_at(place), before), kept)

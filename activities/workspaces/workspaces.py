@@ -50,7 +50,7 @@ _CHANGED: Final = IssueChangedError.__name__.removesuffix("Error")
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What the work order chooses, or else its repository, or else the worker."""
+    """The choices of the work order, or else of its repository, or else of the worker."""
 
     request: OpenWorkspace
     repository: RepositorySettings
@@ -58,12 +58,12 @@ class Choices:
 
     @property
     def agent(self) -> str:
-        """The agent that begins."""
+        """The first agent."""
         return self.request.agent or self.default_agent
 
     @property
     def default_agent(self) -> str:
-        """The agent of a work order that names none."""
+        """The agent of a work order that names no agent."""
         return self.repository.agent or self.worker.agent
 
     @property
@@ -91,8 +91,8 @@ class WorkspaceActivities:
         If this host has no free slot for an agent, it passes the work order on, a few times at most: another host
         may have a slot.
 
-        Idempotent: this uses what an earlier attempt has made, and restarts a set-up that was cut short. Leaves
-        mirror, clone, vault and inputs on disk, and what the repository's set-up makes.
+        Idempotent: this uses the results of an earlier attempt, and restarts an interrupted set-up. Leaves
+        mirror, clone, vault and inputs on disk, and the files of the repository's set-up.
 
         Raises:
             ApplicationError: The repository, the issue, a command or the agent cannot be used, or set-up failed.
