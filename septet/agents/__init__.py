@@ -1,1 +1,1 @@
-"""Coding-agent CLIs: one module for each, one outcome for all, and the runs that outlive a worker."""
+"""Coding-agent CLIs: a folder for each CLI, one form of outcome, and runs that outlive a worker."""

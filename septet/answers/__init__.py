@@ -1,1 +1,1 @@
-"""From an agent's final text to a checked answer, and to the parts of its Markdown."""
+"""Read an agent's final text as a checked answer, and the parts of its Markdown."""

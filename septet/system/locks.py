@@ -25,9 +25,9 @@ class Patience:
     """How long to wait for the holder of a lock."""
 
     seconds: float = 3900.0
-    """For a running holder: the longest work under a lock is a transfer of git, which ends after an hour."""
+    """The wait for a running holder: the longest work under a lock is a git transfer, which ends after an hour."""
     stopped_seconds: float = 10.0
-    """For a stopped holder, as by SIGSTOP: it may never continue."""
+    """The wait for a stopped holder, for example after SIGSTOP: it may never continue."""
 
 
 _USUAL: Final = Patience()
@@ -78,7 +78,7 @@ def open_lock(path: Path) -> int:
 
 
 def take_lock(path: Path) -> int | None:
-    """Return a descriptor that holds the lock on file `path` until it is closed; `None` when another holds it.
+    """Return a descriptor that holds the lock on file `path` until it is closed; `None` if the lock is held.
 
     `None` too if another process held the lock just now and removed the file, as with the folder around it.
     """

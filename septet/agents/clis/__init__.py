@@ -1,1 +1,1 @@
-"""The agent CLIs: a folder for each, and what their adapters share."""
+"""The agent CLIs: a folder for each, and the common parts of their adapters."""

@@ -41,7 +41,7 @@ class Turn:
     worktree: Path
     """The agent's working folder."""
     session_id: str | None = None
-    """The id for a new session, a UUID; for CLIs that take one."""
+    """The id for a new session, a UUID; for CLIs that take an id."""
     resume_id: str | None = None
     """The session to continue."""
     for_new_session: str = ""
@@ -49,7 +49,7 @@ class Turn:
     about_session: bool = False
     """Whether the prompt is about the resumed session's work, so that a new session cannot answer it."""
     schema: Mapping[str, Any] | None = None
-    """The JSON Schema of the answer, for CLIs that take one."""
+    """The JSON Schema of the answer, for CLIs that take a schema."""
     tools: Tools = "all"
     model: str | None = None
     """The model; `None` for the CLI's own default."""

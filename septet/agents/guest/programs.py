@@ -122,7 +122,7 @@ class Needs:
         roots, prefixes = list[Path](), _prefixes((*_VISIBLE, *visible))
         beginning = _prefixes((within,))[0]
         for path in sorted(self.paths, key=lambda path: len(path.parts)):
-            text = f"{path}/"  # of hundreds, in text
+            text = f"{path}/"  # for hundreds of paths a comparison of texts is faster
             if path != within and text.startswith(beginning) and not text.startswith(prefixes):
                 roots.append(path)
                 prefixes += _prefixes((path,))

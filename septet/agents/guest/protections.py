@@ -103,7 +103,7 @@ class OwnProcesses:
 
 @dataclass(frozen=True, slots=True)
 class OwnDevices:
-    """The harmless devices alone, and shared memory of its own."""
+    """Harmless devices alone, and shared memory of its own."""
 
     shared_memory_bytes: int = 256 * _MIB
 

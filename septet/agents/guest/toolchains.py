@@ -49,7 +49,7 @@ class Toolchain:
     shown: tuple[str, ...]
     """The patterns of the paths that guests see."""
     variable: str = ""
-    """The variable that moves the folder, and that guests get; empty without such a variable."""
+    """The variable that moves the folder, which guests get too; empty without one."""
     programs: tuple[str, ...] = ()
     """Programs on PATH that also bring the toolchain in; guests see the programs."""
 

@@ -1,4 +1,4 @@
-"""Find how a run ended from its exit record and stderr, if its stream alone does not show it."""
+"""Find the ending of a run in its exit record and stderr, if its stream alone does not show it."""
 
 import math
 import re

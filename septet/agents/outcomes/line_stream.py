@@ -19,7 +19,7 @@ NOBODY_ANSWERED: Final = 408
 """The status for a request that reached no server: a server's own status for a time-out."""
 
 _TEXT_LIMIT: Final = 4 * 1024 * 1024
-"""Of a longer text, in characters, its end is kept."""
+"""The longest text, in characters; of a longer text the end is kept."""
 _PIECES_KEPT: Final = 16
 _NOTES_KEPT: Final = 20
 _WARNING_LIMIT: Final = 300

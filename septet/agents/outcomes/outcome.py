@@ -50,7 +50,7 @@ class ExitRecord:
     """The number of leftover processes of tools that were killed; 0 in a sandbox, where the kernel kills them."""
     pid: int | None = None
     pid_start: int | None = None
-    """Field 22 of `/proc/<pid>/stat`: a pid counts only with it, the boot and the namespace."""
+    """Field 22 of `/proc/<pid>/stat`: a pid is an identity only with this field, the boot and the namespace."""
     boot_id: str = ""
     pid_namespace: str = ""
 

@@ -1,4 +1,4 @@
-"""The reader of a stream: bytes in any chunking become events, in memory that does not grow with the stream."""
+"""The reader of a stream: it turns bytes in any chunks into events, in memory independent of the length."""
 
 import json
 import math

@@ -77,7 +77,7 @@ def _edit(kind: str, path: str, body: str) -> str:
 
 
 TranscriptKind = Literal["text", "tool_call", "tool_result", "result", "error"]
-"""The model's words; a call of a tool; the tool's output; the run's final text; an error."""
+"""The kind of an entry: the model's words; a call of a tool; the tool's output; the run's final text; an error."""
 
 NOT_SAID: Final = "The agent reported a failure without a reason."
 
@@ -132,7 +132,7 @@ class EventTranscript(ABC):
         return iter(())
 
     def feed(self, chunk: bytes) -> list[TranscriptEntry]:
-        """Read the next bytes, cut anywhere, and return their entries."""
+        """Read the next bytes, which may be cut anywhere, and return their entries."""
         for event in self._reader.feed(chunk):
             self._take(event)
         return self._take_new()
@@ -158,7 +158,7 @@ class EventTranscript(ABC):
 
 
 def to_text(value: object) -> str:
-    """Return a value as people read it: a string as it is, a list of texts joined, the rest as JSON."""
+    """Return a value as text for people: a string as it is, a list of texts joined, any other value as JSON."""
     if isinstance(value, str):
         return value
     if value is None:

@@ -30,7 +30,7 @@ def write_record(name: str, record: bytes, outputs: list[int]) -> None:
 
 
 def _force(path: str) -> None:
-    """Return once a file, or the names in a folder, are on disk."""
+    """Return once the content of a file, or the names in a folder, are on disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -86,7 +86,7 @@ class Confinement:
         self.network = dict(network) if network is not None else None
 
     def inline(self, argv: Sequence[str]) -> tuple[str, ...]:
-        """Return the arguments of a bubblewrap that reads no texts and no filter from descriptors."""
+        """Return bubblewrap's whole command line, without the texts and the filter on descriptors."""
         return (self.program, *self.arguments, "--", *argv)
 
 

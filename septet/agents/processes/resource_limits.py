@@ -126,7 +126,7 @@ class ResourceWatch:
         """Return whether shared memory grew by more than the limit since the start, and the processes may hide it.
 
         The kernel does not report the owner of that memory. It counts for processes that leave files in messages
-        from check to check, or that have mapped more than the limit of files that none of them has open.
+        from check to check, or that have mapped more than the limit of files that they do not have open.
         """
         waited, self.files_in_messages = self.files_in_messages, files.files_in_messages
         if shared_memory_bytes() - self.shared_before <= self.memory_bytes:
@@ -180,7 +180,7 @@ class ResourceWatch:
         return size, entries, length
 
     def written_files(self) -> Iterator[os.stat_result]:
-        """Yield entries of the folders that changed since the start, and open files that have no name any more.
+        """Yield entries of the folders that changed since the start, and open files without a name.
 
         Only folders are opened: the guest may have left a pipe there.
         """

@@ -137,7 +137,7 @@ class WayOut:
 
 
 def become_proxy(way_out: WayOut, log: int, supervisor: int) -> None:
-    """Turn this process, just forked, into the proxy; never return."""
+    """Turn this new fork into the proxy; never return."""
     code = 1
     control = way_out.control_of_proxy
     try:
@@ -184,7 +184,7 @@ def serve(way_out: WayOut, log: NetworkLog, control: socket.socket) -> None:
 
 
 def receive_listeners(way_out: WayOut) -> list[int]:
-    """Return sockets that listen in the guest's network; none if the guest ended before its network was made.
+    """Return sockets that listen in the guest's network; empty if the guest ended before its network was made.
 
     Raises:
         OSError: The guest's network cannot be entered.

@@ -1,4 +1,4 @@
-"""Record beside a run's stream when its bytes were written, by the file's time of change: few CLIs report it."""
+"""Record the times at which the bytes of a run's stream were written, because few CLIs report them."""
 
 import os
 from collections.abc import Iterator, Sequence

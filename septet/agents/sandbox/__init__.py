@@ -1,1 +1,1 @@
-"""Bubblewrap, found and tried; and the supervisors that start guests, as workers reach them."""
+"""Find and try bubblewrap, and reach the supervisors that start guests."""

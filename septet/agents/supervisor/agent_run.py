@@ -220,9 +220,7 @@ class Supervisor(AgentProcess):
             self.signal_group(signal.SIGCONT)
 
     def await_background(self) -> None:
-        """Wait for the background processes of an agent that ended well, until a client or SIGTERM arrives.
-
-        A sandbox leaves no process."""
+        """Wait for the background processes of an agent that ended well, until a client or SIGTERM arrives."""
         bound = time.monotonic() + BACKGROUND_SECONDS
         waits = self.status == 0 and not (self.cause or self.order.confined)
         while waits and self.reap() and has_others(self.proxy) and (left := bound - time.monotonic()) > 0:

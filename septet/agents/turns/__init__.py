@@ -1,1 +1,1 @@
-"""Carrying out a turn of an agent: recovery, launch, following, sandbox, and the end."""
+"""Run a turn of an agent: recovery, launch, polls of its stream, and the end."""

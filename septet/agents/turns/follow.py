@@ -211,7 +211,7 @@ class StreamReading:
         return record.session_id if spoke else record.resumed_from
 
     def _dated(self, end: ExitRecord) -> ExitRecord:
-        """Return the exit record with an end time: without a recorded time, that of the last output."""
+        """Return the exit record with an end time: without a recorded time, the time of the last output."""
         if end.ended_at:
             return end
         with suppress(FileNotFoundError):
@@ -275,7 +275,7 @@ async def follow(
 
 
 def _grace_seconds(progress: StreamProgress, pace: Pace, is_answer: Callable[[str], bool]) -> float:
-    """Return how long to wait for a CLI that reports nothing new after its result."""
+    """Return the seconds to wait for a CLI that reports nothing new after its result."""
     if not progress.results:
         return math.inf
     if not progress.waits_for:

@@ -75,7 +75,7 @@ def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, s
         if full := full_disk(runtime.runs.root):
             raise DiskFullError(full)
         runtime.supervisors.check()
-        with suppress(WorkspaceError):  # a `.git` that leads elsewhere: the step's evidence will say so
+        with suppress(WorkspaceError):  # a `.git` that leads elsewhere: the step's evidence reports it
             clear_locks(request.turn.worktree / ".git")
         turn = _turn(request, start)
         own_home = open_home(request)

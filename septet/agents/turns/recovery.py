@@ -16,7 +16,7 @@ SessionUse = Literal["new", "resumed", "asked"]
 
 _RESUMED_LIMITS: Final = frozenset({"turns", "output_tokens", "idle", SILENT})
 _INTERRUPTIONS_BORNE: Final = 10
-"""A bound, because an agent may take its machine down at every start."""
+"""The most interruptions of a step: an agent may take its machine down at every start."""
 _BEGIN_ANEW: Final = frozenset({"context", "session", "refused", "rerun"})
 _NEVER_RAN: Final = frozenset({"refused", "not_started", OTHER_DIALECT})
 """Crashes that neither a resume nor a rerun changes."""
@@ -46,7 +46,7 @@ class Start:
     serial: int = 1
     """The number of the run in its work order."""
     was_reset: bool = False
-    """A person has reset the activity: its session may remember work that the worktree no longer has."""
+    """Whether a person has reset the activity: its session may know work that the worktree no longer has."""
     earlier: tuple[StartReason, ...] = ()
     """The start reasons of the earlier agents, in order."""
 

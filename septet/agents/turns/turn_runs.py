@@ -47,7 +47,7 @@ class TurnResult:
     workers: tuple[str, ...] = ()
     """The agents of the turn, in order, with their further logins."""
     was_refused: bool = False
-    """The model of one agent refused, and another agent took over."""
+    """Whether the model of one agent refused, and another agent took over."""
     started_at: str = ""
     """The start of the first agent: ISO 8601, UTC."""
     duration_seconds: float = 0.0
@@ -68,7 +68,7 @@ class NextStep:
     last: TurnResult | None
     """The result of the last run of this key."""
     after_reset: bool
-    """All runs up to now belong to other workflow runs, or to the time before the activity was reset."""
+    """Whether all runs so far belong to other workflow runs, or to the time before the activity was reset."""
 
 
 class TurnRuns:

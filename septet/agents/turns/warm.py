@@ -76,7 +76,7 @@ class WarmStart:
 
 
 def connect_to_warm_process(folder: Path) -> socket.socket | None:
-    """Return a connection to the warm process of a folder of runs, for an order; `None` when none listens."""
+    """Return a connection to the warm process of a folder of runs, for an order; `None` if no process listens."""
     connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         with short_address(folder, _SOCKET) as address:
@@ -126,7 +126,7 @@ def end_warm(runs: Runs, order_id: str, why: str = "closed") -> None:
 
 
 def warm_orders(runs: Runs) -> list[str]:
-    """Return the workspaces that have a warm process here, at work or not."""
+    """Return the workspaces that have a warm process here, at work or idle."""
     return [order_id for order_id in runs.orders() if is_warm(runs, order_id)]
 
 

@@ -178,7 +178,7 @@ class StreamTotals:
             self._words.append(block.text.copy())
 
     def _count(self, message: Message, before: MessageTokens | None) -> None:
-        """Count a message's tokens once, however many events it comes in."""
+        """Count a message's tokens once, over all its events."""
         now = message.usage or NO_TOKENS
         spent, new, old = self._spent, _counts(now), _counts(before or NO_TOKENS)
         self._spent = (

@@ -95,7 +95,7 @@ class ConfiguredProgram(Adapter):
 
 
 def _command_line(host: Machine) -> list[str]:
-    """Return the words of the configured command line, one at least.
+    """Return the words of the configured command line, at least one word.
 
     Raises:
         AgentError: No program is configured, or its command line cannot be split.
