@@ -27,17 +27,17 @@ class Seats:
     holders: dict[str, str] = field(default_factory=dict)
     """By work order: its project."""
     hosts: dict[str, tuple[int, float]] = field(default_factory=dict)
-    """By host: its limit, and the time until which it counts, in seconds since the epoch."""
+    """By host: its limit, and the Unix time until which the limit counts."""
     project_limit: int = 0
     passed_over: bool = False
     """Whether more work orders wait than are remembered."""
     most_waiting: int = MOST_WAITING
     """The most work orders that are remembered."""
     _late: set[str] = field(default_factory=set)
-    """Work orders that came after others were passed over, and that rank last: passed-over ones may be better, so
-    these get no seat before the next stock-taking."""
+    """Work orders that came after others were passed over, and that rank last. The passed-over work orders may be
+    better: the late ones get no seat before the next `take_stock`."""
     _cut_at: float = 0.0
-    """The last time at which a work order was passed over, in seconds since the epoch."""
+    """The Unix time at which the board last passed over a work order."""
 
     @classmethod
     def of(cls, state: BoardState) -> "Seats":
@@ -72,9 +72,9 @@ class Seats:
         self.waiting[request.id] = request.model_copy(update={"project": project_key(request.project)})
 
     def take_stock(self, others: WaitingOrders, now: float) -> None:
-        """Add the best waiting work orders that were not known.
+        """Add the best waiting work orders that the board does not know.
 
-        The server may not list a work order yet that was just passed over, so a complete list counts only later.
+        The server may not list a work order yet that was just passed over: a complete list counts a minute later.
         """
         for each in others.waiting:
             if each.id not in self.holders and each.id not in self.waiting:
@@ -95,17 +95,17 @@ class Seats:
 
     @property
     def is_low(self) -> bool:
-        """Whether few requests are left that may precede the passed-over ones."""
+        """Whether few requests are left that may precede the passed-over requests."""
         return self.passed_over and len(self.waiting) - len(self._late) < self.most_waiting // 2
 
     def leave(self, order_id: str) -> None:
-        """Forget a work order that waits no more, or whose seat is free."""
+        """Forget a work order that no longer waits, or whose seat is free."""
         self.waiting.pop(order_id, None)
         self.holders.pop(order_id, None)
         self._late.discard(order_id)
 
     def hear(self, capacity: HostCapacity, now: float) -> None:
-        """Record that a host serves; forget hosts that were silent for too long."""
+        """Record a host's capacity; forget hosts that were silent for too long."""
         self.project_limit = capacity.project_limit
         self.hosts[capacity.host] = (capacity.host_limit, now + capacity.seconds)
         self.hosts = {host: kept for host, kept in self.hosts.items() if kept[1] > now}
@@ -142,7 +142,7 @@ def first_in_turn(
 ) -> list[SeatRequest]:
     """Return the requests in order of their groups: each group has as many of each project as may run at a time.
 
-    In a group the best score is first. A project with many requests thus does not hide those of other projects.
+    In a group the best score is first. A project with many requests thus hides no request of another project.
 
     Args:
         requests: The waiting requests.
@@ -174,12 +174,12 @@ _MOST_FOLLOWED: Final = 100
 async def circle_of(
     order_id: str, after: Sequence[str], comes_after: Callable[[str], Awaitable[Sequence[str]]]
 ) -> str | None:
-    """Return the circle of work orders that wait for each other, in words; `None` if there is none.
+    """Return the circle of work orders that wait for each other, in words; `None` without a circle.
 
     Args:
         order_id: The work order.
         after: The work orders that it comes after.
-        comes_after: Returns the work orders that another one comes after; called for at most a hundred.
+        comes_after: Returns the work orders that a work order comes after; called for at most a hundred.
     """
     ways: deque[tuple[str, ...]] = deque((other,) for other in after)
     visited = set(after)

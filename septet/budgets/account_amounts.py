@@ -41,7 +41,7 @@ class AccountAmounts:
         return self._state.model_copy(update={"holds": tuple(self._holds.values())})
 
     def limit_of(self, step: str = "") -> Limit | None:
-        """Return the limit of a step, or of the whole budget; `None` if it has none."""
+        """Return the limit of a step, or of the whole budget; `None` without a limit."""
         return self._state.step_limits.get(step) if step else self._state.limit
 
     def use_of(self, step: str = "") -> Spending:
@@ -95,9 +95,9 @@ class AccountAmounts:
         return [hold for hold in self._holds.values() if hold.is_open and step in {"", hold.step}]
 
     def count(self, key: str, use: Spending) -> list[str]:
-        """Count a turn's use that was not counted before, and return the limits that this has used up.
+        """Count a turn's uncounted use, and return the limits that this use has used up.
 
-        A turn that is not open was counted before.
+        A turn without a hold was counted before.
         """
         hold = self._holds.pop(key, None)
         if hold is None:
@@ -120,10 +120,10 @@ class AccountAmounts:
                 self._holds[key] = hold.model_copy(update={"is_open": False})
 
     def free_ended(self, now: datetime) -> bool:
-        """Free the holds of turns whose agents no longer run, and return whether one was freed."""
+        """Free the holds of turns whose agents no longer run, and return whether this has freed a hold."""
         has_freed = False
         for hold in self.open_holds():
-            if hold.ends_at is None:  # of an earlier release
+            if hold.ends_at is None:  # from an earlier release
                 self._holds[hold.key] = hold.model_copy(update={"ends_at": now.timestamp() + DAY_SECONDS})
             elif hold.ends_at <= now.timestamp():
                 self._holds[hold.key] = hold.model_copy(update={"is_open": False})
@@ -131,7 +131,7 @@ class AccountAmounts:
         return has_freed
 
     def turn_day(self, now: datetime) -> bool:
-        """Begin a new day if the date has changed, and return whether it has."""
+        """Begin a new day if the date has changed, and return whether the date has changed."""
         day, state = now.astimezone(UTC).date().isoformat(), self._state
         if day == state.day:
             return False
@@ -197,7 +197,7 @@ def next_midnight(now: datetime) -> datetime:
 
 
 def _amounts_left(limit: Limit, use: Spending, holds: Mapping[str, float] | None = None) -> dict[str, float]:
-    """Return the rest of each limited amount; a limit has at least one."""
+    """Return the rest of each limited amount; a limit has at least one amount."""
     taken = holds or {}
     return {name: most - use.amounts[name] - taken.get(name, 0.0) for name, most in limit.amounts.items()}
 

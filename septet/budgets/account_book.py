@@ -1,4 +1,4 @@
-"""Decide what an account grants and which work orders it calls: pure functions of its state and a given time."""
+"""Decide which turns an account grants and which work orders it calls, from its state and a given time alone."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -22,12 +22,12 @@ from septet.contracts.budget import (
 from septet.contracts.names import watched_order
 
 _FEW_CALLED: Final = 10
-"""Work orders called at once when a budget has room again; those that find no room wait again."""
+"""The work orders called at once when a budget has room again; without room, a called work order waits again."""
 _MOST_CALLED: Final = 100
-"""Work orders called at once after a raise: more would fill one workflow task."""
+"""The work orders called at once after a raise: more would fill one workflow task."""
 _WAITING_SHOWN: Final = 20
 _TOLD_WITHIN_SECONDS: Final = 600.0
-"""The time after a turn's time limit for the report of its use; then the turn holds nothing any longer."""
+"""The seconds after a turn's time limit for the report of its use; afterwards the turn holds nothing."""
 
 
 class AccountBook:
@@ -41,8 +41,8 @@ class AccountBook:
         self._to_call = list(state.to_call or ())
         """Work orders to call once each: all that waited at a raise, or when a new day began."""
         self._to_tell = list(self._waiting) if state.to_call is None and self._amounts.is_spent() else []
-        """Work orders that waited while others held the rest. The rest is used up now: they request again, so that
-        Septet notifies people."""
+        """Work orders that waited while other turns held the rest. The rest is used up now: they request again, so
+        that Septet notifies people."""
         self._is_room_new = True
         """Whether there may be room for which no work order was called."""
 
@@ -60,7 +60,7 @@ class AccountBook:
         )
 
     def reserve(self, call: ReserveCall, now: datetime) -> Grant:
-        """Return whether an agent may start; count first what its turn used since its last report."""
+        """Return whether an agent may start; first count its turn's use since the last report."""
         self.take_time(now)
         self._count(call.key, call.so_far)
         self._amounts.give_up_older(call)
@@ -69,7 +69,7 @@ class AccountBook:
         if isinstance(decision, BudgetWait):
             return Grant(granted=False, wait=decision, is_listed=self._list(call.order_id, decision.step))
         held, told = decision
-        self._is_room_new = True  # a waiting work order may find a place beside it
+        self._is_room_new = True  # a waiting work order may find room beside this turn
         self._waiting.pop(call.order_id, None)
         self._amounts.hold(
             Hold(
@@ -84,7 +84,7 @@ class AccountBook:
         return Grant(caps=told)
 
     def settle(self, call: SettleCall, now: datetime) -> None:
-        """Count what a turn used; a turn that is not open was counted before."""
+        """Count a turn's use; a turn without a hold was counted before."""
         self.take_time(now)
         self._is_room_new = True
         self._count(call.key, call.used)
@@ -94,7 +94,7 @@ class AccountBook:
         self._is_room_new = True
 
     def find_mistake(self, call: LimitCall) -> tuple[str, str]:
-        """Return why the limit cannot be raised like this, and a remedy; empty strings if it can."""
+        """Return why the call cannot raise the limit, and a remedy; empty strings if the call can."""
         return find_mistake(self._amounts, call)
 
     def is_expected(self, call: RaiseCall) -> bool:
@@ -107,10 +107,10 @@ class AccountBook:
         self._to_call = list(self._waiting)
 
     def take_callers(self, now: datetime) -> list[str]:
-        """Return the work orders that must request again now, and remove them from the waiting ones.
+        """Return the work orders that must request again now, and remove them from the waiting work orders.
 
-        After a raise, all are called, some at a time. Otherwise a work order is called only for a change since the
-        last call: there may be room, or the amount that others held is used up.
+        A raise calls all waiting work orders, some at a time. Otherwise only a change since the last call calls a
+        work order: new room, or the end of an amount that other turns held.
         """
         self.take_time(now)
         self._to_call += self._to_tell
@@ -131,7 +131,7 @@ class AccountBook:
         return any(order_id in self._waiting for order_id in self._to_call)
 
     def day_ends_in(self, now: datetime) -> timedelta | None:
-        """Return the time until the day ends if a work order waits for that; `None` otherwise."""
+        """Return the time until the day ends if a work order waits for the next day; `None` otherwise."""
         if not self._waiting or not (self._amounts.is_daily() or self._waits_for_day_of_step):
             return None
         return next_midnight(now) - now
@@ -171,7 +171,7 @@ class AccountBook:
         )
 
     def _remedy(self) -> str:
-        """Return the command that helps the first work order that is not called by itself; empty if all are."""
+        """Return the command that helps the first work order that no change calls; empty if all are called."""
         called = set(self._to_call)
         steps = (step for order_id, step in self._waiting.items() if order_id not in called)
         limited = next((step for step in steps if self._amounts.limit_of(step) is not None), None)
@@ -191,14 +191,14 @@ class AccountBook:
         return held, told
 
     def _list(self, order_id: str, step: str) -> bool:
-        """Add a work order to the waiting ones, and return whether there was a place."""
+        """Add a work order to the waiting work orders, and return whether the list had a place."""
         is_full = order_id not in self._waiting and len(self._waiting) >= MOST_WAITING
         if not is_full:
             self._waiting[order_id] = step
         return not is_full
 
     def _count(self, key: str, use: Spending) -> None:
-        """Count what a turn used, and note the work orders whose limit this has used up, to call them."""
+        """Count a turn's use, and note the work orders whose limit this use has used up, to call them."""
         for spent in self._amounts.count(key, use):
             waiting = [order_id for order_id, step in self._waiting.items() if spent in {"", step}]
             self._to_tell = [*self._to_tell, *waiting] if spent else waiting

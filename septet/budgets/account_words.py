@@ -36,12 +36,12 @@ def raise_command(amounts: AccountAmounts, step: str) -> str:
 
 
 def find_unknown_step(step: str) -> tuple[str, str]:
-    """Return a message and a remedy for an unknown step; empty strings for a known step or none."""
+    """Return a message and a remedy for an unknown step; empty strings for a known or an empty step."""
     return ("", "") if step in {"", *STEPS} else (f"{step!r} is not a step.", f"Name one of {', '.join(STEPS)}.")
 
 
 def find_mistake(amounts: AccountAmounts, call: LimitCall) -> tuple[str, str]:
-    """Return why a limit cannot be raised like this, and a remedy; empty strings if it can."""
+    """Return why the call cannot raise a limit, and a remedy; empty strings if the call can."""
     state, step = amounts.state, call.step
     option = f" --step {step}" if step else ""
     if call.limit == NO_LIMIT:

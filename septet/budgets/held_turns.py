@@ -1,4 +1,4 @@
-"""Turns that hold a part of a budget, noted on disk until their use is reported to the accounts."""
+"""Notes on disk of turns that hold a part of a budget, until the accounts have a report of their use."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class HeldTurn(Wire):
     activity_id: str
     scopes: tuple[str, ...] = ()
     is_over: bool = False
-    """Its attempt has ended without a report to the accounts: the next reader of the note must report it."""
+    """Whether its attempt has ended without a report to the accounts: the next reader of the note must report."""
 
     @property
     def key(self) -> str:
@@ -43,15 +43,15 @@ class HeldTurns:
     root: Path
 
     def note(self, place_id: str, turn: HeldTurn) -> None:
-        """Write a note of a turn, instead of an earlier note of the same turn."""
+        """Write a note of a turn in place of its earlier note."""
         self._write(place_id, (*self._others(place_id, turn.key), turn))
 
     def find(self, place_id: str, key: str) -> HeldTurn | None:
-        """Return the note of a turn."""
+        """Return the note of a turn; `None` without a note."""
         return next((turn for turn in self.of(place_id) if turn.key == key), None)
 
     def forget(self, place_id: str, key: str) -> None:
-        """Remove the note of a turn: its use was reported to the accounts."""
+        """Remove the note of a turn after the report of its use to the accounts."""
         self._write(place_id, self._others(place_id, key))
 
     def of(self, place_id: str) -> tuple[HeldTurn, ...]:

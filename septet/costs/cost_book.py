@@ -117,7 +117,7 @@ class CostBook:
 
 
 def _tells_agent(order: OrderCosts, note: CostNote) -> bool:
-    """Say whether the note names the work order's agent: the agent that carried out the plan, or may have."""
+    """Return whether the note names the work order's agent: the agent that carried out the plan, or may have."""
     executed = _steps_of_executor(order)
     if not _executes(note.step, note.use):
         return not executed
@@ -125,7 +125,7 @@ def _tells_agent(order: OrderCosts, note: CostNote) -> bool:
 
 
 def _mixes(order: OrderCosts, note: CostNote) -> bool:
-    """Say whether the note's agent differs from the agent that planned so far, or from the executor so far."""
+    """Return whether the note's agent differs from the planner so far, or from the executor so far."""
     planner = order.planner if note.step in PLAN_STEPS else ""
     executor = order.agent if _executes(note.step, note.use) and _steps_of_executor(order) else ""
     return (planner or executor or note.agent) != note.agent
@@ -137,7 +137,7 @@ def _steps_of_executor(order: OrderCosts) -> set[str]:
 
 
 def _executes(step: str, use: Spending) -> bool:
-    """Say whether an agent worked in a step of the executor; a step may need no agent."""
+    """Return whether an agent worked in a step of the executor; a step may need no agent."""
     return step not in _OF_OTHERS and any(use.amounts.values())
 
 
@@ -155,11 +155,9 @@ _DAYS: Final = {"d": 1, "w": 7}
 
 
 def first_week(since: str, today: date) -> str:
-    """Return the ISO week that is named, or in which an age such as `4w` or `30d` began; empty for all weeks.
+    """Return the named ISO week, or the week in which an age such as `4w` or `30d` began; empty for all weeks.
 
-    Args:
-        since: The week or the age.
-        today: The day from which an age counts back, in UTC.
+    `today` is a day in UTC.
 
     Raises:
         InvalidInputError: `since` is neither an age nor a week that exists in its year.

@@ -29,9 +29,9 @@ from septet.contracts.names import Step
 from septet.system.text import count_noun
 
 FEWEST: Final = 9
-"""The fewest work orders whose costs bound the next one in eight of ten cases."""
+"""The fewest work orders whose costs bound the next cost in eight of ten cases."""
 _RECENT: Final = 20
-"""Older work orders had other models, prices and commands."""
+"""The most work orders of an estimate: older work orders had other models, prices and commands."""
 _FEWEST_BY_PLAN: Final = 20
 """The fewest work orders that show how costs grow with the size of the plan."""
 _FEW: Final = 0.1
@@ -99,7 +99,7 @@ def estimate_costs(question: Question, own: CostHistory | None, others: Sequence
 
     Args:
         question: The work to estimate.
-        own: The project's history; `None` if it has none.
+        own: The project's history; `None` for a project without a history.
         others: The histories of all other projects, for a project with too few work orders of its own.
     """
     question = _with_agent(question, own, others)
@@ -135,7 +135,7 @@ def _with_agent(question: Question, own: CostHistory | None, others: Sequence[Co
 def _alike(question: Question, orders: Sequence[OrderCosts]) -> list[OrderCosts]:
     """Return the last work orders with all these steps and the same agents.
 
-    Only work orders of the same model count if there are enough; likewise those in or outside of pipelines.
+    If they suffice, only work orders of the same model count, and only work orders in or outside of pipelines.
     """
     needed = set(question.steps) - _NOT_ALWAYS
     alike = [
@@ -173,7 +173,7 @@ class _Forecast:
         )
 
     def _dollars(self, steps: Collection[str]) -> Interval | None:
-        """Return dollars from the work orders with known costs, else from those with few gaps; else `None`."""
+        """Return dollars from the work orders with known costs, else from all if the gaps are few; else `None`."""
         orders = [each for each in self.orders if not any(turn.use.unpriced for turn in _turns_of(each, steps))]
         if len(orders) < FEWEST:
             orders = _with_prices(self.orders)
@@ -200,7 +200,7 @@ def _turns_of(order: OrderCosts, steps: Collection[str]) -> list[TurnCost]:
 
 
 def _with_prices(orders: Sequence[OrderCosts]) -> list[OrderCosts]:
-    """Price the few runs without a cost by the tokens of the others; return nothing if there are many."""
+    """Price the few runs without a cost by the tokens of the other runs; return an empty list for many."""
     uses = [turn.use for order in orders for turn in order.turns]
     priced = [use for use in uses if not use.unpriced]
     tokens = sum(use.tokens for use in priced)

@@ -1,4 +1,4 @@
-"""The costs of turns, noted on disk until they are reported to the history of their project."""
+"""Notes on disk of the costs of turns, until the history of their project has a report of them."""
 
 import os
 from contextlib import suppress
@@ -28,7 +28,7 @@ class NoteFiles:
 
     @property
     def _due(self) -> Path:
-        """A file that exists once a work order is completed, which saves reading thousands of notes."""
+        """A file that exists once a work order is completed: `is_due` then reads no notes."""
         return self.root / "due"
 
     def note(self, note: CostNote) -> None:
@@ -39,16 +39,16 @@ class NoteFiles:
             self._due.touch()
 
     def find(self, key: str) -> CostNote | None:
-        """Return the note of a turn; `None` if there is none, or if it was taken."""
+        """Return the note of a turn; `None` without a note, or if `take` took it."""
         with suppress(FileNotFoundError):
             return _read(self.root / f"{key}{_NEW}")
         return None
 
     def is_due(self, oldest: float) -> bool:
-        """Say whether notes must be reported now: a work order is completed, or a note is older than `oldest`.
+        """Return whether notes must be reported now: a work order is completed, or a note is older than `oldest`.
 
         Args:
-            oldest: The time since the epoch, by the clock of the disk.
+            oldest: The Unix time in seconds, by the clock of the disk.
         """
         if self._due.exists():
             return True
@@ -59,7 +59,7 @@ class NoteFiles:
     def take(self) -> list[tuple[Path, CostNote]]:
         """Take and return all notes in the order of writing, including notes that a process took before it died.
 
-        A turn that is noted after this has a new file.
+        A later note of a turn has a new file.
         """
         self._due.unlink(missing_ok=True)
         for path in sorted(self.root.glob(f"*{_NEW}")):
@@ -78,14 +78,14 @@ class NoteFiles:
 
 
 def _is_due(note: os.DirEntry[str], oldest: float) -> bool:
-    """Say whether a note must be reported now; a note that is replaced meanwhile is young."""
+    """Return whether a note must be reported now; a note that is replaced meanwhile is young."""
     with suppress(FileNotFoundError):
         return note.name.endswith(_TAKEN) or (note.name.endswith(_NEW) and note.stat().st_mtime < oldest)
     return False
 
 
 def _read(path: Path) -> CostNote | None:
-    """Return a note; `None` if it cannot be read."""
+    """Return a note; `None` if the note is unreadable."""
     with suppress(ValidationError):
         return CostNote.model_validate_json(path.read_bytes())
     return None

@@ -12,7 +12,7 @@ _NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class CheckedExecution:
-    """The result of a check of an answer."""
+    """The mistakes and warnings of a checked answer."""
 
     findings: tuple[str, ...] = ()
     """False or missing claims; the executor reads them."""
@@ -31,7 +31,7 @@ def check_execution(
         answer: The executor's answer.
         solution: The solution; `None` if it is not on this host.
         claimed_files: The changed files in the answer, as `normal_path` spells them.
-        changed_files: The files that really changed, except the plan's file.
+        changed_files: The files that git reports as changed, except the plan's file.
     """
     false = sorted(set(claimed_files) - set(changed_files))
     silent = sorted(set(changed_files) - set(claimed_files))

@@ -19,8 +19,8 @@ def read_issues(forge: Forge, request: ReadIssues) -> tuple[PipelineIssue, ...]:
     Only issues that this call reads count as dependencies.
 
     Raises:
-        NotFoundError: Issues are missing, or no open one has the label.
-        InvalidInputError: Some are closed, or there are too many with the label.
+        NotFoundError: Issues are missing, or no open issue has the label.
+        InvalidInputError: Issues are closed, or too many issues have the label.
         ForgeUnavailableError: The forge did not answer.
         ForgeError: The forge refused.
     """

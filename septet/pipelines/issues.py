@@ -1,4 +1,4 @@
-"""The issues of a pipeline: read from a file, their dependencies and order, and the record of closed issues."""
+"""The issues of a pipeline: their file, their dependencies and order, and the short record of closed issues."""
 
 import heapq
 import json
@@ -18,10 +18,10 @@ from septet.system.text import cut_line, name_some
 
 
 def circle_in(after: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Return one circle, with its first member repeated at its end; empty if there is none.
+    """Return one circle, with its first member repeated at its end; empty without a circle.
 
     Args:
-        after: By each thing, the things that it comes after; each of these is a key too.
+        after: By each thing, the things that it comes after, which are keys too.
     """
     finished_ids: set[str] = set()
     for start in after:
@@ -50,8 +50,8 @@ _COMES_AFTER: Final = re.compile(
     r"((?:[ \t]{0,4}(?:,|;|&|and\b)?[ \t]{0,4}#\d{1,18})+)",
     re.IGNORECASE | re.MULTILINE,
 )
-"""A line such as "Depends on #12, #13" or "- Blocked by: #12". All parts are bounded, because strangers write
-it."""
+"""A line such as "Depends on #12, #13" or "- Blocked by: #12". All parts are bounded, because strangers write the
+line."""
 
 
 def order_issues(issues: Iterable[PipelineIssue]) -> list[PipelineIssue]:
@@ -81,7 +81,7 @@ def order_issues(issues: Iterable[PipelineIssue]) -> list[PipelineIssue]:
 
 
 def merge_issues(issues: Sequence[PipelineIssue], read: Sequence[PipelineIssue]) -> list[PipelineIssue]:
-    """Return the named issues with the facts from their forge; if none is named, all issues that were read."""
+    """Return the named issues with the facts from their forge; without named issues, all read issues."""
     by_id = {issue.id: issue for issue in read}
     return [_merge_issue(issue, by_id) for issue in issues] or list(read)
 
@@ -101,7 +101,7 @@ def read_issue_file(path: Path) -> tuple[PipelineIssue, ...]:
 
     Raises:
         NotFoundError: The file cannot be read.
-        InvalidInputError: An entry is no issue; the message names it.
+        InvalidInputError: An entry is no issue; the message names the entry.
     """
     try:
         content = path.read_bytes()
@@ -193,7 +193,7 @@ _WORDS_BYTES: Final = 160
 
 
 def shorten_issue(state: IssueState, among: int) -> IssueState:
-    """Return a closed issue's state without as many parts as needed to fit; the least important parts go first.
+    """Return a closed issue's state, cut until it fits; the least important parts are cut first.
 
     Args:
         state: The state of the issue.
@@ -224,7 +224,7 @@ def _words(state: IssueState) -> dict[str, Any]:
     if error is not None:
         short = {"message": cut_line(error.message, _WORDS_BYTES), "remedy": cut_line(error.remedy, _WORDS_BYTES)}
         values["error"] = error.model_copy(update=short)
-    if rescue is not None:  # its snapshot leads to its patch
+    if rescue is not None:  # the snapshot leads to the patch
         values["rescue"] = rescue.model_copy(
             update={"reason": cut_line(rescue.reason, TITLE_BYTES), "patch": None}
         )

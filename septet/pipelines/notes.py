@@ -1,4 +1,4 @@
-"""The notes that a pipeline adds to its two agents' prompts: another answer, and the criteria of a solution."""
+"""The notes that a pipeline adds to its two agents' prompts: the answer's form, and a solution's criteria."""
 
 import json
 from typing import Final
@@ -84,7 +84,7 @@ def planner_note(pipeline: str, issue_id: str) -> str:
 
 
 def executor_note(pipeline: str, issue_id: str, solution: SolutionAnswer | None) -> str:
-    """Return the note for `implement_plan`'s prompt, with the solution if there is one."""
+    """Return the note for `implement_plan`'s prompt, with the solution unless it is `None`."""
     line = json.dumps(solution.model_dump(mode="json"), ensure_ascii=False) if solution is not None else ""
     return _EXECUTOR.format(
         pipeline=pipeline,

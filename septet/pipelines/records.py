@@ -1,6 +1,6 @@
 """The documents of a pipeline on disk: both documents of results while it runs, and the report at its end.
 
-Each document replaces the previous one, whole and durable: after any crash there is a valid document.
+Each document replaces the previous document, whole and durable: after any crash the disk has a valid document.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,12 +36,12 @@ _NOT_PLANNED: Final = frozenset({IssueStatus.WAITING, IssueStatus.PLANNING})
 
 
 def solution_in(state: IssueState) -> Solution | None:
-    """Return an issue's solution as far as the pipeline remembers it."""
+    """Return an issue's solution as far as the pipeline's state holds it."""
     return state.solution.model_dump(mode="json") if state.solution is not None else None
 
 
 def files_in(state: IssueState) -> tuple[str, ...]:
-    """Return an issue's changed files as far as the pipeline remembers them."""
+    """Return an issue's changed files as far as the pipeline's state holds them."""
     return tuple(change.path for change in state.files_modified)
 
 
@@ -143,7 +143,7 @@ def _write_document(store: PipelineStore, name: str, document: Wire) -> None:
 
 
 def _solution(store: PipelineStore, state: IssueState) -> Solution | None:
-    """Return an issue's solution from disk; its outline if this host has another solution or none."""
+    """Return an issue's solution from disk; the outline if this host lacks the solution."""
     solution = store.solution_json(state.issue_id)
     same = solution is not None and (state.solution is None or solution.get("id") == state.solution.id)
     return solution if same else solution_in(state)

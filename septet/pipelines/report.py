@@ -11,7 +11,7 @@ from septet.system.text import cut, one_line
 
 _CELL_LIMIT: Final = 120
 _REASON_LIMIT: Final = 1500
-"""The most characters of a reason: it is long enough for the remedy at its end."""
+"""The most characters of a reason: enough for the remedy at its end."""
 _FILES_SHOWN: Final = 20
 _CONTEXTS: Final = {
     "shared": "shared: the sessions knew of earlier issues",

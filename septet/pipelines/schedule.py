@@ -12,7 +12,7 @@ CLOSED: Final = frozenset({IssueStatus.COMPLETED, IssueStatus.FAILED, IssueStatu
 def next_to_plan(
     issues: Iterable[IssueState], ready: Collection[str], held_back: Collection[str], plans_ahead: int
 ) -> IssueState | None:
-    """Return the issue to plan now: the first waiting one, or `None` while its work order is not ready.
+    """Return the issue to plan now: the first waiting issue, or `None` while its work order is not ready.
 
     Args:
         issues: All issues, in the pipeline's order.
@@ -37,9 +37,9 @@ def next_to_plan(
 
 
 def next_to_execute(issues: Mapping[str, IssueState], passed_over: Collection[str] = ()) -> IssueState | None:
-    """Return the issue to carry out now: the first in the pipeline's order that is ready.
+    """Return the issue to carry out now: the first ready issue in the pipeline's order.
 
-    Its dependencies are completed, and it touches no file that another issue is changing.
+    The dependencies of a ready issue are completed, and no running issue may change one of its files.
 
     Args:
         issues: All issues, by id.
@@ -73,7 +73,7 @@ def find_doomed(issues: Mapping[str, IssueState], to_skip: Collection[str]) -> l
 
 
 def overlap(one: IssueState, other: IssueState) -> bool:
-    """Say whether two issues may change the same file, by the changed or else the predicted files.
+    """Return whether two issues may change the same file, by the changed or else the predicted files.
 
     An issue with unknown files overlaps with every issue.
     """
@@ -82,7 +82,7 @@ def overlap(one: IssueState, other: IssueState) -> bool:
 
 
 def same_files(one: IssueState, other: IssueState) -> bool:
-    """Say whether both issues changed the same file."""
+    """Return whether both issues changed the same file."""
     paths = {change.path for change in one.files_modified}
     return any(change.path in paths for change in other.files_modified)
 
@@ -98,7 +98,7 @@ def _files(issue: IssueState) -> Sequence[str] | None:
 
 
 def _meet(one: str, other: str) -> bool:
-    """Say whether two paths are equal, or one is below the other."""
+    """Return whether two paths are equal, or one path is below the other."""
     return one == other or one.startswith(f"{other.rstrip('/')}/") or other.startswith(f"{one.rstrip('/')}/")
 
 
@@ -111,9 +111,9 @@ def held_by(issue: IssueState, issues: Mapping[str, IssueState]) -> frozenset[st
 
 
 def below_of(issue: IssueState, issues: Mapping[str, IssueState]) -> IssueState | None:
-    """Return the completed dependency on whose branch an issue is to be built; `None` if there is none.
+    """Return the completed dependency on whose branch an issue builds; `None` without a completed dependency.
 
-    It is the dependency whose branch contains most of the others; of equal ones the latest.
+    The branch of this dependency contains most other dependencies; among equals, it is the latest.
     """
     candidates = [issues[name] for name in issue.depends_on if issues[name].done_at]
     needs = frozenset(issue.depends_on)

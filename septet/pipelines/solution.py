@@ -30,12 +30,12 @@ def normal_path_in(worktree: Path, path: str) -> str:
 
 
 def is_in(path: str, scope: str) -> bool:
-    """Say whether a file is the scope itself or is below it; both are in normal spelling."""
+    """Return whether a file is the scope itself or is below it; both are in normal spelling."""
     return PurePosixPath(path).is_relative_to(PurePosixPath(scope))
 
 
 def why_outside(worktree: Path, path: str) -> str | None:
-    """Return why a path is not in the repository; `None` if it is, whether it exists or not.
+    """Return why a path is outside of the repository; `None` for a path inside, which need not exist.
 
     Args:
         worktree: The worktree's root; symlinks that point outside of it are detected.
@@ -74,7 +74,7 @@ _VAGUE: Final = frozenset(
         "todo", "n/a", "na", "none", "see above", "see title", "the task is done", "the code works",
     }
 )  # fmt: skip
-"""Phrases that fit anything, so that they cannot be checked."""
+"""Phrases that fit anything, so that no check is possible."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,9 @@ _ISSUE: Final = re.compile(ISSUE_ID)
 _LANE: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 _KNOWN_FILES: Final = 4096
-"""The most files in the cache: each document is made of all of them, and reads only changed ones."""
+"""The most files in the cache: each document needs all files, and reads only changed files again."""
 _SETTLED_NS: Final = 1_000_000_000
-"""The age in nanoseconds from which a file is cached: two files of one clock tick may have the same times."""
+"""The age in nanoseconds from which a file is cached: two files of one clock tick may have the same time."""
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ class PipelineStore:
         return _read(self._solution_file(issue_id), from_json)
 
     def keep_solution(self, issue_id: str, solution: SolutionAnswer) -> None:
-        """Write an accepted solution in place of an earlier one."""
+        """Write an accepted solution in place of an earlier solution."""
         _write(self._solution_file(issue_id), solution)
 
     def execution(self, issue_id: str) -> ExecutionRecord | None:
@@ -60,7 +60,7 @@ class PipelineStore:
         return _read(self._execution_file(issue_id), partial(ExecutionRecord.model_validate_json, extra="ignore"))
 
     def keep_execution(self, issue_id: str, record: ExecutionRecord) -> None:
-        """Write the record of an execution in place of an earlier one."""
+        """Write the record of an execution in place of an earlier record."""
         _write(self._execution_file(issue_id), record)
 
     def keep_state(self, state: IssueState) -> None:
@@ -84,7 +84,7 @@ class PipelineStore:
             return ""
 
     def keep_summary(self, lane: str, summary: str) -> None:
-        """Write a summary in place of an earlier one."""
+        """Write a summary in place of an earlier summary."""
         path = self._summary_file(lane)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_durably(path, summary.encode())
@@ -128,7 +128,7 @@ def _write(name: str, value: Wire) -> None:
 
 
 def _read(path: str, parse: Callable[[bytes], T]) -> T | None:
-    """Return the value in a file; `None` if there is no file, or the file is not valid."""
+    """Return the value in a file; `None` if the file is missing or invalid."""
     try:
         facts = os.stat(path)  # noqa: PTH116 -- thousands a second: making a Path takes longer
     except FileNotFoundError:
@@ -140,7 +140,7 @@ def _read(path: str, parse: Callable[[bytes], T]) -> T | None:
 
 @lru_cache(maxsize=_KNOWN_FILES)
 def _read_cached(path: str, parse: Callable[[bytes], T], _mark: tuple[int, int, int]) -> T | None:
-    """Return the value in a file, read once: a file that replaces it has another mark."""
+    """Return the value in a file, read once: a replaced file has another mark."""
     return _parse_file(path, parse)
 
 

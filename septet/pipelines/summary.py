@@ -6,7 +6,7 @@ from typing import Final
 from septet.system.text import cut_bytes
 
 LIMIT_BYTES: Final = 8 * 1024
-"""The most bytes of a summary; of a longer summary the beginning is kept, up to the end of a line."""
+"""The most bytes of a summary; a longer summary is cut at the end of a line."""
 _WARNING_LIMIT: Final = 400
 
 PROMPT: Final = """\

@@ -1,4 +1,4 @@
-"""Every metric of Septet: its name, its labels and its meaning. Nothing is recorded under another name."""
+"""Every metric of Septet: its name, its labels and its meaning."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,7 +10,7 @@ _DOLLARS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0)
 
 
 class MetricKind(StrEnum):
-    """How the values of a metric are combined."""
+    """The way in which the values of a metric are combined."""
 
     COUNTER = "counter"
     HISTOGRAM = "histogram"
@@ -31,7 +31,7 @@ class Metric:
 
     @property
     def exposed(self) -> str:
-        """The name under which Prometheus finds it; a histogram's series end in `_bucket`, `_sum` and `_count`."""
+        """The name of the metric in Prometheus; a histogram's series end in `_bucket`, `_sum` and `_count`."""
         return f"{self.name}_total" if self.kind is MetricKind.COUNTER else self.name
 
 

@@ -28,7 +28,7 @@ class Recorder:
 
     @property
     def is_on(self) -> bool:
-        """Whether there is a sink; without it no value need be computed."""
+        """Whether a sink is set; without a sink, no value need be computed."""
         return self._sink is not None
 
     def send_to(self, sink: Sink | None) -> None:
@@ -36,7 +36,7 @@ class Recorder:
         self._sink = sink
 
     def record(self, metric: Metric, value: float = 1, **labels: str | None) -> None:
-        """Count `value`, add it to a histogram, or set a gauge to it. Without a sink it does nothing.
+        """Count `value`, add it to a histogram, or set a gauge to it; do nothing without a sink.
 
         Args:
             metric: A metric of `METRICS`.
@@ -44,7 +44,7 @@ class Recorder:
             labels: A value for each label of the metric; `None` and empty values become `unknown`.
 
         Raises:
-            ValueError: The labels are not those of the metric.
+            ValueError: The labels are not the labels of the metric.
         """
         sink = self._sink
         if sink is None:

@@ -59,10 +59,10 @@ def record_summary(call: SummariseCall, summary: SessionSummary, recorder: Recor
 
 
 def is_settled(result: StepResult) -> bool:
-    """Say whether a result is the final result of its try.
+    """Return whether a result is the final result of its try.
 
-    It is not final while an unread answer with a checkpoint waits for a finalizer, a push waits for its reader, or
-    a step waits until running agents free the rest of a budget.
+    A result is not final while an unread answer with a checkpoint waits for a finalizer, a push waits for its
+    reader, or a step waits until running agents free the rest of a budget.
     """
     if result.unread:
         return False
@@ -123,7 +123,7 @@ def _record_use(
 
 
 def usage_since(usage: Usage, earlier: Usage) -> Usage:
-    """Return the use since an earlier usage, never below 0; a cost that was not reported stays unknown."""
+    """Return the use since an earlier usage, never below 0; an unreported cost stays unknown."""
     cost = None if usage.cost_usd is None else max(usage.cost_usd - (earlier.cost_usd or 0.0), 0.0)
     return Usage(
         input_tokens=max(usage.input_tokens - earlier.input_tokens, 0),
