@@ -1,4 +1,4 @@
-"""Hosts that watch each other, with real workers: a silent one's work orders are told, and hear of its return."""
+"""Hosts that watch each other, with real workers: a silent host's work orders get word of its silence and return."""
 
 from __future__ import annotations
 
@@ -43,33 +43,33 @@ class ToldOrder:
 
     @workflow.run
     async def run(self) -> None:
-        """Wait to be ended."""
+        """Run until the test terminates the work order."""
         await workflow.wait_condition(lambda: False)
 
     @workflow.signal
     def host_silent(self, silence: HostSilence) -> None:
-        """Keep it."""
+        """Record the silence."""
         self._words.append(f"{silence.host} is silent")
 
     @workflow.signal
     def host_back(self, host: str) -> None:
-        """Keep it."""
+        """Record the return."""
         self._words.append(f"{host} is back")
 
     @workflow.signal
     def move(self, host: str) -> None:
-        """Be on another host from now on."""
+        """Move to another host."""
         workflow.upsert_search_attributes([HOST.value_set(host)])
 
     @workflow.query
     def words(self) -> list[str]:
-        """Return what it was told."""
+        """Return the recorded signals."""
         return self._words
 
 
 @activity.defn(name="nothing")
 async def nothing() -> None:
-    """Be an activity that a worker can serve."""
+    """Give a worker an activity to serve."""
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -83,7 +83,7 @@ async def heard(client: Client) -> Client:
 
 
 def host_at(root: Path, queue: str) -> Host:
-    """Return a host of a queue; its id is made by its state directory."""
+    """Return a host of a queue; its state directory determines its id."""
     root.mkdir()
     settings = settings_of(root, task_queue=queue, probe_seconds=6 * INTERVAL)
     state = StateDir(settings.state_dir)
@@ -93,7 +93,7 @@ def host_at(root: Path, queue: str) -> Host:
 
 @asynccontextmanager
 async def alive(client: Client, host: Host) -> AsyncIterator[None]:
-    """Let a host's worker live for as long as the block lasts."""
+    """Run a host's worker while the block lasts."""
     async with Worker(client, task_queue=host.task_queue, activities=[nothing]):
         yield
 
@@ -101,7 +101,7 @@ async def alive(client: Client, host: Host) -> AsyncIterator[None]:
 async def order_on(
     client: Client, host: str, queue: str, *, waits: bool = False, ending: str = ""
 ) -> WorkflowHandle[Any, Any]:
-    """Start a work order whose workspace a host has; one that waits is shown to wait for it."""
+    """Start a work order whose workspace is on a host; with `waits`, its attributes say that it waits for the host."""
     shown = ("waiting", "blocked") if waits else ("running", "executing")
     pairs = zip((STATUS, STAGE, HOST), (*shown, host), strict=True)
     return await client.start_workflow(
@@ -115,7 +115,7 @@ async def order_on(
 async def test_the_work_orders_of_a_silent_host_are_told_once_and_again_when_it_is_back(
     heard: Client, tmp_path: Path
 ) -> None:
-    """Those of a living host hear nothing, and of two living hosts one speaks."""
+    """Work orders of a living host get no signal, and only the first of two living hosts sends signals."""
     queue = f"liveness-{uuid.uuid4().hex[:8]}"
     hosts = sorted((host_at(tmp_path / name, queue) for name in "abc"), key=lambda host: host.id)
     watches = [HostsWatch(heard, host) for host in hosts[:2]]
@@ -137,7 +137,7 @@ async def test_the_work_orders_of_a_silent_host_are_told_once_and_again_when_it_
 
 
 async def test_a_work_order_that_has_moved_is_told_of_its_second_host_too(heard: Client, tmp_path: Path) -> None:
-    """And those that have closed are forgotten."""
+    """The watch sends word of the second host too, and forgets closed work orders."""
     queue = f"liveness-{uuid.uuid4().hex[:8]}"
     host = host_at(tmp_path / "a", queue)
     watch = HostsWatch(heard, host)
@@ -154,7 +154,7 @@ async def test_a_work_order_that_has_moved_is_told_of_its_second_host_too(heard:
 
 class _FullHistory(OutboundInterceptor):
     async def signal_workflow(self, input: SignalWorkflowInput) -> None:  # noqa: A002 -- the name of the one above
-        """Refuse it as a server does whose work order has taken all signals that it may."""
+        """Refuse the signal as a server does at a work order's limit of signals."""
         if input.id.endswith("-full"):
             raise RPCError(
                 "exceeded workflow execution limit for signal events", RPCStatusCode.INVALID_ARGUMENT, b""
@@ -163,15 +163,15 @@ class _FullHistory(OutboundInterceptor):
 
 
 class FullHistories(Interceptor):
-    """Has work orders whose names end with `-full` take no signal."""
+    """Refuses signals to work orders whose ids end with `-full`."""
 
     def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002 -- the name of the one above
-        """Return what refuses."""
+        """Return an interceptor that refuses these signals."""
         return _FullHistory(next)
 
 
 async def test_one_that_can_be_told_no_more_keeps_the_others_from_nothing(heard: Client, tmp_path: Path) -> None:
-    """Its history is full, say: those that are listed after it hear of the silence all the same."""
+    """A refused signal, as of a full history, does not keep the word from the work orders listed after it."""
     queue = f"liveness-{uuid.uuid4().hex[:8]}"
     host = host_at(tmp_path / "a", queue)
     config = heard.config()
@@ -185,7 +185,7 @@ async def test_one_that_can_be_told_no_more_keeps_the_others_from_nothing(heard:
 
 
 async def test_one_that_is_shown_to_wait_hears_that_its_host_lives(heard: Client, tmp_path: Path) -> None:
-    """Whoever told it of the silence may be gone: that it waits is told by its row."""
+    """The host that reported the silence may be gone: the search attributes of the work order say that it waits."""
     queue = f"liveness-{uuid.uuid4().hex[:8]}"
     host = host_at(tmp_path / "a", queue)
     async with Worker(heard, task_queue=queue, workflows=[ToldOrder]), alive(heard, host):
@@ -200,7 +200,7 @@ async def test_one_that_is_shown_to_wait_hears_that_its_host_lives(heard: Client
 
 
 async def test_work_orders_of_another_queue_are_not_its_own(heard: Client, tmp_path: Path) -> None:
-    """Two installations may share a namespace: of the other's hosts it hears nothing, and says nothing."""
+    """Two installations may share a namespace: a host sends no signal to work orders of the other queue."""
     queue, another = (f"liveness-{uuid.uuid4().hex[:8]}" for _ in range(2))
     host = host_at(tmp_path / "a", queue)
     async with (
@@ -217,13 +217,13 @@ async def test_work_orders_of_another_queue_are_not_its_own(heard: Client, tmp_p
 
 
 async def test_a_server_that_tells_of_workers_needs_no_probes(client: Client) -> None:
-    """A host says that it is watched where the server lists workers and knows the attribute of hosts."""
+    """A host serves `LIVENESS` if the server lists workers and knows the search attribute of hosts."""
     assert LIVENESS in await host_services(client)
 
 
 @asynccontextmanager
 async def looking(watches: list[HostsWatch]) -> AsyncIterator[None]:
-    """Let hosts look, one after the other, for as long as the block lasts."""
+    """Let the watches look in turn while the block lasts."""
 
     async def go_on() -> None:
         while True:

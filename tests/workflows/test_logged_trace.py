@@ -1,4 +1,4 @@
-"""What a workflow logs where traces are on, in a process of its own: logging is set up once for each process."""
+"""A workflow's log with traces on, in its own process, because a process sets logging up once."""
 
 import asyncio
 import json
@@ -54,7 +54,7 @@ if __name__ == "__main__":
 
 
 async def test_a_line_of_a_workflow_says_which_trace_it_is_of(client: Client, tmp_path: Path) -> None:
-    """It is that of the client that started it; the run is named beside it."""
+    """The line names the trace of the client that started the workflow, and the run beside the trace."""
     program = tmp_path / "traced.py"
     program.write_text(_PROGRAM)
     command = [sys.executable, str(program), client.service_client.config.target_host, uuid.uuid4().hex]

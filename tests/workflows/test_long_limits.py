@@ -1,4 +1,4 @@
-"""A usage limit that begins anew with the next month, on a server that skips time."""
+"""A usage limit that ends with the month, on a server that skips time."""
 
 import uuid
 from collections.abc import AsyncIterator
@@ -21,18 +21,18 @@ NIGHT = timedelta(hours=10)
 
 
 def limited(call: StepCall) -> StepResult:
-    """End as a step does whose agent has met the limit: it is tried again after a month."""
+    """Fail as a step whose agent has met the limit; the retry comes after a month."""
     raise not_yet(f"The usage limit is reached at {call.step}.", "AgentApiUnavailable", MONTH)
 
 
 def drained(request: OpenWorkspace) -> Workspace:
-    """End as an opening does that is tried again after the night."""
+    """Fail as an opening on drained hosts; the retry comes after the night."""
     raise not_yet(f"No host opens {request.repository}.", "DiskFull", NIGHT)
 
 
 @asynccontextmanager
 async def completed(doubles: Doubles) -> AsyncIterator[WorkflowHandle[Any, Any]]:
-    """Carry a work order out on a server that skips time, and give its handle while the server is there."""
+    """Carry a work order out on a server that skips time, and yield its handle while the server runs."""
     async with await skipping_time() as environment:
         async with worker_of(environment.client, doubles):
             handle = await start(environment.client, doubles.task_queue)
@@ -42,7 +42,7 @@ async def completed(doubles: Doubles) -> AsyncIterator[WorkflowHandle[Any, Any]]
 
 
 async def test_a_step_waits_for_a_monthly_limit_and_continues_by_itself() -> None:
-    """Its work order is open for the whole month, asks nobody, and completes when the limit begins anew."""
+    """The work order stays open for the whole month, needs no person, and completes after the limit's end."""
     doubles = Doubles(f"queue-{uuid.uuid4().hex}")
     doubles.steps = {step: [limited, done] if step is Step.IMPLEMENT_PLAN else [done] for step in Step}
     async with completed(doubles) as handle:
@@ -52,7 +52,7 @@ async def test_a_step_waits_for_a_monthly_limit_and_continues_by_itself() -> Non
 
 
 async def test_the_server_keeps_no_timer_of_a_step_for_as_long_as_it_may_wait() -> None:
-    """A time-out of a step in all would lie in the server's database until then, for each step that was ever taken."""
+    """The server's database would keep the timer of a step's total time-out, for each step ever taken."""
     async with completed(Doubles(f"queue-{uuid.uuid4().hex}")) as handle:
         scheduled = [
             event.activity_task_scheduled_event_attributes
@@ -65,10 +65,10 @@ async def test_the_server_keeps_no_timer_of_a_step_for_as_long_as_it_may_wait() 
 
 
 async def test_new_work_waits_out_a_night() -> None:
-    """No host opens its workspace for ten hours, as while all are drained; then it is completed, and asked nobody."""
+    """No host opens the workspace for ten hours, as if all were drained; then the work order completes by itself."""
     doubles = Doubles(f"queue-{uuid.uuid4().hex}")
     openings = iter((drained, doubles.workspace))
-    doubles.open_workspace = lambda request: next(openings)(request)  # noqa: PLW0108 -- another one each time
+    doubles.open_workspace = lambda request: next(openings)(request)  # a different function each time
     async with completed(doubles) as handle:
         description = await handle.describe()
     assert description.close_time is not None

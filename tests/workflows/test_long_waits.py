@@ -22,39 +22,39 @@ from workflows.hosts.host_watch import HostWatch
 
 AWAY = timedelta(days=2)
 MOST_EVENTS = 250
-"""Temporal ends a workflow with more than 51,200: at this pace, which slows down further, after years."""
+"""Far below the 51,200 events at which Temporal ends a workflow; at this slowing pace, that takes years."""
 KINDS = {"told": (END_WORK, LIVENESS), "asked": (END_WORK,)}
-"""Whether others tell a work order of its host, or it asks: what the host serves."""
+"""By what the host serves: whether other hosts signal the work order, or the work order probes the host."""
 
 
 class Blocked:
-    """What is told of a work order whose host is gone."""
+    """A double of a work order that records why it waits for a host."""
 
     error: TaskError | None = None
 
     def wait_for_host(self, error: TaskError, now: datetime) -> bool:
-        """Note why it waits."""
+        """Record the reason."""
         del now
         self.error = error
         return False
 
     def end_wait_for_host(self, now: datetime) -> bool:
-        """Note nothing."""
+        """Record nothing."""
         del now
         return False
 
     def move_to_host(self, lost_host: str, host: str, now: datetime) -> bool:
-        """Go nowhere: nothing is kept elsewhere."""
+        """Fail: the workspace is kept on no other host."""
         raise NotImplementedError
 
 
 @workflow.defn(sandboxed=False)
 class Waits:
-    """Waits for what a host that never answers was asked, which does not end for days."""
+    """Waits for days for a step on a host that never answers."""
 
     @workflow.run
     async def run(self, kind: str) -> tuple[str, int]:
-        """Return what it waits for in the end, and how long its history is then."""
+        """Return the reason of the wait, and the number of events of the history at its end."""
         where = {"orphan_limit_seconds": 0.0, "control_queue": workflow.info().task_queue, "probe_seconds": 60.0}
         opening = OpenWorkspace(work_order_id="wo-1", repository="/app")
         workspace = on_a_dead_host(opening, kept=False)
@@ -79,12 +79,12 @@ def _start(call: StepCall) -> Any:
 
 @activity.defn(name="probe_host")
 async def probe_host() -> None:
-    """Be away, and say so at once: time is skipped only where nobody is asked."""
+    """Fail at once: the server skips time only while no activity is open."""
     raise ApplicationError("nobody is there", non_retryable=True)
 
 
 async def test_a_host_that_stays_away_is_asked_ever_more_rarely() -> None:
-    """However it learns of its host, a work order that waits for it stays far from what Temporal's histories may hold."""
+    """A work order that waits for its host stays far below the limit of a history, with signals and with probes."""
     queue = f"queue-{uuid.uuid4().hex}"
     async with await skipping_time() as environment:
         start = partial(environment.client.start_workflow, Waits.run, task_queue=queue)

@@ -49,7 +49,7 @@ def waits_for_a_decision(task: Task) -> bool:
 async def test_a_collected_one_waits_without_activity_until_it_is_moved_on(
     client: Client, doubles: Doubles
 ) -> None:
-    """Collected costs a workflow that waits and nothing else; moved to triaged it begins, and says who did that."""
+    """A collected work order starts no activity; a move to triaged starts it, and the history names the person."""
     async with work_order(client, doubles, "histories/triaged", stage="collected") as handle:
         task = await until(handle, lambda task: bool(task.id))
         assert (task.status, task.stage) == ("pending", "collected")
@@ -73,7 +73,7 @@ async def test_a_collected_one_waits_without_activity_until_it_is_moved_on(
 async def test_one_that_waits_on_the_board_knows_the_project_of_an_address(
     client: Client, doubles: Doubles
 ) -> None:
-    """Its repository is not opened yet: workflow code takes the address apart itself, as it may."""
+    """Its repository is not open yet: workflow code parses the address itself."""
     async with work_order(client, doubles, stage="collected", repository="https://example.com/o/r.git") as handle:
         task = await until(handle, lambda task: bool(task.id))
         assert (task.stage, task.project) == ("collected", "o/r")
@@ -81,15 +81,15 @@ async def test_one_that_waits_on_the_board_knows_the_project_of_an_address(
 
 
 async def test_a_worker_that_ends_lets_go_of_what_waits(client: Client, doubles: Doubles) -> None:
-    """A work order that leaves a worker's cache awaits nothing there: it goes on where the next worker has it."""
+    """A work order that leaves a worker's cache leaves no pending coroutine there."""
     async with work_order(client, doubles, stage="triaged") as handle:
         await until(handle, lambda task: task.stage == "triaged")
-    gc.collect()  # a coroutine that awaits something as it goes is an error of this test
+    gc.collect()  # a coroutine that awaits during its disposal fails this test
     await handle.terminate()
 
 
 async def test_a_person_has_one_begin_before_its_turn(client: Client, doubles: Doubles) -> None:
-    """Moved to executing, a triaged work order begins without the board's word."""
+    """A move to executing starts a triaged work order without the board's signal."""
     async with work_order(client, doubles, "histories/before-its-turn", stage="triaged") as handle:
         await until(handle, lambda task: task.stage == "triaged")
         assert (await move(handle, "executing")).status == "running"
@@ -97,7 +97,7 @@ async def test_a_person_has_one_begin_before_its_turn(client: Client, doubles: D
 
 
 async def test_a_refused_move_lists_what_is_allowed_and_leaves_no_trace(client: Client, doubles: Doubles) -> None:
-    """A move that the table does not allow, and one that cannot be read, are no events of the history."""
+    """A forbidden move and an unreadable move leave no event in the history."""
     async with work_order(client, doubles, stage="collected") as handle:
         await until(handle, lambda task: bool(task.id))
         told = await refusal(move(handle, "review"))
@@ -115,7 +115,7 @@ async def test_a_refused_move_lists_what_is_allowed_and_leaves_no_trace(client: 
 
 @pytest.mark.parametrize("stage", ["collected", "blocked"])
 async def test_a_waiting_one_is_cancelled_by_a_move(client: Client, doubles: Doubles, stage: str) -> None:
-    """Moved to cancelled, the workflow itself is cancelled, and its history says who wanted that and why."""
+    """A move to cancelled cancels the workflow, and its history has the person and the reason."""
     async with work_order(client, doubles, "histories/collected", stage="collected") as handle:
         await until(handle, lambda task: bool(task.id))
         if stage == "blocked":
@@ -130,7 +130,7 @@ async def test_a_waiting_one_is_cancelled_by_a_move(client: Client, doubles: Dou
 
 
 async def test_a_retried_one_that_is_blocked_on_the_board_has_its_turn(client: Client, doubles: Doubles) -> None:
-    """`retry` of a work order that a person has held up lets it wait for its turn again."""
+    """A retry of a work order that a person has blocked lets it wait for its turn again."""
     async with work_order(client, doubles, stage="collected") as handle:
         await until(handle, lambda task: bool(task.id))
         await move(handle, "blocked")
@@ -141,7 +141,7 @@ async def test_a_retried_one_that_is_blocked_on_the_board_has_its_turn(client: C
 
 
 async def test_a_password_in_an_address_reaches_no_history(client: Client, doubles: Doubles) -> None:
-    """The client leaves the credentials of a repository's address behind: nothing of the work order holds them."""
+    """The client removes the credentials from a repository's address: no record of the work order has them."""
     order = WorkOrderInput(repository="https://ada:a-password@ghe.example/o/r", title="Totals are wrong")
     orders = WorkOrders(client, doubles.task_queue)
     row = await orders.put(order)
@@ -154,7 +154,7 @@ async def test_a_password_in_an_address_reaches_no_history(client: Client, doubl
 
 
 async def test_a_blocked_one_ends_its_agent_keeps_its_work_and_goes_on(client: Client, doubles: Doubles) -> None:
-    """Moved to blocked, the agent ends with a rescue and the work order fails with the person's reason; a move goes on."""
+    """A move to blocked ends the agent with a rescue and fails the work order; a move to executing continues it."""
     doubles.steps[Step.IMPLEMENT_PLAN] = [works_until_cancelled, done]
     orders = WorkOrders(client, doubles.task_queue)
     async with work_order(client, doubles) as handle:
@@ -180,7 +180,7 @@ async def test_a_blocked_one_ends_its_agent_keeps_its_work_and_goes_on(client: C
 
 
 async def test_an_executing_one_is_cancelled_by_a_move(client: Client, doubles: Doubles) -> None:
-    """Moved to cancelled while its agent works, the agent ends with a rescue first."""
+    """A move to cancelled while the agent works ends the agent with a rescue first."""
     doubles.steps[Step.IMPLEMENT_PLAN] = [works_until_cancelled]
     async with work_order(client, doubles, "histories/cancelled") as handle:
         await wait_until(lambda: doubles.calls_of(Step.IMPLEMENT_PLAN))
@@ -189,7 +189,7 @@ async def test_an_executing_one_is_cancelled_by_a_move(client: Client, doubles: 
 
 
 async def test_a_failed_one_is_cancelled_by_a_move(client: Client, doubles: Doubles) -> None:
-    """Moved to cancelled, a work order that has failed closes anew, and no agent is started for that."""
+    """A move to cancelled closes a failed work order again, and starts no agent."""
     doubles.steps[Step.IMPLEMENT_PLAN] = [lambda call: ended(call, Verdict.REFUSED, "no")]
     orders = WorkOrders(client, doubles.task_queue)
     async with work_order(client, doubles, "histories/given-up") as handle:
@@ -207,7 +207,7 @@ async def test_a_failed_one_is_cancelled_by_a_move(client: Client, doubles: Doub
 
 
 async def test_one_in_review_is_reworked_with_feedback(client: Client, doubles: Doubles) -> None:
-    """Moved back to executing, a completed work order implements again with what the person said, under its id."""
+    """A move of a completed work order back to executing implements again with the feedback, under the same id."""
     orders = WorkOrders(client, doubles.task_queue)
     async with work_order(client, doubles, "histories/reworked") as handle:
         await result_of(handle)
@@ -221,7 +221,7 @@ async def test_one_in_review_is_reworked_with_feedback(client: Client, doubles: 
 
 
 async def test_a_plan_waits_until_it_is_approved(client: Client, doubles: Doubles) -> None:
-    """With `approve_plan` nothing follows the plan before a person approves this very plan."""
+    """With `approve_plan` no step follows the plan before a person approves exactly this plan."""
     async with work_order(client, doubles, approve_plan=True) as handle:
         task = await until(handle, waits_for_a_decision)
         assert (task.plan_path, task.plan_sha256) == ("specs/plan.md", PLAN_SHA256)
@@ -235,7 +235,7 @@ async def test_a_plan_waits_until_it_is_approved(client: Client, doubles: Double
 
 
 async def test_a_rejected_plan_is_made_again_with_the_feedback(client: Client, doubles: Doubles) -> None:
-    """A rejection needs feedback; the planner is told it, and the next plan waits as well."""
+    """A rejection needs feedback; the planner gets the feedback, and the next plan waits for a decision too."""
     doubles.steps[Step.FIND_PLAN_FILE] = [done, lambda call: done(call, "specs/other.md")]
     async with work_order(client, doubles, "histories/plan-approved", approve_plan=True) as handle:
         await until(handle, waits_for_a_decision)
@@ -252,7 +252,7 @@ async def test_a_rejected_plan_is_made_again_with_the_feedback(client: Client, d
 
 
 async def test_a_second_try_knows_the_feedback_as_well(client: Client, doubles: Doubles) -> None:
-    """A planner whose second plan is refused is told in its second try what the person said, and why it was refused."""
+    """If the second plan is refused, the planner's second try gets the person's feedback and the refusal's reason."""
     refused = [lambda call: ended(call, Verdict.UNPROVEN, "no file")]
     doubles.steps[Step.BUILD_PLAN] = [done, *refused, done]
     async with work_order(client, doubles, approve_plan=True) as handle:
@@ -276,7 +276,7 @@ async def refusal_of_a_closed(client: Client, handle: Handle, decision: PlanDeci
 
 
 async def test_a_plan_that_waits_can_be_put_aside(client: Client, doubles: Doubles) -> None:
-    """A work order that waits with its plan can be moved to blocked, and taken up with the very same plan."""
+    """A work order that waits with its plan can be moved to blocked, and a retry waits with the same plan."""
     orders = WorkOrders(client, doubles.task_queue)
     async with work_order(client, doubles, approve_plan=True) as handle:
         await until(handle, waits_for_a_decision)
@@ -288,7 +288,7 @@ async def test_a_plan_that_waits_can_be_put_aside(client: Client, doubles: Doubl
 
 
 async def test_one_that_ends_with_its_plan_is_continued_by_a_retry(client: Client, doubles: Doubles) -> None:
-    """With `plan_only` nothing follows the plan; the retry carries out that plan."""
+    """With `plan_only` no step follows the plan; a retry carries out this plan."""
     async with work_order(client, doubles, "histories/planned-and-continued", plan_only=True) as handle:
         assert (await result_of(handle)).plan_path == "specs/plan.md"
         assert doubles.names()[-1] == "find_plan_file"
@@ -302,7 +302,7 @@ async def test_one_that_ends_with_its_plan_is_continued_by_a_retry(client: Clien
 async def test_steps_carry_their_priority(
     client: Client, doubles: Doubles, priority: int, effort: int, key: int
 ) -> None:
-    """The activities of steps are given out by score, later steps before earlier ones, and fairly by project."""
+    """Activities of a step carry a priority key from the score, and a fairness key with the project."""
     given = []
 
     def looks(call: StepCall) -> StepResult:

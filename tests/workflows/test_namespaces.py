@@ -1,4 +1,4 @@
-"""A server without the namespace gets it, or the person who may make it is told how."""
+"""A server without the namespace gets the namespace, or the error names the command that creates it."""
 
 import asyncio
 import uuid
@@ -24,7 +24,7 @@ DENIED = RPCError("Request unauthorized", RPCStatusCode.PERMISSION_DENIED, b"")
 
 
 async def test_a_namespace_that_is_missing_is_made_and_can_be_used_at_once(client: Client) -> None:
-    """After the first registration attributes are there and work orders are counted; a second one changes nothing."""
+    """The first registration creates the attributes, and work orders can be counted; a second one changes nothing."""
     own = Client(client.service_client, namespace=f"ns-{uuid.uuid4().hex[:8]}", plugins=[SeptetPlugin()])
     async with asyncio.timeout(90):
         with pytest.raises(PreflightError, match=f"no namespace '{own.namespace}'") as missing:
@@ -38,7 +38,7 @@ async def test_a_namespace_that_is_missing_is_made_and_can_be_used_at_once(clien
 
 
 async def test_who_may_not_make_a_namespace_is_told_what_to_run() -> None:
-    """The remedy is one command, for a server of one's own and for Temporal Cloud, each with the namespace's name."""
+    """The remedy is one command with the namespace, for an own server and for Temporal Cloud."""
     own = namespace_refusal(DENIED, "agents", "temporal:7233")
     assert "Request unauthorized" in own.message
     assert "temporal operator namespace create --namespace agents --retention 30d" in own.remedy
@@ -47,7 +47,7 @@ async def test_who_may_not_make_a_namespace_is_told_what_to_run() -> None:
 
 
 async def test_who_may_not_register_search_attributes_is_told_what_to_run() -> None:
-    """The command names each attribute with its type, in the words of the program that the server has."""
+    """The remedy names each attribute with its type, for the server's own program."""
     own = attributes_refusal(DENIED, [STATUS], "agents", "temporal:7233")
     create = "temporal operator search-attribute create --namespace agents --name SeptetStatus --type Keyword"
     assert create in own.remedy

@@ -1,4 +1,4 @@
-"""The pipeline on a real server, with doubles for what its work orders do."""
+"""The pipeline on a real server, with doubles of its work orders' activities."""
 
 import uuid
 from typing import Any
@@ -25,7 +25,7 @@ NOBODY = PipelineCall(who="ann")
 
 
 async def test_the_planner_plans_the_next_issue_while_the_executor_works(client: Client) -> None:
-    """With the first issue still under way the second is planned already, and not carried out."""
+    """While the first issue runs, the second issue is planned already and not carried out."""
     async with line_of(client) as line:
         working = line.hold("a", Step.IMPLEMENT_PLAN)
         handle = await line.start("a", "b")
@@ -39,7 +39,7 @@ async def test_the_planner_plans_the_next_issue_while_the_executor_works(client:
 
 
 async def test_each_agent_has_one_workspace_and_one_session_over_all_issues(client: Client) -> None:
-    """The planner's steps run in its lane and session, the executor's in its own; the plan goes from one to the other."""
+    """The planner's steps run in its lane and session, the executor's steps in its own; the executor gets the plan."""
     async with line_of(client) as line:
         handle = await line.start("a", "b")
         view = await handle.result()
@@ -60,7 +60,7 @@ async def test_each_agent_has_one_workspace_and_one_session_over_all_issues(clie
 
 
 async def test_each_issue_has_sessions_of_its_own_where_that_is_wanted(client: Client) -> None:
-    """With `fresh` no session goes on from one issue to the next, and the report says so."""
+    """With `fresh` each issue starts new sessions, and the report says so."""
     async with line_of(client) as line:
         view = await (await line.start("a", "b", fresh=True)).result()
         first_steps = (Step.CLASSIFY_ISSUE, Step.GENERATE_BRANCH)
@@ -69,7 +69,7 @@ async def test_each_issue_has_sessions_of_its_own_where_that_is_wanted(client: C
 
 
 async def test_a_session_that_is_too_long_leaves_a_summary_to_the_next_one(client: Client) -> None:
-    """It is asked before the next issue begins; that one pays for it, and its sessions are new ones."""
+    """The old session writes a summary before the next issue begins; the next issue pays for it and starts new sessions."""
     async with line_of(client) as line:
         line.tokens |= {"a": 1001, "b": 1000}
         handle = await line.start("a", "b", "c", context_tokens=1000, plans_ahead=1, budget="50usd")
@@ -105,7 +105,7 @@ async def test_a_session_that_is_too_long_leaves_a_summary_to_the_next_one(clien
 async def test_without_a_summary_a_new_session_begins_with_a_warning(
     client: Client, summary: SessionSummary | ApplicationError
 ) -> None:
-    """It is no reason for an issue to fail."""
+    """A missing summary fails no issue."""
     async with line_of(client) as line:
         line.tokens["a"], line.summary = 5000, summary
         handle = await line.start("a", "b", context_tokens=1000)
@@ -119,7 +119,7 @@ async def test_without_a_summary_a_new_session_begins_with_a_warning(
 
 
 async def test_a_session_that_is_followed_by_another_in_a_step_is_no_shared_one(client: Client) -> None:
-    """Where the session was lost or became too long in the middle of a step, the next one knew nothing before."""
+    """If a session was lost or became too long within a step, the next session counts as fresh."""
     async with line_of(client) as line:
         line.lost.add(("b", Step.BUILD_PLAN))
         view = await (await line.start("a", "b")).result()
@@ -128,7 +128,7 @@ async def test_a_session_that_is_followed_by_another_in_a_step_is_no_shared_one(
 
 
 async def test_two_roles_can_have_two_agents(client: Client) -> None:
-    """The planner's workspace is opened for its agent, the executor's for another one, which is looked at before."""
+    """The planner's workspace opens for its agent, the executor's for another agent, which the opening checks before."""
     async with line_of(client) as line:
         await (await line.start("a", "b", planner="thinker", executor="doer")).result()
         entered = sorted({(asked.opening.agent, asked.opening.beside) for asked in line.lanes})
@@ -136,7 +136,7 @@ async def test_two_roles_can_have_two_agents(client: Client) -> None:
 
 
 async def test_a_role_without_an_agent_of_its_own_has_the_one_of_both(client: Client) -> None:
-    """An agent that only plans leaves the executor the worker's default, and is none for it."""
+    """A planner's agent leaves the executor the worker's default agent."""
     async with line_of(client) as line:
         await (await line.start("a", planner="thinker")).result()
         assert [(asked.opening.agent, asked.opening.beside) for asked in line.lanes] == [
@@ -145,7 +145,7 @@ async def test_a_role_without_an_agent_of_its_own_has_the_one_of_both(client: Cl
 
 
 async def test_issues_that_depend_on_others_come_after_them(client: Client) -> None:
-    """Given in the wrong order, each is carried out after what it depends on, and one after a failure is skipped."""
+    """Each issue runs after its dependencies, whatever the order of the input; after a failure its dependants are skipped."""
     async with line_of(client) as line:
         line.fails["b", Step.IMPLEMENT_PLAN] = 2
         dependent = {"id": "c", "title": "Last", "body": "…", "depends_on": ["b"]}
@@ -164,18 +164,18 @@ async def test_issues_that_depend_on_others_come_after_them(client: Client) -> N
 
 
 async def test_an_issue_that_cannot_be_planned_does_not_hold_up_the_others(client: Client) -> None:
-    """Its planning is asked for twice and fails; the next one has its turn, and both results are noted."""
+    """Its planning fails after two tries; the next issue continues, and both results are noted."""
     async with line_of(client) as line:
         line.fails["a", Step.BUILD_PLAN] = 2
         view = await (await line.start("a", "b")).result()
         assert statuses(view) == ["failed", "completed"]
         assert view.status is PipelineStatus.COMPLETED
         assert line.on_disk() == {issue.issue_id: issue for issue in view.issues}
-        assert [report.issues for report in line.reports] == [()]  # all of it was noted before
+        assert [report.issues for report in line.reports] == [()]  # all results were noted before
 
 
 async def test_disjoint_solutions_are_carried_out_side_by_side(client: Client) -> None:
-    """Two executors work at the same time on different files; a third issue that touches one of them waits."""
+    """Two executors work on different files at once; a third issue with one of these files waits."""
     async with line_of(client) as line:
         line.files = {"a": ("one.py",), "b": ("two.py",), "c": ("one.py", "three.py")}
         working = [line.hold("a", Step.IMPLEMENT_PLAN), line.hold("b", Step.IMPLEMENT_PLAN)]
@@ -191,7 +191,7 @@ async def test_disjoint_solutions_are_carried_out_side_by_side(client: Client) -
 
 
 async def test_what_was_really_changed_counts_more_than_what_was_predicted(client: Client) -> None:
-    """A third issue that meets only the real diff of a running one waits for its end; an overlap is told."""
+    """A third issue that meets only the real diff of running issues waits for their end; each overlap is reported."""
     async with line_of(client) as line:
         line.files = {"a": ("one.py",), "b": ("two.py",), "c": ("shared.py",)}
         line.real_files = {"a": ("one.py", "shared.py"), "b": ("two.py", "shared.py")}
@@ -212,7 +212,10 @@ async def test_what_was_really_changed_counts_more_than_what_was_predicted(clien
 
 
 async def test_a_paused_pipeline_begins_nothing_new(client: Client) -> None:
-    """What is under way goes on; the rest waits for `resume`, and it says why. A second `pause` is refused."""
+    """Running steps continue, and the rest waits for `resume`; the view names the reason.
+
+    A second `pause` is refused.
+    """
     async with line_of(client) as line:
         planning = line.hold("a", Step.BUILD_PLAN)
         handle = await line.start("a", "b")
@@ -232,7 +235,7 @@ async def test_a_paused_pipeline_begins_nothing_new(client: Client) -> None:
 
 
 async def test_a_person_can_skip_an_issue_and_want_another_plan(client: Client) -> None:
-    """One is skipped before its turn; another is planned again with the person's words; what runs is refused."""
+    """A skipped issue gets no turn; a replan gets the person's words; a skip of a running issue is refused."""
     async with line_of(client) as line:
         working = line.hold("a", Step.IMPLEMENT_PLAN)
         handle = await line.start("a", "b", "c", plans_ahead=1)
@@ -255,7 +258,7 @@ async def test_a_person_can_skip_an_issue_and_want_another_plan(client: Client) 
 
 
 async def test_a_pipeline_that_is_stopped_ends_after_what_is_under_way(client: Client) -> None:
-    """The issue at work is completed, the others are skipped, and the agents are closed."""
+    """The running issue completes, the others are skipped, and the agents are closed."""
     async with line_of(client) as line:
         working = line.hold("a", Step.IMPLEMENT_PLAN)
         handle = await line.start("a", "b", "c")
@@ -270,7 +273,7 @@ async def test_a_pipeline_that_is_stopped_ends_after_what_is_under_way(client: C
 
 
 async def test_a_cancelled_pipeline_ends_its_work_orders_and_closes_both_agents(client: Client) -> None:
-    """What was done stays done, what was under way is cancelled with a rescue, and the report is written."""
+    """Completed issues stay completed, the running issue is cancelled with a rescue, and the report is written."""
     async with line_of(client) as line:
         line.hold("b", Step.IMPLEMENT_PLAN)
         handle = await line.start("a", "b", "c")
@@ -290,7 +293,7 @@ async def test_a_cancelled_pipeline_ends_its_work_orders_and_closes_both_agents(
 
 
 async def test_a_work_order_that_is_terminated_gives_its_lane_back(client: Client) -> None:
-    """The pipeline learns of it at once, says so, and goes on with the next issue."""
+    """The pipeline notices the end at once, reports it, and continues with the next issue."""
     async with line_of(client) as line:
         line.hold("a", Step.CLASSIFY_ISSUE)
         handle = await line.start("a", "b")
@@ -304,7 +307,7 @@ async def test_a_work_order_that_is_terminated_gives_its_lane_back(client: Clien
 
 
 async def test_an_issue_that_a_person_holds_back_has_its_turn_later(client: Client) -> None:
-    """Moved to `collected` on the board it is passed over; moved back it is planned."""
+    """A move to `collected` passes the issue over; a move back lets the pipeline plan it."""
     async with line_of(client) as line:
         planning = line.hold("a", Step.CLASSIFY_ISSUE)
         handle = await line.start("a", "b", "c")
@@ -328,7 +331,7 @@ async def test_an_issue_that_a_person_holds_back_has_its_turn_later(client: Clie
 async def test_more_issues_than_one_run_takes_are_carried_out_by_the_next_one(
     client: Client, pipeline: type[Pipeline], runs: int
 ) -> None:
-    """The pipeline continues as new with sessions and results; nothing runs twice, and histories stay short."""
+    """The pipeline continues as new with sessions and results; no issue runs twice, and histories stay short."""
     async with line_of(client, pipeline) as line:
         names = [f"n{number}" for number in range(pipeline.window_limits.issues_of_a_run * (runs - 1) + 1)]
         handle = await line.start(*names)
@@ -377,7 +380,7 @@ async def test_more_issues_than_one_run_takes_are_carried_out_by_the_next_one(
 async def test_wrong_input_is_refused_before_anything_starts(
     client: Client, given: dict[str, Any], said: str
 ) -> None:
-    """The failure names what is wrong, and no work order was started."""
+    """The failure names the error in the input, and no work order starts."""
     async with line_of(client) as line:
         handle = await client.start_workflow(
             "Pipeline", given, id=f"pl-{uuid.uuid4().hex[:12]}", task_queue=line.doubles.task_queue
@@ -392,7 +395,7 @@ async def test_wrong_input_is_refused_before_anything_starts(
 
 
 async def test_one_branch_takes_a_commit_for_each_solution(client: Client) -> None:
-    """Each goes on where the last one that succeeded has ended, on its branch; only the first one names it."""
+    """Each issue continues from the last successful issue, on its branch; only the first issue names the branch."""
     async with line_of(client) as line:
         line.fails["b", Step.IMPLEMENT_PLAN] = 2
         view = await (await line.start("a", "b", "c", one_branch=True)).result()
@@ -407,9 +410,9 @@ async def test_one_branch_takes_a_commit_for_each_solution(client: Client) -> No
 
 
 async def test_a_work_order_that_a_reset_takes_up_leaves_its_pipeline(client: Client) -> None:
-    """Its lane is another one's by now: it goes on in a workspace of its own, from its checkpoint, in a new session.
+    """The work order continues in its own workspace from its checkpoint, in a new session.
 
-    The pipeline's budget still counts for it.
+    Its lane belongs to another work order by then. The pipeline's budget still counts for it.
     """
     async with line_of(client) as line:
         line.fails["a", Step.IMPLEMENT_PLAN] = 2
@@ -428,7 +431,7 @@ async def test_a_work_order_that_a_reset_takes_up_leaves_its_pipeline(client: Cl
 
 
 async def test_outside_of_its_pipeline_it_still_begins_with_the_work_of_others(client: Client) -> None:
-    """What it went on from in its lane, and what it lacks, is neither its own work nor forgotten."""
+    """Its workspace keeps the commit that its lane began at, and the branches that it lacks."""
     async with line_of(client) as line:
         line.fails["a", Step.IMPLEMENT_PLAN] = 2
         line.where = {"began_at": "a" * 40, "lacks": ("feat-b",)}
@@ -443,7 +446,7 @@ async def test_outside_of_its_pipeline_it_still_begins_with_the_work_of_others(c
 
 
 async def before_first(client: Client, order_id: str, activity_name: str) -> int:
-    """Return the workflow task in which an activity was scheduled for the first time."""
+    """Return the workflow task that scheduled an activity for the first time."""
     async for event in client.get_workflow_handle(order_id).fetch_history_events():
         scheduled = event.activity_task_scheduled_event_attributes
         if scheduled.activity_type.name == activity_name:
@@ -452,7 +455,7 @@ async def before_first(client: Client, order_id: str, activity_name: str) -> int
 
 
 async def test_an_issue_builds_on_what_it_depends_on(client: Client) -> None:
-    """Its lane begins with the last snapshot of that work, not with the base commit; others begin with the base."""
+    """Its lane starts from the last snapshot of its dependency; lanes of other issues start from the base commit."""
     async with line_of(client) as line:
         after = {"id": "c", "title": "Last", "body": "…", "depends_on": ["a"]}
         view = await (await line.start("a", after, "b")).result()
@@ -466,7 +469,7 @@ async def test_an_issue_builds_on_what_it_depends_on(client: Client) -> None:
 
 
 async def test_what_a_branch_does_not_hold_is_told(client: Client) -> None:
-    """Of two independent dependencies one is below it, the other one is named; of a chain the end holds all."""
+    """Of two independent dependencies the branch builds on one and names the other; the end of a chain holds the chain."""
     async with line_of(client) as line:
         issues = [
             {"id": name, "title": name, "body": "Do it.", "depends_on": list(before)}

@@ -1,4 +1,4 @@
-"""A pipeline whose lanes were left on a host that is gone; the real hosts are in tests/acceptance."""
+"""A pipeline with lanes on a lost host; the tests with real hosts are in tests/acceptance."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ ANN = PipelineCall(who="ann")
 
 
 async def planned_and_paused(line: Line, *issues: str, **asked: Any) -> WorkflowHandle[Any, PipelineView]:
-    """Start a pipeline, and wait for the plan of its first issue, with nothing begun after it."""
+    """Start a pipeline, pause it, and wait until its first issue is planned and nothing else begins."""
     planning = line.hold("a", Step.BUILD_PLAN)
     handle = await line.start(*issues, **asked)
     await line.until("a:classify_issue")
@@ -36,7 +36,7 @@ async def planned_and_paused(line: Line, *issues: str, **asked: Any) -> Workflow
 
 
 async def paused_with_lanes_elsewhere(line: Line) -> WorkflowHandle[Any, PipelineView]:
-    """Return a pipeline both of whose lanes were left on a host that is gone; `b` is planned, `c` is not."""
+    """Return a pipeline with both lanes on a lost host; `b` is planned, `c` is not."""
     async with line.another_host(kept=True):
         handle = await planned_and_paused(line, "a", "b", "c")
         await handle.execute_update(Pipeline.resume, ANN)
@@ -49,7 +49,7 @@ async def paused_with_lanes_elsewhere(line: Line) -> WorkflowHandle[Any, Pipelin
 
 
 async def test_one_word_on_a_dead_host_is_enough_for_all_work_orders_that_enter_its_lanes(client: Client) -> None:
-    """The pipeline keeps it, also for those that come to a lane later; of a host without a lane it takes none."""
+    """The pipeline keeps the word for work orders that enter the lane later, and refuses it for a host without a lane."""
     async with line_of(client) as line:
         moves = line.moving_here()
         handle = await paused_with_lanes_elsewhere(line)
@@ -63,7 +63,7 @@ async def test_one_word_on_a_dead_host_is_enough_for_all_work_orders_that_enter_
 
 
 async def test_the_word_on_a_dead_host_outlives_who_leaves_a_lane_there_with_nothing() -> None:
-    """A work order that was cancelled as it waited there has not seen it alive; one that was carried out there has."""
+    """A work order that was cancelled while it waited there leaves the host lost; a finished one shows the host alive."""
     asked = OpenWorkspace(work_order_id="pl-1-a", repository="/app")
     there = Doubles("queue").workspace(asked).model_copy(update={"host": "dead"})
     lane = Lane(id="pl-1-executor-1", pipeline="pl-1", workspace=there)
@@ -76,13 +76,13 @@ async def test_the_word_on_a_dead_host_outlives_who_leaves_a_lane_there_with_not
 
 
 async def test_lanes_whose_host_is_gone_are_entered_on_another_one(client: Client) -> None:
-    """Each lane moves once, as a work order enters it, with what was kept last; its session goes along."""
+    """Each lane moves once, when a work order enters it, with its last checkpoint; its session moves along."""
     async with line_of(client) as line:
         moves = line.moving_here()
         handle = await paused_with_lanes_elsewhere(line)
         await handle.execute_update(Pipeline.resume, ANN)
         await line.give_up(handle, "b")  # the executor's lane
-        await line.give_up(handle, "c")  # the planner's
+        await line.give_up(handle, "c")  # the planner's lane
         assert statuses(await handle.result()) == ["completed"] * 3
         assert {(move.workspace.place_id, move.workspace.host) for move in moves} == {
             (f"{handle.id}-planner", "another"),
@@ -92,7 +92,7 @@ async def test_lanes_whose_host_is_gone_are_entered_on_another_one(client: Clien
         last = line.lanes[-1]
         assert last.lane.task_queue == line.doubles.task_queue
         anew = [[issue.issue_id for issue in view.issues] for view in line.noted[-3:]]
-        assert [each for each in anew if each[:2] == ["a", "b"]], anew  # where the planner is now
+        assert [each for each in anew if each[:2] == ["a", "b"]], anew  # the planner's present host
         sessions = {each.lane.session_id for each in line.lanes if each.lane.id == last.lane.id}
         assert len(sessions - {None}) == 1
         await replayed(handle, "pipeline/moved")
@@ -100,7 +100,7 @@ async def test_lanes_whose_host_is_gone_are_entered_on_another_one(client: Clien
 
 
 async def test_a_lane_that_is_open_nowhere_yet_is_opened_on_any_host(client: Client) -> None:
-    """The planner's host was to have it; where that one is gone, the plan comes from what it has kept."""
+    """The lane was meant for the planner's host; if that host is lost, the plan comes from the planner's checkpoint."""
     async with line_of(client) as line:
         moves = line.moving_here()
         async with line.another_host(kept=True):
@@ -114,7 +114,7 @@ async def test_a_lane_that_is_open_nowhere_yet_is_opened_on_any_host(client: Cli
 
 
 async def test_lanes_that_are_open_nowhere_follow_the_planner(client: Client) -> None:
-    """Once the planner has moved, nobody waits for its first host on behalf of a lane that was never there."""
+    """Once the planner has moved, no lane that was never opened waits for the planner's first host."""
     async with line_of(client) as line:
         line.moving_here()
         async with line.another_host(kept=True):
@@ -130,7 +130,7 @@ async def test_lanes_that_are_open_nowhere_follow_the_planner(client: Client) ->
 
 
 async def test_a_lane_whose_host_keeps_nothing_elsewhere_is_waited_for(client: Client) -> None:
-    """The work order is blocked and says why; when the host is there again it goes on by itself."""
+    """The work order is blocked with the reason; when the host is back the work order continues by itself."""
     async with line_of(client) as line:
 
         async def noted() -> bool:
@@ -158,7 +158,7 @@ async def test_a_lane_whose_host_keeps_nothing_elsewhere_is_waited_for(client: C
 
 
 async def _waits_of(order: WorkflowHandle[Any, Any]) -> dict[str, int]:
-    """Return for how many seconds each kind of activity may wait for its host, in all."""
+    """Return the total seconds that each kind of activity may wait for its host."""
     return {
         told.activity_type.name: told.schedule_to_close_timeout.seconds
         async for event in order.fetch_history_events()

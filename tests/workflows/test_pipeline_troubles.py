@@ -1,4 +1,4 @@
-"""What happens to a pipeline at the worst moments: nothing hangs, nothing is swallowed, nothing untrue is said."""
+"""A pipeline at the worst moments: it never hangs, loses no message, and reports nothing untrue."""
 
 import asyncio
 import uuid
@@ -35,7 +35,7 @@ def after(name: str, *before: str) -> dict[str, object]:
 
 
 async def test_a_failure_dooms_a_whole_chain_of_issues(client: Client) -> None:
-    """What depends on what depends on it is skipped too, planned or not, and each says why."""
+    """Indirect dependants of a failed issue are skipped too, planned or not, each with its reason."""
     async with line_of(client) as line:
         line.fails["a", Step.IMPLEMENT_PLAN] = 2
         working = line.hold("a", Step.IMPLEMENT_PLAN)
@@ -51,7 +51,7 @@ async def test_a_failure_dooms_a_whole_chain_of_issues(client: Client) -> None:
 
 
 async def test_a_planned_issue_is_skipped_with_what_depends_on_it(client: Client) -> None:
-    """The update answers, at once both are shown so, and the pipeline goes on without them."""
+    """The update answers, the view shows both issues as skipped at once, and the pipeline continues without them."""
     async with line_of(client) as line:
         working = line.hold("x", Step.IMPLEMENT_PLAN)
         handle = await line.start("x", after("a"), after("b", "a"))
@@ -66,7 +66,7 @@ async def test_a_planned_issue_is_skipped_with_what_depends_on_it(client: Client
 
 
 async def test_a_stop_reaches_the_issues_of_later_runs(client: Client) -> None:
-    """Of more issues than one run takes, none begins after it: the pipeline is stopped and not completed."""
+    """After a stop no issue of a later run begins, and the pipeline ends as stopped."""
     async with line_of(client, ShortPipeline) as line:
         working = line.hold("n0", Step.IMPLEMENT_PLAN)
         handle = await line.start(*[f"n{number}" for number in range(5)])
@@ -79,7 +79,7 @@ async def test_a_stop_reaches_the_issues_of_later_runs(client: Client) -> None:
 
 
 async def test_an_issue_of_a_later_run_can_be_skipped(client: Client) -> None:
-    """It is skipped at once, and the next run passes it over."""
+    """The issue is skipped at once, and the next run passes it over."""
     async with line_of(client, ShortPipeline) as line:
         working = line.hold("n0", Step.IMPLEMENT_PLAN)
         handle = await line.start(*[f"n{number}" for number in range(3)], after("last", "n0"))
@@ -96,7 +96,7 @@ async def test_an_issue_of_a_later_run_can_be_skipped(client: Client) -> None:
 
 @pytest.mark.parametrize("word", ["stop", "skip"])
 async def test_a_word_that_comes_as_a_run_only_waits_for_its_notes_counts(client: Client, word: str) -> None:
-    """The next run starts no work order that was stopped or skipped between the last one's end and its note."""
+    """The next run starts no work order for an issue that was stopped or skipped while this run wrote its last note."""
     async with line_of(client, ShortPipeline) as line:
         ending = line.hold("n1", Step.CREATE_PULL_REQUEST)
         handle = await line.start("n0", "n1", "n2", after("last", "n2"))
@@ -117,7 +117,7 @@ async def test_a_word_that_comes_as_a_run_only_waits_for_its_notes_counts(client
 
 
 async def test_the_next_run_is_told_of_a_stop_and_of_skips() -> None:
-    """One that comes as a run waits for its last handlers is passed on with the open issue that it means."""
+    """A stop or a skip that arrives while a run waits for its last handlers goes to the next run, for open issues only."""
     asked = PipelineRun(repository="/app", issues=(1, 2))
     state, following = PipelineState(), PipelineState()
     state.begin("pl-1", asked, "run-1", datetime.now(UTC))
@@ -131,7 +131,7 @@ async def test_the_next_run_is_told_of_a_stop_and_of_skips() -> None:
 
 @pytest.mark.parametrize("word", ["stop", "cancel"])
 async def test_a_word_that_comes_as_the_forge_is_asked_counts(client: Client, word: str) -> None:
-    """A stop ends it as stopped, with all skipped; a cancel ends it as cancelled, and not as failed."""
+    """A stop during the reading ends the pipeline as stopped, all skipped; a cancel ends it as cancelled, not failed."""
     async with line_of(client) as line:
         line.reading = asyncio.Event()
         line.read = {"1": PipelineIssue(id="1", title="One")}
@@ -144,7 +144,7 @@ async def test_a_word_that_comes_as_the_forge_is_asked_counts(client: Client, wo
             assert (view.status, statuses(view)) == (PipelineStatus.STOPPED, ["skipped"])
             assert (
                 line.reports[-1].issues == view.issues
-            )  # no host has the notes for certain: any may have taken them
+            )  # no host surely has the notes: any host may have taken them
         else:
             await handle.cancel()
             failure = await failure_of(handle)
@@ -153,7 +153,7 @@ async def test_a_word_that_comes_as_the_forge_is_asked_counts(client: Client, wo
 
 
 async def test_a_cancel_counts_whatever_it_meets(client: Client) -> None:
-    """It comes as lanes are given, and is not swallowed by a signal that is under way."""
+    """A cancel that arrives while lanes are assigned is not lost among signals."""
     async with line_of(client) as line:
         line.hold("a", Step.CLASSIFY_ISSUE)
         handles = []
@@ -162,7 +162,7 @@ async def test_a_cancel_counts_whatever_it_meets(client: Client) -> None:
             async for event in handle.fetch_history_events(wait_new_event=True):
                 if event.HasField("workflow_execution_signaled_event_attributes"):
                     break
-            await asyncio.sleep(number / 1000)  # the moments of the giving differ
+            await asyncio.sleep(number / 1000)  # vary the moment within the assignment
             await handle.cancel()
             handles.append(handle)
         for handle in handles:
@@ -171,7 +171,7 @@ async def test_a_cancel_counts_whatever_it_meets(client: Client) -> None:
 
 
 async def test_a_cancel_that_comes_as_the_report_is_written_keeps_no_agent_alive(client: Client) -> None:
-    """The lanes are closed and the report is whole: all was done, and the pipeline is completed."""
+    """The lanes are closed, the report is written once, and the pipeline is completed."""
     async with line_of(client) as line:
         line.writing = asyncio.Event()
         handle = await line.start("a")
@@ -184,7 +184,7 @@ async def test_a_cancel_that_comes_as_the_report_is_written_keeps_no_agent_alive
 
 
 async def test_a_work_order_of_a_pipeline_cannot_be_moved_into_its_lane(client: Client) -> None:
-    """Only the pipeline says when it begins: the move is refused, and it has its turn."""
+    """Only the pipeline starts its work orders: the move is refused, and the work order gets its turn."""
     async with line_of(client) as line:
         working = line.hold("a", Step.CLASSIFY_ISSUE)
         handle = await line.start("a", "b")
@@ -198,7 +198,7 @@ async def test_a_work_order_of_a_pipeline_cannot_be_moved_into_its_lane(client: 
 
 
 async def test_plans_that_wait_for_another_issue_do_not_keep_it_from_being_planned(client: Client) -> None:
-    """One that was held back is planned although as many plans wait for it as may wait."""
+    """An issue that was held back gets planned although the limit of waiting plans is reached by its dependants."""
     async with line_of(client) as line:
         planning = line.hold("x", Step.CLASSIFY_ISSUE)
         handle = await line.start("x", "a", after("b", "a"), after("c", "a"), plans_ahead=2)
@@ -213,7 +213,7 @@ async def test_plans_that_wait_for_another_issue_do_not_keep_it_from_being_plann
 
 
 async def test_what_a_cancelled_work_order_has_done_is_told(client: Client) -> None:
-    """Its commit and branch are in the pipeline's view, though it ended without a result."""
+    """The pipeline's view has the cancelled work order's commit and branch, although it ended without a result."""
     async with line_of(client) as line:
         line.hold("a", Step.CREATE_PULL_REQUEST)
         handle = await line.start("a", "b")
@@ -226,7 +226,7 @@ async def test_what_a_cancelled_work_order_has_done_is_told(client: Client) -> N
 
 
 async def test_the_report_is_given_what_its_host_has_not_noted(client: Client) -> None:
-    """Over several runs that is what the disk did not take before; what it has is not sent again."""
+    """The report carries the issues that the disk refused before, and none that the disk has."""
     async with line_of(client, ShortPipeline) as line:
         line.unnoted.add("n1")
         view = await (await line.start(*[f"n{number}" for number in range(5)])).result()
@@ -237,7 +237,7 @@ async def test_the_report_is_given_what_its_host_has_not_noted(client: Client) -
 
 
 async def test_a_plan_is_noted_as_soon_as_it_is_there(client: Client) -> None:
-    """The documents of results learn of it while its execution has not begun."""
+    """The host notes a plan before its execution begins."""
     async with line_of(client) as line:
         working = line.hold("a", Step.IMPLEMENT_PLAN)
         handle = await line.start("a", "b")
@@ -248,7 +248,7 @@ async def test_a_plan_is_noted_as_soon_as_it_is_there(client: Client) -> None:
 
 
 async def test_a_failure_with_details_that_are_not_ours_is_told_all_the_same(client: Client) -> None:
-    """The workflow task does not fail for ever over what it cannot read: the pipeline fails with the words."""
+    """The workflow task does not fail forever on unreadable details: the pipeline fails with the message."""
     async with line_of(client) as line:
         line.refusal = ApplicationError("the forge is on fire", {"unknown": 1}, non_retryable=True)
         handle = await line.start(1)
@@ -257,7 +257,7 @@ async def test_a_failure_with_details_that_are_not_ours_is_told_all_the_same(cli
 
 
 async def test_an_issue_that_a_person_holds_back_does_not_keep_later_ones_waiting(client: Client) -> None:
-    """When all others of its run are done, the next ones begin beside it; moved back it has its turn."""
+    """When the other issues of its run are done, later issues begin; after a move back the issue gets its turn."""
     async with line_of(client, ShortPipeline) as line:
         planning = line.hold("n0", Step.CLASSIFY_ISSUE)
         handle = await line.start("n0", "n1", "n2", after("last", "n1"))
@@ -295,7 +295,7 @@ async def test_an_issue_whose_work_orders_id_is_taken_says_so(client: Client) ->
 
 
 async def test_a_cancel_that_nobody_carries_out_is_only_asked_for(client: Client, tmp_path: Path) -> None:
-    """Its answer says so, and which command starts a worker; so does who looks at the pipeline afterwards."""
+    """Without a worker, the answer and later views say so, and name the command that starts a worker."""
     pipelines = PipelineClient(client, f"queue-{uuid.uuid4().hex}", state=StateDir(tmp_path))
     issue = PipelineIssue(id="a", title="Totals", body="Do it.")
     started = (await pipelines.start(PipelineInput(repository="/app", issues=(issue,)))).pipeline

@@ -1,4 +1,4 @@
-"""Which issues of a pipeline have a work order at a time: a window slides over them, and waits for no slow one."""
+"""The window over a pipeline's issues: it limits the open work orders, and slides on beside a slow issue."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ NAMES = [f"n{number}" for number in range(7)]
 
 
 async def started(client: Client, handle: WorkflowHandle[Any, Any]) -> list[str]:
-    """Return the issues whose work orders were started, in their order, over all runs."""
+    """Return the issues whose work orders were started over all runs, in order."""
     names: list[str] = []
     runs = [row async for row in client.list_workflows(f'WorkflowId="{handle.id}"')]
     for run in sorted(runs, key=lambda run: run.start_time):
@@ -32,12 +32,12 @@ async def started(client: Client, handle: WorkflowHandle[Any, Any]) -> list[str]
 
 
 async def runs_of(client: Client, handle: WorkflowHandle[Any, Any]) -> int:
-    """Return how many runs a pipeline has had."""
+    """Return the number of runs of a pipeline."""
     return len([row async for row in client.list_workflows(f'WorkflowId="{handle.id}"')])
 
 
 async def test_others_go_on_beside_a_slow_issue(client: Client) -> None:
-    """With one under way the window slides on: all others are completed, in their order, before it is."""
+    """While one issue runs the window slides on: all others complete before it, in order."""
     async with line_of(client, NarrowPipeline) as line:
         slow = line.hold("n0", Step.IMPLEMENT_PLAN)
         handle = await line.start(*NAMES, executors=2)
@@ -53,7 +53,7 @@ async def test_others_go_on_beside_a_slow_issue(client: Client) -> None:
 
 
 async def test_the_window_bounds_how_many_wait(client: Client) -> None:
-    """While two are open none of the others has a work order; a pause keeps the next from one, too."""
+    """While two issues are open the others have no work order; a pause also starts none."""
     async with line_of(client, NarrowPipeline) as line:
         planning = line.hold("n0", Step.CLASSIFY_ISSUE)
         handle = await line.start(*NAMES[:4])
@@ -69,7 +69,7 @@ async def test_the_window_bounds_how_many_wait(client: Client) -> None:
 
 
 async def test_a_stop_starts_no_further_work_order(client: Client) -> None:
-    """What has a lane is completed; issues that the window has not reached are skipped without a work order."""
+    """Issues with a lane complete; issues beyond the window are skipped without a work order."""
     async with line_of(client, NarrowPipeline) as line:
         working = line.hold("n0", Step.IMPLEMENT_PLAN)
         handle = await line.start(*NAMES, plans_ahead=1)
@@ -84,7 +84,7 @@ async def test_a_stop_starts_no_further_work_order(client: Client) -> None:
 
 
 async def test_the_next_run_is_not_waited_for_without_end(client: Client) -> None:
-    """Where idle lanes wait for the next run, which waits for a slow issue, this one goes on beside it."""
+    """If the next run would wait for a slow issue while lanes are idle, this run continues with the next issues."""
     async with line_of(client, ImpatientPipeline) as line:
         slow = line.hold("n0", Step.IMPLEMENT_PLAN)
         handle = await line.start(*NAMES, executors=2)
@@ -96,7 +96,7 @@ async def test_the_next_run_is_not_waited_for_without_end(client: Client) -> Non
 
 
 async def test_a_window_slides_over_several_runs(client: Client) -> None:
-    """A run that has had its issues hands over to the next one; none is started twice, and none is left out."""
+    """A run hands over to the next run; no issue is started twice, and none is left out."""
     async with line_of(client, ShortPipeline) as line:
         handle = await line.start(*NAMES)
         assert statuses(await handle.result()) == ["completed"] * 7
