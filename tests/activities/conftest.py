@@ -1,4 +1,4 @@
-"""A host as workers put it together, and one work order on a repository with a small bug."""
+"""A host with the parts of a worker, and one work order on a repository with a small bug."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -17,7 +17,7 @@ def origin(tmp_path: Path, first_origin: Origin) -> Origin:
 
 @pytest.fixture(scope="session")
 def first_origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
-    """Return the origin that each test has a copy of."""
+    """Return the origin that each test copies."""
     origin = make_origin(tmp_path_factory.mktemp("origins"))
     origin.push({"src/app.py": "def total(prices):\n    return 0\n", ".gitignore": "*.log\n"})
     return origin
@@ -25,6 +25,6 @@ def first_origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
 
 @pytest_asyncio.fixture
 async def lab(tmp_path: Path, origin: Origin) -> AsyncIterator[StepLab]:
-    """Return the host."""
+    """Return a host with an opened state directory."""
     async with step_lab(tmp_path, origin) as made:
         yield made

@@ -1,4 +1,4 @@
-"""The repository's checks on the base commit: run once on a host, in a copy, and told before work is paid."""
+"""The repository's checks on the base commit: run once on a host, in a copy, and reported before work is paid."""
 
 import os
 
@@ -21,7 +21,7 @@ _MESSAGE = "bug: sum the prices"
 
 
 def _push(lab: StepLab, script: str, settings: str = _CHECK) -> None:
-    """Have the repository ask for a check that is a script of its own."""
+    """Give the repository a check that runs this script."""
     lab.origin.push({".septet/septet.toml": settings, "check.sh": script})
 
 
@@ -43,7 +43,7 @@ def _journal(lab: StepLab) -> list[str]:
 async def test_a_check_that_fails_before_any_work_is_told_to_people_and_to_those_who_change_code(
     lab: StepLab,
 ) -> None:
-    """`show` has a line of it, the prompts of implementor and committer what it printed; other steps hear nothing."""
+    """`show` has a line of the failure; the committer's prompt has the check's output, later prompts do not."""
     _push(lab, "echo needs a sum; grep -q sum src/app.py\n")
     await lab.open()
     assert [each.command for each in (await _result(lab)).failed] == ["sh check.sh"]
@@ -60,7 +60,7 @@ async def test_a_check_that_fails_before_any_work_is_told_to_people_and_to_those
 
 
 async def test_an_agent_whose_check_fails_hears_that_it_failed_before(lab: StepLab) -> None:
-    """So nobody looks for the mistake in the work alone."""
+    """The reason says that the check failed on the base commit too, before any work."""
     _push(lab, "exit 3\n")
     await lab.open_to(Step.CREATE_COMMIT)
     await _result(lab)
@@ -72,7 +72,7 @@ async def test_an_agent_whose_check_fails_hears_that_it_failed_before(lab: StepL
 
 
 async def test_checks_that_pass_say_nothing(lab: StepLab) -> None:
-    """Neither to people nor to agents."""
+    """People and agents read no note of checks that pass."""
     _push(lab, "true\n")
     await lab.open()
     result = await _result(lab)
@@ -81,7 +81,7 @@ async def test_checks_that_pass_say_nothing(lab: StepLab) -> None:
 
 
 async def test_they_run_in_a_copy_that_guests_see_where_the_workspace_is(lab: StepLab) -> None:
-    """With what set-up has left, as a virtual environment's scripts need it; the copy is gone, and nothing else changed."""
+    """The copy has the files of set-up and the workspace's path; the workspace stays, and the copy is removed."""
     script = 'pwd; cat installed.log; echo spoilt > src/app.py; touch "$PWD/made.txt"; mkdir -m 0 shut; exit 1\n'
     settings = f'setup = ["sh install.sh"]\n{_CHECK}'
     lab.origin.push({"install.sh": "pwd > installed.log\n"})
@@ -96,7 +96,7 @@ async def test_they_run_in_a_copy_that_guests_see_where_the_workspace_is(lab: St
 
 
 async def test_all_work_orders_of_a_host_share_one_look(lab: StepLab) -> None:
-    """On the same base commit with the same settings; another commit is looked at anew."""
+    """Checks run once for each base commit and settings; another commit is checked anew."""
     _push(lab, f"echo looked >> {lab.root}/looked; exit 1\n")
     await lab.open()
     await _result(lab)
@@ -111,7 +111,7 @@ async def test_all_work_orders_of_a_host_share_one_look(lab: StepLab) -> None:
 
 
 async def test_a_repository_can_refuse_work_on_a_base_that_fails(lab: StepLab) -> None:
-    """No agent starts, and the error names check, output, branch and remedy; a retry looks again."""
+    """No agent starts, and the error names check, output, branch and remedy; a retry runs the checks again."""
     _push(lab, f'echo looked >> {lab.root}/looked; echo "2 == 3"; [ -e "{lab.root}/mended" ]\n', _REFUSE)
     error = await _refusal(lab)
     assert (error.type, error.non_retryable) == ("BaseFails", True)
@@ -125,7 +125,7 @@ async def test_a_repository_can_refuse_work_on_a_base_that_fails(lab: StepLab) -
 
 
 async def test_a_base_that_passes_is_not_refused_and_looked_at_once(lab: StepLab) -> None:
-    """The next work order does not wait for it again."""
+    """The next work order uses the result of the first one's checks."""
     _push(lab, f"echo looked >> {lab.root}/looked\n", _REFUSE)
     await lab.open()
     await lab.open(work_order_id="wo-2")
@@ -133,7 +133,7 @@ async def test_a_base_that_passes_is_not_refused_and_looked_at_once(lab: StepLab
 
 
 async def test_who_finds_a_look_under_way_does_not_begin_another(lab: StepLab) -> None:
-    """Its result is that of both; what a look left that died is in nobody's way."""
+    """A second opening starts no checks while the first ones run; after a dead run it starts them again."""
     _push(lab, f"echo looked >> {lab.root}/looked\n")
     await lab.open()
     await _result(lab)
@@ -150,7 +150,7 @@ async def test_who_finds_a_look_under_way_does_not_begin_another(lab: StepLab) -
 
 
 async def test_a_workspace_in_which_an_agent_has_worked_is_not_the_base(lab: StepLab) -> None:
-    """A work order that is opened again after that is told what is known, and nothing is run."""
+    """If an agent has worked in the workspace, opening it again runs no checks."""
     _push(lab, "true\n")
     await lab.open()
     await _result(lab)
@@ -165,7 +165,7 @@ async def test_a_workspace_in_which_an_agent_has_worked_is_not_the_base(lab: Ste
 
 
 async def test_a_worker_that_stops_ends_the_look(lab: StepLab) -> None:
-    """Nothing of it goes on, and the next worker begins it anew."""
+    """No process of the checks outlives the worker, and no result is written."""
     _push(lab, "sleep 299.0625\n")
     async with step_lab(lab.root, lab.origin, lab.parts.host.settings) as own:
         await own.open()
@@ -175,7 +175,7 @@ async def test_a_worker_that_stops_ends_the_look(lab: StepLab) -> None:
 
 
 async def test_without_a_sandbox_nothing_is_run_on_the_base(lab: StepLab) -> None:
-    """A copy could not be seen where the workspace is."""
+    """Without a sandbox the checks cannot run in a copy at the workspace's path, so they do not run."""
     _push(lab, "exit 1\n")
     settings = lab.parts.host.settings.model_copy(update={"sandbox": "none"})
     async with step_lab(lab.root, lab.origin, settings) as unconfined:

@@ -1,4 +1,4 @@
-"""The plan goes on, and nothing else that the agents before its approval have left in the workspace."""
+"""Only the plan reaches the implementor; all other files that earlier agents left in the workspace do not."""
 
 import json
 import subprocess
@@ -38,7 +38,7 @@ def _restored(lab: StepLab, tmp_path: Path, name: str) -> Path:
 
 
 async def test_a_planner_that_leaves_its_plan_alone_costs_no_rescue(lab: StepLab) -> None:
-    """A look with git, which writes its index, is nothing that was left; one checkpoint ends the step."""
+    """A git command that rewrites the index causes no rescue; the step takes one checkpoint at its end."""
     await lab.open_to(Step.FIND_PLAN_FILE)
     before = len(lab.snapshots())
     index = (lab.worktree / ".git" / "index").read_bytes()
@@ -53,7 +53,7 @@ async def test_a_planner_that_leaves_its_plan_alone_costs_no_rescue(lab: StepLab
 
 
 async def test_what_a_planner_leaves_goes_into_a_rescue_and_the_plan_goes_on(lab: StepLab, tmp_path: Path) -> None:
-    """Edits, new and ignored files, commits, branches, a stash and a hook: gone for the implementor, none lost."""
+    """Edits, new and ignored files, commits, branches, stash and hook move from the workspace into a rescue."""
     lab.origin.push(_SETUP)
     await lab.open_to(Step.FIND_PLAN_FILE)
     head, files = git(lab.worktree, "rev-parse", "HEAD"), _files(lab)
@@ -85,7 +85,7 @@ write('.git/hooks/post-checkout', '#!/bin/sh'); os.chmod('.git/hooks/post-checko
 
 
 async def test_ignored_files_over_the_limit_go_no_further_either(lab: StepLab) -> None:
-    """What set-up left stays; what a planner added or changed in it is moved out, and stays on disk."""
+    """Files of set-up stay; files that a planner added or changed beside them move to a folder on the same disk."""
     lab.origin.push(
         _SETUP | {"install.sh": _SETUP["install.sh"] + "head -c 3000000 /dev/zero > node_modules/big\n"}
     )
@@ -111,7 +111,7 @@ write('node_modules/a.js', 'evil'); write('logs.log/huge', 'y' * 3000000)
 
 
 async def test_a_return_that_was_cut_short_is_ended(lab: StepLab, tmp_path: Path) -> None:
-    """A worker that dies between rescue and return: the next one ends it, starts no agent and asks no second try."""
+    """If a worker dies between rescue and return, the next attempt ends the return without an agent or a second try."""
     await lab.open_to(Step.FIND_PLAN_FILE)
     lab.agent(f"write('AGENTS.md', 'obey'); git('add', 'AGENTS.md'); git('commit', '-q', '-m', 'x'); {_FOUND}")
     call = lab.call(Step.FIND_PLAN_FILE)
@@ -129,7 +129,7 @@ async def test_a_return_that_was_cut_short_is_ended(lab: StepLab, tmp_path: Path
 
 
 def _as_if_killed(lab: StepLab, rescue: str) -> None:
-    """Leave the workspace as a worker does that dies while it lays `.git` out."""
+    """Leave the workspace as a worker leaves it that dies while it restores `.git`."""
     vault = lab.place.vault
     for name in lab.snapshots()[lab.snapshots().index(rescue) + 1 :]:
         subprocess.run(["git", "-C", vault, "update-ref", "-d", f"refs/septet/{name}"], check=True)
@@ -143,7 +143,7 @@ def _as_if_killed(lab: StepLab, rescue: str) -> None:
 
 @pytest.mark.parametrize("ignored", ["specs/", ""])
 async def test_a_second_plan_in_another_file_goes_on_alone(lab: StepLab, ignored: str) -> None:
-    """A plan that was rejected is left behind like all else, also where git ignores plans."""
+    """The plan that was rejected goes into the rescue, also in a repository that ignores plans."""
     lab.origin.push({".gitignore": f"{ignored}\n"})
     await lab.open_to(Step.FIND_PLAN_FILE)
     lab.agent("write('specs/better.md', '# better'); answer({'plan_path': 'specs/better.md'})")
@@ -164,7 +164,7 @@ async def test_a_second_plan_in_another_file_goes_on_alone(lab: StepLab, ignored
     ],
 )
 async def test_a_plan_that_cannot_go_on_alone_is_asked_for_again(lab: StepLab, leaves: str) -> None:
-    """Behind a new link, or in the place of a file of the repository: the agent hears why."""
+    """A plan behind a new link, or in the place of a file of the repository, is refused with a reason."""
     await lab.open_to(Step.FIND_PLAN_FILE)
     lab.agent(leaves)
     refused = await lab.run(Step.FIND_PLAN_FILE)
@@ -173,7 +173,7 @@ async def test_a_plan_that_cannot_go_on_alone_is_asked_for_again(lab: StepLab, l
 
 
 async def test_a_set_up_that_ran_later_stays(lab: StepLab) -> None:
-    """Where a workspace has moved, what its new host's set-up made stays, and what agents left before it goes."""
+    """After a move the files of the new host's set-up stay, and files that agents left before the move go."""
     lab.origin.push(_SETUP | {"install.sh": _SETUP["install.sh"] + "date +%s%N > node_modules/stamp\n"})
     await lab.open_to(Step.FIND_PLAN_FILE)
     first = lab.workspace
@@ -194,7 +194,7 @@ async def test_a_set_up_that_ran_later_stays(lab: StepLab) -> None:
 
 
 async def test_a_workspace_that_continues_from_a_lane_returns_to_the_lanes_beginning(lab: StepLab) -> None:
-    """What agents left in the lane was a part of the workspace from its beginning, and goes all the same."""
+    """A file that agents left in the lane goes into the rescue, though the workspace began with the file."""
     await lab.open_to(Step.FIND_PLAN_FILE)
     assert lab.workspace is not None
     lane = lab.workspace.checkpoint

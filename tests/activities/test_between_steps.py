@@ -1,4 +1,4 @@
-"""What was approved is what is done: the plan by its SHA-256, and the worktree as the step before left it."""
+"""Agents work on what a person approved: the plan by its SHA-256, and the worktree as the step before left it."""
 
 import hashlib
 
@@ -18,7 +18,7 @@ TOLD = "the worktree was changed between steps; it was restored to what the prev
 
 
 async def test_what_changes_between_steps_is_kept_put_back_and_told(lab: StepLab) -> None:
-    """A plan that was exchanged while it waited for approval is in a rescue, and not what the agent reads."""
+    """A plan that changed during the wait for approval goes into a rescue, and the agent reads the approved plan."""
     await lab.open_to(Step.IMPLEMENT_PLAN)
     approved = (lab.worktree / PLAN).read_text(encoding="utf-8")
     lab.write(PLAN, "# another plan\n")
@@ -38,7 +38,7 @@ answer({IMPLEMENTED!r})
 
 
 async def test_a_worktree_that_nobody_changed_is_left_alone(lab: StepLab) -> None:
-    """A person's look with git, which writes its index, costs no rescue."""
+    """A git command of a person that rewrites the index causes no rescue."""
     await lab.open_to(Step.IMPLEMENT_PLAN)
     (lab.worktree / ".git" / "index").unlink()
     git(lab.worktree, "reset", "-q")
@@ -51,7 +51,7 @@ async def test_a_worktree_that_nobody_changed_is_left_alone(lab: StepLab) -> Non
 
 
 async def test_a_second_try_finds_the_work_of_the_first(lab: StepLab) -> None:
-    """What a try that was not accepted left behind is no change between steps."""
+    """The work of a refused try stays for the second try, and is no change between steps."""
     await lab.open_to(Step.IMPLEMENT_PLAN, {"edits": {"src/half.py": "half\n"}, "refuse": "Not yet."})
     refused = await lab.run(Step.IMPLEMENT_PLAN)
     start = lab.snapshots("checkpoint")[-1]
@@ -68,7 +68,7 @@ answer({IMPLEMENTED!r})
 
 @pytest.mark.parametrize("spoils", ["write({plan!r}, '# another plan')", "os.unlink({plan!r})"])
 async def test_a_second_try_carries_out_the_approved_plan(lab: StepLab, spoils: str) -> None:
-    """A first try that changed the plan's file leaves its work, but another plan in a rescue alone."""
+    """If the first try changed the plan's file, its other work stays, and its plan is in a rescue only."""
     await lab.open_to(Step.IMPLEMENT_PLAN)
     approved = (lab.worktree / PLAN).read_bytes()
     digest = hashlib.sha256(approved).hexdigest()
@@ -97,7 +97,7 @@ answer({IMPLEMENTED!r})
 
 
 async def test_a_plan_that_is_not_the_approved_one_is_not_carried_out(lab: StepLab) -> None:
-    """Its SHA-256 is compared before any agent starts."""
+    """The step compares the plan's SHA-256 before an agent starts."""
     await lab.open_to(Step.IMPLEMENT_PLAN)
     other = hashlib.sha256(b"the plan that a person approved").hexdigest()
     lab.progress = lab.progress.model_copy(update={"plan_sha256": other})

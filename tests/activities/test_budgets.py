@@ -1,4 +1,4 @@
-"""A step within a budget: what its agents use is counted once, whatever happens to its attempts."""
+"""A step within a budget: the use of its agents is counted once, however its attempts end."""
 
 import asyncio
 import os
@@ -40,7 +40,7 @@ from workers.recovery.held_turns import LeftTurns
 from workers.recovery.strays import keep_what_was_left_alone
 
 _TOKENS = 7
-"""Of each message of these agents."""
+"""The tokens of each message of these agents."""
 _HANGS = """
 init()
 turn('m1')
@@ -65,7 +65,7 @@ answer({'success': True, 'summary': 'Done.', 'key_changes_made': [], 'key_learni
 
 
 def with_key(root: Path) -> Settings:
-    """Return the settings of a host whose agents log in with the key that all hosts have."""
+    """Return the settings of a host whose agents log in with the key that all hosts share."""
     settings = settings_of(root)
     return settings.model_copy(update={"environ": {**settings.environ, "SEPTET_SCRIPTED_KEY": "the-fleets-own"}})
 
@@ -77,13 +77,13 @@ def books() -> Books:
 
 @pytest_asyncio.fixture
 async def paid(tmp_path: Path, origin: Origin, books: Books) -> AsyncIterator[StepLab]:
-    """Return a host whose agents are paid from these books."""
+    """Return a host whose agents are paid from `books`."""
     async with step_lab(tmp_path, origin, with_key(tmp_path), accounts=books) as lab:
         yield lab
 
 
 async def test_each_turn_is_counted_once_by_what_its_result_says(paid: StepLab, books: Books) -> None:
-    """A step, a retry of the finished step and its finalizer add up to what their results say."""
+    """A step, a retry of the finished step and its finalizer together cost the sum of their results."""
     await paid.open_to(Step.IMPLEMENT_PLAN, {"malformed": "prose"})
     call = paid.call(Step.IMPLEMENT_PLAN, budget="5usd", waits_for_budget=True)
     unread = await paid.running(call)
@@ -103,7 +103,7 @@ async def test_each_turn_is_counted_once_by_what_its_result_says(paid: StepLab, 
 async def test_a_step_over_its_budget_starts_no_agent_and_says_what_it_waits_for(
     paid: StepLab, books: Books
 ) -> None:
-    """An older workflow, which does not know the verdict, has the activity tried again later instead."""
+    """A call of an older workflow, which does not know the verdict, fails with a delay and is tried again instead."""
     await paid.open_to(Step.CLASSIFY_ISSUE, {})
     await paid.run(Step.CLASSIFY_ISSUE, budget="0.01usd", waits_for_budget=True)
     starts = len(paid.runs)
@@ -117,7 +117,7 @@ async def test_a_step_over_its_budget_starts_no_agent_and_says_what_it_waits_for
 
 
 async def test_a_step_that_its_account_cannot_list_asks_again_by_itself(paid: StepLab, books: Books) -> None:
-    """So many wait for the budget that nobody would call it: the activity is tried again after a quarter of an hour."""
+    """If the account's list of waiting work orders is full, the activity itself is tried again after 15 minutes."""
     await paid.open_to(Step.CLASSIFY_ISSUE, {})
     waiting = tuple(f"wo-before-{number}" for number in range(MOST_WAITING))
     spent = Spending(usd=5.0)
@@ -132,7 +132,7 @@ async def test_a_step_that_its_account_cannot_list_asks_again_by_itself(paid: St
 async def test_a_budget_that_is_set_after_the_start_limits_the_steps_that_follow(
     paid: StepLab, books: Books
 ) -> None:
-    """What was started without one opens no account, and asks the one that somebody makes later."""
+    """A work order that started without a budget opens no account, and obeys an account that a person opens later."""
     await paid.open_to(Step.CLASSIFY_ISSUE, {})
     done = await paid.run(Step.CLASSIFY_ISSUE, waits_for_budget=True)
     assert (done.verdict, books.books) == (Verdict.DONE, {})
@@ -144,7 +144,7 @@ async def test_a_budget_that_is_set_after_the_start_limits_the_steps_that_follow
 
 
 async def test_what_could_not_be_told_is_told_by_the_next_look(paid: StepLab, books: Books) -> None:
-    """The accounts are away as a step ends: it is done all the same, and they hear of it once they are back."""
+    """If the accounts are away when a step ends, the step is done, and a later pass reports its use."""
     await paid.open_to(Step.CLASSIFY_ISSUE, {})
     books.away = True
     done = await paid.run(Step.CLASSIFY_ISSUE, budget="5usd", waits_for_budget=True)
@@ -158,7 +158,7 @@ async def test_what_could_not_be_told_is_told_by_the_next_look(paid: StepLab, bo
 
 
 async def test_a_grant_of_which_the_worker_has_no_note_is_asked_for_again(paid: StepLab, books: Books) -> None:
-    """A kill between the two leaves a hold; the next attempt asks for the same turn, which holds and counts once."""
+    """After a kill between grant and note, the next attempt asks for the same turn, which is held and counted once."""
     await paid.open_to(Step.CLASSIFY_ISSUE, {})
     call = paid.call(Step.CLASSIFY_ISSUE, budget="5usd", waits_for_budget=True)
     books.lost_grants = 1
@@ -172,7 +172,7 @@ async def test_a_grant_of_which_the_worker_has_no_note_is_asked_for_again(paid: 
 
 
 async def test_a_turn_whose_attempt_comes_back_is_left_to_it(paid: StepLab, books: Books) -> None:
-    """Somebody who tells of a turn by himself within the time is not forestalled, also when he could not at first."""
+    """A pass leaves a turn to its own attempt for a time, also if that attempt could not report it at first."""
     await _left(paid)
     await _supervisor_killed(paid)
     teller = LeftTurns(paid.parts.host, books)
@@ -184,7 +184,7 @@ async def test_a_turn_whose_attempt_comes_back_is_left_to_it(paid: StepLab, book
 
 
 async def test_a_turn_that_is_tried_again_is_left_to_its_new_attempt(paid: StepLab, books: Books) -> None:
-    """The first attempt could not tell it; the second one holds it again, and its worker dies."""
+    """A pass does not report the turn of a first attempt while a second attempt holds the same turn."""
     await paid.open_to(Step.IMPLEMENT_PLAN, {"api_error": 529})
     books.away = True
     with pytest.raises(ApplicationError, match="529"):
@@ -198,7 +198,7 @@ async def test_a_turn_that_is_tried_again_is_left_to_its_new_attempt(paid: StepL
 
 
 async def test_an_agent_that_stops_at_its_budget_goes_on_in_its_session(paid: StepLab, books: Books) -> None:
-    """It is asked to end after the message that passes the limit; its work and its session stay, nothing is counted twice, and all of it as its model's."""
+    """The agent ends after the message that passes the limit; work and session stay, and no use is counted twice."""
     await paid.open_to(Step.IMPLEMENT_PLAN, {})
     call = paid.call(Step.IMPLEMENT_PLAN, budget="0.02usd", waits_for_budget=True)
     over = await paid.running(call)
@@ -219,7 +219,7 @@ async def test_an_agent_that_stops_at_its_budget_goes_on_in_its_session(paid: St
 async def test_an_agent_is_stopped_once_its_minutes_are_used_up_and_goes_on_in_its_session(
     paid: StepLab, books: Books
 ) -> None:
-    """It would never end by itself; the time of each of its runs is counted once."""
+    """An agent that would never end is stopped at its limit of minutes; the time of each run is counted once."""
     await paid.open_to(Step.IMPLEMENT_PLAN)
     paid.agent(_HANGS)
     over = await paid.run(Step.IMPLEMENT_PLAN, budget="0.05min", waits_for_budget=True)
@@ -239,7 +239,7 @@ async def test_an_agent_is_stopped_once_its_minutes_are_used_up_and_goes_on_in_i
 async def test_a_lanes_summary_is_paid_from_all_budgets_and_waits_for_none(
     paid: StepLab, books: Books, spent: str
 ) -> None:
-    """Where one is used up there is no summary, and no agent starts for it."""
+    """If one budget is used up, no agent starts, and the lane has no summary."""
     await paid.open()
     paid.scenario()
     asked = {"project": "renamed", "budget": "5usd", "pipeline_budget": "9usd"}
@@ -263,7 +263,7 @@ async def test_a_lanes_summary_is_paid_from_all_budgets_and_waits_for_none(
 async def test_a_usage_limit_on_one_host_starts_no_agent_on_another(
     paid: StepLab, books: Books, tmp_path: Path, origin: Origin
 ) -> None:
-    """After the first such error no host starts an agent with that login; each step waits for the same moment."""
+    """After the first usage limit no host starts an agent with that login; each step waits for the same moment."""
     await paid.open_to(Step.CLASSIFY_ISSUE, {"api_error": 429})
     first = await paid.failing(paid.call(Step.CLASSIFY_ISSUE), "429")
     assert first.next_retry_delay is not None
@@ -280,7 +280,7 @@ async def test_a_usage_limit_on_one_host_starts_no_agent_on_another(
 
 
 async def test_a_login_is_paused_for_as_long_as_the_server_says_so(paid: StepLab, books: Books) -> None:
-    """A host whose clock is ahead of the server's starts no agent before the limit is over; it waits a minute at most."""
+    """A host whose clock is ahead of the server's starts no agent before the limit ends, and waits a minute at most."""
     await paid.open_to(Step.CLASSIFY_ISSUE, {"api_error": 429})
     with pytest.raises(ApplicationError, match="429"):
         await paid.run(Step.CLASSIFY_ISSUE)
@@ -299,7 +299,7 @@ async def test_a_login_is_paused_for_as_long_as_the_server_says_so(paid: StepLab
 async def _at_work(
     paid: StepLab, program: str, **facts: str
 ) -> tuple[StepCall, asyncio.Task[StepResult], ActivityEnvironment]:
-    """Return a step whose agent has said a message, and does not end."""
+    """Return a step whose agent has written a message and does not end."""
     await paid.open_to(Step.IMPLEMENT_PLAN)
     return await _begun(paid, program, **facts)
 
@@ -317,7 +317,7 @@ async def _begun(
 
 
 async def _left(paid: StepLab, **facts: str) -> StepCall:
-    """Return a step whose worker has gone, and whose agent works on."""
+    """Return a step whose worker has stopped and whose agent still works."""
     call, running, environment = await _at_work(paid, _HANGS, **facts)
     environment.cancel(ActivityCancellationDetails(worker_shutdown=True))
     await asyncio.wait([running])
@@ -325,18 +325,18 @@ async def _left(paid: StepLab, **facts: str) -> StepCall:
 
 
 async def _supervisor_killed(paid: StepLab) -> None:
-    """Kill the last agent's supervisor; the agent ends with it."""
+    """Kill the last agent's supervisor; the agent dies with the supervisor."""
     os.kill(supervisor_of(paid.runs[-1]), signal.SIGKILL)
     await wait_until(lambda: not paid.parts.host.runs.is_held("wo-1"))
 
 
 def _tokens_noted(paid: StepLab) -> int:
-    """Return the tokens that are noted for the history of costs."""
+    """Return the sum of the tokens in the notes for the history of costs."""
     return sum(note.use.tokens for _, note in paid.parts.host.cost_notes.take())
 
 
 def _costs_told(paid: StepLab) -> list[CostNote]:
-    """Return what is noted for the history of costs, as one who tells it does: the notes are gone then."""
+    """Return the notes for the history of costs, and remove them as the worker that reports them does."""
     notes = paid.parts.host.cost_notes
     told = notes.take()
     for path, _ in told:
@@ -348,7 +348,7 @@ def _costs_told(paid: StepLab) -> list[CostNote]:
 async def test_a_turn_that_no_attempt_comes_back_to_counts_in_the_history_of_costs(
     paid: StepLab, books: Books, budget: str
 ) -> None:
-    """Whoever finds it notes it once, as its own attempt would have done; one that comes back all the same adds nothing."""
+    """A pass notes the turn once under the key of its own attempt; a late attempt's note has the same key and use."""
     await _left(paid, budget=budget, project="shop", model="large")
     await _supervisor_killed(paid)
     if budget:
@@ -368,7 +368,7 @@ async def test_a_turn_that_no_attempt_comes_back_to_counts_in_the_history_of_cos
 async def test_a_work_order_is_completed_in_the_history_of_costs_also_where_its_last_turn_is_told_late(
     paid: StepLab, books: Books
 ) -> None:
-    """The account is told by a later look, which leaves all else as its attempt has noted it."""
+    """If a later pass reports the account's turn, its note still completes the work order."""
     await paid.open_to(Step.CREATE_PULL_REQUEST, {})
     books.away = True
     done = await paid.run(Step.CREATE_PULL_REQUEST, budget="5usd", waits_for_budget=True)
@@ -384,7 +384,7 @@ async def test_a_work_order_is_completed_in_the_history_of_costs_also_where_its_
     "whose", ["the step's", "the next attempt's", "its host's", "its host's, after the supervisor was killed"]
 )
 async def test_what_a_cancelled_agent_used_is_counted_once(paid: StepLab, books: Books, whose: str) -> None:
-    """Nobody has followed it to its end: whoever ends it reads its stream; the work order's end is told a second time."""
+    """The process that ends the agent reads its use from the stream; a second end of the work order adds nothing."""
     if whose == "the step's":
         _, running, environment = await _at_work(paid, _HANGS)
         environment.cancel(ActivityCancellationDetails(cancel_requested=True))
@@ -392,7 +392,9 @@ async def test_what_a_cancelled_agent_used_is_counted_once(paid: StepLab, books:
     elif whose == "the next attempt's":
         call, environment, before = await _left(paid), ActivityEnvironment(), len(paid.heartbeats)
         adopting = asyncio.ensure_future(paid.running(call, environment))
-        await wait_until(lambda: any(paid.heartbeats[before:]))  # they tell of the run that it follows
+        await wait_until(
+            lambda: any(paid.heartbeats[before:])
+        )  # the heartbeats name the run that the attempt follows
         environment.cancel(ActivityCancellationDetails(cancel_requested=True))
         assert ((await adopting).verdict, len(paid.runs)) == (Verdict.CANCELLED, 1)
     else:
@@ -411,7 +413,7 @@ async def test_what_a_cancelled_agent_used_is_counted_once(paid: StepLab, books:
 
 
 async def test_a_cancelled_finalizer_is_counted_beside_its_step(paid: StepLab, books: Books) -> None:
-    """Each is a turn of its own, and none is counted in the other."""
+    """Step and finalizer are one turn each, and the use of each is counted once."""
     paid.agent("""
 init()
 turn('m2' if resumed else 'm1')
@@ -435,7 +437,7 @@ result('no JSON')
 
 
 async def test_a_cancelled_summary_is_counted(paid: StepLab, books: Books) -> None:
-    """The session of a lane is asked for one, and its pipeline is cancelled meanwhile."""
+    """The use of a lane's summary counts in both budgets when its pipeline is cancelled meanwhile."""
     await paid.open()
     paid.scenario()
     asked = {"budget": "9ktok", "pipeline_budget": "9ktok"}
@@ -457,7 +459,7 @@ async def test_a_cancelled_summary_is_counted(paid: StepLab, books: Books) -> No
 
 @contextmanager
 def _record_not_written(run: Run) -> Iterator[bytes]:
-    """Let a run's supervisor live whose disk has not taken its record yet, and give the record."""
+    """Hold the lock of a run's supervisor whose record is not on disk yet, and yield the record."""
     record = (run.folder / "exit.json").read_bytes()
     with close_after(open_lock(run.folder / "lock")) as held:
         lock(held)
@@ -470,7 +472,7 @@ def _record_not_written(run: Run) -> Iterator[bytes]:
 async def test_what_an_agent_used_is_not_told_before_its_record_is_there(
     paid: StepLab, books: Books, *, is_followed: bool
 ) -> None:
-    """Its tokens are in its stream and its minutes in the record: both are counted together, once."""
+    """Tokens come from the stream and minutes from the record: the pass waits for the record and counts both once."""
     if is_followed:
         await paid.open_to(Step.CLASSIFY_ISSUE, {})
         books.away = True
@@ -495,7 +497,7 @@ async def test_what_an_agent_used_is_not_told_before_its_record_is_there(
 async def test_a_record_that_a_disk_does_not_take_costs_no_cancel_and_no_count(
     paid: StepLab, books: Books
 ) -> None:
-    """The supervisor has told that its agent has ended: the cancel takes its rescue, and a later look counts."""
+    """If the record is missing at a cancel, the cancel takes its rescue, and a later pass counts the use."""
     await _left(paid)
     (run,) = paid.runs
     await end_all(paid.parts.host.runs, "wo-1", "cancelled")
@@ -522,7 +524,7 @@ async def test_a_record_that_a_disk_does_not_take_costs_no_cancel_and_no_count(
 async def test_what_an_agent_used_before_its_step_was_reset_is_counted(
     paid: StepLab, books: Books, *, told_between: bool
 ) -> None:
-    """The attempt after a reset begins anew, and what both agents used is counted, each once; a host that waits long tells the first one before."""
+    """The attempt after a reset begins anew, and both agents' use is counted once, also with a pass in between."""
     call, running, environment = await _at_work(paid, _HANGS_ONCE)
     environment.cancel(ActivityCancellationDetails(reset=True))
     with pytest.raises(ApplicationError, match="starts again"):
@@ -539,7 +541,7 @@ async def test_what_an_agent_used_before_its_step_was_reset_is_counted(
 async def test_what_an_agent_used_before_a_reset_is_counted_where_a_cancel_follows(
     paid: StepLab, books: Books
 ) -> None:
-    """No attempt comes after the reset: the work order's end tells it."""
+    """Without an attempt after the reset, the end of the work order reports the use."""
     _, running, environment = await _at_work(paid, _HANGS)
     environment.cancel(ActivityCancellationDetails(reset=True))
     with pytest.raises(ApplicationError, match="starts again"):
@@ -550,7 +552,7 @@ async def test_what_an_agent_used_before_a_reset_is_counted_where_a_cancel_follo
 
 
 async def test_a_finished_step_that_a_person_resets_is_counted_twice(paid: StepLab, books: Books) -> None:
-    """Its agent was paid, and so is the one that begins anew."""
+    """Both agents were paid, so both turns are counted."""
     await paid.open_to(Step.CLASSIFY_ISSUE, {})
     call = paid.call(Step.CLASSIFY_ISSUE, budget="5usd", waits_for_budget=True)
     first = await paid.running(call)

@@ -15,34 +15,34 @@ async def _planned(lab: StepLab, plan_path: str, **edits: str | None) -> StepRes
 
 
 async def test_the_plan_is_a_file_of_the_worktree(lab: StepLab) -> None:
-    """A plan that was written is proven, and it is the one file that changed."""
+    """A plan that the agent wrote is proven, and is the only changed file."""
     done = await _planned(lab, PLAN, **{PLAN: "# Bug: totals\n"})
     assert (done.verdict, done.result_text) == (Verdict.DONE, PLAN)
     assert [(change.path, change.operation) for change in done.files_changed] == [(PLAN, "create")]
 
 
 async def test_an_absolute_path_inside_becomes_relative(lab: StepLab) -> None:
-    """The plan's path is relative to the worktree's root, however the agent gives it."""
+    """The result names the plan relative to the worktree's root, also if the agent answers with an absolute path."""
     done = await _planned(lab, str(lab.worktree / PLAN), **{PLAN: "# Bug: totals\n"})
     assert (done.verdict, done.result_text) == (Verdict.DONE, PLAN)
 
 
 @pytest.mark.parametrize("dressed", [f"[{PLAN}]({PLAN})", f"`{PLAN}`", f"[`{PLAN}`](./{PLAN})", f'**"{PLAN}"**'])
 async def test_a_path_in_markdown_is_taken_without_it(lab: StepLab, dressed: str) -> None:
-    """A link whose parts mean the same, backquotes and quotes are taken off where the path as it stands is none."""
+    """A link with two equal parts, backquotes and quotes are removed if the path with them names no file."""
     done = await _planned(lab, dressed, **{PLAN: "# Bug: totals\n"})
     assert (done.verdict, done.result_text) == (Verdict.DONE, PLAN)
 
 
 async def test_a_file_whose_name_is_in_backquotes_is_named_as_it_stands(lab: StepLab) -> None:
-    """A value is undressed only where it does not hold as it was given."""
+    """The step removes backquotes only if the path with them names no file."""
     done = await _planned(lab, "`plan`.md", **{"`plan`.md": "# Bug\n", "plan.md": "# Other\n"})
     assert (done.verdict, done.result_text) == (Verdict.DONE, "`plan`.md")
 
 
 @pytest.mark.parametrize("dressed", [f"[the plan]({PLAN})", f"[README.md]({PLAN})", f"[{PLAN}](specs/none.md)"])
 async def test_a_link_whose_parts_differ_is_asked_for_again_in_a_short_turn(lab: StepLab, dressed: str) -> None:
-    """The answer counts as not read: the finalizer asks the same session, and the plan is not paid twice."""
+    """The answer counts as unread: a finalizer can ask the same session, and the plan is not paid twice."""
     unclear = await _planned(lab, dressed, **{PLAN: "# Bug: totals\n"})
     assert (unclear.verdict, unclear.result_text) == (Verdict.UNPARSED, None)
     assert unclear.session_id
@@ -61,14 +61,14 @@ async def test_a_link_whose_parts_differ_is_asked_for_again_in_a_short_turn(lab:
 async def test_a_plan_that_is_not_there_is_refused(
     lab: StepLab, plan_path: str, edits: dict[str, str], reason: str
 ) -> None:
-    """A plan that is missing, empty or outside the worktree is not proven, and the reason says so."""
+    """A plan that is missing, empty or outside the worktree is not proven, and the reason says why."""
     refused = await _planned(lab, plan_path, **edits)
     assert (refused.verdict, refused.result_text) == (Verdict.UNPROVEN, None)
     assert reason in refused.reasons[0]
 
 
 async def test_a_plan_behind_a_symlink_out_of_the_worktree_is_refused(lab: StepLab, tmp_path: Path) -> None:
-    """A symlink that points outside the worktree is no plan, though it leads to a text; it is in the rescue."""
+    """A symlink to a text outside the worktree is no plan, and the work is in a rescue."""
     (tmp_path / "secret.md").write_text("not a plan\n", encoding="utf-8")
     lab.agent(
         f"os.symlink({str(tmp_path / 'secret.md')!r}, 'plan.md'); answer({{'plan_path': 'plan.md', 'summary': 'x'}})"
@@ -81,7 +81,7 @@ async def test_a_plan_behind_a_symlink_out_of_the_worktree_is_refused(lab: StepL
 
 
 async def test_the_agent_reads_why_it_was_refused(lab: StepLab) -> None:
-    """The second try of a step has the first one's reasons in its prompt."""
+    """The prompt of the second try holds the reasons of the first."""
     await lab.open_to(Step.BUILD_PLAN, {})
     await lab.run(Step.BUILD_PLAN, attempt=2, reasons=("There is no file 'plan.md' in the worktree.",))
     assert "There is no file 'plan.md' in the worktree." in (lab.runs[0].folder / "prompt.md").read_text()

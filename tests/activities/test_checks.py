@@ -1,4 +1,4 @@
-"""What a repository's own checks can do on a real host: no more than the agents whose work they look at."""
+"""A repository's own checks on a real host have no more rights than the agents whose work they check."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ if os.fork() == 0:
     os._exit(0)
 os.wait()
 """
-"""Leaves a process in a session of its own, with another parent and no environment."""
+"""Leaves a process in a new session, with another parent and without environment."""
 _LOOK = """\
 import pathlib, sys
 seen = []
@@ -57,7 +57,7 @@ for name in ("one", "two"):
 
 @pytest.fixture
 def neighbour() -> Iterator[None]:
-    """A process of the same user with a key in its environment, as a worker is one."""
+    """Run a process of the same user with a key in its environment, as a worker has."""
     with subprocess.Popen(
         ["sleep", "300"], env={"PATH": os.defpath, "KEY": "canary-of-another-process"}
     ) as process:
@@ -67,7 +67,7 @@ def neighbour() -> Iterator[None]:
 
 @pytest.fixture
 def many_descriptors() -> Iterator[None]:
-    """As many open files as a worker with many work orders has: more than the 1024 that `select` can take."""
+    """Open more files than the 1024 that `select` takes, as a worker with many work orders does."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, before[1]), before[1]))
     opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
@@ -78,12 +78,12 @@ def many_descriptors() -> Iterator[None]:
 
 
 async def test_a_check_runs_on_a_worker_with_many_open_files(lab: StepLab, many_descriptors: None) -> None:
-    """The number of a descriptor does not matter."""
+    """A check passes on a worker whose descriptors have numbers over 1024."""
     assert (await _begun(lab, "true")).verdict is Verdict.DONE
 
 
 async def _begun(lab: StepLab, check: str, program: str = "") -> StepResult:
-    """Run the step whose proof runs this check; `program` is a script of the repository."""
+    """Run the step whose proof runs this check; `program` is the repository's `check.py`."""
     await _open(lab, check, program)
     return await lab.run(Step.CREATE_COMMIT)
 
@@ -95,20 +95,20 @@ async def _open(lab: StepLab, check: str, program: str = "") -> None:
 
 
 async def test_nothing_that_a_check_started_outlives_it(lab: StepLab) -> None:
-    """A daemon that a check leaves, in a session of its own and without environment, is dead when the step is."""
+    """A daemon that a check leaves in a new session without environment is dead when the step ends."""
     mark = f"daemon-of-{lab.root.name}"
     done = await _begun(lab, f"{sys.executable} -IS check.py", _DAEMON.replace("MARK", mark))
     assert (done.verdict, processes_with(mark)) == (Verdict.DONE, [])
 
 
 async def test_a_check_sees_no_process_of_others(lab: StepLab, neighbour: None) -> None:
-    """Confined, a check does not find the environment of another process of this user, such as the worker's."""
+    """In a sandbox a check cannot read the environment of another process of this user, such as the worker's."""
     done = await _begun(lab, f"{sys.executable} -IS check.py", _LOOK)
     assert (done.verdict is Verdict.DONE) is lab.parts.host.sandbox.confines
 
 
 async def test_a_check_leaves_a_record_below_its_run(lab: StepLab) -> None:
-    """How each check ended and what it printed lies in the folder of the run whose work it looked at."""
+    """The folder of the run that was checked holds how each check ended and what it printed."""
     await _begun(lab, "grep sum src/app.py")
     folder = lab.runs[-1].folder / "checks" / "1"
     assert (folder / "stdout.jsonl").read_text(encoding="utf-8").strip() == "return sum(prices)"
@@ -116,7 +116,7 @@ async def test_a_check_leaves_a_record_below_its_run(lab: StepLab) -> None:
 
 
 async def test_new_files_of_a_check_are_in_no_commit(lab: StepLab) -> None:
-    """They are gone, also where the check failed; new files of the agent and what a formatter changes stay."""
+    """Files that a check makes are removed, also after a failure; new files of the agent and format edits stay."""
     program = """
 import pathlib, sys
 pathlib.Path("__pycache__").mkdir(exist_ok=True)
@@ -140,7 +140,7 @@ sys.exit("# formatted" not in was)
 
 
 async def test_a_check_may_leave_a_closed_folder(lab: StepLab) -> None:
-    """A folder in which an ordinary user can remove nothing, as Go's modules are, does not end the step."""
+    """A folder without write permission, as Go leaves for modules, does not fail the step."""
     program = """
 import os, pathlib
 pathlib.Path("modules").mkdir(exist_ok=True)
@@ -154,7 +154,7 @@ os.chmod("modules", 0o555)
 
 @pytest.mark.needs("bubblewrap")
 async def test_hosts_that_a_check_was_refused_are_counted(lab: StepLab) -> None:
-    """They count for the step whose proof runs the check, as those of its agent do, also after a finalizer."""
+    """Refused hosts of a check count for its step and agent, as the agent's own do, also after a finalizer."""
     await _open(lab, f"{sys.executable} -IS check.py", _ASK)
     lab.scenario(create_commit={"malformed": "truncated"})
     with taken_values(PROXY_REFUSALS) as taken:
@@ -168,7 +168,7 @@ async def test_hosts_that_a_check_was_refused_are_counted(lab: StepLab) -> None:
 
 
 async def test_a_check_that_uses_too_much_is_told_by_the_name_of_the_limit(lab: StepLab) -> None:
-    """The step says which limit its check went over, and which setting of the worker's moves it."""
+    """The reason names the limit that the check reached, and the worker's setting that changes the limit."""
     settings = lab.parts.host.settings.model_copy(update={"output_limit_mib": 1})
     async with parts_of(settings) as parts:
         program = "import time; print('x' * 2_000_000, flush=True); time.sleep(60)"
@@ -178,9 +178,9 @@ async def test_a_check_that_uses_too_much_is_told_by_the_name_of_the_limit(lab: 
 
 
 async def test_a_cancelled_step_ends_its_check(lab: StepLab) -> None:
-    """Nobody waits for a check that hangs: it is dead when the cancelled step has ended."""
+    """A check that hangs is dead when the cancelled step has ended."""
     hangs = "import os, sys; 'sum' in open('src/app.py').read() and os.execlp('sleep', 'sleep', '299.5')"
-    await _open(lab, f"{sys.executable} -IS check.py", hangs)  # it passes on the base commit
+    await _open(lab, f"{sys.executable} -IS check.py", hangs)  # the check passes on the base commit
     environment = ActivityEnvironment()
     running = asyncio.ensure_future(lab.running(lab.call(Step.CREATE_COMMIT), environment))
     await wait_until(lambda: processes_with("299.5"))
@@ -191,7 +191,7 @@ async def test_a_cancelled_step_ends_its_check(lab: StepLab) -> None:
 
 @pytest.mark.law
 async def test_a_check_ends_with_the_worker_that_runs_it(lab: StepLab, tmp_path: Path) -> None:
-    """The next attempt writes only after the check of a killed worker is dead: until then the lock is held."""
+    """The writer lock of a killed worker is free only after its check is dead, so the next attempt writes alone."""
     runs = lab.parts.host.runs
     runs.folder_of("wo-9").mkdir()
     program = f"""

@@ -19,7 +19,7 @@ from septet.contracts.names import Step, Verdict
     ],
 )
 async def test_a_class_is_read_however_it_is_put(lab: StepLab, answer: object, issue_class: str) -> None:
-    """A class in JSON, a bare word or a sentence that can mean only one class becomes the command's name."""
+    """A class in JSON, a single word or an unambiguous sentence becomes the command's name."""
     await lab.open()
     lab.scenario(classify_issue={"answer": answer})
     done = await lab.run(Step.CLASSIFY_ISSUE)
@@ -27,7 +27,7 @@ async def test_a_class_is_read_however_it_is_put(lab: StepLab, answer: object, i
 
 
 async def test_an_ambiguous_class_is_no_answer(lab: StepLab) -> None:
-    """A text that names two classes is not read as either of them."""
+    """A text that names two classes counts as unread."""
     await lab.open()
     lab.scenario(classify_issue={"answer": "It may be a /bug, or rather a /feature."})
     unread = await lab.run(Step.CLASSIFY_ISSUE)
@@ -36,7 +36,7 @@ async def test_an_ambiguous_class_is_no_answer(lab: StepLab) -> None:
 
 
 async def test_a_step_tells_what_it_used(lab: StepLab) -> None:
-    """A result holds session, model, tokens, cost, duration, exit code and checkpoint, and is far below 8 KB."""
+    """A result holds session, model, tokens, cost, duration, exit code and checkpoint in less than 8 KB."""
     await lab.open()
     lab.scenario()
     done = await lab.run(Step.CLASSIFY_ISSUE)
@@ -50,7 +50,7 @@ async def test_a_step_tells_what_it_used(lab: StepLab) -> None:
 
 
 async def test_a_finished_run_is_read_again(lab: StepLab) -> None:
-    """The attempt after a lost result reads the outcome on disk: no second agent is paid."""
+    """The attempt after a lost result reads the outcome on disk, and no second agent is paid."""
     await lab.open()
     lab.scenario()
     call = lab.call(Step.CLASSIFY_ISSUE)
@@ -61,7 +61,7 @@ async def test_a_finished_run_is_read_again(lab: StepLab) -> None:
 
 
 async def test_heartbeats_name_run_and_session(lab: StepLab, tmp_path: Path) -> None:
-    """While an agent works, the heartbeats say which run and which session it is."""
+    """The heartbeats of a working agent name its run and session."""
     await lab.open()
     gate = tmp_path / "gate"
     lab.scenario(classify_issue={"wait_for": str(gate)})
@@ -72,14 +72,14 @@ async def test_heartbeats_name_run_and_session(lab: StepLab, tmp_path: Path) -> 
 
 
 async def test_no_agent_sees_the_forges_key(lab: StepLab) -> None:
-    """The worker's key to the forge is not in an agent's environment."""
+    """An agent's environment lacks the worker's key to the forge."""
     lab.agent("answer({'issue_class': '/bug'}) if 'GITHUB_TOKEN' not in os.environ else sys.exit(1)")
     await lab.open()
     assert (await lab.run(Step.CLASSIFY_ISSUE)).verdict is Verdict.DONE
 
 
 async def test_agent_and_model_of_the_settings_serve_where_none_are_named(tmp_path: Path, origin: Origin) -> None:
-    """A work order that names neither is done by the worker's default agent, which is asked for the default model."""
+    """A work order that names no agent and no model uses the worker's default agent and model."""
     settings = settings_of(tmp_path, agent="scripted", model="a-model-of-the-settings")
     async with step_lab(tmp_path, origin, settings) as lab:
         opened = await lab.open()

@@ -1,4 +1,4 @@
-"""What an agent does to its clone with git of its own: its work counts where it can, and is found where it cannot."""
+"""An agent that uses git in its clone: work on the branch counts, and work elsewhere is named and kept."""
 
 from pathlib import Path
 
@@ -37,14 +37,14 @@ async def _implemented(lab: StepLab, does: str, **facts: object) -> StepResult:
 
 
 async def _tried_again(lab: StepLab, refused: StepResult, does: str = "") -> tuple[StepResult, str]:
-    """Try the step once more, as its workflow does; return how that ended, and its prompt."""
+    """Run the step's second try; return its result and its prompt."""
     start = lab.snapshots("checkpoint")[-1]
     again = await _implemented(lab, does, attempt=2, reasons=refused.reasons, starts_from=start)
     return again, (lab.runs[-1].folder / "prompt.md").read_text(encoding="utf-8")
 
 
 def _restored(lab: StepLab, result: StepResult) -> Path:
-    """Return the clone as the reason says that it is restored."""
+    """Restore the clone by the snapshot that the reasons name, and return its folder."""
     (name,) = {word for word in " ".join(result.reasons).split() if word.startswith("wo-1/")}
     to = lab.root / name.replace("/", "-")
     restore(vault_at(lab.place), find(vault_at(lab.place), name), to)
@@ -64,7 +64,7 @@ def _restored(lab: StepLab, result: StepResult) -> Path:
     ],
 )
 async def test_commits_that_only_add_to_the_branch_are_taken(lab: StepLab, does: str, was_on: str) -> None:
-    """No second try is paid for: the work's branch goes forward to where HEAD is."""
+    """The branch moves forward to HEAD, and the step needs no second try."""
     done = await _implemented(lab, does)
     assert (done.verdict, done.reasons) == (Verdict.DONE, ())
     assert any(f"left HEAD on {was_on}" in warning for warning in done.warnings)
@@ -81,7 +81,7 @@ async def test_commits_that_only_add_to_the_branch_are_taken(lab: StepLab, does:
     ],
 )
 async def test_what_does_more_than_add_to_the_branch_is_not_taken(lab: StepLab, does: str) -> None:
-    """Where the branch would lose a commit, or something is under way, HEAD and branch stay as they are."""
+    """If the branch would lose a commit, or a merge is under way, HEAD and branch stay and the step is not proven."""
     refused = await _implemented(lab, does)
     assert refused.verdict is Verdict.UNPROVEN
     assert f"go back to {BRANCH}" in refused.reasons[0]
@@ -110,7 +110,7 @@ async def test_what_does_more_than_add_to_the_branch_is_not_taken(lab: StepLab, 
     ],
 )
 async def test_work_that_stands_elsewhere_is_named(lab: StepLab, does: str, where: str, kept: str) -> None:
-    """It is no success; reason and next prompt say where it stands, what restores it, and nothing that is not so."""
+    """The step is not proven; its reason and the next prompt name the place of the work and the way to restore it."""
     refused = await _implemented(lab, does)
     assert refused.verdict is Verdict.UNPROVEN
     assert where in refused.reasons[-1]
@@ -118,7 +118,7 @@ async def test_work_that_stands_elsewhere_is_named(lab: StepLab, does: str, wher
     assert "septet retry wo-1 --from implement_plan" in refused.reasons[-1]
     restored = _restored(lab, refused)
     assert git(restored, "cat-file", "-t", kept) == "blob"
-    is_laid = "on no branch" not in where  # what HEAD has left behind is named alone
+    is_laid = "on no branch" not in where  # commits on a detached HEAD are only named
     assert ("its files were laid there" in refused.reasons[-1]) == is_laid
     assert {(lab.worktree / "new.txt").exists(), (restored / "new.txt").exists()} == {is_laid}
     again, prompt = await _tried_again(lab, refused)
@@ -127,7 +127,7 @@ async def test_work_that_stands_elsewhere_is_named(lab: StepLab, does: str, wher
 
 
 async def test_a_stash_that_would_overwrite_work_is_named_alone(lab: StepLab) -> None:
-    """The plan that was written again stays as it is."""
+    """A stash is only named if its files would overwrite the plan that the agent wrote again."""
     does = f"git('stash', '-u', '-q'); write({PLAN!r}, '# Bug: totals, again')"
     refused = await _implemented(lab, does)
     assert "a stash" in refused.reasons[-1]
@@ -136,7 +136,7 @@ async def test_a_stash_that_would_overwrite_work_is_named_alone(lab: StepLab) ->
 
 
 async def test_a_stash_beside_work_that_is_done_is_a_warning(lab: StepLab) -> None:
-    """A part of the work that is no part of the pull request is told."""
+    """The step is done, and its warning names the stash that is no part of the pull request."""
     done = await _implemented(lab, "git('stash', '-q'); write('new.txt', 'newer')")
     assert done.verdict is Verdict.DONE
     assert "not part of the work, and left in the clone: a stash" in done.warnings
@@ -155,7 +155,7 @@ async def test_a_stash_beside_work_that_is_done_is_a_warning(lab: StepLab) -> No
 async def test_a_git_folder_that_is_gone_is_put_back_with_the_work_kept(
     lab: StepLab, does: str, what: str
 ) -> None:
-    """The step is told what happened in words of its own, and its second try finds its files in a sound repository."""
+    """The reason says what happened to `.git`, and the second try finds its files in a sound repository."""
     refused = await _implemented(lab, f"import shutil\n{does}")
     assert refused.verdict is Verdict.UNPROVEN
     assert what in refused.reasons[0]

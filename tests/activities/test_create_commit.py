@@ -21,7 +21,7 @@ async def _committed(lab: StepLab, checks: str = "[]") -> StepResult:
 
 
 async def test_the_engine_commits_with_the_agents_message(lab: StepLab) -> None:
-    """What the agent has not committed is committed: HEAD moved, the tree is clean, the SHA is recorded."""
+    """The engine commits the agent's uncommitted work: HEAD moves, the tree is clean, and the result has the SHA."""
     done = await _committed(lab)
     assert (done.verdict, done.result_text) == (Verdict.DONE, MESSAGE)
     assert done.commit_sha == git(lab.worktree, "rev-parse", f"refs/heads/{BRANCH}")
@@ -31,7 +31,7 @@ async def test_the_engine_commits_with_the_agents_message(lab: StepLab) -> None:
 
 
 async def test_the_agents_own_commit_stays(lab: StepLab) -> None:
-    """An agent that has committed everything itself is not committed over."""
+    """If the agent has committed all its work, the engine adds no commit."""
     lab.agent(
         "git('add', '-A'); git('commit', '-q', '-m', 'mine'); answer({'commit_message': 'bug: another message'})"
     )
@@ -43,7 +43,7 @@ async def test_the_agents_own_commit_stays(lab: StepLab) -> None:
 
 
 async def test_commits_are_signed_where_the_setting_says_so(tmp_path: Path, origin: Origin) -> None:
-    """With `sign_commits` the commit carries a signature by the signing program of the worker's own git settings."""
+    """With `sign_commits` the signing program of the worker's own git settings signs the commit."""
     settings = settings_of(tmp_path, sign_commits=True)
     signer = tmp_path / "signer"
     signer.write_text(
@@ -64,7 +64,7 @@ def _make_ssh_key(key: Path) -> Path:
 
 @pytest.mark.needs("ssh-keygen")
 async def test_commits_are_signed_with_an_ssh_key(tmp_path: Path, origin: Origin) -> None:
-    """With `gpg.format = ssh` in the worker's own git settings git itself finds the commit's signature good."""
+    """With `gpg.format = ssh` in the worker's own git settings, git verifies the commit's signature."""
     settings = settings_of(tmp_path, sign_commits=True)
     key = _make_ssh_key(tmp_path / "key")
     allowed = tmp_path / "allowed"
@@ -88,14 +88,14 @@ async def test_commits_are_signed_with_an_ssh_key(tmp_path: Path, origin: Origin
 
 @pytest.mark.law
 async def test_a_second_attempt_commits_nothing_more(lab: StepLab) -> None:
-    """The attempt after a lost result finds the commit and leaves it as it is."""
+    """The attempt after a lost result finds the commit and adds none."""
     done = await _committed(lab)
     again = await lab.run(Step.CREATE_COMMIT)
     assert (again.verdict, again.commit_sha) == (Verdict.DONE, done.commit_sha)
 
 
 async def test_nothing_to_commit_is_refused(lab: StepLab) -> None:
-    """A HEAD that stands where the work began proves no commit."""
+    """If HEAD is still at the base commit, the step is not proven."""
     await lab.open()
     lab.scenario(create_commit={"answer": {"commit_message": MESSAGE}})
     refused = await lab.run(Step.CREATE_COMMIT)
@@ -104,7 +104,7 @@ async def test_nothing_to_commit_is_refused(lab: StepLab) -> None:
 
 
 async def test_hooks_never_run(lab: StepLab, tmp_path: Path) -> None:
-    """No hook in the worktree's repository runs for the engine's commit, and none can stop it."""
+    """The engine's commit runs no hook of the worktree's repository, so no hook can stop the commit."""
     await lab.open_to(Step.CREATE_COMMIT, {"answer": {"commit_message": MESSAGE}})
     for name in ("pre-commit", "commit-msg", "post-commit", "reference-transaction", "post-index-change"):
         hook = lab.write(f".git/hooks/{name}", f"#!/bin/sh\ntouch {tmp_path}/hook-ran\nexit 1\n")
@@ -115,13 +115,13 @@ async def test_hooks_never_run(lab: StepLab, tmp_path: Path) -> None:
 
 
 async def test_the_repositorys_checks_run_before_the_commit(lab: StepLab) -> None:
-    """Each check of `.septet/septet.toml` runs in the worktree, over the work that is to be committed."""
+    """The checks of `.septet/septet.toml` run in the worktree, on the work that the engine will commit."""
     done = await _committed(lab, """["grep sum src/app.py", ["test", "-f", ".septet/septet.toml"]]""")
     assert done.verdict is Verdict.DONE
 
 
 async def test_a_failing_checks_output_is_the_reason(lab: StepLab) -> None:
-    """A check that fails stops the commit, and what it printed goes back to the agent."""
+    """A check that fails stops the commit, and the reason holds its output."""
     refused = await _committed(lab, """["true", "grep --count return src/app.py missing.py"]""")
     assert refused.verdict is Verdict.UNPROVEN
     assert "`grep --count return src/app.py missing.py` failed (exit code 2)" in refused.reasons[0]
@@ -137,21 +137,21 @@ async def test_a_failing_checks_output_is_the_reason(lab: StepLab) -> None:
     ],
 )
 async def test_a_check_that_does_not_end_is_a_failing_one(lab: StepLab, settings: str, reason: str) -> None:
-    """A check whose program is missing, or that takes too long, stops the commit too."""
+    """A check whose program is missing, or that takes too long, stops the commit."""
     refused = await _committed(lab, settings)
     assert refused.verdict is Verdict.UNPROVEN
     assert reason in refused.reasons[0]
 
 
 async def test_checks_run_in_the_agents_environment(lab: StepLab) -> None:
-    """A check sees what an agent sees, and no key of the worker's."""
+    """A check has an agent's environment, without the worker's keys."""
     refused = await _committed(lab, """["sh -c 'env; false'"]""")
     assert "HOME=" in refused.reasons[0]
     assert "a-key-that-no-agent-sees" not in refused.reasons[0]
 
 
 async def test_checks_are_those_of_the_base_commit(lab: StepLab) -> None:
-    """An agent that rewrites the repository's settings does not change the checks of its own work."""
+    """An agent that edits the repository's settings does not change the checks of its own work."""
     lab.origin.push({".septet/septet.toml": 'checks = ["false"]\n'})
     await lab.open_to(Step.CREATE_COMMIT)
     lab.write(".septet/septet.toml", "checks = []\n")
@@ -162,7 +162,7 @@ async def test_checks_are_those_of_the_base_commit(lab: StepLab) -> None:
 
 
 async def test_a_key_of_the_worker_in_a_file_stops_the_commit(lab: StepLab) -> None:
-    """The agent is told file and line, and never the key; nothing is committed. Once it is out, the commit is made."""
+    """The reason names file and line, and never the key; the commit follows once the agent has removed the key."""
     hide(["a-key-of-the-worker"])
     try:
         await lab.open_to(Step.CREATE_COMMIT)
@@ -182,7 +182,7 @@ async def test_a_key_of_the_worker_in_a_file_stops_the_commit(lab: StepLab) -> N
 
 
 async def test_a_key_that_an_agents_commits_bring_is_not_pushed(lab: StepLab) -> None:
-    """A commit is named that brings a key, in a line or its message, also where the next one takes it out again."""
+    """The error names the commit that adds a key to a line or its message, also if the next commit removes the key."""
     await lab.open_to(Step.CREATE_COMMIT)
     base = git(lab.worktree, "rev-parse", "HEAD")
     named = []

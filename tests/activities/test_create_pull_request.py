@@ -24,7 +24,7 @@ def _pull_requests(lab: StepLab) -> list[str]:
 
 
 async def test_the_branch_is_pushed_and_one_pull_request_opened(lab: StepLab) -> None:
-    """The branch stands on the origin at the commit, and its one pull request has the agent's words."""
+    """The origin has the branch at the commit, and the one pull request has the agent's words."""
     await lab.open_to(Step.CREATE_PULL_REQUEST, {"answer": WORDS})
     done = await lab.run(Step.CREATE_PULL_REQUEST)
     assert (done.verdict, done.result_text) == (Verdict.DONE, f"{lab.origin.bare.as_uri()}/pull/1")
@@ -34,7 +34,7 @@ async def test_the_branch_is_pushed_and_one_pull_request_opened(lab: StepLab) ->
 
 
 async def test_a_second_run_opens_no_second_one(lab: StepLab) -> None:
-    """Neither another attempt nor another workflow run opens a second pull request for the branch."""
+    """Another attempt and another workflow run find the first pull request of the branch."""
     await lab.open_to(Step.CREATE_PULL_REQUEST, {"answer": WORDS})
     call = lab.call(Step.CREATE_PULL_REQUEST)
     first = await lab.running(call)
@@ -46,7 +46,7 @@ async def test_a_second_run_opens_no_second_one(lab: StepLab) -> None:
 
 
 async def test_one_pull_request_tells_of_every_work_order_on_its_branch(lab: StepLab) -> None:
-    """Who goes on on a branch adds its words to the pull request that is there: merging it closes that issue too."""
+    """The next work order on a branch adds its words to the pull request, so the merge closes both issues."""
     await lab.open_to(
         Step.CREATE_PULL_REQUEST, [{"answer": WORDS}, {"answer": {"title": "More", "body": "Closes #8"}}]
     )
@@ -63,7 +63,7 @@ async def test_one_pull_request_tells_of_every_work_order_on_its_branch(lab: Ste
 
 
 async def test_on_one_branch_each_work_order_adds_its_commit_and_replaces_its_own_alone(lab: StepLab) -> None:
-    """What the one before pushed is gone on from, also where the next one's own push is replaced by a better one."""
+    """A work order adds its commit to the commit before, and replaces its own pushed commit by a better commit."""
     await lab.open_to(Step.CREATE_PULL_REQUEST, {"answer": WORDS})
     call = lab.call(Step.CREATE_PULL_REQUEST)
     lane = call.workspace.model_copy(update={"lane": "wo-1"})
@@ -83,7 +83,7 @@ async def test_on_one_branch_each_work_order_adds_its_commit_and_replaces_its_ow
 
 
 async def test_what_the_lanes_work_order_before_pushed_is_not_replaced(lab: StepLab) -> None:
-    """A lane is another work order's now, which named the same branch: the commit there is somebody else's to it."""
+    """If a lane's next work order names the same branch, it does not replace the earlier work order's commit."""
     await lab.open_to(Step.CREATE_PULL_REQUEST, {"answer": WORDS})
     call = lab.call(Step.CREATE_PULL_REQUEST)
     workspace = call.workspace.model_copy(update={"lane": "wo-1"})
@@ -105,7 +105,7 @@ async def test_what_the_lanes_work_order_before_pushed_is_not_replaced(lab: Step
 
 
 async def test_one_that_was_closed_is_told_and_not_opened_again(lab: StepLab) -> None:
-    """A person's close stands: the step says so, opens no second one, and reopens none."""
+    """The step fails for good with a remedy, and neither reopens the closed pull request nor opens another."""
     await lab.open_to(Step.CREATE_PULL_REQUEST, {"answer": WORDS})
     call = lab.call(Step.CREATE_PULL_REQUEST)
     first = await lab.running(call)
@@ -119,7 +119,7 @@ async def test_one_that_was_closed_is_told_and_not_opened_again(lab: StepLab) ->
 
 
 async def test_no_implementation_is_paid_for_once_it_was_closed(lab: StepLab) -> None:
-    """A work order that goes back to the implementation ends before an agent starts, with a remedy that can be followed."""
+    """A work order that returns to the implementation fails with a remedy before an agent starts."""
     await lab.open_to(Step.CREATE_PULL_REQUEST, {"answer": WORDS})
     await lab.running(lab.call(Step.CREATE_PULL_REQUEST))
     LocalForge(lab.origin.bare).close_pull_request(1)
@@ -131,7 +131,7 @@ async def test_no_implementation_is_paid_for_once_it_was_closed(lab: StepLab) ->
 
 
 async def test_a_base_that_is_gone_is_told_as_that(lab: StepLab) -> None:
-    """The forge's refusal alone does not say what to do: the branch to bring back is named."""
+    """The error names the missing base branch, and the remedy names `septet retry`."""
     await lab.open_to(Step.CREATE_PULL_REQUEST, {"answer": WORDS})
     git(lab.origin.bare, "update-ref", "-d", "refs/heads/main")
     failed = await lab.failing(lab.call(Step.CREATE_PULL_REQUEST), "no longer has the branch main")
@@ -140,7 +140,7 @@ async def test_a_base_that_is_gone_is_told_as_that(lab: StepLab) -> None:
 
 
 async def test_one_that_was_merged_is_the_result(lab: StepLab) -> None:
-    """Work that was merged while the step was tried again is done: its pull request is told, with a warning."""
+    """The merged pull request is the step's result, with a warning."""
     await lab.open_to(Step.CREATE_PULL_REQUEST, {"answer": WORDS})
     call = lab.call(Step.CREATE_PULL_REQUEST)
     first = await lab.running(call)
@@ -153,7 +153,7 @@ async def test_one_that_was_merged_is_the_result(lab: StepLab) -> None:
 
 
 async def test_an_address_alone_takes_its_words_from_the_issue(lab: StepLab) -> None:
-    """An agent's claim to have opened one itself is looked up; where there is none, the engine opens it."""
+    """If the agent answers with an address only, the engine opens the pull request with words of the issue."""
     await lab.open_to(Step.CREATE_PULL_REQUEST, {"answer": "https://forge.example/o/r/pull/12"})
     done = await lab.run(Step.CREATE_PULL_REQUEST)
     assert done.result_text == f"{lab.origin.bare.as_uri()}/pull/1"
@@ -161,7 +161,7 @@ async def test_an_address_alone_takes_its_words_from_the_issue(lab: StepLab) -> 
 
 
 async def test_without_a_commit_there_is_none(lab: StepLab) -> None:
-    """A pull request needs a branch and a commit that the steps before have proven."""
+    """Without a proven branch and commit the step is not proven and opens no pull request."""
     await lab.open_to(Step.CREATE_COMMIT)
     lab.scenario(create_pull_request={"answer": WORDS})
     refused = await lab.run(Step.CREATE_PULL_REQUEST)
@@ -170,7 +170,7 @@ async def test_without_a_commit_there_is_none(lab: StepLab) -> None:
 
 
 async def test_what_others_pushed_is_not_replaced(lab: StepLab) -> None:
-    """A branch to which somebody else has written is left as it is, and the step fails with a remedy."""
+    """A branch with another person's commit stays as it is, and the step fails with a remedy."""
     await lab.open_to(Step.CREATE_PULL_REQUEST)
     others = lab.origin.push({"others.txt": "mine\n"}, branch=BRANCH)
     lab.scenario(create_pull_request={"answer": WORDS})
@@ -182,7 +182,7 @@ async def test_what_others_pushed_is_not_replaced(lab: StepLab) -> None:
 
 @pytest.fixture
 def slow_forge() -> Iterator[GitHubFake]:
-    """Return a forge that shows a branch as a test says, whatever was pushed to it."""
+    """Return a forge whose branches the test sets, whatever was pushed."""
     PAUSES.clear()
     with serving_forge(GitHubFake()) as forge:
         yield forge
@@ -191,7 +191,7 @@ def slow_forge() -> Iterator[GitHubFake]:
 async def test_a_forge_that_does_not_show_the_push_yet_is_asked_again(
     tmp_path: Path, origin: Origin, slow_forge: GitHubFake
 ) -> None:
-    """Forges take a push in after it was answered: the step waits for that, and no agent is paid for twice."""
+    """The step waits until the forge shows the pushed commit, and pays no second agent."""
     knows_it = {
         "github_hosts": (slow_forge.url.removeprefix("http://"),),
         "github_token": SecretStr(slow_forge.token),
@@ -214,7 +214,7 @@ async def test_a_forge_that_does_not_show_the_push_yet_is_asked_again(
 
 
 async def test_what_the_branch_does_not_hold_is_told_to_whoever_merges(lab: StepLab) -> None:
-    """The pull request and the step name the branches that the work order depends on, and that are not in its own."""
+    """The pull request and the step's warning name the branches that the work depends on and does not contain."""
     await lab.open_to(Step.CREATE_PULL_REQUEST, {"answer": WORDS})
     call = lab.call(Step.CREATE_PULL_REQUEST)
     workspace = call.workspace.model_copy(update={"lacks": ("feat-greet-twice", "feat-goodbye")})
@@ -227,7 +227,7 @@ async def test_what_the_branch_does_not_hold_is_told_to_whoever_merges(lab: Step
 
 
 def _erase_from_base(lab: StepLab, files: dict[str, str]) -> str:
-    """Put another commit into the place of the one that the work order began from; return that one."""
+    """Replace the commit that the work order began from by another; return the replaced commit."""
     checkout, erased = lab.origin.checkout, lab.origin.sha("main")
     git(checkout, "fetch", "-q", "origin")
     git(checkout, "checkout", "-q", "--detach", erased)
@@ -241,7 +241,7 @@ def _erase_from_base(lab: StepLab, files: dict[str, str]) -> str:
 
 
 async def test_what_was_erased_from_the_base_is_not_pushed_again(lab: StepLab) -> None:
-    """The work goes out on the base as it is now, the worktree follows, and a second attempt pushes the same."""
+    """The step pushes the work on the new base, moves the worktree, and a second attempt pushes the same commit."""
     await lab.open_to(Step.CREATE_PULL_REQUEST)
     erased = _erase_from_base(lab, {"others.txt": "others\n"})
     lab.scenario(create_pull_request={"answer": WORDS})
@@ -258,7 +258,7 @@ async def test_what_was_erased_from_the_base_is_not_pushed_again(lab: StepLab) -
 
 
 async def test_work_that_does_not_fit_on_the_new_base_is_not_pushed(lab: StepLab) -> None:
-    """The implementor is to bring both together: the worktree has the conflict, and the origin has no branch."""
+    """The step returns to the implementor with the conflict in the worktree, and pushes no branch."""
     await lab.open_to(Step.CREATE_PULL_REQUEST)
     _erase_from_base(lab, {"src/app.py": "others\n"})
     lab.scenario(create_pull_request={"answer": WORDS})
@@ -277,7 +277,7 @@ async def test_work_that_does_not_fit_on_the_new_base_is_not_pushed(lab: StepLab
 
 
 async def test_a_file_that_the_new_base_has_no_longer_is_a_persons_word(lab: StepLab) -> None:
-    """No agent is asked to bring back what was taken out: the step fails with what a person may do."""
+    """If the new base removed a file that the work changes, the step fails for a person, without an agent."""
     await lab.open_to(Step.CREATE_PULL_REQUEST)
     checkout = lab.origin.checkout
     git(checkout, "fetch", "-q", "origin")
@@ -292,7 +292,7 @@ async def test_a_file_that_the_new_base_has_no_longer_is_a_persons_word(lab: Ste
 
 
 async def test_a_plan_that_is_not_on_the_branch_is_not_linked(lab: StepLab) -> None:
-    """Where the repository ignores the plan, the text says so, and each link to the plan is its name alone."""
+    """If the repository ignores the plan, each link to the plan becomes its name, and the text says why."""
     lab.origin.push({".gitignore": "specs/\n"})
     await lab.open_to(Step.CREATE_PULL_REQUEST)
     body = f"Fixed by [the plan](../blob/x/{PLAN}#steps), see <https://forge.example/o/r/blob/x/{PLAN}>, `{PLAN}`."
@@ -305,7 +305,7 @@ async def test_a_plan_that_is_not_on_the_branch_is_not_linked(lab: StepLab) -> N
 
 
 async def test_a_plan_that_is_on_the_branch_stays_linked(lab: StepLab) -> None:
-    """A text that is right is not changed."""
+    """The link stays, and the text has no note."""
     await lab.open_to(Step.CREATE_PULL_REQUEST, {"answer": {**WORDS, "body": f"See [the plan]({PLAN})."}})
     assert (await lab.run(Step.CREATE_PULL_REQUEST)).verdict is Verdict.DONE
     (pull_request,) = _pull_requests(lab)

@@ -1,4 +1,4 @@
-"""What a dead process or a broken disk left in the way of a step."""
+"""A step that meets the remains of a dead process or a broken disk."""
 
 import asyncio
 import shutil
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.law
 
 
 async def test_a_lock_that_a_dead_agent_s_git_left_does_not_stop_the_next_agent(lab: StepLab) -> None:
-    """An agent that uses git finds no lock of a git that was killed in the step before."""
+    """A lock of a git process that died in the step before is removed before the next agent starts."""
     await lab.open_to(Step.IMPLEMENT_PLAN)
     (lab.worktree / ".git" / "index.lock").write_text("half an index")
     lab.agent(f"write('src/app.py', 'fixed')\ngit('add', 'src/app.py')\nanswer({IMPLEMENTED!r})")
@@ -28,7 +28,7 @@ async def test_a_lock_that_a_dead_agent_s_git_left_does_not_stop_the_next_agent(
 
 
 async def test_a_mirror_that_breaks_under_a_step_is_mended_and_the_agent_paid_once(lab: StepLab) -> None:
-    """A step whose evidence meets a broken mirror is tried again on one that was fetched anew, without an agent."""
+    """If the mirror breaks during a step, the next attempt uses a newly fetched mirror and starts no agent."""
     await lab.open_to(Step.IMPLEMENT_PLAN)
     ready, broken = lab.root / "ready", lab.root / "broken"
     lab.agent(f"""
@@ -51,7 +51,7 @@ answer({IMPLEMENTED!r})
 
 
 async def test_a_mirror_that_cannot_be_mended_fails_the_step_with_its_work_kept(lab: StepLab) -> None:
-    """Where the origin is gone too, the error says so; when it is back, another workflow run goes on."""
+    """If the origin is missing too, the error names it; after its return another workflow run ends the step."""
     await lab.open_to(Step.IMPLEMENT_PLAN)
     lab.write("src/half.py", "half")
     mirror, origin = lab.place.mirror, lab.origin.bare
@@ -71,7 +71,7 @@ async def test_a_mirror_that_cannot_be_mended_fails_the_step_with_its_work_kept(
 
 
 async def test_a_workspace_that_was_removed_names_its_last_snapshot(lab: StepLab) -> None:
-    """A step of a work order whose worktree is gone starts no agent, and says where its work is."""
+    """A step whose worktree was removed starts no agent, and its error names the last snapshot and its restore."""
     await lab.open_to(Step.IMPLEMENT_PLAN)
     lab.write("src/half.py", "half")
     call = lab.call(Step.IMPLEMENT_PLAN)
@@ -83,7 +83,7 @@ async def test_a_workspace_that_was_removed_names_its_last_snapshot(lab: StepLab
 
 
 async def test_an_agent_that_went_missing_between_steps_is_named_and_its_return_goes_on(lab: StepLab) -> None:
-    """A program that was removed ends the step with its path and a remedy; put back, the step goes on."""
+    """The step fails with the missing program's path and a remedy; after the program's return the step passes."""
     await lab.open_to(Step.IMPLEMENT_PLAN)
     lab.write("src/half.py", "half")
     lab.parts.host.snapshots.take(lab.place, "checkpoint", "what the steps before this one leave")

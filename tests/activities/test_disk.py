@@ -1,4 +1,4 @@
-"""A disk that is full, out of inodes or read-only while a step runs: nothing is lost, and the step goes on."""
+"""A disk that is full, without inodes or read-only during a step: no work is lost, and the step continues later."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -34,7 +34,7 @@ def fill():
 async def on_small_disk(
     root: Path, origin: Origin, *, wait_seconds: float = 3600.0
 ) -> AsyncIterator[tuple[StepLab, SmallDisk]]:
-    """Give a lab whose state lies on a small disk, with its work order ready to be implemented."""
+    """Yield a lab whose state lies on a small disk, with its work order ready to be implemented."""
     with small_disk(root / "state") as disk:
         async with step_lab(root, origin, settings_of(root, disk_wait_seconds=wait_seconds)) as lab:
             await lab.open_to(Step.IMPLEMENT_PLAN)
@@ -44,26 +44,26 @@ async def on_small_disk(
 
 
 def _ballast(lab: StepLab) -> Path:
-    """Return what an agent fills the disk with, where it may write and no snapshot looks."""
+    """Return the file that fills the disk, in a folder that the agent may write and no snapshot reads."""
     return lab.worktree / ".git" / "ballast"
 
 
 async def refused(lab: StepLab, attempt: int = 1) -> ApplicationError:
-    """Run the step and return how it failed."""
+    """Run the step and return its error."""
     with pytest.raises(ApplicationError) as failed:
         await lab.running(lab.call(Step.IMPLEMENT_PLAN), attempt=attempt)
     return failed.value
 
 
 def assert_done(lab: StepLab, result: StepResult) -> None:
-    """See that the step is done, and that its checkpoint is whole."""
+    """Check that the step is done and its checkpoint is whole."""
     assert result.verdict is Verdict.DONE
     assert result.checkpoint is not None
     verify(vault_at(lab.place), find(vault_at(lab.place), result.checkpoint))
 
 
 async def test_an_agent_that_meets_a_full_disk_goes_on_when_there_is_room(tmp_path: Path, origin: Origin) -> None:
-    """The error names disk and remedy, what the agent wrote stays, and its session goes on by itself."""
+    """The error names disk and remedy, the agent's files stay, and its session continues once the disk has room."""
     async with on_small_disk(tmp_path, origin) as (lab, disk):
         lab.agent(
             FILL.format(ballast=str(_ballast(lab)))
@@ -92,7 +92,7 @@ if not os.path.exists("src/half.py"):
 
 
 async def test_work_that_is_done_on_a_full_disk_is_paid_once(tmp_path: Path, origin: Origin) -> None:
-    """An agent that ended well as the disk became full is not started again: its checkpoint is taken later."""
+    """An agent that ended while the disk became full is not started again; the next attempt takes its checkpoint."""
     async with on_small_disk(tmp_path, origin) as (lab, _):
         lab.agent(FILL.format(ballast=str(_ballast(lab))) + f"write('src/app.py', 'fixed')\n{DONE}\nfill()")
         error = await refused(lab)
@@ -104,7 +104,7 @@ async def test_work_that_is_done_on_a_full_disk_is_paid_once(tmp_path: Path, ori
 
 
 async def test_a_step_without_inodes_names_them(tmp_path: Path, origin: Origin) -> None:
-    """Bytes that are free do not help where no file can be made: the error says what is used up."""
+    """If no inodes are free, the error says so, though bytes are free."""
     async with on_small_disk(tmp_path, origin) as (lab, disk):
         disk.use_up_inodes()
         error = await refused(lab)
@@ -115,7 +115,7 @@ async def test_a_step_without_inodes_names_them(tmp_path: Path, origin: Origin) 
 
 
 async def test_a_read_only_disk_is_named(tmp_path: Path, origin: Origin) -> None:
-    """A disk that became read-only is told as such, after a few tries for good; written again, the step goes on."""
+    """The error names the read-only disk, and is final after a few tries; on a writable disk the step passes."""
     async with on_small_disk(tmp_path, origin) as (lab, disk):
         lab.write("src/half.py", "half")
         disk.make_read_only()
@@ -130,7 +130,7 @@ async def test_a_read_only_disk_is_named(tmp_path: Path, origin: Origin) -> None
 
 
 async def test_a_full_disk_fails_the_step_in_the_end(tmp_path: Path, origin: Origin) -> None:
-    """Once the setting's time is over the step fails with the same error, and another run of it goes on."""
+    """After `disk_wait_seconds` the error is final, and another workflow run passes."""
     async with on_small_disk(tmp_path, origin, wait_seconds=0) as (lab, disk):
         lab.write("src/half.py", "half")
         disk.fill()
@@ -143,7 +143,7 @@ async def test_a_full_disk_fails_the_step_in_the_end(tmp_path: Path, origin: Ori
 
 
 async def test_a_full_disk_is_waited_for_however_often_it_is_tried(tmp_path: Path, origin: Origin) -> None:
-    """It is the time that bounds the wait: attempts before it may have waited for something else."""
+    """Only time bounds the wait for a full disk: earlier attempts may have waited for something else."""
     async with on_small_disk(tmp_path, origin) as (lab, disk):
         disk.fill()
         error = await refused(lab, attempt=200)
@@ -154,7 +154,7 @@ async def test_a_full_disk_is_waited_for_however_often_it_is_tried(tmp_path: Pat
 
 
 async def test_no_workspace_is_opened_on_a_full_disk(tmp_path: Path, origin: Origin) -> None:
-    """A work order that begins on a full disk is told so, and begins when there is room."""
+    """On a full disk the opening fails and is tried again; it passes once the disk has room."""
     with small_disk(tmp_path / "state") as disk:
         async with step_lab(tmp_path, origin, settings_of(tmp_path)) as lab:
             disk.fill()

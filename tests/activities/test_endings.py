@@ -34,7 +34,7 @@ def _applies(patch: str | None, origin: Path, folder: Path) -> bool:
 
 
 async def _hanging(lab: StepLab) -> tuple[asyncio.Task[StepResult], ActivityEnvironment]:
-    """Return a step whose agent has edited and does not end."""
+    """Return a running step whose agent has made an edit and does not end."""
     await lab.open_to(Step.IMPLEMENT_PLAN, [{"edits": _HALF, "hang": True}, _WHOLE])
     environment = ActivityEnvironment()
     running = asyncio.ensure_future(lab.running(lab.call(Step.IMPLEMENT_PLAN), environment))
@@ -43,13 +43,13 @@ async def _hanging(lab: StepLab) -> tuple[asyncio.Task[StepResult], ActivityEnvi
 
 
 async def test_a_crash_costs_no_work(lab: StepLab, tmp_path: Path) -> None:
-    """An agent that crashes twice begins anew from the checkpoint; what it had done is in a rescue that applies."""
+    """After two crashes the agent begins anew from the checkpoint; its earlier work is in a rescue that applies."""
     await lab.open_to(Step.IMPLEMENT_PLAN)
     crash = {"edits": _HALF, "crash_after_edits": 1}
     lab.scenario(implement_plan=[crash, crash, _WHOLE])
     done = await lab.run(Step.IMPLEMENT_PLAN)
     assert (done.verdict, done.recovered_by, done.agent_starts) == (Verdict.DONE, "rerun", 3)
-    finalize_run(lab.runs[-1])  # the attempt hears of the end before the record is on disk
+    finalize_run(lab.runs[-1])  # the attempt can read the end before the record is on disk
     assert done.duration_seconds == pytest.approx(sum(map(seconds_of, lab.runs)), abs=0.001)
     assert (done.timestamp, done.run) == (lab.runs[0].record.started_at, lab.runs[2].name)  # type: ignore[union-attr]
     assert not (lab.worktree / "src/half.py").exists()
@@ -59,7 +59,7 @@ async def test_a_crash_costs_no_work(lab: StepLab, tmp_path: Path) -> None:
 
 
 async def test_an_agent_that_only_crashes_fails_the_step_with_a_rescue(lab: StepLab, tmp_path: Path) -> None:
-    """When every rung has crashed, the error's details hold what was used, and the rescues of what was done."""
+    """If every start crashes, the error's details hold the usage and the rescues."""
     await lab.open_to(Step.IMPLEMENT_PLAN, {"edits": _HALF, "crash_after_edits": 1})
     failed = await lab.failing(lab.call(Step.IMPLEMENT_PLAN))
     assert (failed.type, failed.non_retryable) == ("AgentGaveUp", True)
@@ -71,7 +71,7 @@ async def test_an_agent_that_only_crashes_fails_the_step_with_a_rescue(lab: Step
 
 
 async def test_a_person_s_cancel_ends_the_agent_with_a_rescue(lab: StepLab) -> None:
-    """A cancelled work order ends its agent and everything below it, and keeps what was done."""
+    """A cancel ends the agent and all its processes, and takes a rescue of its work."""
     running, environment = await _hanging(lab)
     environment.cancel(ActivityCancellationDetails(cancel_requested=True))
     cancelled = await running
@@ -82,7 +82,7 @@ async def test_a_person_s_cancel_ends_the_agent_with_a_rescue(lab: StepLab) -> N
 
 
 async def test_a_worker_s_stop_leaves_the_agent_alive(lab: StepLab) -> None:
-    """A worker that stops leaves its agent to the next one, which adopts it; nothing is paid twice."""
+    """A worker that stops leaves its agent running; the next attempt adopts the agent, and starts no other."""
     running, environment = await _hanging(lab)
     environment.cancel(ActivityCancellationDetails(worker_shutdown=True))
     with pytest.raises(asyncio.CancelledError):
@@ -94,14 +94,14 @@ async def test_a_worker_s_stop_leaves_the_agent_alive(lab: StepLab) -> None:
     call = lab.call(Step.IMPLEMENT_PLAN)
     before = len(lab.heartbeats)
     adopting = asyncio.ensure_future(lab.running(call, environment))
-    await wait_until(lambda: any(lab.heartbeats[before:]))  # they tell of the run that it follows
+    await wait_until(lambda: any(lab.heartbeats[before:]))  # the heartbeats name the run that the attempt follows
     environment.cancel(ActivityCancellationDetails(cancel_requested=True))
     assert (await adopting).verdict is Verdict.CANCELLED
     assert len(lab.runs) == 1
 
 
 async def test_a_bad_command_file_costs_the_end_of_the_work_no_rescue(lab: StepLab) -> None:
-    """Ending an agent fills no prompt: it ends, and what it did is kept, also where the step's command is of no use."""
+    """The end of the work takes its rescue also if the step's command file and settings are unusable."""
     running, environment = await _hanging(lab)
     environment.cancel(ActivityCancellationDetails(worker_shutdown=True))
     with pytest.raises(asyncio.CancelledError):
@@ -118,7 +118,7 @@ async def test_a_bad_command_file_costs_the_end_of_the_work_no_rescue(lab: StepL
 
 
 async def test_the_wall_limit_ends_the_agent_and_its_children(lab: StepLab) -> None:
-    """A limit of time ends everything below the agent; output, session, usage and work are kept and told."""
+    """The limit ends all processes of the agent; output, session, usage and work are kept and reported."""
     lab.agent("""
 init()
 turn('m1')
@@ -141,7 +141,7 @@ time.sleep(60)
 
 
 async def test_a_reset_returns_to_where_the_step_began(lab: StepLab) -> None:
-    """Another workflow run ends the agent that it finds, rescues what it did, and begins from the checkpoint."""
+    """Another workflow run ends the agent that still works, rescues its work and begins from the checkpoint."""
     running, environment = await _hanging(lab)
     call = lab.call(Step.IMPLEMENT_PLAN)
     environment.cancel(ActivityCancellationDetails(worker_shutdown=True))
@@ -157,7 +157,7 @@ async def test_a_reset_returns_to_where_the_step_began(lab: StepLab) -> None:
 
 
 async def test_a_pause_ends_the_agent_and_the_next_attempt_resumes_it(lab: StepLab) -> None:
-    """A paused step keeps session and worktree, and takes no rescue: the next attempt goes on where it was."""
+    """A paused step keeps session and worktree without a rescue, and the next attempt resumes the session."""
     running, environment = await _hanging(lab)
     call = lab.call(Step.IMPLEMENT_PLAN)
     environment.cancel(ActivityCancellationDetails(paused=True))
@@ -171,7 +171,7 @@ async def test_a_pause_ends_the_agent_and_the_next_attempt_resumes_it(lab: StepL
 
 
 async def test_an_activity_that_is_reset_begins_anew_from_its_checkpoint(lab: StepLab) -> None:
-    """The reset of an activity ends its agent; the next attempt rescues what it did and starts another session."""
+    """A reset ends the agent; the next attempt rescues its work and begins another session."""
     running, environment = await _hanging(lab)
     call = lab.call(Step.IMPLEMENT_PLAN)
     environment.cancel(ActivityCancellationDetails(reset=True))
@@ -186,7 +186,7 @@ async def test_an_activity_that_is_reset_begins_anew_from_its_checkpoint(lab: St
 
 
 async def test_a_first_attempt_that_finds_a_finished_run_begins_anew(lab: StepLab) -> None:
-    """An activity that was reset while no worker ran it does not read what its agent had answered."""
+    """A first attempt after a reset, while no worker ran the activity, does not read the earlier agent's answer."""
     await lab.open_to(Step.IMPLEMENT_PLAN)
     call = lab.call(Step.IMPLEMENT_PLAN)
     await lab.running(call)
@@ -199,7 +199,7 @@ async def test_a_first_attempt_that_finds_a_finished_run_begins_anew(lab: StepLa
 
 @pytest.mark.parametrize(("began", "after"), [(2, 1), (2, 2), (3, 2)])
 async def test_an_attempt_whose_number_has_not_risen_begins_anew(lab: StepLab, began: int, after: int) -> None:
-    """Temporal counts a reset activity from 1 again: it is heeded also where a later attempt had started the agent."""
+    """Temporal counts a reset activity from 1 again, so an attempt whose number did not rise begins anew."""
     await lab.open_to(Step.IMPLEMENT_PLAN)
     call = lab.call(Step.IMPLEMENT_PLAN)
     await lab.running(call, attempt=began)
@@ -210,7 +210,7 @@ async def test_an_attempt_whose_number_has_not_risen_begins_anew(lab: StepLab, b
 
 
 async def test_a_busy_model_is_waited_for_without_a_rescue(lab: StepLab) -> None:
-    """What passes by itself is for Temporal to try again: nothing is rescued, nothing is lost."""
+    """An overloaded API fails the attempt with a delay and without a rescue, and Temporal tries it again."""
     await lab.open_to(Step.IMPLEMENT_PLAN, {"api_error": 529})
     failed = await lab.failing(lab.call(Step.IMPLEMENT_PLAN))
     assert (failed.type, failed.non_retryable) == ("AgentApiUnavailable", False)
@@ -219,7 +219,7 @@ async def test_a_busy_model_is_waited_for_without_a_rescue(lab: StepLab) -> None
 
 
 async def test_a_workspace_that_is_not_here_says_so(lab: StepLab) -> None:
-    """A step whose workspace is on another host fails at once, with the place in its message."""
+    """A step whose workspace is missing on this host fails for good, and the message names the work order."""
     await lab.open()
     call = lab.call(Step.CLASSIFY_ISSUE)
     assert lab.workspace is not None

@@ -1,4 +1,4 @@
-"""What a worker logs of an attempt that is tried again."""
+"""The log events of an attempt that is tried again."""
 
 from dataclasses import replace
 from itertools import count
@@ -21,7 +21,7 @@ from septet.errors import (
 
 
 def logged(error: SeptetError, attempt: int) -> list[object]:
-    """Return the reasons for waiting that one failed attempt logs."""
+    """Return the reasons for waiting in the log events of one failed attempt."""
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, attempt=attempt)
     with capture_logs() as events:
@@ -30,14 +30,14 @@ def logged(error: SeptetError, attempt: int) -> list[object]:
 
 
 def test_a_step_that_waits_says_why_ever_more_rarely() -> None:
-    """Of attempts at an API that is overloaded the first, second, fourth and eighth are told, in the API's words."""
+    """Of 15 attempts at an overloaded API, the log has attempts 1, 2, 4 and 8, with the API's words."""
     waits = [attempt for attempt in range(1, 16) if logged(AgentApiUnavailableError("It is overloaded."), attempt)]
     assert waits == [1, 2, 4, 8]
     assert logged(AgentApiUnavailableError("It is overloaded."), 1) == ["It is overloaded."]
 
 
 def test_what_does_not_wait_says_nothing_of_waiting() -> None:
-    """An error that no retry helps, and an attempt whose place another one has taken, are no waits."""
+    """An error that is final, and a superseded attempt, log no wait."""
     assert logged(AgentMissingError("There is no claude."), 1) == []
     assert logged(SupersededError("A later attempt has begun."), 1) == []
 
@@ -46,7 +46,7 @@ def test_what_does_not_wait_says_nothing_of_waiting() -> None:
 def test_an_origin_that_is_not_reached_is_told_after_eight_tries(
     tmp_path: Path, attempt: int, for_good: bool
 ) -> None:
-    """The activity itself ends the tries: Temporal would count those that died with their worker as well."""
+    """The activity itself ends the tries: Temporal would also count tries whose worker died."""
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, attempt=attempt)
 
@@ -60,7 +60,7 @@ def test_an_origin_that_is_not_reached_is_told_after_eight_tries(
 
 
 def test_a_file_or_a_process_is_waited_for_like_a_slot(tmp_path: Path) -> None:
-    """However often the machine gives none, also at the opening of a workspace, it is tried again."""
+    """However many attempts fail for lack of files or processes, the opening is tried again."""
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, attempt=500)
 
@@ -75,7 +75,7 @@ def test_a_file_or_a_process_is_waited_for_like_a_slot(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("seconds_of_a_try", "most_tries"), [(60, 61), (600, 13), (3600, 13)])
 def test_the_wait_for_a_full_disk_ends(seconds_of_a_try: int, most_tries: int) -> None:
-    """Each activity waits for an hour in all, however long a try takes; an agent's work in between hardly counts."""
+    """Each activity waits one hour for a full disk, however long a try takes."""
     ticks = count(0, seconds_of_a_try)
     environment, waits = ActivityEnvironment(), DiskWaits(clock=lambda: float(next(ticks)))
     other = ActivityEnvironment()

@@ -10,12 +10,12 @@ from septet.state import StateDir
 
 FROZEN = Path(__file__).parents[1] / "data" / "wire" / "files.json"
 SANDBOX = "runs/wo-1/RUN/sandbox.json"
-"""It is there where the machine has a sandbox."""
+"""The record that exists only on a machine with a sandbox."""
 GITS = re.compile(r"vaults/VAULT/(HEAD|config|info/|objects/|refs/)")
 
 
 async def test_files_on_disk_keep_their_names_and_keys(lab: StepLab) -> None:
-    """A later release goes on with the state directory of an earlier one: it finds runs, attempts and records."""
+    """Files keep their names and keys, so a later release reads the state directory of an earlier release."""
     await lab.open_to(Step.CREATE_COMMIT, {"answer": {"commit_message": "bug: sum the prices"}})
     await lab.run(Step.CREATE_COMMIT)
     await lab.end_work(Step.CREATE_COMMIT)
@@ -30,7 +30,7 @@ async def test_files_on_disk_keep_their_names_and_keys(lab: StepLab) -> None:
 
 
 def test_the_state_directory_keeps_its_names(tmp_path: Path) -> None:
-    """Every file and folder at the top of a state directory stays where it is."""
+    """Each file and folder at the top of the state directory keeps its name."""
     state = StateDir(tmp_path)
     paths = {
         str(path.relative_to(tmp_path))
@@ -41,12 +41,12 @@ def test_the_state_directory_keeps_its_names(tmp_path: Path) -> None:
 
 
 def general(path: Path) -> str:
-    """Return a path without what differs from run to run."""
+    """Return a path with placeholders for the parts that differ from run to run."""
     return re.sub(r"[^/]+\.git", "VAULT", re.sub(r"\d+-create_commit-1", "RUN", path.as_posix()))
 
 
 def keys_in(path: Path) -> list[str] | None:
-    """Return the keys of a record of ours; `None` for what is none."""
+    """Return the keys of a JSON record; `None` for another file."""
     if path.suffix not in {".json", ".jsonl"} or path.name == "stdout.jsonl":
         return None
     lines = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]

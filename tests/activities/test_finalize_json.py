@@ -22,7 +22,7 @@ async def _unread(lab: StepLab) -> tuple[StepCall, StepResult]:
 
 
 def _agent(lab: StepLab, when_asked_again: str) -> None:
-    """Let the agent do its work without an answer, and then something of its own."""
+    """Let the agent work without an answer, and run `when_asked_again` in the resumed session."""
     lab.agent(f"""
 if not resumed:
     write('src/app.py', {FIXED!r})
@@ -33,7 +33,7 @@ else:
 
 
 async def test_what_the_finalizer_used_is_added(lab: StepLab) -> None:
-    """The step's usage and duration are those of the work and of the question together; its facts stay."""
+    """Usage and duration are sums of the step and its finalizer; the changed files and the run are the step's."""
     lab.scenario(implement_plan=_SPOILED)
     call, unread = await _unread(lab)
     done = await lab.finalize(call, unread)
@@ -47,7 +47,7 @@ async def test_what_the_finalizer_used_is_added(lab: StepLab) -> None:
 
 
 async def test_a_cancelled_finalizer_loses_nothing_of_what_its_step_has_used(lab: StepLab) -> None:
-    """What the work order is told at its end is what work and question have used together, with both their starts."""
+    """The result of a cancelled finalizer holds usage, duration and starts of the step and the finalizer together."""
     _agent(lab, "    init(); turn('f1'); note('asked'); time.sleep(300)")
     call, unread = await _unread(lab)
     environment = ActivityEnvironment()
@@ -61,7 +61,7 @@ async def test_a_cancelled_finalizer_loses_nothing_of_what_its_step_has_used(lab
 
 
 async def test_checks_after_a_finalizer_leave_their_records_where_those_of_a_run_lie(lab: StepLab) -> None:
-    """So what they asked of the network, and what was refused, is found with the run."""
+    """Records of checks after a finalizer lie in the finalizer's run."""
     lab.origin.push({".septet/septet.toml": 'checks = ["true"]\n'})
     await lab.open_to(Step.CREATE_COMMIT, {"malformed": "prose"})
     call = lab.call(Step.CREATE_COMMIT)
@@ -71,7 +71,7 @@ async def test_checks_after_a_finalizer_leave_their_records_where_those_of_a_run
 
 
 async def test_the_finalizer_has_no_tools_and_reads_what_was_wrong(lab: StepLab) -> None:
-    """The question goes to the same session, without tools, and names the reasons and the schema."""
+    """The question resumes the same session without tools, and names the reasons and the schema."""
     lab.scenario(implement_plan=_SPOILED)
     call, unread = await _unread(lab)
     await lab.finalize(call, unread)
@@ -84,7 +84,7 @@ async def test_the_finalizer_has_no_tools_and_reads_what_was_wrong(lab: StepLab)
 
 
 async def test_a_second_question_has_other_words_and_is_the_last(lab: StepLab) -> None:
-    """A first failure leaves the step for another question; after the second one the work is in a rescue."""
+    """The second question has another prompt, and if it fails too, the work is in a rescue."""
     lab.scenario(implement_plan=_SPOILED | {"finalizer": {"malformed": "prose"}})
     call, unread = await _unread(lab)
     first = await lab.finalize(call, unread)
@@ -98,7 +98,7 @@ async def test_a_second_question_has_other_words_and_is_the_last(lab: StepLab) -
 
 
 async def test_what_a_finalizer_does_to_the_worktree_is_undone(lab: StepLab) -> None:
-    """A finalizer that edits, though told not to, changes nothing: its edits are in a rescue, with a warning."""
+    """Edits of a finalizer are undone, and are in a rescue with a warning."""
     _agent(lab, f"    write('src/app.py', 'broken'); write('new.txt', 'x'); answer({IMPLEMENTED!r})")
     call, unread = await _unread(lab)
     work = picture(lab.worktree)
@@ -111,7 +111,7 @@ async def test_what_a_finalizer_does_to_the_worktree_is_undone(lab: StepLab) -> 
 
 
 async def test_only_the_facts_of_the_unread_try_outlive_it(lab: StepLab) -> None:
-    """What is known of a step whatever its verdict stays; an answer, a proof or a snapshot of the unread try does not."""
+    """Session, run and start time of the unread try stay; its answer, proof and snapshot do not."""
     lab.scenario(implement_plan=_SPOILED | {"finalizer": {"malformed": "prose"}})
     call, unread = await _unread(lab)
     stale = {
@@ -123,7 +123,7 @@ async def test_only_the_facts_of_the_unread_try_outlive_it(lab: StepLab) -> None
 
 
 async def test_a_finalizer_that_crashes_is_no_answer(lab: StepLab) -> None:
-    """A finalizer that crashes on every rung counts as one that gave no answer; the work stays."""
+    """A finalizer that crashes at every start counts as an unread answer, and the work stays."""
     _agent(lab, "    write('src/app.py', 'broken'); os.kill(os.getpid(), 9)")
     call, unread = await _unread(lab)
     result = await lab.finalize(call, unread)
@@ -133,7 +133,7 @@ async def test_a_finalizer_that_crashes_is_no_answer(lab: StepLab) -> None:
 
 
 async def test_a_finalizer_whose_answer_does_not_hold_is_refused(lab: StepLab) -> None:
-    """The finalizer's answer is held against the evidence as the step's own would have been."""
+    """The finalizer's answer is checked against the same evidence as the step's own."""
     lab.scenario(implement_plan={"edits": {}, "malformed": "prose"})
     call, unread = await _unread(lab)
     refused = await lab.finalize(call, unread)
@@ -142,7 +142,7 @@ async def test_a_finalizer_whose_answer_does_not_hold_is_refused(lab: StepLab) -
 
 
 async def test_a_model_that_refuses_the_finalizer_fails_it(lab: StepLab) -> None:
-    """A refusal of the model's API is no malformed answer: it is told with its remedy, and nothing is lost."""
+    """A refusal by the model's API fails the finalizer with a remedy, and the work stays."""
     lab.scenario(implement_plan=_SPOILED | {"finalizer": {"api_error": 401}})
     call, unread = await _unread(lab)
     with pytest.raises(ApplicationError) as failed:
@@ -154,7 +154,7 @@ async def test_a_model_that_refuses_the_finalizer_fails_it(lab: StepLab) -> None
 
 
 async def test_a_session_that_is_refused_for_ever_is_not_asked_again(lab: StepLab) -> None:
-    """One question, and no second one: the work is kept, and the step's next try begins a session of its own."""
+    """After a final refusal the finalizer asks once only, the work is rescued, and the next try begins a new session."""
     lab.scenario(implement_plan=_SPOILED | {"finalizer": {"api_error": 400}})
     call, unread = await _unread(lab)
     result = await lab.finalize(call, unread)

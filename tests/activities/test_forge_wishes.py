@@ -1,4 +1,4 @@
-"""What a repository asks for on its forge: one comment that tells of the progress, and how pull requests look."""
+"""A repository's settings for its forge: one progress comment, the stage label, and the form of pull requests."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -37,10 +37,10 @@ def fake(request: pytest.FixtureRequest) -> Iterator[ForgeFake]:
 
 
 class Teller:
-    """Tells of steps, as a worker does."""
+    """Reports steps to a forge, as a worker does."""
 
     def __init__(self, fake: ForgeFake, root: Path) -> None:
-        """Take the forge, and a folder for the records."""
+        """Take the forge and a folder for the records."""
         settings = Settings.model_validate(settings_for(fake, root))
         self.fake = fake
         self.host = Host("host-1", settings, StateDir(root), Supervisors())
@@ -55,7 +55,7 @@ class Teller:
         verdict: Verdict = Verdict.DONE,
         by: Callable[[Host, Place, StepCall, StepResult], tuple[str, ...]] = note_progress,
     ) -> tuple[str, ...]:
-        """Tell how a step ended: by the comment, or by the label."""
+        """Report the end of a step by the comment or by the label."""
         workspace = Workspace(
             work_order_id="wo-1",
             host=self.host.id,
@@ -80,12 +80,12 @@ class Teller:
 
     @property
     def comments(self) -> list[str]:
-        """The issue's comments."""
+        """Return the comments of the issue."""
         return [note.body for note in self.fake.issues[1].notes]
 
 
 def test_one_comment_tells_of_all_steps(fake: ForgeFake, tmp_path: Path) -> None:
-    """It is edited in place: steps, times, costs, branch and pull request."""
+    """The one comment holds steps, times, costs, branch and pull request."""
     teller = Teller(fake, tmp_path)
     for step in Step:
         assert teller.tell(step, "https://forge/pull/2" if step is Step.CREATE_PULL_REQUEST else "it") == ()
@@ -101,7 +101,7 @@ def test_one_comment_tells_of_all_steps(fake: ForgeFake, tmp_path: Path) -> None
 def test_a_comment_whose_answer_was_lost_is_not_written_twice(
     fake: ForgeFake, tmp_path: Path, status: int
 ) -> None:
-    """After an unclear answer the comments are looked up again."""
+    """After a lost or unclear answer the next step finds the comment and edits it."""
     teller = Teller(fake, tmp_path)
     path = "/notes" if fake.name == "gitlab" else "/comments"
     fake.faults = [
@@ -113,7 +113,7 @@ def test_a_comment_whose_answer_was_lost_is_not_written_twice(
 
 
 def test_a_forge_without_the_right_costs_a_warning(fake: ForgeFake, tmp_path: Path) -> None:
-    """The step is done all the same, and says what was not written."""
+    """If the forge refuses the comment, the step has a warning."""
     teller = Teller(fake, tmp_path)
     fake.faults = [Fault(status=403, method="POST", text="Resource not accessible", about="wo-1")]
     (warning,) = teller.tell(Step.CLASSIFY_ISSUE)
@@ -122,7 +122,7 @@ def test_a_forge_without_the_right_costs_a_warning(fake: ForgeFake, tmp_path: Pa
 
 
 def test_the_stage_label_follows_the_steps(fake: ForgeFake, tmp_path: Path) -> None:
-    """It is `executing` until the pull request stands, and `blocked` where a step did not end well."""
+    """The label is `executing` until the pull request is open, then `review`, and `blocked` after a failed step."""
     teller = Teller(fake, tmp_path)
     fake.issues[1].labels = ["bug"]
     seen = []
@@ -144,7 +144,7 @@ def test_the_stage_label_follows_the_steps(fake: ForgeFake, tmp_path: Path) -> N
 
 
 def test_a_label_that_is_refused_costs_a_warning(fake: ForgeFake, tmp_path: Path) -> None:
-    """The step is done all the same, and says what was not set."""
+    """If the forge refuses the label, the step has a warning."""
     teller = Teller(fake, tmp_path)
     fake.faults = [Fault(status=403, method=method, text="no") for method in ("POST", "PUT")]
     (warning,) = teller.tell(Step.CLASSIFY_ISSUE, by=set_stage_label)
@@ -152,7 +152,7 @@ def test_a_label_that_is_refused_costs_a_warning(fake: ForgeFake, tmp_path: Path
 
 
 async def test_a_repository_says_how_its_pull_requests_look(lab: StepLab) -> None:
-    """Draft and labels are as `.septet/septet.toml` asks, and the merge closes the issue."""
+    """Draft and labels follow `.septet/septet.toml`, and the text closes the issue."""
     settings = "[pull_request]\ndraft = true\nlabels = ['good first issue']\n[issue]\nprogress_comment = true\nstage_labels = true\n"
     lab.origin.push({".septet/septet.toml": settings})
     forge = LocalForge(lab.origin.bare, lab.parts.host.settings.git_env)

@@ -1,4 +1,4 @@
-"""What looks like a key, in what is about to be committed or pushed. None here is one, nor does it stand here whole."""
+"""Findings of keys before a commit and a push. The keys here are made up, and no key stands here whole."""
 
 import json
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ LOGIN = f"import os\n\nKEY = '{TOKEN}'\n"
 
 @pytest.fixture(scope="session")
 def compiled() -> KeyScanner:
-    """Return a scanner whose rules are compiled, which takes some seconds."""
+    """Return a scanner with compiled rules; compiling takes some seconds."""
     scanner = shared_scanner()
     scanner.scan([AddedLine("a.py", 1, TOKEN.encode())])
     return scanner
@@ -31,20 +31,20 @@ def compiled() -> KeyScanner:
 
 @pytest.fixture(autouse=True)
 def scanner_of_the_host(lab: StepLab, compiled: KeyScanner) -> None:
-    """Give the host the rules that are compiled already."""
+    """Give the host the compiled rules."""
     lend_scanner(lab.parts.host.state, compiled)
 
 
 async def _commit(
     lab: StepLab, edits: Mapping[str, str | None] | None = None, *, attempt: int = 1, allowed: tuple[str, ...] = ()
 ) -> StepResult:
-    """Have the agent make its edits and answer, and the engine commit."""
+    """Run the step: the agent makes the edits, and the engine commits."""
     lab.scenario(create_commit={"edits": edits or {}, "answer": {"commit_message": MESSAGE}})
     return await lab.run(Step.CREATE_COMMIT, attempt=attempt, allowed_findings=allowed)
 
 
 async def test_what_looks_like_a_key_stops_the_commit(lab: StepLab) -> None:
-    """The agent is told file, line and rule, and never the value; nothing is committed. Once it is out, the commit is made."""
+    """The finding names file, line and rule without the value; the commit follows once the key is removed."""
     await lab.open_to(Step.CREATE_COMMIT)
     refused = await _commit(lab, {"src/login.py": LOGIN})
     (found,) = refused.findings
@@ -58,7 +58,7 @@ async def test_what_looks_like_a_key_stops_the_commit(lab: StepLab) -> None:
 
 
 async def test_a_person_lets_it_pass_wherever_it_stands_in_the_file(lab: StepLab) -> None:
-    """What a person has let pass is committed, also where it has moved to another line."""
+    """A finding that a person allowed passes also on another line."""
     await lab.open_to(Step.CREATE_COMMIT)
     (found,) = (await _commit(lab, {"src/login.py": LOGIN})).findings
     moved = {"src/login.py": "\n" + LOGIN}
@@ -66,7 +66,7 @@ async def test_a_person_lets_it_pass_wherever_it_stands_in_the_file(lab: StepLab
 
 
 async def test_a_persons_word_is_for_one_value(lab: StepLab) -> None:
-    """Another value in its place is a finding of its own."""
+    """Another value in the same place is another finding."""
     await lab.open_to(Step.CREATE_COMMIT)
     (found,) = (await _commit(lab, {"src/login.py": LOGIN})).findings
     changed = {"src/login.py": LOGIN.replace(TOKEN, OTHER)}
@@ -75,7 +75,7 @@ async def test_a_persons_word_is_for_one_value(lab: StepLab) -> None:
 
 
 async def test_the_repository_allows_as_of_the_base_commit(lab: StepLab) -> None:
-    """Its settings name paths and rules that pass; an edit of the agent's names none."""
+    """The base's settings allow paths and rules; the agent's edit of the settings allows none."""
     allows = '[[allow_findings]]\npath = "docs/*"\nrule = "github-pat"\n'
     lab.origin.push({".septet/septet.toml": allows})
     await lab.open_to(Step.CREATE_COMMIT)
@@ -85,7 +85,7 @@ async def test_the_repository_allows_as_of_the_base_commit(lab: StepLab) -> None
 
 
 async def test_an_agents_own_commits_are_read_too(lab: StepLab) -> None:
-    """A commit that brings what looks like a key is named, also where the next one takes it out again."""
+    """The finding names the commit that adds the key, also if the next commit removes the key."""
     await lab.open_to(Step.CREATE_COMMIT)
     lab.agent(
         f"write('src/login.py', {LOGIN!r}); git('add', '-A'); git('commit', '-q', '-m', 'in');"
@@ -100,7 +100,7 @@ async def test_an_agents_own_commits_are_read_too(lab: StepLab) -> None:
 
 
 async def test_what_looks_like_a_key_is_not_pushed(lab: StepLab) -> None:
-    """Right before the push all its commits are read once more."""
+    """All commits are scanned again before the push."""
     await lab.open_to(Step.CREATE_COMMIT)
     (found,) = (await _commit(lab, {"src/login.py": LOGIN})).findings
     done = await _commit(lab, attempt=2, allowed=(found.id,))
@@ -114,7 +114,7 @@ async def test_what_looks_like_a_key_is_not_pushed(lab: StepLab) -> None:
 
 
 async def test_the_message_of_a_rounds_commit_is_read_before_its_push(lab: StepLab) -> None:
-    """What looks like a key in the message that the engine commits with is not pushed; once a person lets it pass, it is."""
+    """A key in the message of a round's commit stops the push until a person allows the finding."""
     await lab.open_to(Step.CREATE_PULL_REQUEST)
     head, branch = git(lab.worktree, "rev-parse", "HEAD"), lab.progress.branch_name or ""
     git(lab.worktree, "push", "-q", str(lab.origin.bare), branch)

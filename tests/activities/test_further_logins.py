@@ -1,4 +1,4 @@
-"""A step whose login has reached its usage limit: another login goes on, or another agent takes over."""
+"""If a step's login reaches its usage limit, another login continues, or another agent takes over."""
 
 import json
 import sys
@@ -34,9 +34,9 @@ from workers.registry import parts_of
 RECORDINGS = Path(__file__).parents[1] / "data/recordings"
 FIRST, SECOND = "the-first-key-of-all", "the-second-key-of-all"
 LONG, SHORT = 900.0, 100.0
-"""Pauses that the second agent is asked for, and that are waited for."""
+"""The seconds of a pause in which the second agent takes over, and of a pause that the step waits out."""
 NOW = 0.1
-"""The longest delay of a step that is tried again at once."""
+"""The longest delay, in seconds, of a step that is tried again at once."""
 LIMITED = """\
 import json
 note(os.environ.get("SEPTET_SCRIPTED_KEY", "") + ("" if resumed else " anew"))
@@ -65,13 +65,13 @@ TALKS: dict[str, list[dict[str, object]]] = {
         {"type": "step_finish", "sessionID": "ses_2", "part": {"type": "step-finish", "reason": "stop"}},
     ],
 }
-"""What the programs print that answer in their CLI's language."""
+"""The output of programs that answer in the format of their CLI."""
 
 
 def settings_with(root: Path, second: Path | None, **environ: str) -> Settings:
-    """Return the settings of a host whose agents log in with the first key, and with the second one after it.
+    """Return the settings of a host whose agents log in with the first key and, if given, the second after it.
 
-    They say that the host is a sandbox itself: claude works as root nowhere else, such as where bubblewrap may not start.
+    The host counts as a sandbox itself, so claude starts as root also where bubblewrap may not start.
     """
     settings = settings_of(root)
     further = {"SEPTET_SCRIPTED_LOGINS": f"second={second}"} if second is not None else {}
@@ -94,7 +94,7 @@ def books() -> Books:
 
 @pytest_asyncio.fixture
 async def lab(tmp_path: Path, origin: Origin, books: Books) -> AsyncIterator[StepLab]:
-    """Return a host with two logins, and a workspace that is opened there."""
+    """Return a host with two logins and an opened workspace."""
     settings = settings_with(tmp_path, second_login(tmp_path))
     async with step_lab(tmp_path, origin, settings, accounts=books) as made:
         await made.open_to(Step.CLASSIFY_ISSUE)
@@ -105,7 +105,7 @@ async def lab(tmp_path: Path, origin: Origin, books: Books) -> AsyncIterator[Ste
 async def codex_beside(
     root: Path, origin: Origin, talk: list[dict[str, object]], books: Books | None = None
 ) -> AsyncIterator[StepLab]:
-    """Give a host with one login, and a workspace with a second agent, codex, that prints `talk`."""
+    """Yield a host with one login, and a workspace whose second agent is codex, which prints `talk`."""
     codex = program(root / "codex", talk)
     settings = settings_with(root, None, SEPTET_CODEX_PATH=str(codex), CODEX_API_KEY=FIRST)
     async with step_lab(root, origin, settings, accounts=books or Books()) as made:
@@ -114,7 +114,7 @@ async def codex_beside(
 
 
 def program(path: Path, talk: list[dict[str, object]], *, limited: str = "") -> Path:
-    """Write a CLI that answers, or prints a recording and fails where its variable `…_WHO` is not set."""
+    """Write a CLI that answers; with `limited` it prints that recording and fails if no variable `…_WHO` is set."""
     words = "\n".join(json.dumps(event) for event in talk)
     script = f"""#!{sys.executable} -IS
 import os, sys
@@ -132,26 +132,26 @@ print({words!r})
 
 
 def started(root: Path) -> list[str]:
-    """Return which of these programs were started."""
+    """Return the names of the programs that were started."""
     path = root / "started"
     return path.read_text(encoding="utf-8").split() if path.exists() else []
 
 
 def limits(lab: StepLab, *keys: str, seconds: float = LONG, work: str = "pass") -> None:
-    """Let the agent's logins with these keys meet a usage limit that begins anew after so long."""
+    """Let the agent's logins with these keys reach a usage limit that ends after `seconds`."""
     until = int(time.time() + seconds)
     answer = {"issue_class": "/bug"}
     lab.agent(LIMITED.format(limited=keys, until=until, answer=answer, work=work))
 
 
 def delay(error: ApplicationError) -> float:
-    """Return the pause after which a step is tried again."""
+    """Return the seconds after which a step is tried again."""
     assert error.next_retry_delay is not None
     return error.next_retry_delay.total_seconds()
 
 
 async def test_the_next_login_goes_on_in_the_same_session(lab: StepLab, books: Books) -> None:
-    """One start meets the limit, the next has the second login; later steps begin with that one at once."""
+    """After the limit the same session continues with the second login, and later steps begin with that login."""
     limits(lab, FIRST)
     call = lab.call(Step.CLASSIFY_ISSUE)
     limited = await lab.failing(call, "usage limit reached")
@@ -171,7 +171,7 @@ async def test_the_next_login_goes_on_in_the_same_session(lab: StepLab, books: B
 
 
 async def test_work_returns_to_the_first_login_after_its_reset(lab: StepLab, books: Books) -> None:
-    """A pause that is over counts no more, whether or not its workflow has ended yet."""
+    """A pause whose time is over does not count, whether or not its workflow has ended."""
     limits(lab, FIRST)
     with pytest.raises(ApplicationError, match="usage limit reached"):
         await lab.run(Step.CLASSIFY_ISSUE)
@@ -183,7 +183,7 @@ async def test_work_returns_to_the_first_login_after_its_reset(lab: StepLab, boo
 
 
 async def test_a_step_waits_for_the_earliest_reset_where_all_logins_are_paused(lab: StepLab, books: Books) -> None:
-    """Each login meets its limit once; then no agent starts, and the step is tried again at the first reset."""
+    """Each login reaches its limit once; then no agent starts, and the step is tried again at the first reset."""
     limits(lab, FIRST, SECOND)
     call = lab.call(Step.CLASSIFY_ISSUE)
     first = await lab.failing(call)
@@ -199,12 +199,12 @@ async def test_a_step_waits_for_the_earliest_reset_where_all_logins_are_paused(l
 async def test_a_worker_that_is_killed_between_limit_and_move_costs_no_further_start(
     lab: StepLab, books: Books
 ) -> None:
-    """The pause was not told: the next attempt finds the limit on disk, tells it, and starts with the other login."""
+    """The next attempt finds the limit on disk, reports the pause, and starts with the other login."""
     limits(lab, FIRST)
     call = lab.call(Step.CLASSIFY_ISSUE)
     with pytest.raises(ApplicationError):
         await lab.running(call)
-    for run in lab.runs:  # as a worker leaves it that dies as soon as the agent has ended
+    for run in lab.runs:  # the state of a worker that dies as soon as the agent has ended
         (run.folder / "limit-told").unlink()
     books.pauses.clear()
     done = await lab.running(call)
@@ -221,12 +221,12 @@ async def test_a_worker_that_is_killed_between_limit_and_move_costs_no_further_s
 async def test_a_usage_limit_that_is_read_after_it_has_ended_pauses_nothing(
     words: str, lab: StepLab, books: Books
 ) -> None:
-    """What a CLI says of the end of its limit counts from when its agent ended, and not from when it is read."""
+    """The end of a limit counts from the end of its agent, and not from the moment of reading."""
     lab.agent(f'init(); api_error(429, "{words}")')
     call = lab.call(Step.CLASSIFY_ISSUE)
     with pytest.raises(ApplicationError):
         await lab.running(call)
-    (run,) = lab.runs  # as it lies there on the next day, where its worker died before the limit was told
+    (run,) = lab.runs  # the state on the next day, after a worker that died before it reported the limit
     (run.folder / "limit-told").unlink()
     record = json.loads((run.folder / "exit.json").read_text())
     (run.folder / "exit.json").write_text(json.dumps({**record, "ended_at": "2026-03-09T08:00:00.000Z"}))
@@ -239,7 +239,7 @@ async def test_a_usage_limit_that_is_read_after_it_has_ended_pauses_nothing(
 async def test_a_login_that_is_paused_on_one_host_is_passed_over_on_another(
     tmp_path: Path, origin: Origin
 ) -> None:
-    """Logins are known by their keys: no host starts another agent with the first one."""
+    """Logins are known by their keys: another host starts no agent with the paused first login."""
     books, second = Books(), second_login(tmp_path)
     async with step_lab(tmp_path, origin, settings_with(tmp_path, second), accounts=books) as lab:
         await lab.open_to(Step.CLASSIFY_ISSUE)
@@ -256,7 +256,7 @@ async def test_a_login_that_is_paused_on_one_host_is_passed_over_on_another(
 
 @pytest.mark.parametrize("agent", ["claude", "codex"])
 async def test_the_limits_of_real_clis_move_the_work(agent: str, tmp_path: Path, origin: Origin) -> None:
-    """Claude and codex say in their own words, as they were recorded, that a limit is reached."""
+    """The recorded limit messages of claude and codex move the work to the second login."""
     name, recording = agent.upper(), RECORDINGS / agent / "rate_limit.stdout"
     prefix = {"claude": "ANTHROPIC", "codex": "CODEX"}[agent]
     (tmp_path / "second.env").write_text(f"{prefix}_API_KEY={SECOND}\n{prefix}_WHO=second\n", encoding="utf-8")
@@ -277,7 +277,7 @@ async def test_the_limits_of_real_clis_move_the_work(agent: str, tmp_path: Path,
 
 
 async def test_the_second_agent_takes_over_from_the_checkpoint(tmp_path: Path, origin: Origin) -> None:
-    """Where the first agent is paused for long, the other one begins anew; what the first one did is in a rescue."""
+    """If the first agent has a long pause, the second agent begins anew, and the first agent's work is in a rescue."""
     books = Books()
     async with codex_beside(tmp_path, origin, TALKS["codex"], books) as lab:
         limits(lab, FIRST, work='open("half", "w").write("half")')
@@ -304,7 +304,7 @@ async def test_the_second_agent_takes_over_from_the_checkpoint(tmp_path: Path, o
 
 
 async def test_the_second_agent_is_not_asked_for_a_short_pause(tmp_path: Path, origin: Origin) -> None:
-    """A limit that begins anew within minutes is waited for."""
+    """The step waits for a limit that ends within minutes."""
     async with codex_beside(tmp_path, origin, TALKS["codex"]) as lab:
         limits(lab, FIRST, seconds=SHORT)
         limited = await lab.failing(lab.call(Step.CLASSIFY_ISSUE))
@@ -315,7 +315,7 @@ async def test_the_second_agent_is_not_asked_for_a_short_pause(tmp_path: Path, o
 
 
 async def test_a_finalizer_is_asked_of_the_agent_whose_session_it_is(tmp_path: Path, origin: Origin) -> None:
-    """The second agent's answer cannot be read: its own session is asked, also where the first one may start again."""
+    """The finalizer asks the second agent's session, also if the first agent may start again."""
     books = Books()
     talk = [*TALKS["codex"]]
     talk[2] = {
@@ -336,7 +336,7 @@ async def test_a_finalizer_is_asked_of_the_agent_whose_session_it_is(tmp_path: P
 
 
 async def test_the_pause_of_another_login_stops_nobody(lab: StepLab, books: Books) -> None:
-    """The first login is used as long as it is not paused itself."""
+    """A pause of another login does not stop the first login."""
     books.pauses["another"] = QuotaPause(agent="scripted", until=time.time() + LONG)
     limits(lab)
     assert (await lab.run(Step.CLASSIFY_ISSUE)).login == ""
@@ -345,7 +345,7 @@ async def test_the_pause_of_another_login_stops_nobody(lab: StepLab, books: Book
 async def test_a_second_agent_is_chosen_by_work_order_repository_and_worker(
     tmp_path: Path, origin: Origin
 ) -> None:
-    """The first of them that names one counts; the first agent itself is no second one."""
+    """Work order, repository and worker choose the second agent, in this order; the first agent is never second."""
     codex, claude = (program(tmp_path / name, TALKS[name]) for name in ("codex", "claude"))
     paths = {"SEPTET_CODEX_PATH": str(codex), "SEPTET_CLAUDE_PATH": str(claude)}
     settings = settings_with(tmp_path, None, **paths, CODEX_API_KEY=FIRST, ANTHROPIC_API_KEY=FIRST)
@@ -374,7 +374,7 @@ async def test_a_second_agent_is_chosen_by_work_order_repository_and_worker(
 async def test_a_further_login_that_cannot_be_used_stops_the_worker(
     content: str | None, message: str, tmp_path: Path
 ) -> None:
-    """The worker does not start, and says which login it is and why; no value is in the message."""
+    """The worker does not start, and the message names the login's fault without a value."""
     if content is not None:
         (tmp_path / "second.env").write_text(content, encoding="utf-8")
     with pytest.raises(InvalidInputError, match=message):
@@ -384,13 +384,13 @@ async def test_a_further_login_that_cannot_be_used_stops_the_worker(
 
 @pytest.mark.parametrize("text", ["second", "a=/x,a=/y", "a b=/x", "=/x"])
 def test_logins_that_are_not_written_as_such_are_refused(text: str) -> None:
-    """The message names the variable."""
+    """A malformed list of logins is refused, and the message names the variable."""
     with pytest.raises(ValidationError, match="SEPTET_CLAUDE_LOGINS is not valid"):
         Settings(environ={"SEPTET_CLAUDE_LOGINS": text})
 
 
 def test_a_folder_is_a_login_without_the_keys_of_the_first_one(tmp_path: Path) -> None:
-    """The CLI's folder is another one, and no key goes before it; gemini takes none."""
+    """A login in a folder has the CLI's folder and no key of the first login; gemini takes no folder."""
     env = {"PATH": "/bin", "ANTHROPIC_API_KEY": "first", "ANTHROPIC_BASE_URL": "http://127.0.0.1:1"}
     spare = read_login(adapter_for("claude"), Machine(env), "spare", tmp_path)
     inside = {"PATH": "/bin", "ANTHROPIC_BASE_URL": "http://127.0.0.1:1", "CLAUDE_CONFIG_DIR": str(tmp_path)}
@@ -405,7 +405,7 @@ def test_a_folder_is_a_login_without_the_keys_of_the_first_one(tmp_path: Path) -
     [("opencode", "OPENCODE_CONFIG_CONTENT"), ("gemini", "GOOGLE_APPLICATION_CREDENTIALS")],
 )
 def test_logins_are_told_apart_by_whatever_holds_their_keys(agent: str, variable: str, tmp_path: Path) -> None:
-    """A provider's configuration and a file of keys are such: the pause of one login is not that of the other."""
+    """Logins differ by a provider's configuration or a file of keys, so a pause holds for one of them."""
     (second := tmp_path / "second.env").write_text(f"{variable}=/second\n", encoding="utf-8")
     adapter, machine = adapter_for(agent), Machine({variable: "/first"})
     own, other = NamedLogin("", machine), read_login(adapter, machine, "second", second)
@@ -414,7 +414,7 @@ def test_logins_are_told_apart_by_whatever_holds_their_keys(agent: str, variable
 
 
 async def test_the_limit_of_one_provider_holds_no_other_one_up(tmp_path: Path, origin: Origin) -> None:
-    """One CLI asks several: what its words pause is the key of the model that was asked, on other hosts too."""
+    """A pause holds for the key of the provider whose model met the limit, also on other hosts."""
     recorded = (RECORDINGS / "opencode/rate_limit.stdout").read_text(encoding="utf-8")
     books = Books()
 
@@ -437,7 +437,7 @@ async def test_the_limit_of_one_provider_holds_no_other_one_up(tmp_path: Path, o
 
 
 async def test_a_login_is_that_of_the_provider_whose_model_is_asked(tmp_path: Path) -> None:
-    """A limit of one provider pauses no other one, and pauses hosts that have its key, whatever else they have."""
+    """Hosts with the same key of a provider share a pause; other providers' keys do not matter."""
     opencode = adapter_for("opencode")
     given = json.dumps({"model": "mine/small", "provider": {"mine": {"options": {"apiKey": "third"}}}})
     keys = {
@@ -463,7 +463,7 @@ async def test_a_login_is_that_of_the_provider_whose_model_is_asked(tmp_path: Pa
 
 
 async def test_a_login_in_the_file_goes_before_the_key_of_its_provider(tmp_path: Path) -> None:
-    """Opencode asks with it: the pause is this host's, and no other's that has the key alone."""
+    """Opencode uses the login in its file before the provider's key, so the pause is not that of the key."""
     settings = settings_of(tmp_path)
     (folder := tmp_path / "home/.local/share/opencode").mkdir(parents=True)
     env = {**settings.environ, "HOME": str(tmp_path / "home"), "ANTHROPIC_API_KEY": FIRST}
@@ -478,7 +478,7 @@ async def test_a_login_in_the_file_goes_before_the_key_of_its_provider(tmp_path:
 
 
 def test_a_home_holds_the_login_of_its_run_alone(tmp_path: Path) -> None:
-    """The copy of the login before is taken back with what was refreshed, and never written to another's file."""
+    """A refreshed login is written back to its own file, and never to another login's file."""
     machine = Machine({"HOME": str(tmp_path / "user")})
     (spare := tmp_path / "spare").mkdir()
     first = log_in(tmp_path / "user", "claude", login("claude", 1))
@@ -503,7 +503,7 @@ def test_a_home_holds_the_login_of_its_run_alone(tmp_path: Path) -> None:
 async def test_the_second_agent_takes_over_where_the_model_of_the_first_one_refuses(
     tmp_path: Path, origin: Origin
 ) -> None:
-    """One start is refused, and the other agent begins anew; the next turn begins with the first agent again."""
+    """After a refusal the other agent begins anew, and the next turn begins with the first agent again."""
     async with codex_beside(tmp_path, origin, TALKS["codex"]) as lab:
         lab.agent('init(); say(\'{"type":"result","subtype":"success","stop_reason":"refusal"}\')')
         for attempt in (1, 2):
@@ -514,7 +514,7 @@ async def test_the_second_agent_takes_over_where_the_model_of_the_first_one_refu
 
 
 async def test_agents_whose_models_all_refuse_are_asked_once_each(tmp_path: Path, origin: Origin) -> None:
-    """The error names the refusal of the last one; nobody is asked again and again."""
+    """If both models refuse, each agent starts once, and the error names the last refusal."""
     talk: list[dict[str, object]] = [
         {"type": "turn.failed", "error": {"message": "flagged for possible cybersecurity risk"}}
     ]
