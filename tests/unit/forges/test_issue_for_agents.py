@@ -21,7 +21,7 @@ class OneWriter(LocalForge):
 
 
 def writers() -> tuple[Writers, list[str]]:
-    """Return the writers, and the list of accounts that the forge was asked about."""
+    """Return the writers, and the list that collects the accounts of `may_write`."""
     forge = OneWriter.__new__(OneWriter)
     asked: list[str] = []
     object.__setattr__(forge, "asked", asked)

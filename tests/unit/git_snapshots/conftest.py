@@ -1,4 +1,4 @@
-"""A repository with a bit of everything, a workspace of it that is open, and its first snapshot."""
+"""A repository with files of many kinds, an open workspace of the repository, and its first snapshot."""
 
 from collections.abc import Callable
 from functools import partial
@@ -23,7 +23,7 @@ LIMIT_BYTES = 1 << 20
 
 @pytest.fixture(scope="session")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
-    """Return an origin with text, line endings, a binary file, a program, a link and ignore rules; none changes it."""
+    """Return an origin that no test changes, with text, line endings, a binary, a program, a link, ignore rules."""
     origin = make_origin(tmp_path_factory.mktemp("origins"))
     (origin.checkout / "link").symlink_to("README.md")
     (origin.checkout / "run.sh").write_text("#!/bin/sh\n")
@@ -44,7 +44,7 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
 
 @pytest.fixture
 def open_place(state: StateDir, env: dict[str, str], origin: Origin) -> Open:
-    """Return a function that opens and seeds a workspace of `origin`, or of another one."""
+    """Return a function that opens and seeds a workspace of `origin` or of another origin."""
 
     def open_it(order_id: str = "wo-1", *, of: Origin | None = None) -> Place:
         address = parse_address(str((of or origin).bare))
@@ -64,7 +64,7 @@ def place(open_place: Open) -> Place:
 
 @pytest.fixture
 def take_of() -> Take:
-    """Return a function that takes a rescue of a workspace, which must not be superfluous."""
+    """Return a function that takes a rescue and fails if the rescue is superfluous."""
 
     def take_it(place: Place, limit_bytes: int = LIMIT_BYTES) -> Snapshot:
         snapshot = take(place, "rescue", SnapshotOptions("a test", limit_bytes))
@@ -76,5 +76,5 @@ def take_of() -> Take:
 
 @pytest.fixture
 def snap(place: Place, take_of: Take) -> Take:
-    """Return a function that takes a rescue of the one workspace."""
+    """Return a function that takes a rescue of the open workspace."""
     return partial(take_of, place)

@@ -1,4 +1,4 @@
-"""The choke point: whatever is taken away was secured first, and nothing is taken that could not be."""
+"""A return and a removal first secure a workspace in a snapshot, and stop if the snapshot is impossible."""
 
 import os
 from collections.abc import Callable
@@ -23,7 +23,7 @@ OPTIONS = SnapshotOptions("a test", LIMIT_BYTES, "implement_plan")
 
 
 def _work(tree: Path) -> None:
-    """Leave a bit of everything: staged, changed again, deleted, renamed, modes, links, folders, commits."""
+    """Stage, change, delete and rename files, and change modes, links and folders."""
     (tree / "src/app.py").write_text("staged\n")
     git(tree, "add", "src/app.py")
     (tree / "src/app.py").write_text("changed again\n")
@@ -91,7 +91,7 @@ def _checkpoint(place: Place) -> Snapshot:
 
 
 def _corrupt(place: Place) -> None:
-    """Take an object away that the first snapshot needs."""
+    """Remove the vault's packs, so that objects of the first snapshot are missing."""
     for pack in (place.vault / "objects/pack").glob("*.pack"):
         pack.unlink()
 
@@ -100,7 +100,7 @@ def _corrupt(place: Place) -> None:
 def test_a_return_is_bit_for_bit_and_loses_nothing(
     place: Place, tmp_path: Path, mess: Callable[[Path], object]
 ) -> None:
-    """The workspace is as it was at the snapshot, and the rescue gives back what it was until now."""
+    """After a return the workspace equals the snapshot, and the rescue restores the earlier state."""
     before = picture(place.worktree)
     mess(place.worktree)
     messy = picture(place.worktree)
@@ -113,7 +113,7 @@ def test_a_return_is_bit_for_bit_and_loses_nothing(
 
 
 def test_a_return_goes_forward_as_well(place: Place) -> None:
-    """A later snapshot can be returned to from an earlier state, and the workspace needs not be clean for it."""
+    """A workspace with changes can return to a snapshot that is later than its state."""
     _work(place.worktree)
     work, checkpoint = picture(place.worktree), _checkpoint(place)
     return_to(place, _base(place), OPTIONS)
@@ -123,7 +123,7 @@ def test_a_return_goes_forward_as_well(place: Place) -> None:
 
 
 def test_a_return_to_what_is_there_does_nothing(place: Place) -> None:
-    """No rescue is written and no file touched when the workspace is as it was at the snapshot."""
+    """A return to the present state writes no rescue and touches no file."""
     _work(place.worktree)
     checkpoint = _checkpoint(place)
     told = (place.worktree / "src/app.py").stat()
@@ -133,7 +133,7 @@ def test_a_return_to_what_is_there_does_nothing(place: Place) -> None:
 
 
 def test_a_return_from_the_base_writes_no_rescue(place: Place) -> None:
-    """Nothing that the base commit holds needs a rescue."""
+    """A return from the base commit's state writes no rescue."""
     (place.worktree / "new.txt").write_text("x")
     checkpoint = _checkpoint(place)
     return_to(place, _base(place), OPTIONS)
@@ -142,7 +142,7 @@ def test_a_return_from_the_base_writes_no_rescue(place: Place) -> None:
 
 
 def test_what_was_left_out_stays_where_it_is(place: Place) -> None:
-    """An ignored file over the limit and a FIFO are in no snapshot, and a return does not touch them."""
+    """A return leaves an ignored file over the limit and a FIFO alone: no snapshot contains them."""
     (place.worktree / "dist").mkdir()
     (place.worktree / "dist/large.bin").write_bytes(os.urandom(LIMIT_BYTES + 1))
     os.mkfifo(place.worktree / "fifo")
@@ -156,7 +156,7 @@ def test_what_was_left_out_stays_where_it_is(place: Place) -> None:
 
 
 def test_what_is_in_the_way_and_in_no_snapshot_stops_a_return(place: Place) -> None:
-    """Where something that was left out lies on a path that is wanted, nothing is changed until a person says so."""
+    """A return changes nothing if a FIFO, which no snapshot contains, occupies the path of a file to restore."""
     (place.worktree / "README.md").unlink()
     os.mkfifo(place.worktree / "README.md")
     (place.worktree / "src/app.py").write_text("changed\n")
@@ -168,7 +168,7 @@ def test_what_is_in_the_way_and_in_no_snapshot_stops_a_return(place: Place) -> N
 
 
 def test_a_snapshot_that_is_not_whole_is_not_returned_to(place: Place) -> None:
-    """Before anything is removed, the snapshot is verified: with a damaged vault nothing is touched."""
+    """A return verifies the snapshot first: with a damaged vault it changes nothing."""
     (place.worktree / "src/app.py").write_text("changed\n")
     base = _base(place)
     _corrupt(place)
@@ -181,7 +181,7 @@ def test_a_snapshot_that_is_not_whole_is_not_returned_to(place: Place) -> None:
 def test_a_removed_workspace_comes_back_from_its_rescue(
     place: Place, tmp_path: Path, mess: Callable[[Path], object]
 ) -> None:
-    """Removing a workspace leaves a rescue that holds all of it."""
+    """The removal of a workspace leaves a rescue with all its files."""
     mess(place.worktree)
     messy = picture(place.worktree)
     rescue = remove_workspace(place, OPTIONS)
@@ -192,7 +192,7 @@ def test_a_removed_workspace_comes_back_from_its_rescue(
 
 
 def test_a_removal_is_idempotent(place: Place) -> None:
-    """A workspace that is gone is no error, and what a removal left half done is cleared."""
+    """The removal of a missing workspace succeeds, and clears the rest of an earlier removal."""
     assert remove_workspace(place, OPTIONS) is None
     half_removed = place.worktree.with_name("wo-1~removed")
     (half_removed / "rest").mkdir(parents=True)
@@ -201,7 +201,7 @@ def test_a_removal_is_idempotent(place: Place) -> None:
 
 
 def test_a_removal_refuses_what_no_snapshot_holds(place: Place) -> None:
-    """A workspace with something that was left out stays whole until a person says that it may be lost."""
+    """A workspace with files that no snapshot contains stays whole until a person accepts their loss."""
     for number in range(7):
         os.mkfifo(place.worktree / f"fifo-{number}")
     before = picture(place.worktree)
@@ -213,7 +213,7 @@ def test_a_removal_refuses_what_no_snapshot_holds(place: Place) -> None:
 
 
 def test_a_removal_that_cannot_be_secured_removes_nothing(place: Place) -> None:
-    """When no snapshot can be taken, the workspace stays as it is."""
+    """A removal without a possible snapshot leaves the workspace unchanged."""
     (place.worktree / "src/app.py").write_text("changed\n")
     before = picture(place.worktree)
     place.vault.rename(place.vault.with_name("elsewhere"))
@@ -223,7 +223,7 @@ def test_a_removal_that_cannot_be_secured_removes_nothing(place: Place) -> None:
 
 
 def test_a_disk_that_fails_on_the_way_is_told_with_the_rescue(place: Place) -> None:
-    """What stops a removal half way is named, with the snapshot that holds everything."""
+    """The error of a removal that fails half way names the snapshot with all files."""
     (place.worktree / "src/app.py").write_text("changed\n")
     in_the_way = place.worktree.with_name("wo-1~removed")
     in_the_way.write_text("a file where a folder is expected")

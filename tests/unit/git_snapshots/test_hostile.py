@@ -1,4 +1,4 @@
-"""What an agent may do to a workspace so that a snapshot of it lies, hangs, fails or runs something."""
+"""Attempts of an agent to make a snapshot lie, hang, fail or run a program."""
 
 import os
 import socket
@@ -25,7 +25,7 @@ Snap = Callable[..., Snapshot]
 
 
 def test_nothing_of_the_agents_runs(place: Place, snap: Snap, tmp_path: Path) -> None:
-    """No filter, hook, monitor, diff or other program that an agent configured is started, and no byte converted."""
+    """A snapshot runs no filter, hook, monitor or other program of the agent, and converts no byte."""
     ran = tmp_path / "ran"
     spy = tmp_path / "spy"
     spy.write_text(f"#!/bin/sh\necho $0 >> {ran}\ncat\n")
@@ -61,7 +61,7 @@ def test_nothing_of_the_agents_runs(place: Place, snap: Snap, tmp_path: Path) ->
 
 
 def test_links_are_stored_as_links(place: Place, snap: Snap, tmp_path: Path) -> None:
-    """A file or a folder that becomes a link to elsewhere is a link in the snapshot; nothing behind it is read."""
+    """A file or folder that became a link is stored as a link, and the snapshot reads nothing behind the link."""
     secret = tmp_path / "secret"
     secret.mkdir()
     (secret / "one.txt").write_text("secret\n")
@@ -79,7 +79,7 @@ def test_links_are_stored_as_links(place: Place, snap: Snap, tmp_path: Path) -> 
 
 
 def test_a_linked_git_folder_is_not_followed(place: Place, snap: Snap, tmp_path: Path) -> None:
-    """A `.git` that became a link, whole or in part, is stored as a link, and no restore writes through it."""
+    """A `.git` that is a link or contains links is stored as links, and no restore writes through them."""
     tree, outside = place.worktree, tmp_path / "outside"
     outside.mkdir()
     (tree / ".git/objects/pack").rmdir()
@@ -100,7 +100,7 @@ def test_a_linked_git_folder_is_not_followed(place: Place, snap: Snap, tmp_path:
 
 
 def test_what_is_no_file_is_listed(place: Place, snap: Snap) -> None:
-    """FIFOs and sockets are left out and named; they neither block nor hide the rest."""
+    """The snapshot omits and lists FIFOs and sockets, and contains all other files."""
     os.mkfifo(place.worktree / "src/fifo")
     folder = Path.cwd()
     with socket.socket(socket.AF_UNIX) as listening:
@@ -120,7 +120,7 @@ def test_what_is_no_file_is_listed(place: Place, snap: Snap) -> None:
 
 
 def test_what_cannot_be_read_is_listed(place: Place, snap: Snap) -> None:
-    """A file and a folder without permission are left out and named, and taken when they can be read again."""
+    """The snapshot omits and lists unreadable files and folders, and takes them once they are readable."""
     tree = place.worktree
     (tree / "README.md").chmod(0)
     (tree / "src").chmod(0)
@@ -145,7 +145,7 @@ def test_what_cannot_be_read_is_listed(place: Place, snap: Snap) -> None:
 
 
 def test_paths_beyond_what_the_system_opens(place: Place, snap: Snap, tmp_path: Path) -> None:
-    """A path longer than the system's limit comes back."""
+    """A restore brings back a path that is longer than the system's limit."""
     name = "n" * 200
     with deep_folder(place.worktree, name, 25) as folder:
         descriptor = os.open("file", os.O_WRONLY | os.O_CREAT, dir_fd=folder)
@@ -163,7 +163,7 @@ def test_paths_beyond_what_the_system_opens(place: Place, snap: Snap, tmp_path: 
 
 
 def test_a_bottomless_folder_is_listed(place: Place, snap: Snap) -> None:
-    """Folders deeper than any project has are left out and named, and the rest is taken."""
+    """The snapshot omits and lists folders deeper than the limit, and contains the rest."""
     with deep_folder(place.worktree, "d", MAX_DEPTH + 200):
         (place.worktree / "README.md").write_text("changed\n")
     snapshot = snap()
@@ -172,7 +172,7 @@ def test_a_bottomless_folder_is_listed(place: Place, snap: Snap) -> None:
 
 
 def test_ignore_rules_that_break_git_hide_nothing(place: Place, snap: Snap) -> None:
-    """When git cannot say what is ignored, everything is kept, whatever the limit."""
+    """If git cannot say which files are ignored, the snapshot keeps all files, whatever the limit."""
     (place.worktree / ".gitignore").write_bytes(b"*\n")
     (place.worktree / "x.bin").write_bytes(os.urandom(10_000))
     assert [item.path for item in snap(limit_bytes=0).left_out] == ["x.bin"]
@@ -186,7 +186,7 @@ def test_ignore_rules_that_break_git_hide_nothing(place: Place, snap: Snap) -> N
 
 
 def test_thousands_of_left_out_names_stay_readable(place: Place, snap: Snap) -> None:
-    """The snapshot's own list ends with a sum; the manifest has every path."""
+    """The snapshot's own list ends with the number of further paths; the manifest has all paths."""
     (place.worktree / "pipes").mkdir()
     for number in range(300):
         os.mkfifo(place.worktree / f"pipes/{number:03d}")
@@ -198,6 +198,6 @@ def test_thousands_of_left_out_names_stay_readable(place: Place, snap: Snap) -> 
 
 @pytest.mark.parametrize("name", [b"bad \xff name", "…".encode()])
 def test_left_out_names_are_shown(place: Place, snap: Snap, name: bytes) -> None:
-    """A name that is not UTF-8 is shown with its bytes as escapes."""
+    """The list shows the bytes of a name that is not UTF-8 as escapes."""
     os.mkfifo(os.fsencode(place.worktree) + b"/" + name)
     assert [item.path for item in snap().left_out] == [name.decode(errors="backslashreplace")]

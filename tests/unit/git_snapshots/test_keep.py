@@ -1,4 +1,4 @@
-"""The checkpoint remote: what it keeps, who may write to it, and how another host goes on from it."""
+"""The checkpoint remote: its contents, its only writer, and the continuation of work on another host."""
 
 import pickle
 import shutil
@@ -42,7 +42,7 @@ OPTIONS = SnapshotOptions("the work order comes back", 1 << 20)
 
 @pytest.fixture
 def ref(tmp_path: Path, place: Place) -> CheckpointRef:
-    """Return the work order's ref in a folder that is not there yet."""
+    """Return the work order's ref in a folder that does not exist yet."""
     return checkpoint_ref_in(tmp_path / "checkpoints", place, record_of(place).first_run_id)
 
 
@@ -80,7 +80,7 @@ def arrive(move: WorkspaceMove) -> Place:
 
 
 def change(place: Place) -> None:
-    """Do some of everything: edits, a commit, a new program, an ignored file, an empty folder."""
+    """Edit files, commit, and add a program, an ignored file and an empty folder."""
     (place.worktree / "README.md").write_text("# Changed\n")
     git(place.worktree, "checkout", "-q", "-b", "topic")
     git(place.worktree, "commit", "-q", "-am", "by the agent")
@@ -91,7 +91,7 @@ def change(place: Place) -> None:
 
 
 def test_a_kept_snapshot_is_known_to_be_elsewhere(place: Place, ref: CheckpointRef) -> None:
-    """A snapshot is kept elsewhere from its push on, and not before."""
+    """A snapshot counts as kept elsewhere after its push, and not before."""
     change(place)
     snapshot = checkpoint(place)
     assert not is_kept_elsewhere(place, ref, snapshot)
@@ -102,7 +102,7 @@ def test_a_kept_snapshot_is_known_to_be_elsewhere(place: Place, ref: CheckpointR
 
 
 def test_the_workspace_opens_elsewhere_as_it_was(place: Place, ref: CheckpointRef, other: StateDir) -> None:
-    """Under another state directory every byte, mode, branch and the index are there, and git is content."""
+    """On another host every byte, mode and branch and the index return, and `git fsck` finds no error."""
     change(place)
     keep(place, ref, "A")
     kept = checkpoint(place)
@@ -121,7 +121,7 @@ def test_the_workspace_opens_elsewhere_as_it_was(place: Place, ref: CheckpointRe
 
 
 def test_an_earlier_checkpoint_can_be_gone_on_from_too(place: Place, ref: CheckpointRef, other: StateDir) -> None:
-    """The remote has all snapshots of a work order, rescues too, under their names."""
+    """The remote has all snapshots of a work order with their names, so another host can open an earlier one."""
     first = list_snapshots(vault_at(place), place.order_id)[0]
     change(place)
     take(place, "rescue", SnapshotOptions("a rescue", 1 << 20))
@@ -134,7 +134,7 @@ def test_an_earlier_checkpoint_can_be_gone_on_from_too(place: Place, ref: Checkp
 def test_a_host_whose_work_order_has_moved_keeps_nothing_more(
     place: Place, ref: CheckpointRef, other: StateDir
 ) -> None:
-    """The old host's next push is refused, again and again, and it can tell before it pushes a branch."""
+    """The old host's pushes are refused after a move, and its check before a push of the branch fails too."""
     kept = checkpoint(place)
     keep(place, ref, "A")
     expect_hold(place, ref, "A")
@@ -153,7 +153,7 @@ def test_a_host_whose_work_order_has_moved_keeps_nothing_more(
 def test_a_work_order_that_comes_back_loses_nothing_of_what_lies_there(
     place: Place, ref: CheckpointRef, other: StateDir, state: StateDir
 ) -> None:
-    """Its old worktree is rescued before it is as at the checkpoint; snapshots of both hosts have names."""
+    """A return to the old host rescues its worktree first, and keeps the snapshots of both hosts."""
     keep(place, ref, "A")
     (place.worktree / "late.txt").write_text("after the host was given up\n")
     late = take(place, "rescue", SnapshotOptions("too late", 1 << 20))
@@ -183,7 +183,7 @@ def test_a_work_order_that_comes_back_loses_nothing_of_what_lies_there(
 def test_a_move_that_is_killed_as_it_takes_names_loses_no_snapshot(
     place: Place, ref: CheckpointRef, other: StateDir, state: StateDir, tmp_path: Path
 ) -> None:
-    """What lies here under a name that the other host has given too has another one before it loses that."""
+    """A move that is killed while it renames snapshots loses no snapshot, and the next move finishes."""
     keep(place, ref, "A")
     (place.worktree / "late.txt").write_text("after the host was given up\n")
     late = take(place, "rescue", SnapshotOptions("too late", 1 << 20))
@@ -207,7 +207,7 @@ def test_a_move_that_is_killed_as_it_takes_names_loses_no_snapshot(
 
 
 def _move_and_die(move: WorkspaceMove, file: Path, renames: int) -> None:
-    """Begin a move in a process that is killed when it has put so many files in their places."""
+    """Start a move in another process that is killed at its rename number `renames`."""
     file.write_bytes(pickle.dumps((move, OPTIONS)))
     kill = ("strace", "-qq", "-o", "/dev/null", "-e", f"inject=/rename:signal=KILL:when={renames}")
     done = subprocess.run([*kill, sys.executable, "-c", MOVES, str(file)], capture_output=True, check=False)
@@ -215,14 +215,14 @@ def _move_and_die(move: WorkspaceMove, file: Path, renames: int) -> None:
 
 
 def test_the_host_that_holds_it_has_nothing_to_move(place: Place, ref: CheckpointRef, state: StateDir) -> None:
-    """A host that answers after all keeps its workspace as it is."""
+    """A host that still holds the work order has nothing to move."""
     kept = checkpoint(place)
     keep(place, ref, "A")
     assert is_here(move_of(place, state, ref, kept.name, host="A"))
 
 
 def test_a_checkpoint_that_was_never_pushed_is_named(place: Place, ref: CheckpointRef, other: StateDir) -> None:
-    """Another host says which checkpoint it lacks; the work order stays where it is."""
+    """The error of a move names a checkpoint that was never pushed, and the work order stays on its host."""
     keep(place, ref, "A")
     missing = checkpoint(place)
     move = move_of(place, other, ref, missing.name)
@@ -235,7 +235,7 @@ def test_a_checkpoint_that_was_never_pushed_is_named(place: Place, ref: Checkpoi
 def test_what_a_failed_push_left_behind_goes_with_the_next_one(
     place: Place, ref: CheckpointRef, tmp_path: Path
 ) -> None:
-    """A remote that takes nothing for a while has everything afterwards."""
+    """The next push contains the snapshots that a failed push did not send."""
     first = checkpoint(place)
     folder = tmp_path / "checkpoints"
     folder.write_text("in the way")
@@ -249,7 +249,7 @@ def test_what_a_failed_push_left_behind_goes_with_the_next_one(
 
 
 def test_a_push_that_was_not_noted_is_no_move(place: Place, ref: CheckpointRef) -> None:
-    """A host that dies between its push and its note finds its own name on the chain and goes on."""
+    """A host that died between a push and its note finds its own name on the remote and continues."""
     keep(place, ref, "A")
     git(place.vault, "update-ref", "-d", ref.local)
     snapshot = checkpoint(place)
@@ -261,7 +261,7 @@ def test_a_push_that_was_not_noted_is_no_move(place: Place, ref: CheckpointRef) 
 def test_a_remote_that_was_made_anew_gets_everything_again(
     place: Place, ref: CheckpointRef, tmp_path: Path
 ) -> None:
-    """A lost checkpoint remote is filled by the next push."""
+    """The next push sends all snapshots again to a remote that was lost."""
     first = checkpoint(place)
     keep(place, ref, "A")
     shutil.rmtree(tmp_path / "checkpoints")
@@ -271,7 +271,7 @@ def test_a_remote_that_was_made_anew_gets_everything_again(
 
 
 def test_only_what_is_new_is_pushed(place: Place, ref: CheckpointRef) -> None:
-    """A checkpoint after a small change costs the remote a few objects, and not the whole tree again."""
+    """A checkpoint after a small change sends a few objects, and not the whole tree."""
     for number in range(300):
         (place.worktree / f"file-{number}").write_text(f"{number}\n")
     checkpoint(place)
@@ -286,7 +286,7 @@ def test_only_what_is_new_is_pushed(place: Place, ref: CheckpointRef) -> None:
 def test_the_origin_itself_can_keep_checkpoints_out_of_sight(
     place: Place, origin: Origin, other: StateDir
 ) -> None:
-    """Hidden refs of the origin hold them: no branch and no tag appears, and nothing of the base is sent again."""
+    """Hidden refs of the origin can hold checkpoints; its branches and tags do not change."""
     change(place)
     kept = checkpoint(place)
     ref = checkpoint_ref_at(Remote(place.origin, place.env), place, "one run")

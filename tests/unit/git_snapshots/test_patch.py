@@ -1,4 +1,4 @@
-"""`rescue.patch` brings the base commit to what the agent left, with plain git."""
+"""Plain git applies `rescue.patch` to the base commit and gets the agent's files."""
 
 import os
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def _applied(place: Place, origin: Origin, snapshot: Snapshot, folder: Path) -> 
 
 
 def test_the_patch_holds_all_but_what_is_ignored(place: Place, origin: Origin, snap: Snap, tmp_path: Path) -> None:
-    """Tracked, untracked, binary, renamed, deleted, linked, empty and committed changes apply on the base."""
+    """The patch contains tracked, untracked, binary, renamed, deleted, linked, empty and committed changes."""
     tree = place.worktree
     (tree / "committed.txt").write_text("by the agent\n")
     git(tree, "add", "-A")
@@ -61,7 +61,7 @@ def test_the_patch_holds_all_but_what_is_ignored(place: Place, origin: Origin, s
 
 
 def _listing(tree: Path) -> str:
-    """Return what git would commit of a folder, as modes, ids and names."""
+    """Return the files that git would commit, as modes, ids and names."""
     git(tree, "add", "-A")
     return git(tree, "ls-files", "-s", "-z")
 
@@ -69,7 +69,7 @@ def _listing(tree: Path) -> str:
 def test_line_endings_are_as_the_repository_has_them(
     place: Place, origin: Origin, snap: Snap, tmp_path: Path
 ) -> None:
-    """A file that is CRLF in the worktree and LF in the repository is in the patch as LF, and others stay CRLF."""
+    """The patch has LF for a file with LF in the repository and CRLF in the worktree; other files keep CRLF."""
     (place.worktree / "converted.crlf").write_bytes(b"a\r\nb\r\nc\r\n")
     (place.worktree / "windows.txt").write_bytes(b"a\r\nb\r\nc\r\n")
     (place.worktree / "new.crlf").write_bytes(b"mixed\r\nendings\n")
@@ -82,7 +82,7 @@ def test_line_endings_are_as_the_repository_has_them(
 def test_attributes_that_are_removed_count_no_more(
     place: Place, origin: Origin, snap: Snap, tmp_path: Path
 ) -> None:
-    """When `.gitattributes` is gone, files are added as they are."""
+    """After `.gitattributes` was removed, the patch has new files with their own bytes."""
     (place.worktree / ".gitattributes").unlink()
     (place.worktree / "new.crlf").write_bytes(b"a\r\n")
     clone = _applied(place, origin, snap(), tmp_path)
@@ -90,7 +90,7 @@ def test_attributes_that_are_removed_count_no_more(
 
 
 def test_a_file_without_the_encoding_it_claims(place: Place, origin: Origin, snap: Snap, tmp_path: Path) -> None:
-    """When a file cannot be encoded as its attributes say, the patch has its bytes as they are."""
+    """The patch has the plain bytes of a file that its declared encoding cannot represent."""
     (place.worktree / ".gitattributes").write_text("*.txt working-tree-encoding=UTF-16\n")
     (place.worktree / "broken.txt").write_bytes(b"no UTF-16\xff")
     patch = write_patch(place, snap(), tmp_path / "rescue.patch")
@@ -101,7 +101,7 @@ def test_a_file_without_the_encoding_it_claims(place: Place, origin: Origin, sna
 
 
 def test_a_nested_repository_is_plain_files(place: Place, origin: Origin, snap: Snap, tmp_path: Path) -> None:
-    """The files of a nested repository are in the patch; its `.git` is in the snapshot alone."""
+    """The patch has the files of a nested repository; only the snapshot has its `.git`."""
     inner = place.worktree / "vendor/lib"
     inner.mkdir(parents=True)
     git(inner, "init", "-q")
@@ -115,7 +115,7 @@ def test_a_nested_repository_is_plain_files(place: Place, origin: Origin, snap: 
 def test_submodules_are_left_alone(
     open_place: Callable[..., Place], tmp_path: Path, take_of: Callable[..., Snapshot]
 ) -> None:
-    """A submodule is in no patch, whether it is an empty folder, checked out, or gone; the rest applies."""
+    """The patch contains no submodule, whether empty, checked out or removed, and the rest applies."""
     library, origin = make_origin(tmp_path / "a"), make_origin(tmp_path / "b")
     commit = library.push({"lib.txt": "lib\n"})
     origin.push({"README.md": "# x\n"})
@@ -132,7 +132,7 @@ def test_submodules_are_left_alone(
 
 
 def test_there_is_no_patch_of_nothing(place: Place, snap: Snap, tmp_path: Path) -> None:
-    """Where only ignored files, modes that git does not hold or the index differ, no patch is written."""
+    """No patch is written if only ignored files, modes that git does not record or the index differ."""
     (place.worktree / "x.log").write_text("ignored\n")
     (place.worktree / "README.md").chmod(0o600)
     git(place.worktree, "rm", "-q", "--cached", "windows.txt")
@@ -141,7 +141,7 @@ def test_there_is_no_patch_of_nothing(place: Place, snap: Snap, tmp_path: Path) 
 
 
 def test_the_patch_needs_no_workspace(place: Place, origin: Origin, snap: Snap, tmp_path: Path) -> None:
-    """The patch is made from the snapshot, also when the workspace is gone or went on."""
+    """The patch comes from the snapshot, and can be written after the workspace is gone."""
     (place.worktree / "README.md").write_text("then\n")
     snapshot = snap()
     place.worktree.rename(tmp_path / "gone")
@@ -151,7 +151,7 @@ def test_the_patch_needs_no_workspace(place: Place, origin: Origin, snap: Snap, 
 
 
 def test_a_patch_that_cannot_be_written(place: Place, snap: Snap, tmp_path: Path) -> None:
-    """A missing folder or a missing object is an error that says what to do."""
+    """A missing folder or a missing object causes an error."""
     (place.worktree / "README.md").write_text("changed\n")
     snapshot = snap()
     with pytest.raises(SnapshotError, match="could not be written.*rescue restore"):
@@ -165,7 +165,7 @@ def test_a_patch_that_cannot_be_written(place: Place, snap: Snap, tmp_path: Path
 def test_a_path_too_long_for_git_is_in_the_snapshot_alone(
     place: Place, origin: Origin, snap: Snap, tmp_path: Path
 ) -> None:
-    """The rest of the patch applies."""
+    """The patch omits a path that is too long for git, and the rest applies."""
     with deep_folder(place.worktree, "n" * 200, 25) as folder:
         os.close(os.open("file", os.O_WRONLY | os.O_CREAT, dir_fd=folder))
     (place.worktree / "README.md").write_text("changed\n")

@@ -1,4 +1,4 @@
-"""Whatever an agent leaves in a workspace comes back bit for bit."""
+"""A restore returns every state of a workspace bit for bit."""
 
 import os
 from collections.abc import Callable
@@ -172,7 +172,7 @@ CASES: dict[str, Change] = {
 def test_a_snapshot_gives_back_what_it_took(
     place: Place, snap: Callable[[], Snapshot], tmp_path: Path, change: Change
 ) -> None:
-    """Names, types, bytes, permission bits, index, HEAD and what is under way are the same after a restore."""
+    """A restore returns names, types, bytes, permissions, index, HEAD and an unfinished merge or rebase."""
     change(place.worktree)
     before = picture(place.worktree)
     snapshot = snap()
@@ -187,7 +187,7 @@ def test_a_snapshot_gives_back_what_it_took(
 def test_a_file_that_names_another_repository_is_not_restored(
     place: Place, snap: Callable[[], Snapshot], tmp_path: Path
 ) -> None:
-    """A person's git would obey that one; the repository itself is there, as a folder."""
+    """A restore omits a `.git` file that names another repository, since a person's git would obey the file."""
     (place.worktree / ".git").rename(place.worktree / "was-git")
     (place.worktree / ".git").write_text("gitdir: was-git\n")
     before = picture(place.worktree)

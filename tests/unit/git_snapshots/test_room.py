@@ -1,4 +1,4 @@
-"""The room of forgotten snapshots is given back, and nothing that a snapshot, a rescue or a workspace needs goes with it."""
+"""The room of forgotten snapshots becomes free, and no snapshot and no workspace loses an object."""
 
 import os
 import subprocess
@@ -39,18 +39,18 @@ drop_forgotten(Git(Path(sys.argv[1]), env={"PATH": sys.argv[2]}), timedelta(0))
 
 
 def write(place: Place, word: str) -> None:
-    """Leave files that no other workspace has."""
+    """Write files that no other workspace has."""
     for number in range(20):
         (place.worktree / f"{word}-{number}.txt").write_text(f"{word} {number}\n" * 50)
 
 
 def loose(repository: Git) -> int:
-    """Return how many objects are files of their own."""
+    """Return the number of loose objects."""
     return int(repository.text("count-objects").partition(" ")[0])
 
 
 def objects(repository: Git) -> int:
-    """Return how many objects a repository has itself, wherever they lie."""
+    """Return the number of the repository's own objects, loose or packed."""
     return len(repository.run("cat-file", "--batch-all-objects", "--batch-check").splitlines())
 
 
@@ -63,7 +63,7 @@ def forget(place: Place) -> None:
 def test_what_is_forgotten_waits_in_one_pack_and_is_dropped_in_its_time(
     open_place: Callable[..., Place], take_of: Callable[..., Snapshot], tmp_path: Path
 ) -> None:
-    """No object becomes a file of its own, and what lives is the same before, meanwhile and after."""
+    """Forgotten objects wait in one pack until their time is over, and a living snapshot stays whole."""
     old, living = open_place("wo-1"), open_place("wo-2")
     write(old, "old")
     write(living, "living")
@@ -92,7 +92,7 @@ def test_what_is_forgotten_waits_in_one_pack_and_is_dropped_in_its_time(
 
 
 def test_a_snapshot_that_is_under_way_keeps_what_it_has_written(place: Place) -> None:
-    """Its objects are there before its name is: they are young, and stay."""
+    """The objects of an unfinished snapshot stay: they are young, although no ref names them yet."""
     with Pack(place.vault) as pack:
         name = pack.add("blob", b"of a snapshot without a name yet\n").hex()
         pack.publish()
@@ -105,7 +105,7 @@ def test_a_snapshot_that_is_under_way_keeps_what_it_has_written(place: Place) ->
 def test_a_snapshot_holds_again_what_another_one_left(
     open_place: Callable[..., Place], take_of: Callable[..., Snapshot]
 ) -> None:
-    """The same file in a later work order does not rest on what is about to be dropped."""
+    """A later snapshot with the same file stores the file again and needs no forgotten object."""
     old = open_place("wo-1")
     write(old, "same")
     take_of(old)
@@ -123,7 +123,7 @@ def test_a_snapshot_holds_again_what_another_one_left(
 
 
 def test_what_was_known_of_the_checkpoint_remote_goes_with_the_last_snapshot(place: Place) -> None:
-    """Its chain has all snapshots as parents: as long as its name is there nothing of them can go."""
+    """A work order's refs of the checkpoint remote are removed, since they would keep all its snapshots."""
     vault, (snapshot, *_) = vault_at(place), list_snapshots(vault_at(place))
     for ref in ("refs/kept/wo-1/0123", "refs/seen/wo-1/0123", "refs/kept/wo-10/0123"):
         vault.run("update-ref", ref, snapshot.commit)
@@ -134,7 +134,7 @@ def test_what_was_known_of_the_checkpoint_remote_goes_with_the_last_snapshot(pla
 
 
 def test_what_a_killed_git_has_begun_is_removed_when_it_is_old(place: Place) -> None:
-    """A pack that was never finished takes room for ever; a young one may be under way."""
+    """Old files of an unfinished pack are removed; young files stay, since a git may still write them."""
     folder = place.vault / "objects/pack"
     for name in ("tmp_pack_old", ".tmp-1-pack-old.pack", "tmp_pack_young"):
         (folder / name).write_bytes(b"PACK")
@@ -149,7 +149,7 @@ def test_what_a_killed_git_has_begun_is_removed_when_it_is_old(place: Place) -> 
 def test_a_drop_that_is_killed_at_any_time_loses_nothing_that_lives(
     open_place: Callable[..., Place], take_of: Callable[..., Snapshot], tmp_path: Path
 ) -> None:
-    """Process and git die again and again, later each time; every snapshot stays whole, and the next pass goes on."""
+    """After drops that were killed at various times every living snapshot is whole, and the next drop finishes."""
     living = open_place("wo-living")
     write(living, "living")
     rescue, before = take_of(living), picture(living.worktree)
@@ -175,7 +175,7 @@ def test_a_drop_that_is_killed_at_any_time_loses_nothing_that_lives(
 
 
 def _drop_and_die(vault: Path, after_seconds: float) -> None:
-    """Have another process drop what is forgotten, and kill it with the git that it runs."""
+    """Start a drop in another process, and kill the process and its git."""
     argv = [sys.executable, "-c", DROP, str(vault), os.environ["PATH"]]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, env=dict(os.environ)) as process:
         assert process.stdout is not None

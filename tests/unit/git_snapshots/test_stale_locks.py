@@ -1,4 +1,4 @@
-"""Lock files are cleared away while others write: what is taken for stale belongs to nobody."""
+"""A sweep removes stale lock files and no lock file of a running writer."""
 
 import subprocess
 import sys
@@ -34,7 +34,7 @@ while True:
 
 @contextmanager
 def sweeping_process(vault: Path) -> Iterator[None]:
-    """Sweep a vault all the time, as another worker of the host does."""
+    """Sweep a vault without a pause in another process, as another worker of the host does."""
     with subprocess.Popen([sys.executable, "-c", SWEEPER, str(vault)], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
@@ -47,7 +47,7 @@ def sweeping_process(vault: Path) -> Iterator[None]:
 
 
 def test_a_sweep_takes_nothing_from_those_who_write(open_place: Callable[[str], Place]) -> None:
-    """Snapshots, and refs that git writes and deletes, all succeed while two workers sweep their vault all the time."""
+    """All snapshots and ref updates succeed while two threads and a process sweep their vault."""
     places = [open_place(f"wo-{number}") for number in range(ORDERS)]
     vault, over = vault_at(places[0]), threading.Event()
 
@@ -77,7 +77,7 @@ def test_a_sweep_takes_nothing_from_those_who_write(open_place: Callable[[str], 
 
 
 def test_nothing_is_swept_while_the_guard_is_shared(place: Place) -> None:
-    """What a thread has made stays for as long as it shares the guard, and goes when nobody does."""
+    """A lock file stays while a thread shares the guard, and the next sweep removes the file."""
     lock = place.vault / "refs" / "septet" / ".draft.lock"
     with share_guard(guard_of(place.vault)):
         lock.touch()
@@ -88,7 +88,7 @@ def test_nothing_is_swept_while_the_guard_is_shared(place: Place) -> None:
 
 
 def test_a_git_keeps_sweeps_away_after_its_worker_died(place: Place) -> None:
-    """The guard is shared by a process that inherited it, until that one ends."""
+    """A git that inherited the guard shares the guard until it ends, even after its worker died."""
     lock = place.vault / "packed-refs.lock"
     lock.touch()
     with share_guard(guard_of(place.vault)) as inherited:
@@ -104,7 +104,7 @@ def test_a_git_keeps_sweeps_away_after_its_worker_died(place: Place) -> None:
 
 
 def test_a_lock_that_this_process_has_open_is_respected(place: Place) -> None:
-    """The process that sweeps is looked at as any other."""
+    """A sweep refuses a lock file that its own process has open, as for any process."""
     lock = place.vault / "config.lock"
     with lock.open("w"), pytest.raises(GitBusyError, match=r"config\.lock"):
         clear_unguarded_locks(place.vault)
@@ -112,7 +112,7 @@ def test_a_lock_that_this_process_has_open_is_respected(place: Place) -> None:
 
 
 def test_who_may_only_read_a_vault_reads_it(place: Place) -> None:
-    """A ref is published, and read by one who shares no guard because there is no folder to write in."""
+    """A process without write access publishes a ref and shares no guard, since it has no folder for the guard."""
     publish(place, "wo-1/0099-checkpoint", place.base_sha)
     with share_guard(place.vault / "nowhere" / "x.guard") as inherited:
         assert inherited == ()

@@ -1,4 +1,4 @@
-"""When a snapshot is recorded, how it is called, and what it costs to have lost the ledger."""
+"""When a snapshot is recorded, which name it gets, and what the loss of the ledger costs."""
 
 import os
 import pickle
@@ -35,7 +35,7 @@ def _rescue(place: Place, unless_equal_to: Snapshot | None = None) -> Snapshot |
 
 
 def test_the_order_in_which_files_are_listed_changes_no_snapshot() -> None:
-    """File systems list files in different orders: of two equally common permissions the higher one is usual."""
+    """The order of listed files does not matter: of two equally common permissions the higher counts as usual."""
     rows = [(b"run.sh", Figures(0o100755, 1, 1, 1, 1)), (b"tool", Figures(0o100750, 1, 1, 1, 2))]
     assert usual_bits({b"": dict(rows)}) == usual_bits({b"": dict(reversed(rows))}) == {0o100755: 0o755}
 
@@ -47,13 +47,13 @@ def _checkpoint(place: Place) -> Snapshot:
 
 
 def test_no_rescue_of_a_fresh_workspace(place: Place) -> None:
-    """No rescue is written when nothing changed since the base commit."""
+    """A workspace without changes since the base commit gets no rescue."""
     assert _rescue(place) is None
     assert [snapshot.kind for snapshot in list_snapshots(vault_at(place))] == ["base"]
 
 
 def test_no_rescue_of_what_git_rewrites_by_itself(place: Place) -> None:
-    """A new branch at the base commit, a refreshed index and a detached HEAD are nothing to rescue."""
+    """A new branch at the base commit, a refreshed index and a detached HEAD cause no rescue."""
     create_branch(place, "feat-issue-1-wo-1-x")
     (place.worktree / "README.md").touch()
     git(place.worktree, "status")
@@ -87,13 +87,13 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_whatever_may_be_work_is_rescued(place: Place, change: Callable[[Path], object]) -> None:
-    """A rescue is written for any change of files, modes, index, commits or stash."""
+    """Every change of files, modes, index, commits or stash causes a rescue."""
     change(place.worktree)
     assert _rescue(place) is not None
 
 
 def test_a_checkpoint_is_always_recorded(place: Place) -> None:
-    """Two checkpoints of the same state have the same content and different names."""
+    """Two checkpoints of a state have the same content and different names."""
     first, second = _checkpoint(place), _checkpoint(place)
     assert (first.content, first.tree) == (second.content, second.tree)
     assert [first.name, second.name] == ["wo-1/0001-checkpoint", "wo-1/0002-checkpoint"]
@@ -101,7 +101,7 @@ def test_a_checkpoint_is_always_recorded(place: Place) -> None:
 
 
 def test_nothing_is_recorded_where_another_snapshot_serves(place: Place) -> None:
-    """With `unless_equal_to` no second snapshot of the very same state is written."""
+    """A snapshot that equals the given snapshot is not recorded again."""
     (place.worktree / "README.md").write_text("changed\n")
     first = _rescue(place)
     assert first is not None
@@ -111,7 +111,7 @@ def test_nothing_is_recorded_where_another_snapshot_serves(place: Place) -> None
 
 
 def test_a_checkpoint_by_what_was_seen_is_the_same(place: Place) -> None:
-    """A snapshot by a walk that was made is as one that walks, with `.git` as it is now."""
+    """A checkpoint from an earlier scan has the content of a new scan, with the present `.git`."""
     (place.worktree / "new" / "deep").mkdir(parents=True)
     (place.worktree / "new" / "deep" / "file").write_text("work")
     last_scan = scan(place, ignored_limit_bytes=LIMIT_BYTES)
@@ -124,7 +124,7 @@ def test_a_checkpoint_by_what_was_seen_is_the_same(place: Place) -> None:
 
 
 def test_what_was_seen_before_another_snapshot_is_looked_at_again(place: Place) -> None:
-    """A walk that is older than the last snapshot is not believed."""
+    """A scan that is older than the last snapshot does not count."""
     last_scan = scan(place, ignored_limit_bytes=LIMIT_BYTES)
     (place.worktree / "new").write_text("work")
     last = _checkpoint(place)
@@ -133,7 +133,7 @@ def test_what_was_seen_before_another_snapshot_is_looked_at_again(place: Place) 
 
 
 def test_a_change_that_keeps_size_and_time_is_seen(place: Place) -> None:
-    """A file whose content changed is stored anew though its size and its time of change were set back."""
+    """A snapshot stores a changed file again although its size and modification time did not change."""
     path = place.worktree / "README.md"
     facts = path.stat()
     path.write_text(path.read_text().upper())
@@ -143,7 +143,7 @@ def test_a_change_that_keeps_size_and_time_is_seen(place: Place) -> None:
 
 
 def test_a_change_right_after_a_snapshot_is_seen(place: Place, tmp_path: Path) -> None:
-    """Files that change again within one tick of the clock are in the next snapshot."""
+    """A file that changes twice within one tick of the clock is in the next snapshot with its last content."""
     path = place.worktree / "README.md"
     for round_ in range(30):
         path.write_text(f"{round_:04d}\n")
@@ -154,7 +154,7 @@ def test_a_change_right_after_a_snapshot_is_seen(place: Place, tmp_path: Path) -
 
 
 def test_without_the_ledger_a_snapshot_is_the_same(place: Place) -> None:
-    """A ledger that is lost, torn or out of date costs work and nothing else."""
+    """A lost, damaged or outdated ledger does not change the content of a snapshot."""
     (place.worktree / "x.log").write_text("ignored\n")
     (place.worktree / "new.txt").write_text("new\n")
     first = _checkpoint(place)
@@ -171,7 +171,7 @@ def test_without_the_ledger_a_snapshot_is_the_same(place: Place) -> None:
 
 
 def test_a_ledger_that_this_process_has_written_is_not_read_again(place: Place) -> None:
-    """It is told from any other by inode, time and size; one that another worker has put there is read."""
+    """The process recognises its own ledger by inode, time and size, and reads another worker's ledger."""
     ledger = place.records / "ledger"
     before = ledger.read_bytes()
     (place.worktree / "new.txt").write_text("new\n")
@@ -185,13 +185,13 @@ def test_a_ledger_that_this_process_has_written_is_not_read_again(place: Place) 
 
 
 def test_without_the_ledger_the_base_is_still_known(place: Place) -> None:
-    """No rescue of an unchanged workspace is written by a worker that has lost the ledger."""
+    """A worker without the ledger writes no rescue of an unchanged workspace."""
     (place.records / "ledger").unlink()
     assert _rescue(place) is None
 
 
 def test_a_ledger_whose_snapshot_is_gone_is_not_believed(place: Place) -> None:
-    """When somebody removed the ref that kept the ledger's objects, all is stored again."""
+    """A ledger of a snapshot whose ref was removed does not count, and all files are stored again."""
     (place.worktree / "new.txt").write_text("new\n")
     gone = _checkpoint(place)
     git(place.vault, "update-ref", "-d", gone.ref)
@@ -202,7 +202,7 @@ def test_a_ledger_whose_snapshot_is_gone_is_not_believed(place: Place) -> None:
 
 
 def test_packed_refs_keep_their_numbers(place: Place) -> None:
-    """A person's `git pack-refs` in the vault does not let a number be given twice."""
+    """After `git pack-refs` in the vault no number is given twice."""
     first = _checkpoint(place)
     git(place.vault, "pack-refs", "--all")
     assert _checkpoint(place).name == "wo-1/0002-checkpoint"
@@ -210,7 +210,7 @@ def test_packed_refs_keep_their_numbers(place: Place) -> None:
 
 
 def test_an_empty_mirror_only_costs_room(place: Place) -> None:
-    """When the mirror's objects are gone, a snapshot holds everything itself."""
+    """A snapshot contains all objects itself if the mirror's objects are gone."""
     (place.mirror / "objects").rename(place.mirror / "away")
     (place.records / "ledger").unlink()
     (place.worktree / "README.md").write_text("changed\n")
@@ -220,7 +220,7 @@ def test_an_empty_mirror_only_costs_room(place: Place) -> None:
 
 
 def test_without_a_vault_there_is_no_snapshot(place: Place) -> None:
-    """A missing vault or worktree is an error that says what to do."""
+    """A missing vault or worktree causes an error that says that no snapshot could be taken."""
     place.vault.rename(place.vault.with_name("away"))
     with pytest.raises(SnapshotError, match="could be taken.*Nothing was removed"):
         _rescue(place)
@@ -230,7 +230,7 @@ def test_without_a_vault_there_is_no_snapshot(place: Place) -> None:
 
 
 def test_two_work_orders_at_once(open_place: Callable[[str], Place], tmp_path: Path) -> None:
-    """Snapshots of two work orders, and of one by two threads, do not disturb each other."""
+    """Snapshots of two work orders, each by two threads, have different names and stay whole."""
     places = [open_place("wo-1"), open_place("wo-2")]
 
     def work(number: int) -> list[str]:
@@ -249,7 +249,7 @@ def test_two_work_orders_at_once(open_place: Callable[[str], Place], tmp_path: P
 
 
 def test_a_full_disk_loses_nothing(place: Place) -> None:
-    """When the vault cannot be written, the snapshot fails with a remedy and leaves no half pack behind."""
+    """On a full disk the snapshot fails with a remedy and leaves no unfinished pack."""
     (place.worktree / "large").write_bytes(os.urandom(3 << 20))
     packs = sorted((place.vault / "objects/pack").iterdir())
     program = (
@@ -275,7 +275,7 @@ def test_a_full_disk_loses_nothing(place: Place) -> None:
 
 
 def test_many_snapshots_are_joined(place: Place) -> None:
-    """Opening a workspace joins the packs of many small snapshots, and all of them stay whole."""
+    """The preparation of a workspace joins the packs of many small snapshots, and all snapshots stay whole."""
     for number in range(60):
         (place.worktree / "README.md").write_text(f"{number}\n")
         _checkpoint(place)
@@ -288,7 +288,7 @@ def test_many_snapshots_are_joined(place: Place) -> None:
 
 
 def test_a_file_that_is_too_large_is_listed_unread(place: Place) -> None:
-    """A new or grown file over the limit for one is left out and named, at once; what the base has stays."""
+    """The snapshot lists a file over the size limit without reading it, and contains it once it is smaller."""
     place = replace(place, file_limit_bytes=1 << 20)
     with (place.worktree / "hole").open("wb") as file:
         file.truncate(3 << 30)
