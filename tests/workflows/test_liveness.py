@@ -36,7 +36,7 @@ INTERVAL = 1.0
 
 @workflow.defn(name="WorkOrder", sandboxed=False)
 class ToldOrder:
-    """A work order as far as hosts are concerned: it keeps what it is told."""
+    """A work order that records the signals about hosts."""
 
     def __init__(self) -> None:
         self._words: list[str] = []

@@ -68,7 +68,7 @@ async def test_new_work_waits_out_a_night() -> None:
     """No host opens the workspace for ten hours, as if all were drained; then the work order completes by itself."""
     doubles = Doubles(f"queue-{uuid.uuid4().hex}")
     openings = iter((drained, doubles.workspace))
-    doubles.open_workspace = lambda request: next(openings)(request)  # a different function each time
+    doubles.open_workspace = lambda request: next(openings)(request)  # noqa: PLW0108 -- a different function each time
     async with completed(doubles) as handle:
         description = await handle.describe()
     assert description.close_time is not None

@@ -1,4 +1,4 @@
-"""One plugin gives clients, workers and replays what they have in common."""
+"""One plugin configures clients, workers and replays alike."""
 
 import asyncio
 import subprocess
@@ -30,7 +30,7 @@ ALL = {
 
 
 class Reversed(PayloadCodec):
-    """Writes everything backwards."""
+    """Writes each payload's bytes backwards."""
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
         return [Payload(metadata=each.metadata, data=each.data[::-1]) for each in payloads]
@@ -44,7 +44,7 @@ def names_of(worker: Worker) -> set[str]:
 
 
 async def test_only_the_worker_of_work_orders_serves_all_workflows(client: Client) -> None:
-    """Of one client's workers that of its queue serves all workflows, one that names some those, and others none."""
+    """The worker of the client's queue serves all workflows, a worker that names some serves these, other workers none."""
     queue = uuid.uuid4().hex
     own = Client(client.service_client, plugins=[SeptetPlugin(queue)])
     orders, host = Worker(own, task_queue=queue), Worker(own, task_queue=f"{queue}-host", activities=[nothing])
@@ -53,7 +53,7 @@ async def test_only_the_worker_of_work_orders_serves_all_workflows(client: Clien
 
 
 async def test_a_codec_of_a_client_stays(client: Client) -> None:
-    """The plugin says how values become payloads, and leaves alone what is done to payloads."""
+    """The plugin converts values to payloads, and keeps a client's payload codec."""
     coded = replace(DataConverter.default, payload_codec=Reversed())
     converter = Client(client.service_client, data_converter=coded, plugins=[SeptetPlugin()]).data_converter
     order = WorkOrderInput(repository="/app", title="Totals")
@@ -64,21 +64,21 @@ async def test_a_codec_of_a_client_stays(client: Client) -> None:
 
 
 async def test_a_replay_needs_nothing_but_the_plugin() -> None:
-    """A recorded history is replayed by a replayer that was given no workflow and no converter."""
+    """A replayer without workflows and without a converter replays a recorded history by the plugin alone."""
     path = PATHS[0]
     history = WorkflowHistory.from_json(f"wo-{path.stem}", path.read_text(encoding="utf-8"))
     await Replayer(workflows=[], plugins=[SeptetPlugin()]).replay_workflow(history)
 
 
 async def test_a_client_imports_no_workflow() -> None:
-    """A command that only asks does not wait for the import of what workers run."""
+    """A command that only queries does not wait for the import of the workers' code."""
     code = "import sys, workers.connection.connection; print('workflows.work_order' in sys.modules)"
     done = await asyncio.to_thread(subprocess.check_output, [sys.executable, "-c", code])
     assert done == b"False\n"
 
 
 async def test_a_worker_imports_no_cryptography_and_no_http_client_before_it_needs_them() -> None:
-    """Ten megabytes of each worker's memory, where nothing is sealed and nobody is told."""
+    """These modules take ten megabytes of each worker's memory, also without sealing and notifications."""
     code = """if True:
         import sys, clients.cli.main, workers.connection.connection, workers.worker
         print([name for name in ("cryptography", "httpx", "fastapi") if name in sys.modules])"""

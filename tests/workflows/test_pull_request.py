@@ -1,4 +1,4 @@
-"""What comes after a completed work order: its pull request is watched, and has the task's row on the board."""
+"""After a completed work order: a workflow watches its pull request, and has the task's row on the board."""
 
 import contextlib
 from datetime import timedelta
@@ -57,7 +57,7 @@ async def test_an_open_pull_request_has_the_row_of_its_task(client: Client, doub
 
 
 async def test_a_forge_that_is_away_is_told_and_looked_at_again(client: Client, doubles: Doubles) -> None:
-    """What keeps the look from its answer is what the task waits for; an open pull request holds nothing up."""
+    """The task shows the look's failure as the reason of its wait; an open pull request is no reason."""
     async with watched(client, doubles) as watch:
         orders = WorkOrders(client, doubles.task_queue)
         order_id = watch.id.removesuffix("/pr")
@@ -90,7 +90,7 @@ async def test_a_merge_makes_the_task_done(client: Client, doubles: Doubles) -> 
 
 
 async def test_a_close_without_a_merge_blocks_the_task(client: Client, doubles: Doubles) -> None:
-    """A task whose pull request nobody merged says so and how to go on; one that was opened again is seen by a nudge."""
+    """The task names the close and the remedy; after a nudge the watch finds the reopened pull request's merge."""
     async with watched(client, doubles) as watch:
         doubles.pull_requests[URL] = "closed"
         task = await until(watch, lambda task: task.stage is Stage.BLOCKED)
@@ -104,7 +104,7 @@ async def test_a_close_without_a_merge_blocks_the_task(client: Client, doubles: 
 
 
 async def test_a_person_moves_the_task(client: Client, doubles: Doubles) -> None:
-    """Done and blocked are a person's to say; what is not allowed is refused with what is, and leaves no trace."""
+    """A person can move the task to done and to blocked; a refusal names the allowed moves, and leaves no event."""
     async with watched(client, doubles, "pull_request/blocked-and-done") as watch:
         await wait_until(lambda: len(doubles.looks) >= 2)
         for to, allowed in (("triaged", "executing, done, blocked"), ("executing", "continues the work")):
@@ -131,9 +131,9 @@ async def test_a_person_moves_the_task(client: Client, doubles: Doubles) -> None
 async def test_a_task_that_the_server_has_forgotten_is_known_by_its_watch(
     client: Client, doubles: Doubles, tmp_path: Path
 ) -> None:
-    """A pull request that is open for longer than the server's retention can be looked at and moved all the same.
+    """A pull request may stay open for longer than the server's retention; its task can still be read and moved.
 
-    The stream of its logs ends as that of every closed work order does.
+    The stream of its logs ends like the stream of each closed work order.
     """
     async with watched(client, doubles) as watch:
         orders, order_id = WorkOrders(client, doubles.task_queue), watch.id.removesuffix("/pr")
@@ -158,7 +158,7 @@ async def test_a_task_that_the_server_has_forgotten_is_known_by_its_watch(
 
 
 async def is_forgotten(client: Client, order_id: str) -> bool:
-    """Say whether the server knows a work order no more."""
+    """Say whether the server has forgotten a work order."""
     try:
         await client.get_workflow_handle(order_id).describe()
     except RPCError as error:
@@ -167,7 +167,7 @@ async def is_forgotten(client: Client, order_id: str) -> bool:
 
 
 async def test_work_that_goes_on_ends_its_watch_and_is_watched_again(client: Client, doubles: Doubles) -> None:
-    """A completed work order that is taken up again is watched by nobody, until it has completed once more."""
+    """No watch runs while a completed work order runs again, until its next completion."""
     async with watched(client, doubles) as watch:
         order_id = watch.id.removesuffix("/pr")
         orders = WorkOrders(client, doubles.task_queue)
@@ -184,7 +184,7 @@ async def test_work_that_goes_on_ends_its_watch_and_is_watched_again(client: Cli
 async def test_a_watch_that_is_there_takes_the_work_order_that_completes_again(
     client: Client, doubles: Doubles
 ) -> None:
-    """A reset by hand leaves the watch alive: the work order that completes once more is watched by it, or by a new one."""
+    """A reset by hand leaves the watch alive; the old watch or a new watch then finds the merge."""
     async with watched(client, doubles) as watch:
         order = client.get_workflow_handle(watch.id.removesuffix("/pr"), result_type=Task)
         point = next(
@@ -196,13 +196,13 @@ async def test_a_watch_that_is_there_takes_the_work_order_that_completes_again(
         assert (await result_of(order)).stage == "review"
         doubles.pull_requests[URL] = "merged"
         last = client.get_workflow_handle(watch.id, result_type=Task)
-        with contextlib.suppress(RPCError):  # it has seen it by itself
+        with contextlib.suppress(RPCError):  # it has seen the merge by itself
             await last.signal(PullRequestWorkflow.nudge)
         assert (await result_of(last)).stage == "done"
 
 
 async def test_a_nudge_ends_the_pause(client: Client, doubles: Doubles) -> None:
-    """A person who has merged need not wait for the next look."""
+    """After a merge, a person need not wait for the next look."""
     doubles.look_again = timedelta(hours=1)
     async with watched(client, doubles) as watch:
         await wait_until(lambda: doubles.looks)
@@ -212,7 +212,7 @@ async def test_a_nudge_ends_the_pause(client: Client, doubles: Doubles) -> None:
 
 
 async def test_looks_grow_no_history(client: Client, doubles: Doubles) -> None:
-    """An open pull request is looked at by retries: four looks leave no more events than one."""
+    """Looks at an open pull request are retries: four looks leave no more events than one look."""
     async with watched(client, doubles) as watch:
         await wait_until(lambda: len(doubles.looks) >= 4)
         scheduled = [
@@ -222,7 +222,7 @@ async def test_looks_grow_no_history(client: Client, doubles: Doubles) -> None:
 
 
 async def test_a_watch_that_is_cancelled_gives_its_row_back(client: Client, doubles: Doubles) -> None:
-    """When the work goes on, its watch ends and is found by nothing: it counts nowhere."""
+    """When the work continues, the watch ends and loses its search attributes, so that no list counts it."""
     async with watched(client, doubles, "pull_request/cancelled") as watch:
         await watch.cancel()
         ended = await failure_of(watch)

@@ -1,4 +1,4 @@
-"""Pull requests that a host looks at by itself: their workflows are told only news, and cost nothing meanwhile."""
+"""Pull requests that a host looks at: their workflows get only news, and write no event meanwhile."""
 
 import asyncio
 import threading
@@ -51,7 +51,7 @@ class FakeForge:
         self.looks = 0
 
     def look(self, look: PullRequestLook) -> PullRequestEnd:
-        """Tell its state, or that it is away."""
+        """Return the state, or fail because the forge is away."""
         assert look.url == URL
         self.looks += 1
         if self.is_away:
@@ -74,7 +74,7 @@ def doubles() -> Doubles:
 async def looking(
     client: Client, doubles: Doubles, forge: FakeForge, host: str = "host"
 ) -> AsyncIterator[PullRequestWatcher]:
-    """Have a host look again and again for as long as the block lasts."""
+    """Let a host look repeatedly while the block lasts."""
     here = WatchingHost(host=host, control_queue=f"{doubles.task_queue}-{host}")
     watcher = PullRequestWatcher(client, doubles.task_queue, here, forge.look, PACE)
 
@@ -89,13 +89,13 @@ async def looking(
 
 
 async def kinds_of(watch: WorkflowHandle[Any, Any]) -> Counter[str]:
-    """Return how many events of each kind its history has, without the workflow tasks: under load there are more."""
+    """Return the number of events of each kind, without workflow tasks, whose number grows under load."""
     kinds = [str(event.WhichOneof("attributes")) async for event in watch.fetch_history_events()]
     return Counter(kind for kind in kinds if not kind.startswith("workflow_task_"))
 
 
 async def test_a_merge_is_told_by_the_host(client: Client, doubles: Doubles) -> None:
-    """Looks at an open pull request leave nothing in the history, neither activity nor timer; the merge ends the watch."""
+    """Looks at an open pull request leave no activity and no timer in the history; the merge ends the watch."""
     forge = FakeForge()
     async with watched(client, doubles) as watch, looking(client, doubles, forge):
         await wait_until(lambda: forge.looks >= 1)
@@ -115,7 +115,7 @@ async def test_a_merge_is_told_by_the_host(client: Client, doubles: Doubles) -> 
 async def test_a_close_is_told_and_one_that_was_opened_again_is_looked_at(
     client: Client, doubles: Doubles
 ) -> None:
-    """A close without a merge blocks the task; a nudge has it in review again, and the host sees its merge."""
+    """A close without a merge blocks the task; after a nudge the host looks again and finds the merge."""
     forge = FakeForge()
     forge.state = "closed"
     async with watched(client, doubles, "pull_request/seen-by-host") as watch, looking(client, doubles, forge):
@@ -127,7 +127,7 @@ async def test_a_close_is_told_and_one_that_was_opened_again_is_looked_at(
 
 
 async def test_a_nudge_has_it_looked_at_now(client: Client, doubles: Doubles) -> None:
-    """A person who has merged waits for no pause: the workflow has it looked at, once for each nudge."""
+    """After a merge a person need not wait for the next look: the workflow looks once for each nudge."""
     queue = f"{doubles.task_queue}-host"
     async with (
         Worker(client, task_queue=queue, activities=doubles.activities()),
@@ -141,7 +141,7 @@ async def test_a_nudge_has_it_looked_at_now(client: Client, doubles: Doubles) ->
 
 
 async def test_a_nudge_counts_before_its_watch_has_decided_anything(client: Client, doubles: Doubles) -> None:
-    """It comes as soon as the watch is started, and has it looked at all the same."""
+    """A nudge that arrives with the start of the watch causes a look all the same."""
     queue = f"{doubles.task_queue}-host"
     task = Task(id=f"wo-{uuid.uuid4().hex[:8]}", pr_url=URL, status=Status.COMPLETED, stage=Stage.REVIEW)
     doubles.pull_requests[URL] = "merged"
@@ -164,7 +164,7 @@ async def test_a_nudge_counts_before_its_watch_has_decided_anything(client: Clie
 
 
 async def test_a_forge_that_is_away_is_told_once(client: Client, doubles: Doubles) -> None:
-    """Why nobody can tell is shown as what the task waits for, and no more when the forge is back."""
+    """The task shows why the look fails as the reason of its wait, until the forge is back."""
     forge = FakeForge()
     forge.is_away = True
     async with watched(client, doubles) as watch:
@@ -180,7 +180,7 @@ async def test_a_forge_that_is_away_is_told_once(client: Client, doubles: Double
 
 
 async def test_another_host_takes_over_from_one_that_is_gone(client: Client, doubles: Doubles) -> None:
-    """Nobody serves the first host any more: the second one looks, says that it does, and sees the merge."""
+    """No worker serves the first host any more: the second host looks, records its name, and finds the merge."""
     forge = FakeForge()
     async with (
         watched(client, doubles, "pull_request/taken-over") as watch,
@@ -207,7 +207,7 @@ async def test_another_host_takes_over_from_one_that_is_gone(client: Client, dou
 async def test_what_is_said_before_the_first_decision_counts(
     client: Client, doubles: Doubles, signal: str, content: Any
 ) -> None:
-    """A signal that came while no worker was there fails no decision, and is not overwritten by the start."""
+    """A signal that arrives before a worker runs fails no workflow task, and the start does not overwrite it."""
     first = WatchingHost(host="first", control_queue="first")
     watch = await client.start_workflow(
         PullRequestWorkflow.run,
@@ -236,7 +236,7 @@ async def test_what_is_said_before_the_first_decision_counts(
 
 
 async def test_a_host_that_is_there_keeps_its_pull_requests(client: Client, doubles: Doubles) -> None:
-    """While its worker asks for work, no other host looks at what it looks at."""
+    """While the first host's worker polls, the second host does not look at its pull requests."""
     own, other = FakeForge(), FakeForge()
     queue = f"{doubles.task_queue}-host"
     async with (
@@ -252,7 +252,7 @@ async def test_a_host_that_is_there_keeps_its_pull_requests(client: Client, doub
 
 
 async def test_a_forge_that_hangs_holds_no_other_up(client: Client, doubles: Doubles) -> None:
-    """While one look does not come back, another pull request's merge is seen; the one that hangs is looked at once."""
+    """While one look hangs, the watcher finds another pull request's merge, and does not repeat the hanging look."""
     hangs, goes_on = threading.Event(), FakeForge()
     goes_on.state = "merged"
     names: list[str] = []
@@ -285,7 +285,7 @@ async def _look_around(watcher: PullRequestWatcher) -> int:
 
 
 async def test_what_no_host_can_see_is_told(client: Client, doubles: Doubles) -> None:
-    """A repository on the disk of a host that is gone: that is what the task waits for."""
+    """If the repository is on the disk of a lost host, the task waits for this host."""
     forge = FakeForge()
     forge.is_away = True
     async with watched(client, doubles) as watch, looking(client, doubles, forge, "second"):
@@ -295,6 +295,6 @@ async def test_what_no_host_can_see_is_told(client: Client, doubles: Doubles) ->
 
 
 async def _nudge_until_done(watch: WorkflowHandle[Any, Task]) -> bool:
-    with suppress(RPCError):  # it has ended meanwhile
+    with suppress(RPCError):  # the watch has ended meanwhile
         await watch.signal(PullRequestWorkflow.nudge)
     return (await watch.describe()).status is WorkflowExecutionStatus.COMPLETED

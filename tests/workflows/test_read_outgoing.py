@@ -1,4 +1,4 @@
-"""A work order whose pushes wait for a reader: nothing leaves unread, and nobody is paid twice for an answer."""
+"""A work order whose pushes need a reader: no push leaves unread, and no answer is paid for twice."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def used(dollars: float) -> dict[str, Any]:
 
 
 def push(call: StepCall) -> StepResult:
-    """Push what was read and may leave, as a host does."""
+    """Push if the reader has read the diff and its findings are allowed, as a host does."""
     if call.reading is None or call.reading.digest != DIGEST:
         facts: dict[str, Any] = {"unread": DIGEST, "checkpoint": "committed", **used(0.5)}
         return ended(call, Verdict.UNPROVEN, "It waits for its reader.", **facts)
@@ -53,7 +53,7 @@ def doubles(doubles: Doubles) -> Doubles:
 
 
 async def test_it_is_read_and_then_pushed_with_the_answer_that_was_read(client: Client, doubles: Doubles) -> None:
-    """The reader has a session of its own; the step goes on by the run of its first activity, and all costs count."""
+    """The reader has its own session; the push continues with the first activity's answer, and all costs count."""
     doubles.readings = [lambda call: done(call, "findings: 0", **used(0.25))]
     async with work_order(client, doubles, model="large") as handle:
         task = await result_of(handle)
@@ -68,7 +68,7 @@ async def test_it_is_read_and_then_pushed_with_the_answer_that_was_read(client: 
 
 
 async def test_a_suspicion_waits_and_the_yes_pushes_it(client: Client, doubles: Doubles) -> None:
-    """Every face names place and suspicion; after the yes neither agent is asked again."""
+    """Task and list name the place and the suspicion; after the approval no agent runs again."""
     doubles.readings = [suspects]
     async with work_order(client, doubles, model="large") as handle:
         task = await until(handle, lambda task: task.findings)
@@ -86,7 +86,7 @@ async def test_a_suspicion_waits_and_the_yes_pushes_it(client: Client, doubles: 
 
 
 async def test_a_no_goes_back_to_the_commit_and_is_read_again(client: Client, doubles: Doubles) -> None:
-    """The committer is told what the person says; another answer is another reading."""
+    """The committer gets the person's feedback, and a reader reads the new commit."""
     doubles.readings = [suspects, lambda call: done(call, "findings: 0")]
     async with work_order(client, doubles, model="large") as handle:
         task = await until(handle, lambda task: task.findings)
@@ -102,7 +102,7 @@ async def test_a_no_goes_back_to_the_commit_and_is_read_again(client: Client, do
 
 
 async def test_a_reader_without_an_answer_stops_the_push(client: Client, doubles: Doubles) -> None:
-    """It is asked twice, with its finalizers; then the work order fails with the reason, and nothing was pushed."""
+    """After two readings, each with its finalizers, the work order fails with the reason, and nothing is pushed."""
     doubles.readings = [prose]
     doubles.finalizer = [lambda asked: prose(asked.call)]
     async with work_order(client, doubles, model="large") as handle:
@@ -118,7 +118,7 @@ async def test_a_reader_without_an_answer_stops_the_push(client: Client, doubles
 
 
 async def test_an_answer_of_the_finalizer_is_read_too(client: Client, doubles: Doubles) -> None:
-    """What goes on after the reading is the finalizer's activity, by its own run."""
+    """After the reading, the finalizer's activity continues with its own answer."""
 
     def finalize(asked: FinalizeCall) -> StepResult:
         return push(asked.call)
@@ -132,7 +132,7 @@ async def test_an_answer_of_the_finalizer_is_read_too(client: Client, doubles: D
 
 
 async def test_a_yes_goes_on_with_an_answer_of_the_finalizer(client: Client, doubles: Doubles) -> None:
-    """Its activity is taken up once more, and what was used before counts once."""
+    """The finalizer's activity runs once more, and the earlier use counts once."""
     doubles.finalizer = [lambda asked: push(asked.call)]
     doubles.readings = [suspects]
     async with work_order(client, doubles, model="large") as handle:
@@ -150,7 +150,7 @@ async def test_a_yes_goes_on_with_an_answer_of_the_finalizer(client: Client, dou
 
 
 async def test_a_host_without_the_answer_takes_the_step_again(client: Client, doubles: Doubles) -> None:
-    """Where the reader finds itself on another host, the step is taken anew there, and read there."""
+    """If the reader runs on another host, the step runs again on that host and is read there."""
     doubles.readings = [
         lambda call: ended(call, Verdict.UNPROVEN, "on another host"),
         lambda call: done(call, "findings: 0"),

@@ -1,4 +1,4 @@
-"""What is said where a server refuses one call of several: it goes away, or a work order meets its end between two."""
+"""Errors after a server refuses one call of several: the server goes away, or a work order ends between two calls."""
 
 from dataclasses import replace
 from typing import Any
@@ -32,31 +32,31 @@ ORDER = WorkOrderInput(repository="/app.git", title="Do it")
 
 class _Calls(OutboundInterceptor):
     async def cancel_workflow(self, input: CancelWorkflowInput) -> None:  # noqa: A002 -- the name of the one above
-        """Say what a server says where the work order has met its end."""
+        """Fail as a server does when the work order has ended."""
         del input
         raise RPCError("workflow execution already completed", RPCStatusCode.NOT_FOUND, b"")
 
     async def describe_workflow(self, input: DescribeWorkflowInput) -> WorkflowExecutionDescription:  # noqa: A002 -- the name of the one above
-        """Tell of a work order that is called completed that it is."""
+        """Describe a work order as completed if its id says so."""
         told = await super().describe_workflow(input)
         return replace(told, status=WorkflowExecutionStatus.COMPLETED) if "completed" in input.id else told
 
     def list_workflows(self, input: ListWorkflowsInput) -> Any:  # noqa: A002 -- the name of the one above
-        """Be away."""
+        """Fail as a server that is away."""
         del input
         raise away()
 
     def fetch_workflow_history_events(self, input: FetchWorkflowHistoryEventsInput) -> Any:  # noqa: A002 -- the name of the one above
-        """Be away."""
+        """Fail as a server that is away."""
         del input
         raise away()
 
 
 class Between(Interceptor):
-    """Comes between two calls of a client."""
+    """An interceptor that changes the answers between two calls of a client."""
 
     def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002 -- the name of the one above
-        """Return the one that does."""
+        """Return an interceptor that changes the answers."""
         return _Calls(next)
 
 
@@ -69,7 +69,7 @@ def orders(client: Client) -> WorkOrders:
 
 @pytest.mark.asyncio(loop_scope="session")
 async def test_a_cancel_that_meets_the_end_is_refused(orders: WorkOrders) -> None:
-    """A work order that was ended after it was looked at cannot be cancelled."""
+    """The cancel of a work order that ended after the first look is refused."""
     begun = await orders.put(ORDER, f"wo-{uuid4().hex[:8]}")
     with pytest.raises(RefusedTransitionError, match="has ended"):
         await orders.cancel_and_wait(begun.id)
@@ -77,7 +77,7 @@ async def test_a_cancel_that_meets_the_end_is_refused(orders: WorkOrders) -> Non
 
 @pytest.mark.asyncio(loop_scope="session")
 async def test_an_end_that_cannot_be_read_is_the_servers(orders: WorkOrders) -> None:
-    """A completed work order whose history is not told is no work order that there is not."""
+    """If a completed work order's history cannot be read, the error is of the server, not `NotFoundError`."""
     begun = await orders.put(ORDER, f"wo-completed-{uuid4().hex[:8]}")
     with pytest.raises(ServerNotReachedError, match="away"):
         await orders.get(begun.id)
@@ -85,7 +85,7 @@ async def test_an_end_that_cannot_be_read_is_the_servers(orders: WorkOrders) -> 
 
 @pytest.mark.asyncio(loop_scope="session")
 async def test_a_key_whose_work_order_cannot_be_read_is_the_servers(orders: WorkOrders) -> None:
-    """Whether the input is the same is not known: a repeat is neither the same nor another one."""
+    """If the first input cannot be read, a repeat is neither the same nor another: the error is of the server."""
     begun = await orders.put(ORDER, f"wo-{uuid4().hex[:8]}")
     with pytest.raises(ServerNotReachedError, match="away"):
         await orders.run(ORDER, begun.id, key="key")
@@ -93,7 +93,7 @@ async def test_a_key_whose_work_order_cannot_be_read_is_the_servers(orders: Work
 
 @pytest.mark.asyncio(loop_scope="session")
 async def test_a_run_that_is_not_there_is_not_reset(client: Client) -> None:
-    """A run that the server does not have is refused in words of ours."""
+    """A reset of a run that the server does not have is refused with an error of our own."""
     run = client.get_workflow_handle("wo-none", run_id=str(uuid4()))
     with pytest.raises(RefusedTransitionError, match="wo-none"):
         await reset(client, run, 4, "resumed", PreviousRun(came_from=Stage.REVIEW))
@@ -101,7 +101,7 @@ async def test_a_run_that_is_not_there_is_not_reset(client: Client) -> None:
 
 @pytest.mark.asyncio(loop_scope="session")
 async def test_what_is_asked_of_a_server_that_is_away_is_said_so(orders: WorkOrders) -> None:
-    """Looking for the step to go back to, and a word on a host, end in an error of ours."""
+    """The search for a reset point and the word on a lost host end in an error of our own."""
     begun = await orders.put(ORDER, f"wo-{uuid4().hex[:8]}")
     with pytest.raises(ServerNotReachedError, match="away"):
         await reset_point(orders.client.get_workflow_handle(begun.id), begun, None)

@@ -1,4 +1,4 @@
-"""The rows of the board, from memo and search attributes of a real server; no worker is there to be asked."""
+"""The rows of the board, from memo and search attributes on a real server, without a worker."""
 
 import uuid
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 @pytest.fixture
 def project() -> str:
-    """A project of the test's own."""
+    """A project for this test alone."""
     return f"o/it's {uuid.uuid4().hex} ünd"
 
 
@@ -38,12 +38,12 @@ def order(project: str, **fields: object) -> WorkOrderInput:
 
 
 async def put(orders: WorkOrders, project: str, **fields: object) -> str:
-    """Start a work order that nobody carries out, and return its id."""
+    """Start a work order on a queue without a worker, and return its id."""
     return (await orders.put(order(project, **fields))).id
 
 
 async def put_watch(client: Client, task: Task) -> None:
-    """Start the watch of a work order, as that would."""
+    """Start the watch of a work order, as the work order does."""
     await client.start_workflow(
         "PullRequest",
         PullRequestWatch(task=task, forge="local"),
@@ -55,7 +55,7 @@ async def put_watch(client: Client, task: Task) -> None:
 
 
 async def test_a_work_order_is_on_the_board_as_soon_as_it_is_started(orders: WorkOrders, project: str) -> None:
-    """Its row has all that was asked for, before a worker has seen it; a long description is cut."""
+    """The row has all given fields before a worker has seen the work order; a long description is cut."""
     rows = BoardRows(orders.client)
     order_id = await put(orders, project, stage="collected", priority=5, after=["wo-a"])
     await wait_until(lambda: _has(rows, project, 1))
@@ -67,7 +67,7 @@ async def test_a_work_order_is_on_the_board_as_soon_as_it_is_started(orders: Wor
 
 
 async def test_pages_hold_each_task_once(orders: WorkOrders, project: str) -> None:
-    """Three pages of seven tasks, newest first; the numbers are of all pages."""
+    """Three pages have seven tasks, newest first; the counts are of all pages."""
     rows = BoardRows(orders.client)
     ids = [await put(orders, project, stage="triaged") for _ in range(7)]
     await wait_until(lambda: _has(rows, project, 7))
@@ -84,7 +84,7 @@ async def test_pages_hold_each_task_once(orders: WorkOrders, project: str) -> No
 
 
 async def test_a_run_that_another_one_followed_is_on_no_page(orders: WorkOrders, project: str) -> None:
-    """A work order that was taken up again is listed once, as it is now, however the pages are cut."""
+    """A work order that runs again is listed once, with its last run, whatever the size of the pages."""
     name = f"wo-{uuid.uuid4().hex[:8]}"
     for _ in range(2):
         await orders.client.start_workflow(
@@ -115,7 +115,7 @@ async def test_a_run_that_another_one_followed_is_on_no_page(orders: WorkOrders,
 
 
 async def test_the_row_of_a_task_is_its_watchs_once_there_is_one(orders: WorkOrders, project: str) -> None:
-    """A task in review, done or blocked by its pull request counts once, in the stage that the watch tells."""
+    """A task in review, done or blocked by its pull request counts once, in the stage of its watch."""
     rows = BoardRows(orders.client)
     for stage in (Stage.REVIEW, Stage.DONE, Stage.BLOCKED):
         order_id = await put(orders, project)
@@ -137,7 +137,7 @@ async def test_the_row_of_a_task_is_its_watchs_once_there_is_one(orders: WorkOrd
 
 
 async def test_a_part_of_the_board_tells_the_numbers_of_the_whole(orders: WorkOrders, project: str) -> None:
-    """Rows that were cancelled, and pull requests that agents answer, count alike on one page and on many."""
+    """Cancelled rows and pull requests with an agent count alike on one page and on many pages."""
     rows = BoardRows(orders.client)
     for stage in ("collected", "triaged", "triaged"):
         order_id = await put(orders, project, stage=stage)
@@ -157,7 +157,7 @@ async def test_a_part_of_the_board_tells_the_numbers_of_the_whole(orders: WorkOr
 
 
 async def test_one_that_was_terminated_is_told_as_over(orders: WorkOrders, project: str) -> None:
-    """A terminated work order could not say that it is over: rows and numbers say it for it."""
+    """A terminated work order records no end: rows and counts show it as cancelled and done."""
     rows = BoardRows(orders.client)
     order_id = await put(orders, project, stage="triaged")
     await wait_until(lambda: _has(rows, project, 1))
@@ -178,20 +178,20 @@ async def test_one_that_was_terminated_is_told_as_over(orders: WorkOrders, proje
 
 @pytest.mark.parametrize("after", ["no place", "ä"])
 async def test_a_place_in_no_list_is_refused(orders: WorkOrders, after: str) -> None:
-    """What is no `next` of a page is wrong input, not an error of the server."""
+    """A value that is no page's `next` is wrong input, not an error of the server."""
     with pytest.raises(NotFoundError, match="is not the `next` of a list"):
         await BoardRows(orders.client).rows(after=after)
 
 
 @pytest.mark.parametrize("name", ['a"b', "a\\"])
 async def test_a_project_that_the_server_cannot_find_is_refused(orders: WorkOrders, name: str) -> None:
-    """A name with a quote or a backslash would find nothing: that is told, and no query is mangled by it."""
+    """A name with a quote or a backslash is refused instead of put into a query that finds nothing."""
     with pytest.raises(InvalidInputError, match="cannot be asked for"):
         await BoardRows(orders.client).rows(name)
 
 
 async def test_a_circle_of_work_orders_is_refused(orders: WorkOrders, project: str) -> None:
-    """One that would wait for itself is refused, and so is the last one of a circle: the others stay as they are."""
+    """A work order after itself is refused, and so is the last work order of a circle; the others stay."""
     first, second, third = (f"wo-{uuid.uuid4().hex[:8]}" for _ in range(3))
     with pytest.raises(CircleError, match=f"{first} after {first}"):
         await orders.put(order(project, after=[first]), first)

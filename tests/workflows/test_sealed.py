@@ -1,4 +1,4 @@
-"""Workers whose payloads are sealed: what they open, what they refuse, and what a rotation of keys does to them."""
+"""Workers with sealed payloads: the payloads that they open, the payloads that they refuse, and rotations of keys."""
 
 import asyncio
 import gc
@@ -55,7 +55,7 @@ from workflows.work_order import WorkOrder
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
-    # The SDK leaves a coroutine behind where it cannot convert a workflow's input, and the collector finds it.
+    # The SDK leaves a coroutine behind if it cannot convert a workflow's input, and the collector finds the coroutine.
     pytest.mark.filterwarnings("ignore:coroutine '_WorkflowInstanceImpl:RuntimeWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
@@ -67,7 +67,7 @@ WORKFLOWS = [WorkOrder, PullRequestWorkflow]
 
 @pytest.fixture
 def client(sealed_client: Client) -> Client:
-    """A client that reads and writes in clear, where the sealed ones do."""
+    """A client of the sealed namespace that reads and writes in clear."""
     return sealed_client
 
 
@@ -79,14 +79,14 @@ def keys(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def collected() -> Iterator[None]:
-    """Have what a test leaves behind found by its end, and not in the middle of another one."""
+    """Collect a test's garbage at its end, and not in the middle of another test."""
     yield
     gc.collect()
 
 
 @dataclass(frozen=True)
 class Reading(SealingCodec):
-    """Opens, and writes as it is: what a stranger writes, who reads the answers all the same."""
+    """A codec that opens payloads and seals none: a stranger who reads the answers all the same."""
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
         return list(payloads)
@@ -102,7 +102,7 @@ def reading(client: Client, keys: Path) -> Client:
 
 
 async def ended(client: Client, order_id: str) -> ApplicationError:
-    """Wait for a workflow that fails, and return why."""
+    """Wait until a workflow fails, and return the cause."""
     with pytest.raises(WorkflowFailureError) as failed:
         await asyncio.wait_for(client.get_workflow_handle(order_id).result(), WITHIN_SECONDS)
     assert isinstance(failed.value.cause, ApplicationError)
@@ -112,7 +112,7 @@ async def ended(client: Client, order_id: str) -> ApplicationError:
 async def test_keys_are_rotated_in_the_middle_of_a_work_order(
     client: Client, doubles: Doubles, keys: Path
 ) -> None:
-    """The work order ends as ever, its history holds both keys, and who has the new one alone is told what is missing."""
+    """The work order completes with both keys in its history; a client with only the new key gets the missing key's id."""
     go = asyncio.Event()
 
     async def wait(call: Any) -> Any:
@@ -144,7 +144,7 @@ async def test_keys_are_rotated_in_the_middle_of_a_work_order(
 
 
 async def test_what_began_unsealed_goes_on_with_keys(client: Client, doubles: Doubles, keys: Path) -> None:
-    """A work order that was started by an unsealed client is carried out by workers that seal."""
+    """Workers that seal carry out a work order that an unsealed client started."""
     order_id = (await WorkOrders(client, doubles.task_queue).put(ORDER)).id
     own = sealing(client, keys, serves=True)
     async with worker_of(own, doubles):
@@ -154,7 +154,7 @@ async def test_what_began_unsealed_goes_on_with_keys(client: Client, doubles: Do
 
 
 async def test_recorded_histories_replay_with_keys(keys: Path) -> None:
-    """Histories of earlier releases, which nobody sealed, replay as they are."""
+    """Unsealed histories of earlier releases replay unchanged."""
     plugin = SeptetPlugin(codec=SealingCodec(keys_in_file(keys), serves=True))
     for path in PATHS[:5]:
         history = WorkflowHistory.from_json(f"wo-{path.stem}", path.read_text(encoding="utf-8"))
@@ -162,7 +162,7 @@ async def test_recorded_histories_replay_with_keys(keys: Path) -> None:
 
 
 async def test_an_unsealed_start_fails_and_does_nothing(client: Client, doubles: Doubles, keys: Path) -> None:
-    """Where workers refuse what is not sealed, it closes as failed with the reason, and no activity runs."""
+    """If workers refuse unsealed input, the workflow fails with the reason, and no activity runs."""
     own = sealing(client, keys, serves=True, required=True)
     async with worker_of(own, doubles):
         order_id = (await WorkOrders(client, doubles.task_queue).put(ORDER)).id
@@ -198,7 +198,7 @@ async def test_a_budget_that_is_not_sealed_is_refused_in_words_and_is_none(
 async def test_unsealed_updates_and_signals_are_refused(
     client: Client, doubles: Doubles, keys: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An update is rejected, with and without input, and a signal is ignored with a line in the log."""
+    """An update is rejected, with and without input; a signal is ignored with a line in the log."""
     own = sealing(client, keys, serves=True, required=True)
 
     async with worker_of(own, doubles):
@@ -226,18 +226,18 @@ async def complete(client: Client, order_id: str, activity_id: str) -> None:
 
 
 async def complete_without_result(client: Client, order_id: str, activity_id: str) -> None:
-    """Complete an activity without anything that could be sealed."""
+    """Complete an activity without a payload that could be sealed."""
     await client.get_async_activity_handle(workflow_id=order_id, run_id=None, activity_id=activity_id).complete()
 
 
 async def fail(client: Client, order_id: str, activity_id: str) -> None:
-    """Fail an activity with words in clear."""
+    """Fail an activity with a message in clear."""
     error = ApplicationError("Ask ann for her password.", type="OverBudget", non_retryable=True)
     await client.get_async_activity_handle(workflow_id=order_id, run_id=None, activity_id=activity_id).fail(error)
 
 
 async def fail_as_if_encoded(client: Client, order_id: str, activity_id: str) -> None:
-    """Fail an activity with words that are where sealed ones are, in clear."""
+    """Fail an activity with a clear message in the place of a sealed message."""
     config = client.config()
     config["data_converter"] = DataConverter(failure_converter_class=DefaultFailureConverterWithEncodedAttributes)
     await fail(Client(**config), order_id, activity_id)
@@ -251,7 +251,7 @@ async def fail_as_if_encoded(client: Client, order_id: str, activity_id: str) ->
 async def test_an_unsealed_result_is_not_believed(
     client: Client, doubles: Doubles, keys: Path, forge: Callable[[Client, str, str], Awaitable[None]]
 ) -> None:
-    """Who ends a step in an agent's place, without a key, ends the work order and has nothing believed."""
+    """A stranger without a key who ends a step ends the work order, and no worker uses the stranger's result."""
     own, never = sealing(client, keys, serves=True, required=True), asyncio.Event()
 
     async def wait(call: Any) -> Any:
@@ -270,7 +270,7 @@ async def test_an_unsealed_result_is_not_believed(
 async def test_a_sealed_answer_counts_in_its_own_work_order_and_step_alone(
     client: Client, doubles: Doubles, keys: Path, *, from_itself: bool
 ) -> None:
-    """Who writes to the server and has no key can send a sealed answer again: it opens, and is not believed."""
+    """A stranger can send a sealed answer again: the answer opens, but no worker accepts it in another place."""
     own, never = sealing(client, keys, serves=True, required=True), asyncio.Event()
     orders = WorkOrders(own, doubles.task_queue)
 
@@ -295,7 +295,7 @@ async def test_a_sealed_answer_counts_in_its_own_work_order_and_step_alone(
 
 
 async def test_who_ends_an_activity_by_its_name_is_believed(client: Client, doubles: Doubles, keys: Path) -> None:
-    """Another process with the keys seals the words of a failure for that activity."""
+    """Another process with the keys seals a failure for this activity, and the work order fails with its message."""
     own, never = sealing(client, keys, serves=True, required=True), asyncio.Event()
 
     async def wait(call: Any) -> Any:
@@ -315,7 +315,7 @@ async def test_who_ends_an_activity_by_its_name_is_believed(client: Client, doub
 
 
 async def answer_of(client: Client, order_id: str, activity_id: str) -> Payload:
-    """Return what an activity has answered, as the server has it."""
+    """Return the payload of an activity's answer, as the server has it."""
     history = client.get_workflow_handle(order_id).fetch_history_events()
     events = {event.event_id: event async for event in history}
     for each in (event.activity_task_completed_event_attributes for event in events.values()):
@@ -328,7 +328,7 @@ async def answer_of(client: Client, order_id: str, activity_id: str) -> Payload:
 async def test_what_returns_nothing_is_believed_where_nothing_is_sealed(
     client: Client, doubles: Doubles, keys: Path
 ) -> None:
-    """The word that others are over is a worker's; a step that fails says why; and a stranger's word is neither."""
+    """A worker's empty result and a step's sealed failure count; a stranger's empty result does not."""
     own = sealing(client, keys, serves=True, required=True)
     orders = WorkOrders(own, doubles.task_queue)
     order = ORDER.model_copy(update={"after": ("wo-first",)})
@@ -354,12 +354,12 @@ async def test_what_returns_nothing_is_believed_where_nothing_is_sealed(
 
 
 async def event_types(handle: WorkflowHandle[Any, Any]) -> set[int]:
-    """Return the types of the events of a workflow so far."""
+    """Return the types of a workflow's events so far."""
     return {event.event_type async for event in handle.fetch_history_events()}
 
 
 async def pending(handle: WorkflowHandle[Any, Any]) -> list[str]:
-    """Return the ids of a workflow's activities that have begun."""
+    """Return the ids of a workflow's pending activities."""
     described = (await handle.describe()).raw_description
     return [each.activity_id for each in described.pending_activities]
 
@@ -367,7 +367,7 @@ async def pending(handle: WorkflowHandle[Any, Any]) -> list[str]:
 async def test_an_activity_that_a_stranger_schedules_does_nothing(
     client: Client, doubles: Doubles, keys: Path
 ) -> None:
-    """Who starts an activity by itself, unsealed, on a queue of workers that refuse that, has nothing carried out."""
+    """Workers that refuse unsealed input do not carry out an activity that a stranger starts by itself."""
     own = sealing(client, keys, serves=True, required=True)
     async with worker_of(own, doubles):
         with pytest.raises(ActivityFailureError):
@@ -382,7 +382,7 @@ async def test_an_activity_that_a_stranger_schedules_does_nothing(
 
 
 async def test_a_forged_seal_is_refused_and_holds_nothing_up(client: Client, doubles: Doubles, keys: Path) -> None:
-    """Bytes that claim to be sealed by a key that is here, and are not, fail a start instead of holding it up for ever."""
+    """Bytes that falsely claim a known key's seal fail a start instead of blocking it forever."""
     own = sealing(client, keys, serves=True)
     codec = own.data_converter.payload_codec
     assert codec is not None
@@ -397,7 +397,7 @@ async def test_a_forged_seal_is_refused_and_holds_nothing_up(client: Client, dou
 async def test_without_keys_nothing_sealed_is_carried_out_or_failed(
     client: Client, doubles: Doubles, keys: Path
 ) -> None:
-    """A worker without the keys leaves the work order to one that has them, and a client says what is missing."""
+    """A worker without the keys leaves the work order to a worker with them, and a client without keys gets an error."""
     own = sealing(client, keys, serves=True)
     orders = WorkOrders(own, doubles.task_queue)
     order_id = (await orders.put(ORDER)).id
@@ -415,7 +415,10 @@ async def test_without_keys_nothing_sealed_is_carried_out_or_failed(
 async def test_a_worker_whose_keys_open_nothing_of_its_queue_is_refused(
     client: Client, keys: Path, tmp_path: Path
 ) -> None:
-    """It would fail each task that it took. Some other work's keys may be lost: who opens any of it may work."""
+    """Such a worker would fail each task.
+
+    A worker that opens some of the queue's work may serve: the other keys may be lost.
+    """
     own, queue = sealing(client, keys), f"queue-{uuid.uuid4().hex}"
     others = write_keys(tmp_path / "others", "k2")
     stranger = sealing(client, others)
@@ -433,7 +436,7 @@ async def test_a_worker_whose_keys_open_nothing_of_its_queue_is_refused(
 
 
 async def is_welcome(client: Client, queue: str) -> bool:
-    """Say whether a worker with a client's keys may serve a queue, as far as the server lists its work by now."""
+    """Say whether a worker with a client's keys may serve a queue, by the server's present list."""
     try:
         await check_seal_keys(client, queue)
     except PreflightError:
@@ -444,7 +447,7 @@ async def is_welcome(client: Client, queue: str) -> bool:
 async def test_what_began_unsealed_and_stands_still_is_counted_and_says_why(
     client: Client, doubles: Doubles, keys: Path
 ) -> None:
-    """Where workers begin to refuse what is not sealed, it is found, says what helps, and goes on without the setting."""
+    """If workers start to refuse unsealed work, the work order names the remedy, and continues without the setting."""
     go = asyncio.Event()
 
     async def wait(call: Any) -> Any:
@@ -477,7 +480,7 @@ async def test_what_began_unsealed_and_stands_still_is_counted_and_says_why(
 async def test_what_stands_still_for_a_key_names_no_other_remedy(
     client: Client, doubles: Doubles, keys: Path, worker_keys: Sequence[str]
 ) -> None:
-    """A work order whose worker lacks its key says which, and what to add: no other build would mend that."""
+    """A work order whose worker lacks its key names the key and the setting, and no other remedy such as another build."""
     theirs = write_keys(keys.with_name("theirs"), *worker_keys)
     order_id = (await WorkOrders(sealing(client, keys), doubles.task_queue).put(ORDER)).id
     worker_client = sealing(client, theirs, serves=True) if worker_keys else client
@@ -497,7 +500,7 @@ async def test_what_stands_still_for_a_key_names_no_other_remedy(
 async def test_what_cannot_be_read_here_keeps_nothing_from_its_start(
     client: Client, doubles: Doubles, keys: Path, keys_here: Sequence[str]
 ) -> None:
-    """Whoever lacks the workers' key starts a work order, and is told instead of an estimate which key that is."""
+    """A client without the workers' key starts a work order, and gets the key's id instead of an estimate."""
     own = sealing(client, keys, serves=True)
     here = sealing(client, write_keys(keys.with_name("here"), *keys_here)) if keys_here else client
     orders, question = WorkOrders(here, doubles.task_queue), Question(project="o/r", agent="claude")
@@ -519,7 +522,7 @@ async def test_what_cannot_be_read_here_keeps_nothing_from_its_start(
 
 @workflow.defn(name="WorkOrder", sandboxed=False)
 class DefectiveWorkOrder:
-    """One whose code fails each time that a worker tries it."""
+    """A work order whose code fails at each try of a worker."""
 
     @workflow.run
     async def run(self, _: RawValue) -> None:
@@ -530,7 +533,7 @@ class DefectiveWorkOrder:
 async def test_what_stands_still_says_why_where_failures_are_sealed(
     client: Client, doubles: Doubles, keys: Path
 ) -> None:
-    """The words of the failure are opened for whoever has the keys."""
+    """A client with the keys opens the message of the failure."""
     own = sealing(client, keys, serves=True)
     orders = WorkOrders(own, doubles.task_queue)
     async with Worker(own, task_queue=doubles.task_queue, workflows=[DefectiveWorkOrder]):

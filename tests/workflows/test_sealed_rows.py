@@ -1,4 +1,4 @@
-"""Lists where one row is sealed with a key that is not here: the others are shown all the same."""
+"""Lists with a row that is sealed with a missing key: the lists show the other rows all the same."""
 
 import time
 import uuid
@@ -40,10 +40,10 @@ HERE = WatchingHost(host="h1", control_queue="q")
 
 
 class Team:
-    """Someone who works on a server that others use too, with keys of their own."""
+    """A team on a server that other teams use too, with its own keys."""
 
     def __init__(self, client: Client, queue: str) -> None:
-        """Write and read by this client."""
+        """Write and read with this client."""
         self.client, self.queue = client, queue
         self.ids: list[str] = []
 
@@ -55,7 +55,7 @@ class Team:
         return task.id
 
     async def watch(self, order_id: str, url: str) -> str:
-        """Begin to watch a pull request that an agent follows, and return the id of the watch."""
+        """Start the watch of a pull request that an agent follows, and return the watch's id."""
         task = Task(id=order_id, repository_url="/app", pr_url=url, stage=Stage.REVIEW, title="Totals are wrong")
         started = await self.client.start_workflow(
             "PullRequest",
@@ -68,7 +68,7 @@ class Team:
         return started.id
 
     async def leave(self) -> None:
-        """End what was begun."""
+        """Terminate all started workflows."""
         for each in self.ids:
             await self.client.get_workflow_handle(each).terminate()
 
@@ -80,20 +80,20 @@ def queue() -> str:
 
 @pytest.fixture
 def ours(sealed_client: Client, queue: str, tmp_path: Path) -> Team:
-    """Those whose lists these are: their keys are k1."""
+    """The team that reads the lists; its key is k1."""
     return Team(sealing(sealed_client, write_keys(tmp_path / "ours", "k1")), queue)
 
 
 @pytest.fixture
 def theirs(sealed_client: Client, queue: str, tmp_path: Path) -> Team:
-    """Others, who seal with k9."""
+    """The other team, which seals with k9."""
     return Team(sealing(sealed_client, write_keys(tmp_path / "theirs", "k9")), queue)
 
 
 async def test_the_board_and_the_list_show_what_is_clear_of_a_row_that_cannot_be_opened(
     ours: Team, theirs: Team, sealed_client: Client
 ) -> None:
-    """Its title says which key is missing; so does that of every row where there is no key at all."""
+    """The row's title names the missing key; without any key, each row's title does."""
     project = uuid.uuid4().hex
     own, other = await ours.put(project), await theirs.put(project)
 
@@ -102,7 +102,7 @@ async def test_the_board_and_the_list_show_what_is_clear_of_a_row_that_cannot_be
         rows = (await BoardRows(client).rows(project)).tasks
         return [{task.id: task.title for task in tasks}, {row.id: row.title for row in rows}]
 
-    # A work order may come to sight between the two questions.
+    # A work order may become visible between the two queries.
     told = await wait_until(lambda: titles(ours.client), lambda told: [*map(len, told)] == [2, 2])
     assert told == [{own: "Totals are wrong", other: "(sealed with key k9)"}] * 2
     assert await titles(sealed_client) == [{own: "(sealed with key k1)", other: "(sealed with key k9)"}] * 2
@@ -115,7 +115,7 @@ async def test_the_board_and_the_list_show_what_is_clear_of_a_row_that_cannot_be
 
 
 async def test_pull_requests_are_watched_beside_one_that_cannot_be_opened(ours: Team, theirs: Team) -> None:
-    """The log says that there is one; agents that follow theirs are told, and a host keeps the workspace of one that it cannot ask."""
+    """The log names the sealed watch; only our agent gets a nudge, and a host keeps the sealed watch's workspace."""
     name = uuid.uuid4().hex
     url, (own_id, other_id) = f"https://forge.example/o/{name}/pull/1", (f"wo-{name}-{each}" for each in "ab")
     own, other = await ours.watch(own_id, url), await theirs.watch(other_id, url)
@@ -138,7 +138,7 @@ async def test_pull_requests_are_watched_beside_one_that_cannot_be_opened(ours: 
 
 
 async def test_intakes_are_listed_beside_one_that_cannot_be_opened(ours: Team, theirs: Team) -> None:
-    """It can be removed, and a webhook is answered by those that can be read."""
+    """A sealed intake can be removed, and a webhook goes to the intakes that can be read."""
     repository = f"https://forge.example/o/{uuid.uuid4().hex}"
     own, other = (IntakeClient(team.client, ours.queue) for team in (ours, theirs))
     names = [
@@ -158,7 +158,7 @@ async def test_intakes_are_listed_beside_one_that_cannot_be_opened(ours: Team, t
 
 
 async def test_a_pause_that_cannot_be_opened_is_none(ours: Team, theirs: Team) -> None:
-    """An agent starts, and what is paused is counted, as if nobody had noted it."""
+    """A pause that cannot be opened does not stop an agent, and does not count among the pauses."""
     values = dict[str, float]()
     recorder = Recorder()
     recorder.send_to(lambda metric, value, _: values.update({metric.name: value}))

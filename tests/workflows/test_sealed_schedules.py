@@ -1,4 +1,4 @@
-"""Schedules after a rotation of keys: what they start later is sealed with the key that seals now."""
+"""Schedules after a rotation of keys: their later starts are sealed with the present key."""
 
 import uuid
 from collections.abc import AsyncIterator
@@ -25,12 +25,12 @@ from workers.watching.janitor import schedule_id, schedule_janitor
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 CLEAR = None
-"""In place of the id of a key."""
+"""The absence of a key's id."""
 
 
 @pytest.fixture
 def keys(tmp_path: Path) -> Path:
-    """The file of the keys, of which k1 seals."""
+    """The file of the keys; k1 seals."""
     return write_keys(tmp_path / "keys", "k1")
 
 
@@ -40,7 +40,7 @@ def queue() -> str:
 
 
 def put_first(keys: Path, key_id: str, *, alone: bool = False) -> None:
-    """Have a new key seal from now on; where it is alone, the others are removed."""
+    """Let a new key seal from now on; with `alone`, remove the other keys."""
     others = "" if alone else keys.read_text(encoding="ascii")
     draft = keys.with_suffix(".draft")
     draft.write_text(f"{new_key_line(key_id)}\n{others}", encoding="ascii")
@@ -48,7 +48,7 @@ def put_first(keys: Path, key_id: str, *, alone: bool = False) -> None:
 
 
 async def keys_of(schedule: ScheduleHandle) -> set[str | None]:
-    """Return the ids of the keys with which what a schedule starts is sealed; `CLEAR` for what is not."""
+    """Return the ids of the keys that seal a schedule's action; `CLEAR` for an unsealed payload."""
     action = (await schedule.describe()).schedule.action
     assert isinstance(action, ScheduleActionStartWorkflow)
     payloads = [*action.args, *([action.static_summary] if action.static_summary is not None else [])]
@@ -59,7 +59,7 @@ async def keys_of(schedule: ScheduleHandle) -> set[str | None]:
 async def test_a_worker_seals_its_janitors_schedule_anew(
     sealed_client: Client, keys: Path, queue: str, tmp_path: Path, was_sealed: bool
 ) -> None:
-    """Also where nobody has the key any more with which it was sealed, and where it was made without keys."""
+    """The worker does so also if the old key is lost, or if the schedule was made without keys."""
     settings, host = settings_of(tmp_path), uuid.uuid4().hex
     first = sealing(sealed_client, keys) if was_sealed else sealed_client
     await schedule_janitor(first, settings, host, queue)
@@ -76,27 +76,27 @@ class Intakes:
     """The intakes of one repository."""
 
     def __init__(self, client: Client, queue: str) -> None:
-        """Have none."""
+        """Begin without intakes."""
         self.client, self.queue = client, queue
         self.repository = f"https://forge.example/o/{uuid.uuid4().hex}"
         self.schedules: list[ScheduleHandle] = []
 
     async def add(self, client: Client, label: str) -> ScheduleHandle:
-        """Add one by a client."""
+        """Add an intake with a client."""
         asked = IntakeInput(repository=self.repository, label=label, every_seconds=86_400)
         added = await IntakeClient(client, self.queue).add(asked)
         self.schedules.append(self.client.get_schedule_handle(added.intake.id))
         return self.schedules[-1]
 
     async def are_listed(self) -> bool:
-        """Say whether the server's list has all of them."""
+        """Say whether the server lists all of them."""
         listed = {each.id async for each in await self.client.list_schedules()}
         return {each.id for each in self.schedules} <= listed
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def intakes(sealed_client: Client, queue: str) -> AsyncIterator[Intakes]:
-    """Those of one repository, which are removed at the end."""
+    """The intakes of one repository, which are removed at the end."""
     made = Intakes(sealed_client, queue)
     yield made
     for each in made.schedules:
@@ -106,7 +106,7 @@ async def intakes(sealed_client: Client, queue: str) -> AsyncIterator[Intakes]:
 async def test_a_worker_seals_intakes_anew(
     sealed_client: Client, keys: Path, queue: str, intakes: Intakes, tmp_path: Path
 ) -> None:
-    """Those of its queue that it can open, also those that were added without keys; what they take stays."""
+    """The worker seals the intakes of its queue that it can open, also clear intakes, and keeps their input."""
     theirs = sealing(sealed_client, write_keys(tmp_path / "theirs", "k9"))
     own = sealing(sealed_client, keys, serves=True)
     ours, clear = await intakes.add(own, "ours"), await intakes.add(sealed_client, "clear")
@@ -126,7 +126,7 @@ async def test_a_worker_seals_intakes_anew(
 async def test_what_a_worker_refuses_is_not_sealed_by_it(
     sealed_client: Client, keys: Path, queue: str, intakes: Intakes
 ) -> None:
-    """Where unsealed input is refused, nobody gets it accepted by way of a schedule; the rest is sealed anew."""
+    """A worker that refuses unsealed input leaves a clear intake unsealed, and seals the other intakes anew."""
     own = sealing(sealed_client, keys, serves=True, required=True)
     ours, clear = await intakes.add(own, "ours"), await intakes.add(sealed_client, "clear")
     await wait_until(intakes.are_listed)
@@ -141,7 +141,7 @@ async def test_what_a_worker_refuses_is_not_sealed_by_it(
 async def test_the_keys_of_open_work_and_of_schedules_are_told(
     sealed_client: Client, keys: Path, queue: str, intakes: Intakes, tmp_path: Path
 ) -> None:
-    """Until a schedule is sealed anew, and a workflow has closed, their key is in use; also one that is not here."""
+    """A key stays in use until its workflow has closed and its schedule is sealed anew; missing keys are listed too."""
     own, order = sealing(sealed_client, keys, serves=True), WorkOrderInput(repository="/app", title="Say hello")
     order_id = (await WorkOrders(own, queue).put(order)).id
     ours, host = await intakes.add(own, "ours"), uuid.uuid4().hex

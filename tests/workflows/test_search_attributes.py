@@ -3,7 +3,7 @@ from workflows.wire.search_attributes import PROJECT, PULL_REQUEST, REPOSITORY, 
 
 
 def test_no_value_is_larger_than_the_server_takes() -> None:
-    """A long address is found by its beginning: the server refuses 2 KiB, and a workflow task would fail for ever."""
+    """A long address is cut: the server refuses 2 KiB, and the workflow task would fail forever."""
     for long in ("/" * 2048, "€" * 2048):
         found = start_attributes(Task(id="wo-1", repository_url=long, project=long, pr_url=long))
         for key in (REPOSITORY, PROJECT, PULL_REQUEST):
