@@ -1,1 +1,1 @@
-"""Temporal's side effects: one activity for each step, one for the finalizer, one for workspaces."""
+"""Temporal's activities: steps and their finalizer, workspaces, intake, the board, and reports to people."""

@@ -24,7 +24,7 @@ class FoundAccount:
     read_at: float
     """When the account was read, in Unix seconds."""
     run_id: str = ""
-    """The account's last run; empty if there was none."""
+    """The account's last run; empty without a run."""
     is_there: bool = False
     """Whether the account exists: it runs, or has completed."""
     ended_with: AccountState | None = None
@@ -59,7 +59,7 @@ async def open_account(
         client: The server.
         task_queue: The queue of work orders.
         opening: The state for an account without a last state.
-        account: The account as it was just read.
+        account: The result of `find_account`, just read.
         word: A turn's use, which the account receives with its start.
 
     Raises:

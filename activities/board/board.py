@@ -29,7 +29,7 @@ class BoardActivities:
     async def find_closed(self, orders: KnownOrders) -> list[str]:
         """Return the given work orders that are closed or unknown to the server. Writes nothing.
 
-        The server's lists lag: a work order that is missing in the list of running ones is read by its id.
+        The server's lists lag: a work order that is missing among the running work orders is read by its id.
         """
         client = activity.client()
         running = await _find_running(client, [each for each in orders.ids if ORDER_ID.fullmatch(each)])

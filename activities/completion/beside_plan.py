@@ -41,7 +41,7 @@ def leave_plan_alone(host: Host, prepared_step: PreparedStep, run: str, plan: st
     Repeatable: the removal is recorded first, and `finish_return` finishes an interrupted removal.
 
     Raises:
-        EvidenceError: The plan lies at a path where only the plan cannot be kept; nothing was changed.
+        EvidenceError: The plan lies behind a new link, or no snapshot holds its file; nothing was changed.
         SnapshotError: The worktree could not be secured first; nothing was changed.
     """
     place = prepared_step.place

@@ -210,7 +210,7 @@ class Judge(Completion):
         """Remove all changes beside a plan from the worktree, and return a checkpoint and warnings.
 
         Raises:
-            EvidenceError: The plan lies at a path where only the plan cannot be kept.
+            EvidenceError: The plan lies behind a new link, or no snapshot holds its file.
         """
         step = self.step
         reason = f"{step.call.name} is done"

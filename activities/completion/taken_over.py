@@ -85,7 +85,7 @@ def find_pushed(host: Host, step: PreparedStep) -> Pushed | None:
 
 
 def _refuse_ended(host: Host, call: StepCall, place: Place, branch: str) -> None:
-    """Refuse further paid work if the pull request has ended: Septet opens no second one for a branch.
+    """Refuse further paid work if the pull request has ended: Septet opens no other for a branch.
 
     Raises:
         ForgeError: The pull request was closed, or it was merged and the step is the implementation; for later
@@ -133,8 +133,7 @@ def _find(forge: Forge, call: StepCall, branch: str, tip: str) -> PullRequest | 
     """Return the pull request that stands at the tip of the branch.
 
     Raises:
-        ForgeError: All pull requests of the work order have ended, and none stands there: Septet opens no second
-            one, so it pays no agent for one.
+        ForgeError: All pull requests of the work order have ended, and none is at the tip: Septet opens no other.
     """
     order_id, fork = call.workspace.work_order_id, call.workspace.fork
     there = forge.pull_requests_of(branch, fork)

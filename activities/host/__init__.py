@@ -1,1 +1,1 @@
-"""What an activity is given: its host, its attempt, the fence before each effect, and errors."""
+"""The context of an activity: its host, its attempt, the fence before each effect, and errors."""

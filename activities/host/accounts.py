@@ -42,7 +42,7 @@ class Accounts(Protocol):
         """
 
     async def settle(self, scope: str, call: SettleCall) -> None:
-        """Report what a turn used to an account.
+        """Report a turn's use to an account.
 
         Raises:
             SeptetError: The account cannot be reached now.

@@ -94,7 +94,7 @@ class Heartbeats:
 
     @property
     def details(self) -> tuple[object, ...]:
-        """The agent's run, session, last event, tokens and turns; empty while there is no agent."""
+        """The agent's run, session, last event, tokens and turns; empty without an agent."""
         return tuple(
             detail
             for latest in self.progress

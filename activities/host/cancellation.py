@@ -86,7 +86,7 @@ async def is_paused(client: Client, key: RunKey) -> bool:
 
 
 async def was_reset(client: Client, key: RunKey, attempt: int, started_at: float) -> bool:
-    """Return whether a person has reset an activity while an attempt after the first one ran.
+    """Return whether a person has reset an activity while its second or a later attempt ran.
 
     The attempt continues, but the server counts it as the first attempt and no longer accepts its token.
 
@@ -139,7 +139,7 @@ async def _pending(client: Client, key: RunKey) -> PendingActivityInfo | None:
 
 
 async def error_before_reset(client: Client, workflow_id: str, run_id: str) -> str:
-    """Return the type of the error that ended the run from which this run was reset; empty without such an error.
+    """Return the type of the error that ended the run from which this run was reset; empty without an error.
 
     Also empty if the server no longer knows the earlier run.
 

@@ -37,7 +37,7 @@ class KeptSession:
 def keep(host: Host, place: Place, session: KeptSession | None = None, *, claims: bool = False) -> tuple[str, ...]:
     """Push new snapshots to the checkpoint remote, if the settings name one; return failures as warnings.
 
-    The next call pushes what this call could not push.
+    After a failure, the next call pushes the missing snapshots.
 
     Args:
         host: This host.

@@ -81,7 +81,7 @@ class Snapshots:
         return snapshot
 
     def rescue(self, place: Place, reason: str, step: str) -> Rescue | None:
-        """Take a rescue, then restore the engine's `.git`; return `None` if there is nothing to keep."""
+        """Take a rescue, then restore the engine's `.git`; return `None` without work to keep."""
         try:
             snapshot = self.take(place, "rescue", reason, step)
         except SnapshotError:
@@ -93,7 +93,7 @@ class Snapshots:
         return rescue
 
     def rescue_once(self, place: Place, reason: str, step: str) -> Rescue | None:
-        """Take a rescue; return `None` if there is nothing to keep that the last snapshot does not hold."""
+        """Take a rescue; return `None` if the last snapshot already holds all work."""
         known = first_and_last(vault_at(place), place.order_id)
         snapshot = take(place, "rescue", self.options(reason, step, known[1] if known else None))
         return self.note_rescue(place, snapshot)

@@ -122,7 +122,7 @@ class IntakeActivities:
         return IssueClaim(is_own=is_own, order_id=order_id, intake=intake, requested=requested)
 
     def _check(self, request: ClaimIssue) -> IssueRequest | str | None:
-        """Return the issue's request, or why nobody with push rights made one; `None` if the forge needs none."""
+        """Return the request, or why no account with push rights has made a request; `None` if none is needed."""
         _, forge = self.host.forges.of(request.repository)
         if not isinstance(forge, TellingForge):
             return None

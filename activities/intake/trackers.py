@@ -113,7 +113,7 @@ async def _expect_order(client: Client, order_id: str) -> None:
     """Check that the server has the work order of a marked issue; the work order may be about to start.
 
     Raises:
-        TrackerUnavailableError: The server has no such work order yet.
+        TrackerUnavailableError: The server does not have the work order yet.
         RPCError: The server refused.
     """
     try:

@@ -1,1 +1,1 @@
-"""What is about to leave a host: searched, cleaned, and read by a second agent."""
+"""Search and clean outgoing content, and prepare it for a second agent that reads it."""

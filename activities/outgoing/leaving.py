@@ -105,7 +105,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class LeavingParts:
-    """The outgoing parts: those that a reader sees, and those that do not fit."""
+    """The outgoing parts, split into parts that a reader sees and parts that do not fit."""
 
     shown: tuple[Part, ...]
     left_out: tuple[Part, ...]
@@ -163,13 +163,7 @@ def parts_of(place: Place, leaving: Leaving) -> LeavingParts:
 
 
 def reading_prompt(leaving: Leaving, parts: LeavingParts, issue: Mapping[str, JsonValue]) -> str:
-    """Return the reader's prompt.
-
-    Args:
-        leaving: The outgoing content.
-        parts: The parts of the content.
-        issue: The issue as agents see it.
-    """
+    """Return the reader's prompt."""
     asked = {name: cut(str(issue.get(name) or ""), _ISSUE_CHARACTERS) for name in ("title", "body")}
     names = [_visible(part.path) for part in parts.left_out]
     content = {

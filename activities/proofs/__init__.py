@@ -1,1 +1,1 @@
-"""What proves each step: one module for each, and the table of all."""
+"""The proofs of the steps: a module for each step, and the table of all proofs."""

@@ -40,7 +40,7 @@ def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
 
     Raises:
         FindingsError: The work holds a text that looks like a key, or changes a protected path.
-        EvidenceError: A check failed, or there is nothing to commit.
+        EvidenceError: A check failed, or the work has no change to commit.
     """
     run_checks(host, claim)
     refuse_large_files(claim.place, claim.evidence.files_changed)

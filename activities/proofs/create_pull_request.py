@@ -61,7 +61,7 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
     Raises:
         FindingsError: The push holds a finding that waits for a person's decision.
         UnreadError: The push waits for a reader.
-        EvidenceError: There is no commit, or the pull request is at another commit.
+        EvidenceError: The work order has no commit, or the pull request is at another commit.
         EarlierStepError: The base was force-pushed, and an agent has to merge the work with it.
         ForgeError: The pull request has ended: another try of an agent cannot help.
         ForgeLagsError: The forge has accepted the push, but does not show it yet.
@@ -169,7 +169,7 @@ def _opens(forge: Forge, claim: Claim[CreatePullRequestAnswer], changes: tuple[P
 def _find_or_open(
     forge: Forge, claim: Claim[CreatePullRequestAnswer], new: NewPullRequest, sha: str
 ) -> PullRequest:
-    """Return the pull request of the branch: the open one, this work order's ended one, or else a new one.
+    """Return the branch's open pull request, this work order's merged one, or else a new one.
 
     Raises:
         ForgeError: This work order's pull request was closed, or was merged without `sha`.

@@ -73,7 +73,7 @@ class _Preparation:
         return self.call.rework
 
     def prepare(self) -> PreparedRework:
-        """Return the preparation, of this attempt or of an earlier one."""
+        """Return the preparation: an earlier attempt's, or else a new one."""
         rework, run_id = self._rework, self.fence.key.run_id
         frozen = read_frozen_rework(self.place, run_id, rework.round)
         if frozen is not None and len(frozen.prepared) >= self.call.attempt:

@@ -240,7 +240,7 @@ def _with_plan(prepared_step: PreparedStep) -> Iterator[Snapshot]:
 
 
 def _plan_digest(place: Place, path: str) -> str:
-    """Return the SHA-256 of the plan's file; the empty string if there is no file."""
+    """Return the SHA-256 of the plan's file; empty without a file."""
     try:
         with (place.worktree / plan_file(place, path)).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

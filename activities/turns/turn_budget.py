@@ -289,7 +289,7 @@ async def _start(
     leave_work: Callable[[], Awaitable[object]],
     budget: TurnBudget | None,
 ) -> TurnResult | None:
-    """Reserve room and start an agent; the writer's lock is held until the agent's supervisor has it."""
+    """Reserve room and start an agent; hold the writer's lock until the agent's supervisor has the lock."""
     with needs:
         if needs.leaves_work:
             await leave_work()

@@ -59,7 +59,7 @@ def look_at_base(host: Host, place: Place, settings: RepositorySettings, *, is_f
         again: Whether a person has retried, or an earlier attempt died: then failed checks run again.
 
     Raises:
-        BaseFailsError: A check fails on the base commit, and the repository refuses such a base.
+        BaseFailsError: A check fails on the base commit, and the repository refuses a failing base.
         HaltedError: The opening that waits for the checks was cancelled.
     """
     if not settings.checks or not host.sandbox.confines:

@@ -238,7 +238,7 @@ def _fork_of(place: Place) -> str:
 
 
 def _follow_terms(settings: RepositorySettings, issue: dict[str, JsonValue]) -> FollowTerms:
-    """Return how far agents follow the repository's pull requests, and whether they follow this one."""
+    """Return how far agents follow the repository's pull requests, and whether agents follow this pull request."""
     labels = issue.get("labels")
     return settings.pull_request.follow_terms([str(each) for each in labels] if isinstance(labels, list) else [])
 

@@ -1,1 +1,1 @@
-"""The rules of the board: whose turn it is, and who would wait for ever."""
+"""The rules of the board: which work orders begin next, and which would wait for ever."""

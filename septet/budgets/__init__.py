@@ -1,1 +1,1 @@
-"""Budgets: how a limit is written, and what an account grants and counts."""
+"""Budgets: the accounts, their grants and counts, and the held turns of a host."""

@@ -91,7 +91,7 @@ class AccountAmounts:
             self._holds.pop(next(iter(self._holds)))
 
     def open_holds(self, step: str = "") -> list[Hold]:
-        """Return the holds of turns that may still run: of one step, or of all."""
+        """Return the holds of turns that may still run: of one step, or of all steps."""
         return [hold for hold in self._holds.values() if hold.is_open and step in {"", hold.step}]
 
     def count(self, key: str, use: Spending) -> list[str]:
@@ -140,7 +140,7 @@ class AccountAmounts:
         return True
 
     def take_limits(self, call: ReserveCall) -> None:
-        """Set the limits of a turn's call, except where a limit was set or removed before."""
+        """Set the limits of a turn's call, unless a limit was set or removed before."""
         state = self._state
         if call.step_limit is not None and call.step not in {*state.step_limits, *state.unlimited}:
             self._change(step_limits={**state.step_limits, call.step: call.step_limit})

@@ -44,7 +44,7 @@ class AccountBook:
         """Work orders that waited while other turns held the rest. The rest is used up now: they request again, so
         that Septet notifies people."""
         self._is_room_new = True
-        """Whether there may be room for which no work order was called."""
+        """Whether room may exist for which no work order was called."""
 
     @property
     def state(self) -> AccountState:
@@ -122,7 +122,7 @@ class AccountBook:
 
     @property
     def calls_again(self) -> bool:
-        """Whether there is room for a waiting work order: the account calls again after a while."""
+        """Whether a waiting work order has room: the account calls again after a while."""
         return bool(self._find_room())
 
     @property
@@ -151,7 +151,7 @@ class AccountBook:
 
     @property
     def view(self) -> AccountView:
-        """The budget as it is shown to people."""
+        """The view of the budget for people."""
         state, waiting = self._amounts.state, tuple(self._waiting)
         return AccountView(
             scope=state.scope,

@@ -10,7 +10,7 @@ from septet.system.timestamps import timestamp
 
 
 def describe_wait(amounts: AccountAmounts, step: str, limit: Limit, now: datetime) -> BudgetWait:
-    """Return why a turn waits for the limit of a step or of the whole budget, and who can raise it."""
+    """Return why a turn waits for the limit of a step or of the whole budget, and how to raise it."""
     scope, is_spent = amounts.state.scope, amounts.is_spent(step)
     whose = _words_of_step(step) if step else _words_of(scope)
     state = "is used up" if is_spent else "has too little left besides what running agents hold"

@@ -55,7 +55,7 @@ class HeldTurns:
         self._write(place_id, self._others(place_id, key))
 
     def of(self, place_id: str) -> tuple[HeldTurn, ...]:
-        """Return the held turns of a workspace; none if its file cannot be read."""
+        """Return the held turns of a workspace; none if the file is unreadable."""
         notes = read_model(self._path(place_id), _Notes) or _Notes()
         return notes.turns
 

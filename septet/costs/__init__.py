@@ -1,1 +1,1 @@
-"""What agents have cost, and what a work order will cost by that."""
+"""The past costs of agents, and the estimate of the costs of work orders."""

@@ -101,7 +101,7 @@ class CostBook:
             self._fold(key for key in [*self._rows] if key[0] == week)
 
     def _forget_rows(self) -> None:
-        """Add up the oldest weeks into one sum for each step while there are too many rows."""
+        """Add up the oldest weeks into one sum for each step while the history has too many rows."""
         weeks = sorted({key[0] for key in self._rows} - {EARLIER})
         while len(self._rows) > MOST_ROWS and weeks:
             week = weeks.pop(0)

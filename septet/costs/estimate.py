@@ -1,4 +1,4 @@
-"""Estimate the costs of work orders from the last completed ones.
+"""Estimate the costs of work orders from the last completed work orders.
 
 An interval reaches from the first to the ninth decile of the known costs: of n similar costs, the next cost lies
 between the k-th smallest and the k-th largest in (n + 1 - 2k) of (n + 1) cases, whatever their distribution.
@@ -59,7 +59,7 @@ class WorkAhead:
 
     steps: tuple[str, ...] = ALL_STEPS
     plan_bytes: int = 0
-    """The size of the plan; 0 if there is no plan yet."""
+    """The size of the plan in bytes; 0 without a plan."""
 
 
 WHOLE: Final = WorkAhead()

@@ -1,1 +1,1 @@
-"""What a pipeline decides and keeps, without Temporal."""
+"""The decisions and the files of a pipeline, without Temporal."""

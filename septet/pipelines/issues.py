@@ -193,12 +193,7 @@ _WORDS_BYTES: Final = 160
 
 
 def shorten_issue(state: IssueState, among: int) -> IssueState:
-    """Return a closed issue's state, cut until it fits; the least important parts are cut first.
-
-    Args:
-        state: The state of the issue.
-        among: The number of issues of the pipeline.
-    """
+    """Return a closed issue's state, cut until it fits; the least important parts are cut first."""
     limit_bytes = _ALL_BYTES // among
     for leave_out in _LEFT_OUT:
         if len(to_json(state)) <= limit_bytes:
