@@ -154,7 +154,7 @@ async def test_a_model_that_refuses_the_finalizer_fails_it(lab: StepLab) -> None
 
 
 async def test_a_session_that_is_refused_for_ever_is_not_asked_again(lab: StepLab) -> None:
-    """After a final refusal the finalizer asks once only, the work is rescued, and the next try begins a new session."""
+    """After a final refusal the finalizer asks no second time, and the next try begins a new session."""
     lab.scenario(implement_plan=_SPOILED | {"finalizer": {"api_error": 400}})
     call, unread = await _unread(lab)
     result = await lab.finalize(call, unread)

@@ -24,7 +24,7 @@ async def _named(lab: StepLab, name: str, settings: str = "") -> StepResult:
 
 
 async def test_the_engine_makes_the_branch(lab: StepLab) -> None:
-    """A branch that the agent only named is made at HEAD and checked out; the files stay as they are."""
+    """If the agent only names a branch, the engine creates it at HEAD and checks it out; the files stay."""
     done = await _named(lab, BRANCH)
     assert (done.verdict, done.result_text, done.warnings) == (Verdict.DONE, BRANCH, ())
     assert git(lab.worktree, "symbolic-ref", "--short", "HEAD") == BRANCH
@@ -32,7 +32,7 @@ async def test_the_engine_makes_the_branch(lab: StepLab) -> None:
 
 
 async def test_the_agents_own_branch_stays(lab: StepLab) -> None:
-    """A branch that the agent made and checked out itself is taken as it is."""
+    """The engine keeps a branch that the agent created and checked out."""
     lab.agent(f"git('checkout', '-q', '-b', {BRANCH!r}); answer({{'branch_name': {BRANCH!r}}})")
     await lab.open_to(Step.GENERATE_BRANCH)
     done = await lab.run(Step.GENERATE_BRANCH)
@@ -43,7 +43,7 @@ async def test_the_agents_own_branch_stays(lab: StepLab) -> None:
     "dressed", [f"refs/heads/{BRANCH}", f"origin/{BRANCH}", f"`{BRANCH}`", f"`heads/{BRANCH}`"]
 )
 async def test_a_dressed_name_is_taken_without_its_dress(lab: StepLab, dressed: str) -> None:
-    """Neither a ref's full name nor backquotes become a part of the branch's name."""
+    """Ref prefixes and backquotes are removed from the branch's name."""
     done = await _named(lab, dressed)
     assert (done.verdict, done.result_text) == (Verdict.DONE, BRANCH)
     assert git(lab.worktree, "symbolic-ref", "--short", "HEAD") == BRANCH
@@ -63,7 +63,7 @@ async def test_a_dressed_name_is_taken_without_its_dress(lab: StepLab, dressed: 
     ],
 )
 async def test_a_name_that_cannot_be_used_is_refused(lab: StepLab, name: str, reason: str) -> None:
-    """Where agents choose whole names, what git reads otherwise, the base and others' branches are refused."""
+    """If agents choose whole names, names that git reads otherwise, the base and others' branches are refused."""
     lab.origin.push({"other.txt": "somebody else's\n"}, branch="bug-taken")
     refused = await _named(lab, name, NO_PREFIX)
     assert refused.verdict is Verdict.UNPROVEN
@@ -72,7 +72,7 @@ async def test_a_name_that_cannot_be_used_is_refused(lab: StepLab, name: str, re
 
 
 async def test_a_name_without_the_work_orders_id_is_unusual(lab: StepLab) -> None:
-    """A repository's own custom of naming is respected, with a warning."""
+    """A name without the work order's id is accepted with a warning."""
     done = await _named(lab, "bugfix/totals", NO_PREFIX)
     assert (done.verdict, done.result_text) == (Verdict.DONE, "bugfix/totals")
     assert "wo-1" in done.warnings[0]
@@ -83,7 +83,7 @@ async def test_a_name_without_the_work_orders_id_is_unusual(lab: StepLab) -> Non
     ["release/9.9", "gh-pages", "stash", "Main", "main", "FETCH_HEAD", "tags/v1.0", "a" * 40, "origin/main"],
 )
 async def test_no_agent_chooses_where_a_branch_begins(lab: StepLab, name: str) -> None:
-    """Names that mean something to git, CI or deployments stand behind the engine's first part."""
+    """The engine puts its prefix and the id before names that mean something to git, CI or deployments."""
     done = await _named(lab, name)
     assert done.verdict is Verdict.DONE
     assert (done.result_text or "").startswith("septet/bug-wo-1-")
@@ -91,27 +91,27 @@ async def test_no_agent_chooses_where_a_branch_begins(lab: StepLab, name: str) -
 
 
 async def test_the_first_part_is_a_setting(lab: StepLab) -> None:
-    """A repository says in its settings what the branches of work orders begin with."""
+    """A repository's setting names the prefix of work orders' branches."""
     done = await _named(lab, "totals", 'branch_prefix = "bots/"')
     assert done.result_text == "bots/bug-wo-1-totals"
 
 
 async def test_a_worker_may_leave_whole_names_to_agents(tmp_path: Path, origin: Origin) -> None:
-    """The worker's setting counts where the repository says nothing."""
+    """The worker's setting of the prefix counts if the repository has none."""
     async with step_lab(tmp_path, origin, settings_of(tmp_path, branch_prefix="")) as lab:
         done = await _named(lab, "bugfix/totals")
     assert done.result_text == "bugfix/totals"
 
 
 async def test_where_a_branch_septet_stands_there_is_no_folder(lab: StepLab) -> None:
-    """A branch of the folder's name leaves no room for the folder."""
+    """If a branch `septet` exists, the name has a hyphen instead of the slash."""
     lab.origin.push({"other.txt": "somebody else's\n"}, branch="septet")
     done = await _named(lab, BRANCH)
     assert (done.verdict, done.result_text) == (Verdict.DONE, "septet-bug-wo-1-totals")
 
 
 async def test_anothers_branch_for_the_issue_is_passed_over(lab: StepLab) -> None:
-    """Where another work order has the name already, the second one has its own id in it."""
+    """If another work order has the issue's branch, the name ends with the work order's id."""
     lab.origin.push({"other.txt": "another work order's\n"}, branch="septet/bug-7-totals")
     await lab.open_to(Step.GENERATE_BRANCH, {"answer": {"branch_name": "bug-issue-7-wo-1-totals"}})
     call = lab.call(Step.GENERATE_BRANCH)
@@ -121,7 +121,7 @@ async def test_anothers_branch_for_the_issue_is_passed_over(lab: StepLab) -> Non
 
 
 async def _with_earlier(lab: StepLab, *, own: bool = True) -> LocalForge:
-    """Open the workspace of a work order whose earlier branch is on the forge, with a pull request."""
+    """Open a work order whose earlier branch and pull request are on the forge."""
     await lab.open_to(Step.GENERATE_BRANCH)
     sha = lab.origin.push({"earlier.txt": "earlier work\n"}, branch=BRANCH)
     if own:
@@ -133,7 +133,7 @@ async def _with_earlier(lab: StepLab, *, own: bool = True) -> LocalForge:
 
 
 async def test_the_branch_of_an_earlier_pull_request_is_kept(lab: StepLab) -> None:
-    """A work order that is taken back goes on with the branch of its open pull request, whatever name comes now."""
+    """A reset work order continues on the branch of its open pull request, whatever name the agent gives."""
     await _with_earlier(lab)
     done = await lab.run(Step.GENERATE_BRANCH)
     assert (done.verdict, done.result_text) == (Verdict.DONE, BRANCH)
@@ -142,7 +142,7 @@ async def test_the_branch_of_an_earlier_pull_request_is_kept(lab: StepLab) -> No
 
 
 async def test_a_branch_that_was_only_pushed_is_kept(lab: StepLab) -> None:
-    """A push whose pull request was never opened is gone on with too, also under a custom of names without the id."""
+    """A work order continues on a branch that it pushed without a pull request, also if the name lacks the id."""
     await lab.open_to(Step.GENERATE_BRANCH)
     note_push(lab.place, "bugfix/totals", lab.origin.push({"earlier.txt": "it\n"}, branch="bugfix/totals"))
     lab.scenario(generate_branch={"answer": {"branch_name": BRANCH}})
@@ -151,7 +151,7 @@ async def test_a_branch_that_was_only_pushed_is_kept(lab: StepLab) -> None:
 
 
 async def test_one_that_has_ended_is_told_before_more_is_paid_for(lab: StepLab) -> None:
-    """A closed pull request of this work order is neither reopened nor replaced; its person learns that at once."""
+    """If the work order's pull request is closed, the step fails for good before more is paid."""
     forge = await _with_earlier(lab)
     forge.close_pull_request(1)
     failed = await lab.failing(lab.call(Step.GENERATE_BRANCH), "/pull/1 of this work order is closed")
@@ -159,14 +159,14 @@ async def test_one_that_has_ended_is_told_before_more_is_paid_for(lab: StepLab) 
 
 
 async def test_what_a_person_pushed_there_is_not_replaced(lab: StepLab) -> None:
-    """The pull request's branch that stands at somebody else's commit is left alone."""
+    """If the branch of the pull request has another person's commit, the step fails."""
     await _with_earlier(lab, own=False)
     with pytest.raises(ApplicationError, match="which the work order did not push"):
         await lab.run(Step.GENERATE_BRANCH)
 
 
 async def test_branches_of_others_are_passed_over(lab: StepLab) -> None:
-    """A branch with the id of another work order, or one that a person made, is none of this work order's."""
+    """A branch of another work order or of a person is not taken for the work order's own."""
     for name in ("feat-issue-7-wo-10-other", "try-wo-1"):
         lab.origin.push({"other.txt": "other\n"}, branch=name)
     done = await _named(lab, BRANCH)
@@ -175,7 +175,7 @@ async def test_branches_of_others_are_passed_over(lab: StepLab) -> None:
 
 @pytest.mark.parametrize("builds_on_it", [False, True])
 async def test_the_branch_of_the_lanes_work_order_before_is_refused(lab: StepLab, builds_on_it: bool) -> None:
-    """A lane's next work order takes no branch of another one, also where its own work begins with that one's."""
+    """A lane's next work order is refused the earlier work order's branch, also if it builds on that branch."""
     lab.origin.push({SETTINGS_PATH: NO_PREFIX})
     await lab.open_to(Step.GENERATE_BRANCH)
     git(lab.worktree, "checkout", "-q", "-b", "bugfix/totals")

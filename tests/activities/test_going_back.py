@@ -1,4 +1,4 @@
-"""A reset goes back to an earlier step after later ones have made a commit, which the worktree then does not have."""
+"""A reset to an earlier step leaves the worktree without the commit of later steps."""
 
 import pytest
 from fakes.repositories import git
@@ -11,7 +11,7 @@ MESSAGES = ("committer: bug: refused", "committer: bug: signed off")
 
 @pytest.mark.parametrize("step", [Step.GENERATE_BRANCH, Step.IMPLEMENT_PLAN, Step.CREATE_COMMIT])
 async def test_a_step_is_done_again_without_the_commit_that_came_after_it(lab: StepLab, step: Step) -> None:
-    """The commit of a push that was refused is gone with the return to the checkpoint; another one is made."""
+    """After the return to the checkpoint the steps make another commit, without the refused commit below it."""
     lab.scenario(
         implement_plan={"edits": {"src/app.py": FIXED}, "answer": IMPLEMENTED},
         create_commit=[{"answer": {"commit_message": message}} for message in MESSAGES],
@@ -28,7 +28,7 @@ async def test_a_step_is_done_again_without_the_commit_that_came_after_it(lab: S
 
 
 async def _to_the_commit(lab: StepLab, step: Step, start: str) -> str:
-    """Run a step and those after it, and return the commit that they end with."""
+    """Run a step and its successors up to the commit, and return the commit."""
     for each in [each for each in Step if step.number <= each.number < Step.CREATE_PULL_REQUEST.number]:
         done = await lab.run(each, starts_from=start)
         assert done.verdict is Verdict.DONE, done.reasons

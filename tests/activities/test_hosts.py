@@ -1,4 +1,4 @@
-"""Two hosts, and the activities by which one takes over from the other."""
+"""Activities by which one host takes a work order over from another."""
 
 import asyncio
 import shutil
@@ -36,7 +36,7 @@ _SPOILED = {"edits": {"src/app.py": FIXED}, "malformed": "prose"}
 
 @pytest_asyncio.fixture
 async def host_of(tmp_path: Path, origin: Origin) -> AsyncIterator[HostOf]:
-    """Return a function that gives a host; every agent that a test leaves is ended."""
+    """Yield a function that makes a host; at the end all agents are stopped."""
     labs: list[StepLab] = []
     async with AsyncExitStack() as stack:
 
@@ -55,7 +55,7 @@ async def host_of(tmp_path: Path, origin: Origin) -> AsyncIterator[HostOf]:
 
 
 async def moved(lab: StepLab, to: StepLab, checkpoint: str) -> None:
-    """Let a host take over from another one."""
+    """Move the work order of `lab` to another host."""
     assert lab.workspace is not None
     move = MoveWorkspace(workspace=lab.workspace, checkpoint=checkpoint)
     to.workspace = await to._activity("move", to.parts.shared["move_workspace"], move)
@@ -64,7 +64,7 @@ async def moved(lab: StepLab, to: StepLab, checkpoint: str) -> None:
 
 @contextmanager
 def hanging(folder: Path) -> Iterator[Path]:
-    """Let pushes to a checkpoint remote's one repository hang for as long as the block lasts; give what says so."""
+    """Let pushes to the checkpoint remote hang during the block; yield the file that marks a waiting push."""
     (shelf,) = folder.iterdir()
     hook = shelf / "hooks" / "pre-receive"
     hook.parent.mkdir(exist_ok=True)
@@ -78,7 +78,7 @@ def hanging(folder: Path) -> Iterator[Path]:
 
 
 async def test_a_cancel_does_not_wait_for_a_checkpoint_remote_that_hangs(host_of: HostOf, tmp_path: Path) -> None:
-    """The push of a checkpoint ends with the step that is cancelled, and what was done is in a rescue."""
+    """A cancel of the step ends the waiting push of its checkpoint."""
     lab = await host_of("a")
     await lab.open_to(Step.IMPLEMENT_PLAN)
     environment = ActivityEnvironment()
@@ -93,7 +93,7 @@ async def test_a_cancel_does_not_wait_for_a_checkpoint_remote_that_hangs(host_of
 async def test_a_cancelled_opening_does_not_wait_for_a_checkpoint_remote_that_hangs(
     host_of: HostOf, tmp_path: Path
 ) -> None:
-    """The push of the first checkpoint ends with the activity that opens the workspace."""
+    """A cancel of the opening ends the waiting push of the first checkpoint."""
     lab = await host_of("a")
     await lab.open_to(Step.IMPLEMENT_PLAN)
     environment = ActivityEnvironment()
@@ -106,7 +106,7 @@ async def test_a_cancelled_opening_does_not_wait_for_a_checkpoint_remote_that_ha
 
 
 async def test_a_step_is_taken_again_on_the_other_host(host_of: HostOf) -> None:
-    """The other host opens the workspace at the checkpoint, with the issue's papers, and its agent does the work."""
+    """The other host opens the workspace at the checkpoint, and its agent does the work."""
     first, second = await host_of("a"), await host_of("b")
     await first.open_to(Step.IMPLEMENT_PLAN)
     await first.run(Step.CLASSIFY_ISSUE)
@@ -129,7 +129,7 @@ async def test_a_step_is_taken_again_on_the_other_host(host_of: HostOf) -> None:
 
 
 async def test_a_workspace_is_set_up_on_the_other_host_as_well(host_of: HostOf) -> None:
-    """What git ignores and no snapshot holds is made there again, and no step takes it for a change of others."""
+    """The other host runs set-up for files that no snapshot holds, and no step reports those files as changes."""
     first, second = await host_of("a", ignored_limit_mib=0), await host_of("b", ignored_limit_mib=0)
     script = "mkdir -p node_modules build; echo code > node_modules/a.js; echo made > build/made.txt\n"
     settings = 'setup = ["sh install.sh"]\n'
@@ -150,7 +150,7 @@ async def test_a_workspace_is_set_up_on_the_other_host_as_well(host_of: HostOf) 
 
 
 async def test_the_finalizer_goes_on_with_the_session_on_the_other_host(host_of: HostOf, tmp_path: Path) -> None:
-    """With a key the session's files go along, sealed: the same session answers where it never was."""
+    """With a key the sealed files of the session move too, so the same session answers on the other host."""
     first, second = await host_of("a", checkpoint_key=KEY), await host_of("b", checkpoint_key=KEY)
     await first.open_to(Step.IMPLEMENT_PLAN, _SPOILED)
     call = first.call(Step.IMPLEMENT_PLAN)
@@ -182,7 +182,7 @@ async def test_the_finalizer_goes_on_with_the_session_on_the_other_host(host_of:
 async def test_no_session_leaves_its_host_without_a_key_or_for_the_origin(
     host_of: HostOf, origin: Origin, tmp_path: Path, settings: dict[str, Any]
 ) -> None:
-    """What an agent was told and said goes to no remote unsealed, and to the origin not at all."""
+    """A remote has no session without a key, and the origin never has a session."""
     first = await host_of("a", **settings)
     await first.open_to(Step.IMPLEMENT_PLAN, _SPOILED)
     await first.run(Step.IMPLEMENT_PLAN)
@@ -192,7 +192,7 @@ async def test_no_session_leaves_its_host_without_a_key_or_for_the_origin(
 
 
 async def test_no_confined_agent_sees_what_is_kept_elsewhere(host_of: HostOf, tmp_path: Path) -> None:
-    """A folder of checkpoints is hidden from agents as the vaults are, also before the first one is kept there."""
+    """A sandbox hides a folder of checkpoints from agents, also a folder made after the worker's start."""
     sandbox = (await host_of("a")).parts.host.sandbox
     remote = tmp_path / "checkpoints"
     remote.mkdir(exist_ok=True)
@@ -202,7 +202,7 @@ async def test_no_confined_agent_sees_what_is_kept_elsewhere(host_of: HostOf, tm
 
 
 async def test_a_remote_that_cannot_be_written_is_a_warning_on_the_step(host_of: HostOf, tmp_path: Path) -> None:
-    """The step is done and says that its checkpoint is on this host alone."""
+    """The step is done, and its warning says that the remote has no copy of the checkpoint."""
     (tmp_path / "checkpoints").write_text("in the way")
     first = await host_of("a")
     await first.open_to(Step.IMPLEMENT_PLAN)
@@ -215,7 +215,7 @@ async def test_a_remote_that_cannot_be_written_is_a_warning_on_the_step(host_of:
 async def test_a_host_that_was_left_pushes_no_branch_and_opens_no_pull_request(
     host_of: HostOf, origin: Origin
 ) -> None:
-    """The old host's last step is refused before it reaches the forge."""
+    """The old host's last step is refused before the push, and the new host opens the pull request."""
     first, second = await host_of("a"), await host_of("b")
     await first.open_to(Step.CREATE_PULL_REQUEST)
     await first.run(Step.CLASSIFY_ISSUE)
@@ -231,7 +231,7 @@ async def test_a_host_that_was_left_pushes_no_branch_and_opens_no_pull_request(
 async def test_the_host_that_opened_the_workspace_last_holds_the_work_order(
     host_of: HostOf, origin: Origin
 ) -> None:
-    """Where the worker of another host died with it just opened, or a reset opens it anew, work goes on and is kept."""
+    """The host that opened the workspace last works and pushes; the earlier host is refused."""
     first, second = await host_of("a"), await host_of("b")
     await first.open_to(Step.CREATE_PULL_REQUEST)
     second.begun["run-1", "open"] = 1
@@ -246,7 +246,7 @@ async def test_the_host_that_opened_the_workspace_last_holds_the_work_order(
 
 
 async def test_the_host_itself_keeps_what_it_has(host_of: HostOf) -> None:
-    """A host that takes its own move changes nothing: it is there after all."""
+    """A move to the same host changes neither workspace nor files."""
     first = await host_of("a")
     await first.open_to(Step.IMPLEMENT_PLAN)
     await first.run(Step.CLASSIFY_ISSUE)
@@ -260,7 +260,7 @@ async def test_the_host_itself_keeps_what_it_has(host_of: HostOf) -> None:
 
 @pytest.mark.law
 async def test_a_late_attempt_of_an_earlier_time_on_the_host_writes_nothing(host_of: HostOf) -> None:
-    """When the work order comes back, an attempt that was stopped here before it went has lost its right to write."""
+    """After the work order's return, an attempt from before the move is superseded and writes nothing."""
     first, second = await host_of("a"), await host_of("b")
     await first.open_to(Step.IMPLEMENT_PLAN)
     await first.run(Step.CLASSIFY_ISSUE)
@@ -273,7 +273,7 @@ async def test_a_late_attempt_of_an_earlier_time_on_the_host_writes_nothing(host
 
 
 async def test_a_move_to_an_earlier_checkpoint_takes_the_worktree_there(host_of: HostOf) -> None:
-    """A retry from a step before the move finds the work order on its new host, and the worktree as it was then."""
+    """A retry from a step before the move puts the new host's worktree at the earlier checkpoint."""
     first, second = await host_of("a"), await host_of("b")
     await first.open_to(Step.IMPLEMENT_PLAN)
     await first.run(Step.CLASSIFY_ISSUE)
@@ -285,7 +285,7 @@ async def test_a_move_to_an_earlier_checkpoint_takes_the_worktree_there(host_of:
 
 
 async def test_a_host_without_a_remote_of_its_own_takes_nothing_over(host_of: HostOf) -> None:
-    """The setting is the same for all hosts, or the work order waits and says so."""
+    """A host without a checkpoint remote refuses the move, and the remedy names `septet host-gone`."""
     first, second = await host_of("a"), await host_of("b", checkpoint_remote=None)
     await first.open()
     with pytest.raises(ApplicationError, match="has no checkpoint remote") as refused:
@@ -294,7 +294,7 @@ async def test_a_host_without_a_remote_of_its_own_takes_nothing_over(host_of: Ho
 
 
 async def test_a_worker_without_its_state_directory_is_no_host(host_of: HostOf) -> None:
-    """A probe answers with the id that lies in the state directory, and fails where it is gone."""
+    """The probe returns the id in the state directory, and fails if the directory is missing."""
     first = await host_of("a")
     probe = first.parts.control["probe_host"]
 

@@ -14,7 +14,7 @@ ALLOW: Final = {
 
 
 async def test_changes_beyond_the_plan_are_the_work(lab: StepLab) -> None:
-    """A file that changed beside the plan proves the work, and the summary is the step's text."""
+    """A change besides the plan proves the work, and the summary is the result's text."""
     await lab.open_to(Step.IMPLEMENT_PLAN, {"edits": {"src/app.py": FIXED}, "answer": IMPLEMENTED})
     done = await lab.run(Step.IMPLEMENT_PLAN)
     assert (done.verdict, done.result_text) == (Verdict.DONE, "Totals are right.")
@@ -25,7 +25,7 @@ async def test_changes_beyond_the_plan_are_the_work(lab: StepLab) -> None:
 
 
 async def test_a_plan_alone_is_no_work(lab: StepLab) -> None:
-    """When only the plan's file changed, the claim of success is not proven."""
+    """If only the plan's file changed, the step is not proven."""
     await lab.open_to(Step.IMPLEMENT_PLAN, {"edits": {PLAN: "# Bug: another plan\n"}, "answer": IMPLEMENTED})
     refused = await lab.run(Step.IMPLEMENT_PLAN)
     assert refused.verdict is Verdict.UNPROVEN
@@ -33,7 +33,7 @@ async def test_a_plan_alone_is_no_work(lab: StepLab) -> None:
 
 
 async def test_the_agents_own_commits_are_kept(lab: StepLab) -> None:
-    """An agent that commits its work has done no wrong: HEAD stays at its commit."""
+    """The step accepts an agent's own commit, and HEAD stays at that commit."""
     lab.agent(f"""
 write('src/app.py', {FIXED!r})
 git('add', '-A')
@@ -48,7 +48,7 @@ answer({IMPLEMENTED!r})
 
 
 async def test_an_agent_that_says_it_failed_is_believed(lab: StepLab) -> None:
-    """`success: false` is neither a success nor a parse error: the work is in a rescue, with the agent's words."""
+    """`success: false` is a refusal: the reason holds the agent's words, and the work is in a rescue."""
     await lab.open_to(
         Step.IMPLEMENT_PLAN, {"edits": {"src/half.py": "half\n"}, "refuse": "The plan contradicts itself."}
     )
@@ -60,7 +60,7 @@ async def test_an_agent_that_says_it_failed_is_believed(lab: StepLab) -> None:
 
 
 async def test_edits_inside_a_submodule_are_told(lab: StepLab, tmp_path: Path) -> None:
-    """The first try is asked to take them back or to move them; the second one's are a warning, and a reason."""
+    """Edits in a submodule alone fail the first try; beside other work they are a warning."""
     library = make_origin(tmp_path / "library", "lib.git")
     library.push({"lib.py": "1\n"})
     git(lab.origin.checkout, "submodule", "add", "-q", str(library.bare), "lib", env=ALLOW)
@@ -80,7 +80,7 @@ async def test_edits_inside_a_submodule_are_told(lab: StepLab, tmp_path: Path) -
 
 
 async def test_a_branch_without_the_base_commit_is_refused(lab: StepLab) -> None:
-    """History that no longer holds the commit where the work began is not proven."""
+    """A branch whose history lacks the base commit is not proven."""
     lab.agent(f"""
 git('checkout', '-q', '--orphan', 'fresh')
 write('src/app.py', {FIXED!r})

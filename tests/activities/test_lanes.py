@@ -1,4 +1,4 @@
-"""Lanes on a real host: one workspace for many work orders, each of which finds it as if it were new."""
+"""Lanes on a real host: one workspace for many work orders, and each work order finds it as if new."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -44,7 +44,7 @@ if not resumed:
 
 @dataclass
 class Floor:
-    """One host, and work orders that come and go in its lanes."""
+    """One host, and the work orders that enter its lanes."""
 
     root: Path
     origin: Origin
@@ -55,7 +55,7 @@ class Floor:
     async def enter(
         self, order_id: str, lane: Lane, plan: tuple[str, str] | None = None, **opening: Any
     ) -> Workspace:
-        """Let a work order enter a lane."""
+        """Let a work order enter a lane, and return its workspace."""
         self.visits += 1
         request = EnterLane(
             opening=OpenWorkspace(
@@ -75,7 +75,7 @@ class Floor:
         return entered
 
     def named(self, name: str) -> Any:
-        """Return an activity of the host's queue."""
+        """Return an activity of the host's own queue or of the shared queue."""
         return self.parts.own.get(name) or self.parts.shared[name]
 
     async def run(
@@ -101,7 +101,7 @@ class Floor:
         return await asyncio.wait_for(environment.run(work, given), 60)
 
     async def step(self, step: Step, workspace: Workspace, **call: Any) -> StepResult:
-        """Take a step in a lane."""
+        """Run a step in a lane."""
         request = StepCall(step=step, workspace=workspace, starts_from=workspace.checkpoint, pipeline="pl", **call)
         result: StepResult = await self.run(workspace.work_order_id, self.named(step.value), request)
         return result
@@ -112,7 +112,7 @@ class Floor:
         return [each.name for each in snapshots if not kinds or each.kind in kinds]
 
     def keep(self, lane: str) -> str:
-        """Take a checkpoint of a lane, as a step's end does."""
+        """Take a checkpoint of a lane, as the end of a step does."""
         place = self.parts.host.place(lane)
         taken = self.parts.host.snapshots.take(place, "checkpoint", "a step is done")
         assert taken is not None
@@ -122,7 +122,7 @@ class Floor:
 
 @pytest_asyncio.fixture
 async def floor(tmp_path: Path, origin: Origin) -> AsyncIterator[Floor]:
-    """Return a host; whatever works in its lanes is ended."""
+    """Yield a host; at the end all agents in its lanes are stopped."""
     async with parts_of(settings_of(tmp_path)) as parts:
         yield Floor(tmp_path, origin, parts)
         runs = Runs(parts.host.state.runs)
@@ -131,7 +131,7 @@ async def floor(tmp_path: Path, origin: Origin) -> AsyncIterator[Floor]:
 
 
 async def test_each_work_order_finds_a_lane_as_if_it_were_new(floor: Floor) -> None:
-    """Files, branches and index of the one before are gone from the lane, and stand in its last snapshot."""
+    """Files, branches and index of the earlier work order leave the lane, and stay in its last snapshot."""
     here = Path((await floor.enter("pl-a", EXECUTOR)).path)
     git(here, "checkout", "-q", "-b", "feat-a")
     (here / "src/app.py").write_text("fixed\n", encoding="utf-8")
@@ -149,7 +149,7 @@ async def test_each_work_order_finds_a_lane_as_if_it_were_new(floor: Floor) -> N
 
 
 async def test_a_lane_that_any_host_may_open_is_passed_on_by_a_full_one(floor: Floor) -> None:
-    """Nothing is done for it there; once it is open, it is entered however full its host is."""
+    """A full host refuses a new lane without opening it, and lets work orders enter a lane that it has open."""
     full = LaneActivities(replace(floor.parts.host, max_agents=0))
 
     def entering(lane: Lane) -> EnterLane:
@@ -169,7 +169,7 @@ async def test_a_lane_that_any_host_may_open_is_passed_on_by_a_full_one(floor: F
 
 
 async def test_a_lane_is_set_up_once_for_all_its_work_orders(floor: Floor) -> None:
-    """What the repository's set-up makes is there for the next one too, and what an agent did to it is not."""
+    """Files of set-up stay for the next work order without a second run; an agent's changes to them do not."""
     script = "mkdir -p node_modules build; echo code > node_modules/a.js; echo made > build/made.txt; echo ran >> ran.log\n"
     settings = 'setup = ["sh install.sh"]\n'
     ignored = "*.log\nnode_modules\n"
@@ -191,7 +191,7 @@ async def test_a_lane_is_set_up_once_for_all_its_work_orders(floor: Floor) -> No
 
 @pytest.mark.parametrize("stacked", [True, False])
 async def test_git_carries_nothing_of_one_issues_agent_to_the_next_one(floor: Floor, *, stacked: bool) -> None:
-    """Also where the next one begins from its work: neither programs, nor settings, nor words; the commits go along."""
+    """Hooks, settings and messages of one agent do not reach the next; commits do if the next builds on them."""
     here = Path((await floor.enter("pl-a", EXECUTOR)).path)
     git(here, "checkout", "-q", "-b", "feat-a")
     (here / "src/app.py").write_text("fixed\n", encoding="utf-8")
@@ -219,7 +219,7 @@ async def test_git_carries_nothing_of_one_issues_agent_to_the_next_one(floor: Fl
 
 
 async def test_what_nobody_had_kept_is_rescued_as_the_lane_is_passed_on(floor: Floor) -> None:
-    """Bytes that came after the last snapshot are in a rescue, with its patch."""
+    """Files newer than the last snapshot are in a rescue."""
     here = Path((await floor.enter("pl-a", EXECUTOR)).path)
     (here / "src/app.py").write_text("half done\n", encoding="utf-8")
     await floor.enter("pl-b", EXECUTOR)
@@ -229,7 +229,7 @@ async def test_what_nobody_had_kept_is_rescued_as_the_lane_is_passed_on(floor: F
 
 
 async def test_a_rescue_is_told_of_the_work_order_alone_that_it_was_taken_of(floor: Floor) -> None:
-    """The next one begins with an earlier snapshot, and yet its steps tell nothing of what was kept before it came."""
+    """Steps report rescues of their own work order, and no rescue from before its entry."""
     here = Path((await floor.enter("pl-a", PLANNER)).path)
     (here / "draft.md").write_text("half a plan\n", encoding="utf-8")
     place = floor.parts.host.place(PLANNER.id)
@@ -245,7 +245,7 @@ async def test_a_rescue_is_told_of_the_work_order_alone_that_it_was_taken_of(flo
 
 
 async def test_a_lane_is_found_by_its_first_and_its_last_snapshot(floor: Floor) -> None:
-    """One that can be read no more, of the thousands between them, keeps nobody from the lane."""
+    """The lane opens although a snapshot between the first and the last is unreadable."""
     await floor.enter("pl-a", EXECUTOR)
     here = floor.parts.host.place(EXECUTOR.id)
     for number in range(3):
@@ -266,7 +266,7 @@ async def test_a_lane_is_found_by_its_first_and_its_last_snapshot(floor: Floor) 
 
 
 async def test_a_lane_that_is_passed_on_looks_no_more_at_the_runs_of_before(floor: Floor) -> None:
-    """They are all there, and a step of the next work order reads none of them."""
+    """The runs before the pass stay on disk, and the next work order reads none of them."""
     runs = floor.parts.host.runs
     async with _sleeping(floor):
         (run,) = runs.lately(EXECUTOR.id)
@@ -275,13 +275,13 @@ async def test_a_lane_that_is_passed_on_looks_no_more_at_the_runs_of_before(floo
 
 
 async def test_only_the_plan_goes_from_the_planner_to_the_executor(floor: Floor) -> None:
-    """The file of the planner's checkpoint lies in the executor's lane, and nothing else that the planner wrote."""
+    """The executor's lane has the plan of the planner's checkpoint, and no other file of the planner."""
     planning = Path((await floor.enter("pl-a", PLANNER)).path)
     (planning / PLAN).parent.mkdir(parents=True)
     (planning / PLAN).write_text("# Plan\n", encoding="utf-8")
     (planning / "scratch.py").write_text("x\n", encoding="utf-8")
     planned = floor.keep(PLANNER.id)
-    await floor.enter("pl-b", PLANNER)  # the planner has gone on
+    await floor.enter("pl-b", PLANNER)  # the planner works on the next issue
     entered = await floor.enter("pl-a", EXECUTOR, (planned, PLAN))
     here = Path(entered.path)
     assert (here / PLAN).read_text(encoding="utf-8") == "# Plan\n"
@@ -291,7 +291,7 @@ async def test_only_the_plan_goes_from_the_planner_to_the_executor(floor: Floor)
 
 @pytest.mark.parametrize("link", [False, True])
 async def test_a_plan_that_is_no_plain_file_is_not_passed_on(floor: Floor, link: bool) -> None:
-    """The error names snapshot, path and remedy, and the executor's lane stays as it was."""
+    """A plan that is missing or a link fails the entry."""
     planning = Path((await floor.enter("pl-a", PLANNER)).path)
     (planning / PLAN).parent.mkdir(parents=True)
     if link:
@@ -302,7 +302,7 @@ async def test_a_plan_that_is_no_plain_file_is_not_passed_on(floor: Floor, link:
 
 
 async def test_a_lane_on_one_branch_goes_on_where_the_last_work_order_ended(floor: Floor) -> None:
-    """Branch and commit of the one before are there, and the next one's work is what differs from them."""
+    """The next work order finds branch and commit of the last, and only later changes count as its work."""
     here = Path((await floor.enter("pl-a", EXECUTOR)).path)
     git(here, "checkout", "-q", "-b", "all")
     (here / "a.py").write_text("a\n", encoding="utf-8")
@@ -311,7 +311,7 @@ async def test_a_lane_on_one_branch_goes_on_where_the_last_work_order_ended(floo
     goes_on = EXECUTOR.model_copy(
         update={"one_branch": True, "branch": "all", "starts_from": floor.keep(EXECUTOR.id)}
     )
-    (here / "failed.py").write_text("b\n", encoding="utf-8")  # the next one fails, and leaves this
+    (here / "failed.py").write_text("b\n", encoding="utf-8")  # the remains of a work order that failed
     entered = await floor.enter("pl-c", goes_on)
     assert git(here, "symbolic-ref", "--short", "HEAD") == "all"
     assert entered.began_at == git(here, "rev-parse", "HEAD")
@@ -320,7 +320,7 @@ async def test_a_lane_on_one_branch_goes_on_where_the_last_work_order_ended(floo
 
 
 async def test_an_agent_that_works_in_a_lane_all_the_same_is_ended_before_it_is_passed_on(floor: Floor) -> None:
-    """Its work order was terminated and nobody has ended it: no byte of its work is lost, and none comes later."""
+    """The agent of a terminated work order is stopped and its work rescued before the next work order enters."""
     async with _sleeping(floor) as workspace:
         here = Path(workspace.path)
         await floor.enter("pl-b", EXECUTOR)
@@ -330,7 +330,7 @@ async def test_an_agent_that_works_in_a_lane_all_the_same_is_ended_before_it_is_
 
 
 async def test_the_end_of_a_work_order_that_left_a_lane_does_not_end_the_next_ones_agent(floor: Floor) -> None:
-    """A late `end_work` of one that was there before finds another's agent, and leaves it alone."""
+    """A late `end_work` of an earlier work order leaves the next work order's agent alive."""
     before = await floor.enter("pl-z", EXECUTOR)
     async with _sleeping(floor):
         late = EndCall(step=Step.IMPLEMENT_PLAN, workspace=before, progress=_PLANNED)
@@ -340,7 +340,7 @@ async def test_the_end_of_a_work_order_that_left_a_lane_does_not_end_the_next_on
 
 
 async def test_a_work_order_can_leave_its_pipeline_with_what_it_has(floor: Floor) -> None:
-    """In a workspace of its own it finds what the lane's checkpoint holds, on the commit that the lane began from."""
+    """The work order's own workspace has the lane's checkpoint, base commit, branch and pushes."""
     here = Path((await floor.enter("pl-a", EXECUTOR)).path)
     git(here, "checkout", "-q", "-b", "feat-a")
     (here / "half.py").write_text("half\n", encoding="utf-8")
@@ -357,7 +357,7 @@ async def test_a_work_order_can_leave_its_pipeline_with_what_it_has(floor: Floor
         first_run_id="run-of-pl-a",
         restores=snapshot,
     )
-    for _ in range(2):  # an attempt that comes after a dead one finds it open
+    for _ in range(2):  # the second attempt finds the workspace open
         alone: Workspace = await floor.run("pl-a", floor.named("open_workspace"), request)
         own = Path(alone.path)
         assert (alone.place_id, own.name) == ("pl-a", "pl-a")
@@ -370,7 +370,7 @@ async def test_a_work_order_can_leave_its_pipeline_with_what_it_has(floor: Floor
 
 
 async def test_a_lane_of_a_host_that_is_gone_is_entered_on_another_one(origin: Origin, tmp_path: Path) -> None:
-    """It opens from what was kept last; a plan, and the work below, come from lanes that were left elsewhere."""
+    """Another host opens the lane from the checkpoint remote, with the plan and the work below."""
     async with _host(origin, tmp_path, "one") as one, _host(origin, tmp_path, "two") as two:
         planning = Path((await one.enter("pl-a", PLANNER)).path)
         (planning / PLAN).parent.mkdir(parents=True)
@@ -390,7 +390,7 @@ async def test_a_lane_of_a_host_that_is_gone_is_entered_on_another_one(origin: O
 
 
 async def test_a_lane_moves_before_its_first_step_is_done(origin: Origin, tmp_path: Path) -> None:
-    """What a work order begins with, the plan among it, is kept as it enters, and so is the lane's session."""
+    """The entry itself keeps plan and session at the remote, so the lane can move before its first step."""
     key = {"checkpoint_key": SecretStr("a passphrase that both hosts have")}
     async with _host(origin, tmp_path, "one", **key) as one, _host(origin, tmp_path, "two", **key) as two:
         planning = Path((await one.enter("pl-a", PLANNER)).path)
@@ -408,14 +408,14 @@ async def test_a_lane_moves_before_its_first_step_is_done(origin: Origin, tmp_pa
 
 
 async def test_a_lane_that_its_host_had_just_opened_is_the_other_hosts(origin: Origin, tmp_path: Path) -> None:
-    """Nobody heard of its opening there: the host that opens it instead keeps its snapshots, and may push."""
+    """If a host died after it opened a lane, the host that opens the lane instead may keep snapshots and push."""
     async with _host(origin, tmp_path, "one") as one, _host(origin, tmp_path, "two") as two:
         planner = await one.enter("pl-a", PLANNER)
         planning = Path(planner.path)
         (planning / PLAN).parent.mkdir(parents=True)
         (planning / PLAN).write_text("# Plan\n", encoding="utf-8")
         planned = one.keep(PLANNER.id)
-        await one.enter("pl-a", EXECUTOR, (planned, PLAN))  # and the host is gone before it has said so
+        await one.enter("pl-a", EXECUTOR, (planned, PLAN))  # this host dies before it reports the opening
         anywhere = EXECUTOR.at(planner.model_copy(update={"host": "that opens it", "task_queue": ""}))
         entered = await two.enter("pl-a", anywhere, (planned, PLAN))
         (Path(entered.path) / "more.py").write_text("more\n", encoding="utf-8")
@@ -424,7 +424,7 @@ async def test_a_lane_that_its_host_had_just_opened_is_the_other_hosts(origin: O
 
 
 async def test_a_lanes_session_goes_on_on_another_host(origin: Origin, tmp_path: Path) -> None:
-    """With a key its files go along after each step; the agent goes on with what it knows."""
+    """With a key each step keeps the session's files, so the agent continues the session on another host."""
     key = {"checkpoint_key": SecretStr("a passphrase that both hosts have")}
     async with _host(origin, tmp_path, "one", **key) as one, _host(origin, tmp_path, "two", **key) as two:
         entered = await one.enter("pl-a", PLANNER)
@@ -439,7 +439,7 @@ async def test_a_lanes_session_goes_on_on_another_host(origin: Origin, tmp_path:
 async def test_a_plan_that_was_never_kept_elsewhere_is_named_with_the_remedy(
     origin: Origin, tmp_path: Path
 ) -> None:
-    """The host that has it is not here, and nothing was kept of it: the error says so before anything changes."""
+    """If the remote lacks the planner's snapshot, the error names the remote."""
     async with _host(origin, tmp_path, "one") as one, _host(origin, tmp_path, "two") as two:
         await one.enter("pl-a", PLANNER)
         with pytest.raises(ApplicationError, match="never reached .*checkpoints"):
@@ -448,7 +448,7 @@ async def test_a_plan_that_was_never_kept_elsewhere_is_named_with_the_remedy(
 
 @asynccontextmanager
 async def _host(origin: Origin, root: Path, name: str, **settings: Any) -> AsyncIterator[Floor]:
-    """Give one of several hosts with one checkpoint remote."""
+    """Yield one of several hosts with the same checkpoint remote."""
     (root / name).mkdir()
     remote = {"checkpoint_remote": str(root / "checkpoints")}
     async with parts_of(settings_of(root / name).model_copy(update=remote | settings)) as parts:
@@ -462,7 +462,7 @@ _PLANNED = Progress(issue_class=IssueClass.BUG, planner_answer=PLAN, plan_path=P
 
 @asynccontextmanager
 async def _sleeping(floor: Floor) -> AsyncIterator[Workspace]:
-    """Have an agent work for a work order in the executor's lane, whose worker has stopped."""
+    """Yield the executor's lane while its agent works and its worker is stopped."""
     StepLab(floor.root, floor.origin, floor.parts).agent(SLEEPER)
     workspace = await floor.enter("pl-a", EXECUTOR)
     call = StepCall(

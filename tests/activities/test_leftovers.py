@@ -1,4 +1,4 @@
-"""What killed supervisors and absent workers leave: swept, ended and kept before anything else writes."""
+"""Processes of killed supervisors and absent workers are stopped, and their work kept, before others write."""
 
 import asyncio
 import os
@@ -42,11 +42,11 @@ write('src/app.py', 'fixed')
 answer({'success': alone, 'summary': 'Alone.' if alone else 'Somebody else writes here.',
         'key_changes_made': [], 'key_learnings': []})
 """
-"""An agent whose tool leaves its process group and session, and writes for as long as it lives."""
+"""An agent whose tool leaves its process group and session, and writes as long as it lives."""
 
 
 async def _at_work(lab: StepLab) -> tuple[asyncio.Task[StepResult], ActivityEnvironment, Run]:
-    """Return a step whose agent has such a tool."""
+    """Return a running step whose agent has a tool that keeps writing."""
     lab.agent(_WRITES_ON)
     await lab.open_to(Step.IMPLEMENT_PLAN)
     environment = ActivityEnvironment()
@@ -56,15 +56,15 @@ async def _at_work(lab: StepLab) -> tuple[asyncio.Task[StepResult], ActivityEnvi
 
 
 async def _left(running: asyncio.Task[StepResult], environment: ActivityEnvironment) -> None:
-    """Let the step's worker stop; its agent goes on."""
+    """Stop the step's worker; its agent keeps working."""
     environment.cancel(ActivityCancellationDetails(worker_shutdown=True))
     await asyncio.wait([running])
 
 
 async def test_a_tool_that_outlives_its_killed_supervisor_is_swept_before_the_agent_goes_on(lab: StepLab) -> None:
-    """A tool in a session of its own is found by the run's mark, and the resumed agent is alone in the worktree."""
+    """The run's mark finds the tool in its own session, and the resumed agent writes alone."""
     running, _, run = await _at_work(lab)
-    assert len(carriers(mark_of(run))) >= 2  # agent and tool; a sandbox has two processes of its own
+    assert len(carriers(mark_of(run))) >= 2  # agent and tool, and in a sandbox two processes more
     os.kill(supervisor_of(run), signal.SIGKILL)
     done = await running
     assert (done.verdict, done.result_text, done.recovered_by) == (Verdict.DONE, "Alone.", "resume")
@@ -72,7 +72,7 @@ async def test_a_tool_that_outlives_its_killed_supervisor_is_swept_before_the_ag
 
 
 async def test_the_rescue_of_a_cancelled_work_order_is_taken_when_nothing_writes_any_more(lab: StepLab) -> None:
-    """Agent, tools and what a killed supervisor has left are dead first: no byte is written after the rescue."""
+    """Agent and tools are dead before the rescue, so the worktree equals the rescue."""
     running, environment, run = await _at_work(lab)
     await _left(running, environment)
     os.kill(supervisor_of(run), signal.SIGKILL)
@@ -84,10 +84,10 @@ async def test_the_rescue_of_a_cancelled_work_order_is_taken_when_nothing_writes
 
 
 async def test_a_living_agent_of_a_cancelled_work_order_is_ended_by_its_host(lab: StepLab) -> None:
-    """What its step could not do is done by an activity of its own: agent and tool are dead, and the facts are told."""
+    """The end of the work stops agent and tool, takes the rescue, and reports usage and refused hosts."""
     running, environment, run = await _at_work(lab)
     await _left(running, environment)
-    assert len(carriers(mark_of(run))) >= 2  # agent and tool; a sandbox has two processes of its own
+    assert len(carriers(mark_of(run))) >= 2  # agent and tool, and in a sandbox two processes more
     with (run.folder / NETWORK_LOG).open("a", encoding="utf-8") as log:
         log.write('{"host": "pypi.example", "port": 443, "allowed": false}\n')
     with taken_values(PROXY_REFUSALS) as refused:
@@ -109,7 +109,7 @@ result('No answer.')
 
 
 async def test_the_end_of_a_work_order_adds_what_nobody_was_told_to_what_it_knows(lab: StepLab) -> None:
-    """The step's agent has told what it used; what its finalizer used, whose worker was dead, is added."""
+    """The end of the work adds the usage of a finalizer whose worker died to the step's known usage."""
     lab.agent(_UNREAD)
     await lab.open_to(Step.IMPLEMENT_PLAN)
     call = lab.call(Step.IMPLEMENT_PLAN)
@@ -125,7 +125,7 @@ async def test_the_end_of_a_work_order_adds_what_nobody_was_told_to_what_it_know
 
 
 async def test_the_end_of_a_work_order_adds_nothing_where_no_activity_was_under_way(lab: StepLab) -> None:
-    """A step and its finalizer have come back: what they used together is what is known, and nothing is added."""
+    """If step and finalizer have returned, the end of the work adds no usage."""
     lab.agent(_UNREAD)
     await lab.open_to(Step.IMPLEMENT_PLAN)
     call = lab.call(Step.IMPLEMENT_PLAN)
@@ -136,7 +136,7 @@ async def test_the_end_of_a_work_order_adds_nothing_where_no_activity_was_under_
 
 
 async def test_what_a_lonely_agent_did_is_kept_by_the_next_worker_once(lab: StepLab) -> None:
-    """An agent that nobody followed ends by itself; a starting worker takes one rescue, however often it starts."""
+    """An agent without a worker ends at its limit, and starting workers take one rescue of its work."""
     settings = lab.parts.host.settings.model_copy(update={"orphan_limit_seconds": 0.2})
     async with parts_of(settings) as parts:
         running, environment, run = await _at_work(replace(lab, parts=parts))
@@ -150,7 +150,7 @@ async def test_what_a_lonely_agent_did_is_kept_by_the_next_worker_once(lab: Step
 
 
 async def test_a_note_that_a_dying_machine_left_half_written_takes_no_other_with_it(lab: StepLab) -> None:
-    """The next rescue's note stands on a line of its own, and is found."""
+    """After a half-written note the next note stands on its own line, and is found."""
     await lab.open_to(Step.IMPLEMENT_PLAN, {})
     host, call = lab.parts.host, lab.call(Step.IMPLEMENT_PLAN)
     with (lab.place.records / "rescues.jsonl").open("ab") as notes:

@@ -1,4 +1,4 @@
-"""Logins that were lent when a worker was killed: the next one on the host writes them back as it starts."""
+"""A worker that starts writes back logins that were in use when the last worker died."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from workers.registry import parts_of
 
 
 async def test_a_worker_that_starts_writes_back_what_an_agent_has_refreshed(tmp_path: Path) -> None:
-    """Before anything else, and without a start of that agent."""
+    """The refreshed login is in the user's file as soon as the worker has started, without a start of the agent."""
     settings = settings_of(tmp_path)
     users = log_in(settings.home, "claude", login("claude", 1))
     async with parts_of(settings) as parts:

@@ -1,4 +1,4 @@
-"""A malformed answer costs one more question, and never the work."""
+"""A malformed answer costs one more question, and no work."""
 
 from fakes.pictures import picture
 from fakes.step_lab import FIXED, StepLab
@@ -7,7 +7,7 @@ from septet.contracts.names import Step, Verdict
 
 
 async def test_a_malformed_answer_keeps_its_worktree(lab: StepLab) -> None:
-    """When an answer cannot be read, the work stays byte for byte, and the same session answers once more."""
+    """The worktree stays byte for byte, and the same session answers the finalizer."""
     await lab.open_to(Step.IMPLEMENT_PLAN, {"edits": {"src/app.py": FIXED}, "malformed": "truncated"})
     call = lab.call(Step.IMPLEMENT_PLAN)
 
@@ -27,7 +27,7 @@ async def test_a_malformed_answer_keeps_its_worktree(lab: StepLab) -> None:
 
 
 async def test_an_answer_that_is_none_is_told_in_the_clis_words(lab: StepLab) -> None:
-    """Where there is no text, what the CLI says of it is the reason: it knows why."""
+    """If the answer is empty, the reason is the CLI's own message."""
     await lab.open_to(Step.CLASSIFY_ISSUE)
     lab.agent("result('  ')")
     unread = await lab.run(Step.CLASSIFY_ISSUE)

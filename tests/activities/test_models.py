@@ -1,4 +1,4 @@
-"""The model that each step's agent is asked for, where steps share a session."""
+"""The model that each step requests of its agent when steps share a session."""
 
 import pytest
 from fakes.step_lab import StepLab
@@ -9,7 +9,7 @@ from septet.contracts.names import Step
 
 
 async def session_after(lab: StepLab, model: str | None, session: str | None) -> str:
-    """Take one more step with a model, or with none, in a session, or in a new one; return the step's session."""
+    """Run a step with this model in this session, and return the session's id after it."""
     settings, number = StepSettings(model=model), len(lab.runs) + 1
     call = lab.call(Step.CLASSIFY_ISSUE, pipeline="wo", session_id=session, attempt=number, settings=settings)
     done = await lab.running(call)
@@ -21,7 +21,7 @@ async def session_after(lab: StepLab, model: str | None, session: str | None) ->
 
 
 async def test_a_step_without_a_model_begins_a_session_where_the_last_one_has_a_named_model(lab: StepLab) -> None:
-    """A resume keeps the model of the step before; a step that names its own, or as the last one none, goes on."""
+    """A step resumes a session if it names a model, or if the session has no named model."""
     await lab.open()
     small = await session_after(lab, "small", None)
     assert await session_after(lab, "large", small) == small
@@ -36,7 +36,7 @@ async def test_a_step_without_a_model_begins_a_session_where_the_last_one_has_a_
 async def test_a_lane_that_is_passed_on_still_knows_the_model_of_its_session(
     lab: StepLab, model: str | None
 ) -> None:
-    """The runs of the issue before are summed up, and no step reads them; what they asked for counts."""
+    """The last model of a session counts also after the lane is passed on."""
     await lab.open()
     before = await session_after(lab, model, None)
     pass_on(lab.parts.host.runs, "wo-1")
@@ -44,7 +44,7 @@ async def test_a_lane_that_is_passed_on_still_knows_the_model_of_its_session(
 
 
 async def test_a_finalizer_asks_the_model_of_its_step(lab: StepLab) -> None:
-    """It goes on in the step's session, and names the model all the same."""
+    """The finalizer resumes the step's session and names the step's model."""
     lab.scenario(classify_issue={"answer": "perhaps a bug"})
     await lab.open()
     call = lab.call(Step.CLASSIFY_ISSUE, settings=StepSettings(model="small"))

@@ -19,7 +19,7 @@ from septet.git.engine.address import parse_address
 
 
 async def test_a_workspace_is_a_clone_of_its_own(lab: StepLab) -> None:
-    """A workspace stands at the base commit, with a first snapshot, on the host's own queue."""
+    """The workspace stands at the base commit, with a first snapshot, and names the host's own queue."""
     opened = await lab.open()
     assert opened.path == str(lab.worktree)
     assert opened.task_queue == lab.parts.host.task_queue
@@ -30,7 +30,7 @@ async def test_a_workspace_is_a_clone_of_its_own(lab: StepLab) -> None:
 
 
 async def test_opening_again_changes_nothing(lab: StepLab) -> None:
-    """The attempt after a lost result finds the workspace, and takes no second first snapshot."""
+    """The attempt after a lost result finds the workspace, and takes no second snapshot."""
     opened = await lab.open()
     lab.origin.push({"later.txt": "x"})
     assert await lab.open() == opened
@@ -38,7 +38,7 @@ async def test_opening_again_changes_nothing(lab: StepLab) -> None:
 
 
 async def test_commits_are_made_as_git_says_when_the_work_begins(lab: StepLab) -> None:
-    """A person who tells git a name while the worker runs is the author of the next work order's commits."""
+    """A git author that a person sets while the worker runs is the author of the next work order's commits."""
     home = lab.root / "home"
     home.mkdir(exist_ok=True)
     (home / ".gitconfig").write_text("[user]\n\tname = Ada\n\temail = ada@example.org\n", encoding="utf-8")
@@ -48,7 +48,7 @@ async def test_commits_are_made_as_git_says_when_the_work_begins(lab: StepLab) -
 
 
 async def test_a_full_host_passes_a_work_order_on(lab: StepLab) -> None:
-    """Three times at most, for others may be full too; what was sent to this host alone is opened at once."""
+    """A full host refuses a shared opening three times at most, and accepts an opening on its own queue at once."""
     host = replace(lab.parts.host, max_agents=1)
     opening = OpenWorkspace(work_order_id="wo-1", repository=str(lab.origin.bare), title=TITLE, agent="scripted")
 
@@ -67,7 +67,7 @@ async def test_a_full_host_passes_a_work_order_on(lab: StepLab) -> None:
 
 
 async def test_a_host_with_a_place_takes_what_comes(lab: StepLab) -> None:
-    """Openings take no place of an agent's."""
+    """An activity of an opening uses no place of an agent."""
     host = replace(lab.parts.host, max_agents=1)
     opening = OpenWorkspace(work_order_id="wo-1", repository=str(lab.origin.bare), title=TITLE, agent="scripted")
     with ExitStack() as holding:
@@ -77,7 +77,7 @@ async def test_a_host_with_a_place_takes_what_comes(lab: StepLab) -> None:
 
 
 def on_queue(queue: str, attempt: int) -> ActivityEnvironment:
-    """Return where an activity of a queue is carried out."""
+    """Return the environment of an attempt of an activity on this queue."""
     environment = ActivityEnvironment()
     environment.info = replace(
         ActivityEnvironment.default_info(),
@@ -90,7 +90,7 @@ def on_queue(queue: str, attempt: int) -> ActivityEnvironment:
 
 
 async def test_a_used_id_is_refused(lab: StepLab) -> None:
-    """Another work order of the same id cannot have the workspace."""
+    """A work order with a used id cannot open the workspace."""
     await lab.open()
     lab.run_id = "run-2"
     with pytest.raises(ApplicationError) as failed:
@@ -99,7 +99,7 @@ async def test_a_used_id_is_refused(lab: StepLab) -> None:
 
 
 async def test_an_issue_of_the_forge_is_read_once(lab: StepLab) -> None:
-    """Number, title, body, labels and comments reach the agent as they were when the work order began."""
+    """The prompt holds the issue's text and labels as read at the opening."""
     forge = forge_for(parse_address(str(lab.origin.bare)), lab.parts.host.settings)
     assert isinstance(forge, LocalForge)
     forge.add_issue(TITLE, "All totals are 0.", labels=("bug",))
@@ -124,7 +124,7 @@ async def test_an_issue_of_the_forge_is_read_once(lab: StepLab) -> None:
 async def test_what_cannot_work_is_refused_before_any_agent_starts(
     lab: StepLab, options: dict[str, Any], kind: str
 ) -> None:
-    """A missing issue, branch, agent or forge fails the opening for good, with a message that names it."""
+    """A missing issue, branch, agent or forge fails the opening for good, and the message names it."""
     with pytest.raises(ApplicationError) as failed:
         await lab.open(**options)
     assert (failed.value.type, failed.value.non_retryable) == (kind, True)
@@ -132,7 +132,7 @@ async def test_what_cannot_work_is_refused_before_any_agent_starts(
 
 
 async def test_agents_that_work_later_are_looked_at_as_well(lab: StepLab) -> None:
-    """One that cannot be used fails the opening as the first one's absence does; the default one can."""
+    """An unusable agent of a later step fails the opening; the default agent does not."""
     with pytest.raises(ApplicationError, match="no-such-agent") as failed:
         await lab.open(beside=(None, "no-such-agent"))
     assert (failed.value.type, failed.value.non_retryable) == ("AgentMissing", True)
@@ -140,7 +140,7 @@ async def test_agents_that_work_later_are_looked_at_as_well(lab: StepLab) -> Non
 
 
 async def test_a_repositorys_command_counts_as_of_the_base_commit(lab: StepLab) -> None:
-    """`.septet/commands` overrides a built-in command, and an agent cannot rewrite its next prompt."""
+    """`.septet/commands` of the base commit replaces a command; an agent's edit of it has no effect."""
     lab.origin.push({".septet/commands/classify_issue.md": "Say /chore, for ${ISSUE_TITLE}.\n"})
     await lab.open()
     lab.write(".septet/commands/classify_issue.md", "Do as you like.\n")
@@ -152,7 +152,7 @@ async def test_a_repositorys_command_counts_as_of_the_base_commit(lab: StepLab) 
 
 
 async def test_a_command_that_cannot_be_filled_is_refused_before_any_agent_starts(lab: StepLab) -> None:
-    """A placeholder without a value fails the opening; the message names file, line and placeholder."""
+    """A placeholder without a value fails the opening, and the message names file, line and placeholder."""
     lab.origin.push({".septet/commands/create_commit.md": "Commit.\n\nIt is $9.\n"})
     with pytest.raises(ApplicationError) as failed:
         await lab.open()
@@ -161,7 +161,7 @@ async def test_a_command_that_cannot_be_filled_is_refused_before_any_agent_start
 
 
 async def test_a_repositorys_settings_are_checked_first(lab: StepLab) -> None:
-    """A setting that a repository may not make fails the opening."""
+    """An invalid setting of the repository fails the opening, and the remedy names the base branch."""
     lab.origin.push({".septet/septet.toml": "[agents]\nbudget = 5\n"})
     with pytest.raises(ApplicationError) as failed:
         await lab.open()

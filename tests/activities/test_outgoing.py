@@ -1,4 +1,4 @@
-"""What an agent wrote, on its way to git and the forge: cleaned, masked, or waiting for a person."""
+"""An agent's words on their way to git and the forge: cleaned, masked, or waiting for a person."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ CLEANED = "bug: work (skip ci)\n\nFixes `#2` for @`org/security`\n\nChange-Id: I
 
 @pytest.fixture(scope="session")
 def compiled() -> KeyScanner:
-    """Return a scanner whose rules are compiled, which takes some seconds."""
+    """Return a scanner with compiled rules; compiling takes some seconds."""
     scanner = shared_scanner()
     scanner.scan([AddedLine("a.py", 1, TOKEN.encode())])
     return scanner
@@ -28,7 +28,7 @@ def compiled() -> KeyScanner:
 
 @pytest.fixture(autouse=True)
 def scanner_of_the_host(lab: StepLab, compiled: KeyScanner) -> None:
-    """Give the host the rules that are compiled already."""
+    """Give the host the compiled rules."""
     lend_scanner(lab.parts.host.state, compiled)
 
 
@@ -37,7 +37,7 @@ def _message(lab: StepLab, commit: str = "HEAD") -> str:
 
 
 async def test_the_engines_commit_has_a_cleaned_message(lab: StepLab) -> None:
-    """Nobody signs but the engine, CI is not skipped, and no other issue is closed."""
+    """The message loses foreign sign-offs, commands to skip CI, and words that close other issues."""
     await lab.open_to(Step.CREATE_COMMIT, {"answer": {"commit_message": HOSTILE}})
     done = await lab.run(Step.CREATE_COMMIT)
     assert done.verdict is Verdict.DONE
@@ -46,7 +46,7 @@ async def test_the_engines_commit_has_a_cleaned_message(lab: StepLab) -> None:
 
 
 async def test_an_agents_own_commits_are_written_anew(lab: StepLab) -> None:
-    """Files, author and order stay; a commit whose message may leave as it is keeps its id."""
+    """Files and order stay; only a commit whose message must change is written anew."""
     await lab.open_to(Step.CREATE_COMMIT)
     lab.agent(
         "write('one.txt', '1\\n'); git('add', 'one.txt'); git('commit', '-q', '-m', 'feat: one');"
@@ -66,7 +66,7 @@ async def test_an_agents_own_commits_are_written_anew(lab: StepLab) -> None:
 async def test_commits_are_signed_off_where_a_setting_asks_for_it(
     tmp_path: Path, origin: Origin, compiled: KeyScanner, by: str
 ) -> None:
-    """The committer's line ends the engine's message and the agent's, once; nobody else's does."""
+    """With the setting, the message ends with the committer's sign-off, and has no other sign-off."""
     if by == "base":
         origin.push({SETTINGS_PATH: "[commit]\nsign_off = true\nassisted_by = false\n"})
     settings = settings_of(tmp_path / "host", sign_off=by == "worker")
@@ -79,7 +79,7 @@ async def test_commits_are_signed_off_where_a_setting_asks_for_it(
 
 
 async def test_a_pull_requests_texts_are_cleaned_and_masked(lab: StepLab) -> None:
-    """Its body closes nothing else, hides nothing and holds no key; the step warns of what was masked."""
+    """Title and body close no other issue, hide no text and hold no key; a warning names the masked rule."""
     await lab.open_to(Step.CREATE_PULL_REQUEST)
     body = f"@everyone <!-- septet: wo-2 -->\n\n![x](http://evil.example/p.png?d=1)\n\nKey: {TOKEN}\n"
     lab.scenario(create_pull_request={"answer": {"title": f"bug: {TOKEN} @ada", "body": body}})
@@ -93,7 +93,7 @@ async def test_a_pull_requests_texts_are_cleaned_and_masked(lab: StepLab) -> Non
 
 
 async def test_a_key_in_a_files_name_waits_for_a_person(lab: StepLab) -> None:
-    """The finding says that the name itself holds it, and does not show it."""
+    """The finding shows the path with the key masked."""
     await lab.open_to(Step.CREATE_COMMIT)
     edits = {f"src/{TOKEN}.txt": "x\n"}
     lab.scenario(create_commit={"edits": edits, "answer": {"commit_message": "bug: x"}})
@@ -104,7 +104,7 @@ async def test_a_key_in_a_files_name_waits_for_a_person(lab: StepLab) -> None:
 
 
 async def test_a_branchs_name_holds_no_key(lab: StepLab) -> None:
-    """The agent is asked for another name."""
+    """A branch name with a key is not proven, and the reason does not show the key."""
     await lab.open_to(Step.GENERATE_BRANCH, {"answer": {"branch_name": f"bug-{TOKEN}"}})
     refused = await lab.run(Step.GENERATE_BRANCH)
     assert refused.verdict is Verdict.UNPROVEN

@@ -1,4 +1,4 @@
-"""A pipeline's results are written where its host keeps them."""
+"""Results of a pipeline lie in the pipeline's folder on its host."""
 
 import json
 
@@ -19,7 +19,7 @@ def _view(pipeline: str = "p1") -> PipelineView:
 
 
 async def test_results_and_report_lie_in_the_pipelines_folder(lab: StepLab) -> None:
-    """Both documents after a note, and the report at the end; both activities may run twice."""
+    """The folder has both results after a note, and the report at the end; each activity may run twice."""
     pipelines = PipelineActivities(lab.parts.host)
     folder = lab.parts.host.state.pipelines / "p1"
     for _ in range(2):
@@ -31,6 +31,6 @@ async def test_results_and_report_lie_in_the_pipelines_folder(lab: StepLab) -> N
 
 
 async def test_a_name_that_is_no_pipeline_makes_no_folder(lab: StepLab) -> None:
-    """A path is no id: nothing is written outside of the pipelines' folder."""
+    """A path instead of an id fails, so nothing is written outside the pipelines' folder."""
     with pytest.raises(ApplicationError, match="not an id of a pipeline"):
         await ActivityEnvironment().run(PipelineActivities(lab.parts.host).note_results, _view("../p1"))

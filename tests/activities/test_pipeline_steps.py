@@ -1,4 +1,4 @@
-"""Inside a pipeline: the planner's solution is judged and kept, the executor's answer is held against it."""
+"""In a pipeline the planner's solution is checked and kept, and the executor's answer is checked against it."""
 
 import json
 from pathlib import Path
@@ -15,17 +15,17 @@ from septet.contracts.steps import Progress, StepResult
 from septet.pipelines.store import PipelineStore
 
 IN_PIPELINE = {"pipeline": "wo"}
-"""The lab's work order is `wo-1`: issue 1 of the pipeline `wo`."""
+"""The lab's work order `wo-1` is issue 1 of the pipeline `wo`."""
 SOLUTION = solution_answer(id="SOL-1", plan_path=PLAN)
 
 
 def shelf(lab: StepLab) -> PipelineStore:
-    """Return the pipeline's folder."""
+    """Return the store of the pipeline."""
     return PipelineStore(lab.parts.host.state.pipelines / "wo")
 
 
 async def planned(lab: StepLab, *answers: dict[str, Any]) -> StepResult:
-    """Plan inside a pipeline; the agent answers with one after the other."""
+    """Plan in a pipeline; the agent gives these answers in turn."""
     await lab.open_to(
         Step.BUILD_PLAN, [{"edits": {PLAN: "# Bug: totals\n"}, "answer": answer} for answer in answers]
     )
@@ -33,7 +33,7 @@ async def planned(lab: StepLab, *answers: dict[str, Any]) -> StepResult:
 
 
 async def executed(lab: StepLab, edits: dict[str, str | None], **changes: Any) -> StepResult:
-    """Carry out the solution of one task; the agent makes edits and answers as it likes."""
+    """Implement a solution with one task; the agent makes these edits, and its answer has these changes."""
     await lab.open_to(Step.IMPLEMENT_PLAN)
     shelf(lab).keep_solution("1", solution(task(), id="SOL-1", plan_path=PLAN))
     lab.scenario(implement_plan={"edits": edits, "answer": execution_answer(**changes)})
@@ -41,7 +41,7 @@ async def executed(lab: StepLab, edits: dict[str, str | None], **changes: Any) -
 
 
 async def test_a_solution_is_kept_whole_and_its_outline_goes_on(lab: StepLab) -> None:
-    """The result holds the outline, and the host's disk the solution."""
+    """The result holds the outline, and the pipeline's folder the whole solution."""
     done = await planned(lab, SOLUTION)
     assert (done.verdict, done.result_text) == (Verdict.DONE, PLAN)
     assert done.outline is not None
@@ -51,7 +51,7 @@ async def test_a_solution_is_kept_whole_and_its_outline_goes_on(lab: StepLab) ->
 
 
 async def test_findings_go_back_to_the_planner_once(lab: StepLab) -> None:
-    """A solution with findings is not proven, nothing is kept of it, and the next try reads all findings."""
+    """A solution with findings is not proven and not kept, and the next prompt holds all findings."""
     wrong = {**SOLUTION, "id": "SOL-9", "predicted_files": ["src/app.py", "../elsewhere.py"]}
     refused = await planned(lab, wrong, SOLUTION)
     assert (refused.verdict, refused.outline) == (Verdict.UNPROVEN, None)
@@ -65,7 +65,7 @@ async def test_findings_go_back_to_the_planner_once(lab: StepLab) -> None:
 
 
 async def test_the_scripted_planner_knows_both_ways(lab: StepLab) -> None:
-    """A solution with findings, and then its own good one."""
+    """The scripted planner can answer with a wrong solution, and then with a right solution."""
     await lab.open_to(Step.BUILD_PLAN, [{"put_over": {"predicted_files": ["../elsewhere.py"]}}, {}])
     first = await lab.run(Step.BUILD_PLAN, **IN_PIPELINE)
     assert first.verdict is Verdict.UNPROVEN
@@ -76,7 +76,7 @@ async def test_the_scripted_planner_knows_both_ways(lab: StepLab) -> None:
 
 
 async def test_a_plain_path_is_no_solution(lab: StepLab) -> None:
-    """Outside of a pipeline a path alone would do; inside the finalizer asks for the solution, by its own schema."""
+    """In a pipeline a path alone is unread, and the finalizer requests the whole solution."""
     await lab.open_to(Step.BUILD_PLAN)
     finalizer = {"answer": SOLUTION}
     lab.scenario(build_plan={"edits": {PLAN: "# Bug: totals\n"}, "answer": PLAN, "finalizer": finalizer})
@@ -90,7 +90,7 @@ async def test_a_plain_path_is_no_solution(lab: StepLab) -> None:
 
 
 async def test_outside_of_a_pipeline_nothing_is_another(lab: StepLab) -> None:
-    """The prompt has no word of a pipeline, and the plan's path is the answer."""
+    """Outside of a pipeline the prompt names no pipeline, and the plan's path is the answer."""
     await lab.open_to(Step.BUILD_PLAN, {})
     done = await lab.run(Step.BUILD_PLAN)
     assert (done.verdict, done.outline) == (Verdict.DONE, None)
@@ -98,7 +98,7 @@ async def test_outside_of_a_pipeline_nothing_is_another(lab: StepLab) -> None:
 
 
 async def test_the_executor_is_given_the_solution(lab: StepLab) -> None:
-    """Its prompt holds the solution as one line of JSON, and the schema of its answer."""
+    """The executor's prompt holds the solution as one line of JSON, and the schema of its answer."""
     await executed(lab, {"src/app.py": FIXED})
     prompt = (lab.runs[0].folder / "prompt.md").read_text()
     line = prompt.partition("\n<solution>\n")[2].partition("\n</solution>\n")[0]
@@ -107,7 +107,7 @@ async def test_the_executor_is_given_the_solution(lab: StepLab) -> None:
 
 
 async def test_what_is_carried_out_is_kept(lab: StepLab) -> None:
-    """A true answer is proven; the files are those of git, without the plan's."""
+    """The record's files come from git, without the plan; a file that the answer lacks is a warning."""
     done = await executed(lab, {"src/app.py": FIXED, "src/more.py": "x\n"})
     assert (done.verdict, done.result_text) == (Verdict.DONE, "Totals are right.")
     assert "Changed, and not in files_modified: src/more.py." in done.warnings
@@ -119,7 +119,7 @@ async def test_what_is_carried_out_is_kept(lab: StepLab) -> None:
 
 
 def solution_tasks_done() -> Any:
-    """Return what the answer says of its tasks."""
+    """Return the tasks of the executor's answer."""
     return ExecutionRecord.model_validate(
         {"summary": "", "tasks": execution_answer()["tasks"]}, strict=False
     ).tasks
@@ -135,7 +135,7 @@ def solution_tasks_done() -> Any:
     ],
 )
 async def test_a_claim_that_is_not_so_is_not_proven(lab: StepLab, changes: dict[str, Any], words: str) -> None:
-    """The reason says what is missing, and nothing is kept as carried out."""
+    """A false claim is not proven, the reason names the claim, and no execution is recorded."""
     refused = await executed(lab, {"src/app.py": FIXED}, **changes)
     assert refused.verdict is Verdict.UNPROVEN
     assert words in refused.reasons[0]
@@ -143,7 +143,7 @@ async def test_a_claim_that_is_not_so_is_not_proven(lab: StepLab, changes: dict[
 
 
 async def test_an_executor_that_failed_is_believed(lab: StepLab) -> None:
-    """`failed` is a refusal with the agent's words, and the work is in a rescue."""
+    """The status `failed` is a refusal with the agent's words, and the work is in a rescue."""
     refused = await executed(lab, {"src/half.py": "half\n"}, status="failed", summary="The tests do not pass.")
     assert refused.verdict is Verdict.REFUSED
     assert "The tests do not pass." in refused.reasons[0]
@@ -151,7 +151,7 @@ async def test_an_executor_that_failed_is_believed(lab: StepLab) -> None:
 
 
 async def test_a_renamed_and_a_deleted_file_are_changes(lab: StepLab) -> None:
-    """Git tells a rename by its new name alone; the old name is claimed rightly all the same."""
+    """The old and the new name of a renamed file, and a deleted file, count as changed."""
     lab.origin.push({"src/old.py": "a = 1\n" * 20, "src/gone.py": "b = 2\n"})
     tasks = [{"id": "T1", "status": "completed", "note": ""}]
     files = ["src/old.py", "src/new.py", str(lab.parts.host.state.workspaces / "wo-1/src/gone.py")]
@@ -173,7 +173,7 @@ answer({{'status': 'completed', 'summary': 'Moved.', 'tasks': {tasks!r}, 'files_
 
 @pytest.mark.parametrize(("scenario", "verdict"), [("refuse", Verdict.REFUSED), ("false_claim", Verdict.UNPROVEN)])
 async def test_the_scripted_executor_can_fail(lab: StepLab, scenario: str, verdict: Verdict) -> None:
-    """An execution that fails, and one whose claim is false and is made good at the second try."""
+    """The scripted executor can refuse, and can make a false claim that its second try corrects."""
     await lab.open_to(Step.IMPLEMENT_PLAN)
     lab.write(PLAN, "# Bug: Totals\n\n1. In `src/app.py`, replace `0` with `sum(prices)`.\n")
     shelf(lab).keep_solution("1", solution(task(), id="SOL-1", plan_path=PLAN))
@@ -186,7 +186,7 @@ async def test_the_scripted_executor_can_fail(lab: StepLab, scenario: str, verdi
 
 
 async def test_the_scripted_agent_takes_an_issue_through_both_steps(lab: StepLab) -> None:
-    """What it predicts is what it changes, also where the issue has a line written into a new file."""
+    """The scripted agent changes exactly the files that its solution predicts."""
     await lab.open(title="Note it", description="Write `one line` into `notes/a.txt`.")
     lab.progress = Progress(issue_class=IssueClass.CHORE)
     lab.scenario()

@@ -1,4 +1,4 @@
-"""Where people read the plan: in a file of the branch, in the pull request's text, or not there at all."""
+"""The place of the plan: a file of the branch, the pull request's text, or neither."""
 
 import pytest
 from fakes.repositories import git
@@ -25,7 +25,7 @@ async def _take(lab: StepLab, *steps: Step) -> None:
 
 @pytest.mark.parametrize("place", ["commit", "body", "none"])
 async def test_the_plan_is_where_the_repository_wants_it(lab: StepLab, place: str) -> None:
-    """`commit` has it in a file of the branch, `body` in the text alone; each leaves the worktree clean, with it."""
+    """`commit` puts the plan into the branch, `body` into the text; the worktree stays clean and has the plan."""
     await _open_with(lab, place)
     lab.scenario(implement_plan={"edits": {"src/app.py": FIXED}}, create_pull_request={"answer": WORDS})
     await _take(lab, Step.IMPLEMENT_PLAN, Step.CREATE_COMMIT, Step.CREATE_PULL_REQUEST)
@@ -40,7 +40,7 @@ async def test_the_plan_is_where_the_repository_wants_it(lab: StepLab, place: st
 
 @pytest.mark.parametrize("by", ["add", "commit"])
 async def test_a_plan_that_the_agent_commits_is_taken_out_by_the_agent(lab: StepLab, by: str) -> None:
-    """Where the agent has put it there by force, the commit fails with what to do, and the second try passes."""
+    """If the agent commits the plan by force, the step is refused, and the second try passes without the plan."""
     does = {"add": "git('add', '-f', PLAN)", "commit": "git('add', '-f', PLAN); git('commit', '-q', '-m', 'mine')"}
     await _open_with(lab, "none", Step.CREATE_COMMIT)
     lab.agent(f"PLAN = {PLAN!r}; {does[by]}; answer({{'commit_message': 'bug: sum the prices'}})")
@@ -55,7 +55,7 @@ async def test_a_plan_that_the_agent_commits_is_taken_out_by_the_agent(lab: Step
 
 
 async def test_a_plan_that_the_base_has_stays_in_commits(lab: StepLab) -> None:
-    """A file of the repository's own is changed like others."""
+    """A plan file that the base has is committed like other files."""
     lab.origin.push({PLAN: "# Bug: old\n"})
     await _open_with(lab, "none")
     lab.scenario(implement_plan={"edits": {"src/app.py": FIXED}})

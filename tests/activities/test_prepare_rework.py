@@ -1,4 +1,4 @@
-"""The preparation of a round on a pull request."""
+"""Preparation of a round on a pull request."""
 
 import asyncio
 import subprocess
@@ -23,7 +23,7 @@ time.sleep(10)
 
 
 async def test_a_worker_that_waits_for_another_ones_attempt_goes_on_beside_it(lab: StepLab) -> None:
-    """While another process holds the file of attempts, such as one that was stopped, this one's event loop runs."""
+    """The worker's event loop runs while another process holds the lock of the file of attempts."""
     await lab.open()
     attempts = lab.parts.host.state.runs / "wo-1" / "attempts.jsonl"
     attempts.parent.mkdir()
@@ -36,11 +36,11 @@ async def test_a_worker_that_waits_for_another_ones_attempt_goes_on_beside_it(la
             await wait_until(lambda: _is_waited_for(attempts))
             assert holder.poll() is None
         finally:
-            holder.kill()  # its lock is free then
+            holder.kill()  # the kill frees its lock
     with pytest.raises(ApplicationError, match="cannot follow pull requests"):
         await preparing
 
 
 def _is_waited_for(path: Path) -> bool:
-    """Say whether this process has a file open: it asks for the lock that another one holds."""
+    """Return whether this process has the file open, as while it waits for the lock."""
     return any(link.resolve() == path.resolve() for link in Path("/proc/self/fd").iterdir() if link.exists())

@@ -1,4 +1,4 @@
-"""Changes of what CI, forges and agents act on unreviewed: each waits before it is committed and before every push."""
+"""Changes of files that CI, forges and agents obey unreviewed wait before the commit and before each push."""
 
 import json
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ async def _commit(
 
 
 async def _committed(lab: StepLab, edits: Mapping[str, str | None]) -> tuple[str, ...]:
-    """Commit what a person has let pass, and return the ids of that."""
+    """Commit edits with all their findings allowed, and return the findings' ids."""
     await lab.open_to(Step.CREATE_COMMIT)
     ids = tuple(finding.id for finding in (await _commit(lab, edits)).findings)
     done = await _commit(lab, {}, attempt=2, allowed=ids)
@@ -43,7 +43,7 @@ async def _open(lab: StepLab, *, attempt: int = 1, allowed: tuple[str, ...] = ()
 
 
 async def test_a_change_waits_and_a_yes_is_for_its_content(lab: StepLab) -> None:
-    """The finding names the path, and an agent has nothing to mend; once it is let pass it is committed, and no other is."""
+    """The change waits for a person; an allowed finding covers only its content."""
     await lab.open_to(Step.CREATE_COMMIT)
     refused = await _commit(lab, ON_PUSH)
     (found,) = refused.findings
@@ -58,7 +58,7 @@ async def test_a_change_waits_and_a_yes_is_for_its_content(lab: StepLab) -> None
 
 
 async def test_nothing_is_pushed_without_a_yes(lab: StepLab) -> None:
-    """Right before the push the commits are looked at once more; with the yes the pull request's first line names the path."""
+    """Before the push the commits are checked again; the pull request's first line names the allowed path."""
     ids = await _committed(lab, ON_PUSH)
     assert [finding.id for finding in (await _open(lab)).findings] == list(ids)
     assert git(lab.origin.bare, "branch", "--list", lab.progress.branch_name or "") == ""
@@ -69,7 +69,7 @@ async def test_nothing_is_pushed_without_a_yes(lab: StepLab) -> None:
 
 
 async def test_a_base_that_was_written_anew_is_compared_with_its_own_files(lab: StepLab) -> None:
-    """What the new base changes of protected paths is no change of the work."""
+    """Changes of protected files by the new base are no findings of the work."""
     lab.origin.push({"secret.txt": "erased later\n"})
     await lab.open_to(Step.CREATE_PULL_REQUEST)
     git(lab.origin.checkout, "rm", "-q", "secret.txt")
@@ -84,7 +84,7 @@ async def test_a_base_that_was_written_anew_is_compared_with_its_own_files(lab: 
 
 @pytest.mark.parametrize("of_base", [True, False])
 async def test_drafts_go_out_where_the_base_says_so(lab: StepLab, *, of_base: bool) -> None:
-    """Only the base's settings count: the agent's own are a protected change themselves."""
+    """The base's `on_protected = "draft"` opens a draft; the agent's own setting is a finding itself."""
     own = "[pull_request]\ndraft = false\n"
     if of_base:
         lab.origin.push({".septet/septet.toml": 'on_protected = "draft"\n'})
@@ -101,7 +101,7 @@ async def test_drafts_go_out_where_the_base_says_so(lab: StepLab, *, of_base: bo
 
 
 async def test_a_draft_is_no_way_into_a_pull_request_that_is_open(lab: StepLab) -> None:
-    """What was opened for everybody to merge is not pushed to before a yes."""
+    """If the pull request is open for merge, a protected change waits before the push, also with `draft`."""
     lab.origin.push({".septet/septet.toml": 'on_protected = "draft"\n'})
     await lab.open_to(Step.CREATE_PULL_REQUEST)
     assert (await _open(lab)).verdict is Verdict.DONE
@@ -115,7 +115,7 @@ async def test_a_draft_is_no_way_into_a_pull_request_that_is_open(lab: StepLab) 
 
 
 async def test_a_refusal_is_told_to_the_agent(lab: StepLab) -> None:
-    """There is nothing to wait for: the agent takes it back, or the step fails with the path in its reason."""
+    """With `refuse` the change is a reason for the agent, and the commit follows once the agent reverts it."""
     lab.origin.push({".septet/septet.toml": 'on_protected = "refuse"\nprotected = ["deploy"]\n'})
     await lab.open_to(Step.CREATE_COMMIT)
     refused = await _commit(lab, {"k8s/Deploy/x.yml": "1\n", **ON_PUSH})
@@ -125,7 +125,7 @@ async def test_a_refusal_is_told_to_the_agent(lab: StepLab) -> None:
 
 
 async def test_the_worker_chooses_where_the_repository_does_not(tmp_path: Path, origin: Origin) -> None:
-    """Its list and its answer count for repositories that have none."""
+    """The worker's list and action count for a repository without its own."""
     settings = settings_of(tmp_path).model_copy(update={"protected": ("src",), "on_protected": "refuse"})
     async with step_lab(tmp_path, origin, settings) as lab:
         await lab.open_to(Step.CREATE_COMMIT)
@@ -135,7 +135,7 @@ async def test_the_worker_chooses_where_the_repository_does_not(tmp_path: Path, 
 
 
 async def test_many_are_one_finding_more(lab: StepLab) -> None:
-    """A person decides once: twenty are named, and the rest together."""
+    """Twenty changes are findings of their own, and the rest is one finding, which changes with its content."""
     await lab.open_to(Step.CREATE_COMMIT)
     edits = {f".claude/{number:03}.md": "x\n" for number in range(60)}
     refused = await _commit(lab, edits)
@@ -149,7 +149,7 @@ async def test_many_are_one_finding_more(lab: StepLab) -> None:
 
 
 async def test_a_round_waits_too(lab: StepLab) -> None:
-    """What stands on the forge's branch already is not asked for again; what the round changes is, before its push."""
+    """A round waits before its push for its own protected changes, and not for changes pushed before."""
     await lab.open_to(Step.CREATE_PULL_REQUEST)
     branch = lab.progress.branch_name or ""
     lab.write("CLAUDE.md", "pushed before\n")
@@ -170,7 +170,7 @@ async def test_a_round_waits_too(lab: StepLab) -> None:
 
 
 async def test_work_on_anothers_branch_is_compared_with_that(lab: StepLab) -> None:
-    """On the one branch of a pipeline a work order answers for its own changes alone."""
+    """On a pipeline's one branch only the work order's own changes are findings."""
     await lab.open_to(Step.CREATE_COMMIT)
     lab.write("CLAUDE.md", "of the work order before\n")
     git(lab.worktree, "add", "-A")
@@ -182,6 +182,6 @@ async def test_work_on_anothers_branch_is_compared_with_that(lab: StepLab) -> No
 
 
 def _pull_request(lab: StepLab) -> dict[str, Any]:
-    """Return the pull request as the origin's forge has it."""
+    """Return the origin's record of the pull request."""
     pull: dict[str, Any] = json.loads(git(lab.origin.bare, "show", "refs/septet/forge:pull-1.json"))
     return pull

@@ -1,4 +1,4 @@
-"""The issues of a pipeline are read from their forge."""
+"""Issues of a pipeline, read from their forge."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from septet.git.engine.engine import Git
 
 @pytest.fixture
 def forge(lab: StepLab) -> LocalForge:
-    """Return the forge of the lab's origin, with four issues; the first three have a label."""
+    """Return the forge of the lab's origin with four issues; the first three have a label."""
     forge = LocalForge(lab.origin.bare)
     forge.add_issue("First", "Depends on #3 and #4.\nDepends on #99", ["go"])
     forge.add_issue("Second", "Blocked by #1", ["go"])
@@ -34,7 +34,7 @@ async def read(lab: StepLab, *ids: str, label: str | None = None) -> IssuesRead:
 
 
 async def test_issues_are_read_by_their_numbers(lab: StepLab, forge: LocalForge) -> None:
-    """In the order wanted, with titles and without texts; only what is in the pipeline is depended on."""
+    """Issues come in the requested order with titles; dependencies outside the pipeline are dropped."""
     del forge
     assert await read(lab, "2", "1", "3") == IssuesRead(
         issues=(
@@ -46,7 +46,7 @@ async def test_issues_are_read_by_their_numbers(lab: StepLab, forge: LocalForge)
 
 
 async def test_issues_are_read_by_their_label(lab: StepLab, forge: LocalForge) -> None:
-    """All open ones with the label, from the oldest on."""
+    """All open issues with the label come, oldest first."""
     del forge
     assert [issue.id for issue in (await read(lab, label="go")).issues] == ["1", "2", "3"]
     assert [issue.id for issue in (await read(lab, label="more")).issues] == ["3"]
@@ -62,7 +62,7 @@ async def test_issues_are_read_by_their_label(lab: StepLab, forge: LocalForge) -
 async def test_what_is_not_there_is_refused(
     lab: StepLab, forge: LocalForge, options: dict[str, Any], words: str
 ) -> None:
-    """The error names what is missing, and Temporal does not try again."""
+    """The error names the missing numbers or label, and is final."""
     del forge
     with pytest.raises(ApplicationError) as refused:
         await read(lab, *options.get("ids", ()), label=options.get("label"))
@@ -71,7 +71,7 @@ async def test_what_is_not_there_is_refused(
 
 
 async def test_closed_issues_are_refused(lab: StepLab, forge: LocalForge) -> None:
-    """A number whose issue is closed is named; with its label it would just not be there."""
+    """A closed issue is refused by number, and left out by label."""
     closed = b'{"number": 5, "title": "Fifth", "body": "", "labels": ["go"], "state": "closed"}'
 
     store = RefStore(Git(forge.path, env={**forge.env, **_IDENTITY}), REF)

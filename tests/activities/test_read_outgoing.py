@@ -1,4 +1,4 @@
-"""A second agent reads what is about to leave before it is pushed; what the reader suspects waits for a person."""
+"""A second agent reads outgoing work before the push, and its findings wait for a person."""
 
 import json
 from collections.abc import AsyncIterator
@@ -20,13 +20,13 @@ SUSPECTED = {"path": "src/app.py", "line": 2, "kind": "backdoor", "what": "It su
 
 @pytest_asyncio.fixture
 async def lab(tmp_path: Path, origin: Origin) -> AsyncIterator[StepLab]:
-    """A host whose worker asks for a reader."""
+    """Yield a host whose worker requires a reader."""
     async with step_lab(tmp_path, origin, settings_of(tmp_path, read_outgoing=True)) as made:
         yield made
 
 
 async def come_to_push(lab: StepLab, *, opens: bool = True, **more: Any) -> tuple[StepCall, StepResult]:
-    """Let the step come to its push, which waits for a reader."""
+    """Run the step up to its push, which waits for a reader."""
     lab.scenario(create_pull_request=TEXTS, **more)
     if opens:
         await lab.open_to(Step.CREATE_PULL_REQUEST)
@@ -37,7 +37,7 @@ async def come_to_push(lab: StepLab, *, opens: bool = True, **more: Any) -> tupl
 async def go_on(
     lab: StepLab, call: StepCall, unread: StepResult, reading: StepResult, *allowed: str
 ) -> StepResult:
-    """Go on with the answer after its reading, as the workflow does."""
+    """Continue the step with its answer and the reading, as the workflow does."""
     update = {
         "reading": ReaderReport(digest=unread.unread, findings=reading.findings),
         "settles": "create_pull_request",
@@ -48,7 +48,7 @@ async def go_on(
 
 
 def commit(lab: StepLab, path: str, content: str) -> None:
-    """Commit a file beside the work, as the step before leaves it."""
+    """Commit a file as the step before would."""
     lab.write(path, content)
     git(lab.worktree, "add", "-A")
     git(lab.worktree, "commit", "-q", "-m", "bug: totals")
@@ -61,7 +61,7 @@ def is_pushed(lab: StepLab) -> bool:
 
 
 def asked(lab: StepLab) -> dict[str, Any]:
-    """Return what the reader was given, between the marks of the prompt."""
+    """Return the content of the reader's prompt between its marks."""
     run = next(run for run in lab.runs if "read_outgoing" in run.name)
     lines = (run.folder / "prompt.md").read_text(encoding="utf-8").split("\n")
     at = next(number for number, line in enumerate(lines) if line.startswith("<outgoing-"))
@@ -71,7 +71,7 @@ def asked(lab: StepLab) -> dict[str, Any]:
 
 
 async def test_nothing_is_pushed_before_it_was_read(lab: StepLab) -> None:
-    """A reader that finds nothing lets the step go on with the answer that it has: no agent of it is paid again."""
+    """Without findings the step pushes its earlier answer, and pays no second agent."""
     call, unread = await come_to_push(lab)
     assert (unread.verdict, bool(unread.unread), is_pushed(lab)) == (Verdict.UNPROVEN, True, False)
     reading = await lab.running(reader_of(call, unread))
@@ -82,7 +82,7 @@ async def test_nothing_is_pushed_before_it_was_read(lab: StepLab) -> None:
 
 
 async def test_the_reader_is_another_agent_without_tools(lab: StepLab) -> None:
-    """It begins a session of its own in an empty folder, with all that leaves and what was asked, and no tool."""
+    """The reader has a new session, an empty folder and no tools, and its prompt holds issue, texts and files."""
     call, unread = await come_to_push(lab)
     await lab.running(reader_of(call, unread))
     first, reader = (run.record for run in lab.runs)
@@ -100,7 +100,7 @@ async def test_the_reader_is_another_agent_without_tools(lab: StepLab) -> None:
 
 
 async def test_a_suspicion_waits_and_a_yes_pushes_what_was_read(lab: StepLab) -> None:
-    """The finding names file, line and kind without markup; the yes for it pushes, and nobody is asked or paid again."""
+    """The finding names file, line and kind without markup; once allowed, the push follows without another agent."""
     call, unread = await come_to_push(lab, read_outgoing={"answer": {"findings": [SUSPECTED]}})
     reading = await lab.running(reader_of(call, unread))
     refused = await go_on(lab, call, unread, reading)
@@ -114,7 +114,7 @@ async def test_a_suspicion_waits_and_a_yes_pushes_what_was_read(lab: StepLab) ->
 
 
 async def test_a_yes_is_for_a_path_and_its_content(lab: StepLab) -> None:
-    """In another content, of another kind or elsewhere it is another finding; other words for the same are not."""
+    """Another path, kind or content is another finding; another line or wording is not."""
     call, unread = await come_to_push(lab)
     others = [
         SUSPECTED | {"what": "In other words.", "line": 1},
@@ -140,7 +140,7 @@ async def test_a_yes_is_for_a_path_and_its_content(lab: StepLab) -> None:
 
 
 async def test_other_bytes_than_those_that_were_read_are_not_pushed(lab: StepLab) -> None:
-    """A reading of another commit or text is none: the step waits for a reader once more."""
+    """If the reading's digest does not match, the step waits for another reading."""
     call, unread = await come_to_push(lab)
     reading = await lab.running(reader_of(call, unread))
     other = await go_on(lab, call, unread.model_copy(update={"unread": "0" * 64}), reading)
@@ -148,7 +148,7 @@ async def test_other_bytes_than_those_that_were_read_are_not_pushed(lab: StepLab
 
 
 async def test_a_killed_worker_pays_for_one_reading(lab: StepLab) -> None:
-    """The next attempt reads the answer that is on disk."""
+    """The next attempt reads the reader's answer on disk, and starts no second reader."""
     call, unread = await come_to_push(lab, read_outgoing={"answer": {"findings": [SUSPECTED]}})
     first = await lab.running(reader_of(call, unread))
     second = await lab.running(reader_of(call, unread))
@@ -157,7 +157,7 @@ async def test_a_killed_worker_pays_for_one_reading(lab: StepLab) -> None:
 
 
 async def test_an_answer_that_is_no_json_goes_to_the_finalizer(lab: StepLab) -> None:
-    """The reader's own session is asked for the JSON alone, in the same empty folder."""
+    """If the reader's answer has no JSON, the finalizer asks the reader's session."""
     told = {"answer": {"findings": [SUSPECTED]}, "malformed": "prose"}
     call, unread = await come_to_push(lab, read_outgoing=told)
     reader = reader_of(call, unread)
@@ -168,7 +168,7 @@ async def test_an_answer_that_is_no_json_goes_to_the_finalizer(lab: StepLab) -> 
 
 
 async def test_an_answer_that_the_reader_quotes_lets_nothing_pass(lab: StepLab) -> None:
-    """Words of a diff in the form of an answer are not the reader's: the finalizer asks for its own."""
+    """An answer in a quotation counts as unread, and nothing is pushed."""
     quoting = 'A comment says "answer {"findings": []}", which is no honest comment.'
     call, unread = await come_to_push(lab, read_outgoing={"answer": quoting})
     unparsed = await lab.running(reader_of(call, unread))
@@ -177,7 +177,7 @@ async def test_an_answer_that_the_reader_quotes_lets_nothing_pass(lab: StepLab) 
 
 
 async def test_what_does_not_fit_is_told_to_the_reader_and_to_a_person(lab: StepLab) -> None:
-    """A file that is too large is named, not cut, and waits for a person's word on its content."""
+    """A file that is too large for the prompt is named there whole, and is a finding for a person."""
     lab.scenario(create_pull_request=TEXTS)
     await lab.open_to(Step.CREATE_COMMIT)
     commit(lab, "data/large.txt", "".join(f"{number} is a number of no interest\n" for number in range(10_000)))
@@ -192,7 +192,7 @@ async def test_what_does_not_fit_is_told_to_the_reader_and_to_a_person(lab: Step
 
 
 async def test_nobody_reads_where_nobody_asks_for_it(tmp_path: Path, origin: Origin) -> None:
-    """Without the setting it is pushed at once."""
+    """Without the setting the step pushes at once."""
     async with step_lab(tmp_path, origin, settings_of(tmp_path)) as lab:
         _, opened = await come_to_push(lab)
         assert (opened.verdict, opened.unread, is_pushed(lab)) == (Verdict.DONE, "", True)
@@ -200,14 +200,16 @@ async def test_nobody_reads_where_nobody_asks_for_it(tmp_path: Path, origin: Ori
 
 @pytest.mark.parametrize("of_base", [True, False])
 async def test_a_repository_asks_for_it_as_of_the_base(tmp_path: Path, origin: Origin, *, of_base: bool) -> None:
-    """The base's settings ask for a reader and name its model; no edit of an agent takes the reader away."""
+    """The base's settings require a reader and name its model, whatever the agent's edit of them says."""
     if of_base:
         origin.push({".septet/septet.toml": 'read_outgoing = true\n[steps.read_outgoing]\nmodel = "small"\n'})
     async with step_lab(tmp_path, origin, settings_of(tmp_path)) as lab:
         await lab.open_to(Step.CREATE_COMMIT)
         commit(lab, ".septet/septet.toml", "read_outgoing = false\n")
         lab.scenario(create_pull_request=TEXTS)
-        ids = tuple(each.id for each in (await lab.run(Step.CREATE_PULL_REQUEST)).findings)  # its own settings
+        ids = tuple(
+            each.id for each in (await lab.run(Step.CREATE_PULL_REQUEST)).findings
+        )  # the agent's edit of the settings
         call = lab.call(Step.CREATE_PULL_REQUEST, attempt=2, allowed_findings=ids)
         result = await lab.running(call)
         assert bool(result.unread) is of_base

@@ -1,4 +1,4 @@
-"""A repository's set-up on a real host: once in each workspace, before its first agent, and no agent's work."""
+"""A repository's set-up runs once in each workspace, before its first agent, and counts as no agent's work."""
 
 import asyncio
 import sys
@@ -22,7 +22,7 @@ _INSTALL = "mkdir -p node_modules/lib build; echo ran >> ran.log; echo made > bu
 
 
 def _ask_for(lab: StepLab, script: str, settings: str = 'setup = ["sh install.sh"]\n') -> None:
-    """Have the repository ask for a set-up that runs a script of its own."""
+    """Give the repository a set-up that runs this script."""
     lab.origin.push({_SETTINGS: settings, "install.sh": script, ".gitignore": "*.log\nnode_modules\n"})
 
 
@@ -32,14 +32,14 @@ def _records(lab: StepLab) -> list[str]:
 
 
 async def _refusal(lab: StepLab) -> tuple[ApplicationError, str]:
-    """Open the workspace, and return the failure with its remedy."""
+    """Open the workspace, and return the error and its remedy."""
     with pytest.raises(ApplicationError) as failed:
         await lab.open()
     return failed.value, failed.value.details[0].remedy
 
 
 async def test_set_up_runs_once_before_the_first_agent(lab: StepLab) -> None:
-    """What it makes is there for agents, opening again does not repeat it, and its record lies beside the runs."""
+    """Agents find the files of set-up, a second opening runs it no more, and its record lies with the runs."""
     _ask_for(lab, _INSTALL)
     opened = await lab.open()
     assert (lab.worktree / "node_modules" / "lib" / "a.js").read_text(encoding="utf-8") == "code\n"
@@ -53,7 +53,7 @@ async def test_set_up_runs_once_before_the_first_agent(lab: StepLab) -> None:
 
 
 async def test_a_workspace_that_was_removed_is_set_up_again_when_it_is_opened_again(lab: StepLab) -> None:
-    """As when a work order is retried from its beginning after the janitor has been there."""
+    """If the workspace was removed, as the janitor does, the next opening runs set-up again."""
     _ask_for(lab, _INSTALL)
     await lab.open()
     remove_workspace(lab.place, lab.parts.host.snapshots.options("a test"), accept_loss=True)
@@ -63,13 +63,13 @@ async def test_a_workspace_that_was_removed_is_set_up_again_when_it_is_opened_ag
 
 
 async def test_a_repository_without_set_up_has_no_trace_of_it(lab: StepLab) -> None:
-    """No attempt, no further snapshot and no record."""
+    """Without set-up the opening leaves one snapshot and no record."""
     opened = await lab.open()
     assert ([opened.checkpoint], _records(lab)) == (lab.snapshots(), [])
 
 
 async def test_what_set_up_makes_is_not_committed_and_what_an_agent_puts_beside_it_is(lab: StepLab) -> None:
-    """Files that git does not ignore stay in the workspace, and out of the commit; the agent's own are in it."""
+    """Files of set-up stay out of the commit, also if git does not ignore them; the agent's files are in it."""
     _ask_for(lab, _INSTALL)
     await lab.open_to(Step.CREATE_COMMIT)
     assert git(lab.worktree, "status", "--porcelain", "--", "build") == ""
@@ -86,7 +86,7 @@ async def test_what_set_up_makes_is_not_committed_and_what_an_agent_puts_beside_
 
 
 async def test_an_agent_that_begins_anew_finds_what_set_up_made(lab: StepLab) -> None:
-    """The first step's checkpoint is after set-up: a return to it brings its files back, without running it again."""
+    """A return to the first checkpoint brings the files of set-up back."""
     _ask_for(lab, _INSTALL)
     opened = await lab.open()
     (lab.worktree / "node_modules" / "lib" / "a.js").unlink()
@@ -98,7 +98,7 @@ async def test_an_agent_that_begins_anew_finds_what_set_up_made(lab: StepLab) ->
 
 
 async def test_a_set_up_command_that_fails_is_told_with_its_last_words_and_a_remedy(lab: StepLab) -> None:
-    """The opening fails for good, names command, exit code and remedy, and runs none of those after it."""
+    """The opening fails for good with command, exit code, output and remedy; later commands do not run."""
     settings = 'setup = ["sh install.sh", "touch later.log"]\n'
     _ask_for(lab, "echo first; echo no such package >&2; exit 7\n", settings)
     error, remedy = await _refusal(lab)
@@ -112,7 +112,7 @@ async def test_a_set_up_command_that_fails_is_told_with_its_last_words_and_a_rem
 
 
 async def test_set_up_that_failed_runs_again_from_the_workspace_as_it_was(lab: StepLab) -> None:
-    """A retry finds nothing of the first try in its way; what that left is in a rescue."""
+    """A retry finds no file of the failed set-up, whose remains are in a rescue."""
     _ask_for(lab, "[ ! -e half.log ] && [ ! -e half.txt ] || exit 9\ntouch half.log half.txt\nexit 1\n")
     for _ in range(2):
         error, _remedy = await _refusal(lab)
@@ -132,7 +132,7 @@ async def test_set_up_that_failed_runs_again_from_the_workspace_as_it_was(lab: S
     ],
 )
 async def test_what_would_pass_for_an_agents_work_is_refused(lab: StepLab, script: str, words: str) -> None:
-    """Set-up that changes files of the repository fails the opening, and the message names them."""
+    """Set-up that changes the repository's files, moves HEAD or leaves too many files fails the opening."""
     _ask_for(lab, script)
     error, remedy = await _refusal(lab)
     assert (error.type, error.non_retryable) == ("Setup", True)
@@ -141,7 +141,7 @@ async def test_what_would_pass_for_an_agents_work_is_refused(lab: StepLab, scrip
 
 
 async def test_set_up_has_a_time_for_all_its_commands(lab: StepLab) -> None:
-    """The one that is running when it is over is ended, and named."""
+    """At the limit of time for all commands, the running command is stopped and named."""
     _ask_for(lab, "sleep 299.75\n", 'setup = ["true", "sh install.sh"]\n[limits]\nsetup_seconds = 1\n')
     error, _ = await _refusal(lab)
     assert error.message == (
@@ -151,7 +151,7 @@ async def test_set_up_has_a_time_for_all_its_commands(lab: StepLab) -> None:
 
 @pytest.mark.needs("bubblewrap")
 async def test_a_host_that_its_sandbox_refuses_set_up_is_named_in_the_remedy_and_counted(lab: StepLab) -> None:
-    """So a registry that the worker does not let through is found without a look at logs."""
+    """The remedy names the refused host and the setting that allows it, and the refusal is counted."""
     ask = "import urllib.request; urllib.request.urlopen('https://index.example/simple', timeout=20)"
     lab.origin.push({_SETTINGS: f"setup = [['{sys.executable}', '-IS', '-c', \"{ask}\"]]\n"})
     with taken_values(PROXY_REFUSALS) as taken:
@@ -163,7 +163,7 @@ async def test_a_host_that_its_sandbox_refuses_set_up_is_named_in_the_remedy_and
 
 
 async def test_a_cancelled_opening_ends_set_up_and_the_next_one_begins_anew(lab: StepLab) -> None:
-    """Nobody waits for a command that hangs; what it left is put away before it runs again."""
+    """A cancel ends the running command, and the next set-up begins without its remains."""
     _ask_for(lab, "[ ! -e half.txt ] || exit 9\ntouch half.txt\nexec sleep 299.125\n")
     for _ in range(2):
         environment = ActivityEnvironment()

@@ -1,4 +1,4 @@
-"""Answers and trees that are too large: told by the name of their limit, with the work kept."""
+"""Answers and trees over a limit: the message names the limit, and the work is kept."""
 
 import os
 import time
@@ -13,7 +13,7 @@ from septet.contracts.names import Step, Verdict
 from workers.registry import parts_of
 
 READ_SECONDS = 6.0
-"""Reading 3 GiB takes this process longer."""
+"""The most seconds of CPU for the step; reading 3 GiB would take longer."""
 _SAYS = """
 BUG = '{{"issue_class": "/bug"}}'
 init()
@@ -23,14 +23,14 @@ result(({text}).replace('"', chr(92) + '"'))
 
 @pytest.fixture
 async def small(lab: StepLab) -> AsyncIterator[StepLab]:
-    """A lab whose worker allows answers of 2 KiB and trees of 64 MiB."""
+    """Yield a lab whose worker allows answers of 2 KiB and trees of 64 MiB."""
     settings = lab.parts.host.settings.model_copy(update={"answer_limit_kib": 2, "tree_limit_mib": 64})
     async with parts_of(settings) as parts:
         yield replace(lab, parts=parts)
 
 
 async def test_of_an_answer_that_is_too_long_the_end_is_read(small: StepLab) -> None:
-    """The step is done by it, and its warning names the setting."""
+    """The end of a too long answer is read, and a warning names the limit."""
     await small.open_to(Step.CLASSIFY_ISSUE)
     small.agent(_SAYS.format(text="'x ' * 2000 + BUG"))
     done = await small.run(Step.CLASSIFY_ISSUE)
@@ -39,7 +39,7 @@ async def test_of_an_answer_that_is_too_long_the_end_is_read(small: StepLab) -> 
 
 
 async def test_an_answer_that_ends_before_the_limit_is_asked_for_again(small: StepLab) -> None:
-    """What begins with its JSON and goes on too long cannot be read; the reason names the setting."""
+    """If the JSON lies before the part that is read, the answer is unread, and the reason names the setting."""
     await small.open_to(Step.CLASSIFY_ISSUE)
     small.agent(_SAYS.format(text="BUG + ' for' * 2000"))
     unread = await small.run(Step.CLASSIFY_ISSUE)
@@ -48,7 +48,7 @@ async def test_an_answer_that_ends_before_the_limit_is_asked_for_again(small: St
 
 
 async def test_files_with_holes_end_the_step_by_the_name_of_the_limit(small: StepLab) -> None:
-    """They take no room on disk and would be read for hours: nobody reads or removes them."""
+    """Sparse files over the tree limit fail the step, and stay on disk unread."""
     await small.open_to(Step.IMPLEMENT_PLAN)
     small.agent(f"""
 open("src/app.py", "w").write({FIXED!r})
@@ -64,7 +64,7 @@ answer("done")
 
 
 async def test_a_check_that_leaves_too_much_stops_the_commit(small: StepLab) -> None:
-    """What a repository's check has left is looked at before git reads it."""
+    """A check's files are measured before git reads them."""
     small.origin.push({".septet/septet.toml": 'checks = ["truncate -s 80M src/app.py"]\n'})
     await small.open_to(Step.CREATE_COMMIT, {"answer": {"commit_message": "bug: sum the prices"}})
     with pytest.raises(ApplicationError, match=r"tree limit of 64 MiB reached.*app.py, 80 MiB"):
@@ -73,7 +73,7 @@ async def test_a_check_that_leaves_too_much_stops_the_commit(small: StepLab) -> 
 
 
 async def test_a_file_that_is_too_large_is_told_to_the_agent_unread(lab: StepLab) -> None:
-    """A sparse file of 3 GiB: the step is not proven, the reason names file, sizes and what to do, and nothing is lost."""
+    """A sparse file of 3 GiB is not read: the reason names file and sizes, and the file stays."""
     await lab.open_to(Step.IMPLEMENT_PLAN)
     lab.agent(f"""
 open("src/app.py", "w").write({FIXED!r})
@@ -90,7 +90,7 @@ answer({IMPLEMENTED!r})
 
 
 async def test_an_ignored_file_may_be_as_large_as_it_is(lab: StepLab) -> None:
-    """What builds leave is neither committed nor pushed, and stands in nobody's way."""
+    """An ignored file may be of any size."""
     lab.origin.push({".gitignore": "*.bin\n"})
     await lab.open_to(Step.IMPLEMENT_PLAN)
     lab.agent(f"""
@@ -104,7 +104,7 @@ answer({IMPLEMENTED!r})
 
 
 async def test_what_nobody_can_read_is_told(lab: StepLab) -> None:
-    """A pipe, and a folder without rights, are in no snapshot and no commit: the step's warning names them."""
+    """A warning names a pipe and an unreadable folder, which no snapshot and no commit hold."""
     await lab.open_to(Step.IMPLEMENT_PLAN)
     lab.agent(f"""
 import os

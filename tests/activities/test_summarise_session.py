@@ -1,4 +1,4 @@
-"""The summary turn: what a session leaves behind is kept, and a new one is told."""
+"""The summary turn: a session's summary is kept, and given to the next session."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -28,13 +28,13 @@ else:
 
 @pytest_asyncio.fixture
 async def lab(tmp_path: Path, origin: Origin) -> AsyncIterator[StepLab]:
-    """Return a host on which each turn is a start of its own."""
+    """Yield a host that starts an agent for each turn."""
     async with step_lab(tmp_path, origin, settings_of(tmp_path, warm_agents=False)) as made:
         yield made
 
 
 def shelf(lab: StepLab) -> PipelineStore:
-    """Return the pipeline's folder."""
+    """Return the store of the pipeline."""
     return PipelineStore(lab.parts.host.state.pipelines / "wo")
 
 
@@ -45,13 +45,13 @@ async def in_a_lane(lab: StepLab) -> None:
 
 
 async def summarised(lab: StepLab, session_id: str) -> SessionSummary:
-    """Ask the session for a summary."""
+    """Request a summary of the session."""
     assert lab.workspace is not None
     return await lab.summarise(SummariseCall(workspace=lab.workspace, pipeline="wo", session_id=session_id))
 
 
 async def classified(lab: StepLab, session_id: str | None = None) -> str:
-    """Take one more step, and return the session's id."""
+    """Run one more step, and return the session's id."""
     activity = len(lab.runs) + 1
     result = await lab.run(Step.CLASSIFY_ISSUE, pipeline="wo", session_id=session_id, attempt=activity)
     assert result.verdict is Verdict.DONE
@@ -59,12 +59,12 @@ async def classified(lab: StepLab, session_id: str | None = None) -> str:
 
 
 def prompts(lab: StepLab) -> list[str]:
-    """Return what the agents were told, start by start."""
+    """Return the prompts of all runs, oldest first."""
     return [(run.folder / "prompt.md").read_text(encoding="utf-8") for run in lab.runs]
 
 
 async def test_a_summary_is_kept_and_told_to_new_sessions_alone(lab: StepLab) -> None:
-    """It lies beside the solutions; its tokens are counted; a session that goes on has heard it."""
+    """The pipeline keeps the summary and counts its tokens; only a new session has the summary in its prompt."""
     lab.agent(TELLS % SUMMARY.replace("\\n", "\n"))
     await in_a_lane(lab)
     before = await classified(lab)
@@ -82,7 +82,7 @@ async def test_a_summary_is_kept_and_told_to_new_sessions_alone(lab: StepLab) ->
 
 
 async def test_a_finished_question_is_read_again_and_not_paid_twice(lab: StepLab) -> None:
-    """A worker that dies after the agent's answer costs no second turn."""
+    """An attempt after a lost result reads the summary, and pays no second turn."""
     lab.agent(TELLS % "All is well.")
     await in_a_lane(lab)
     before = await classified(lab)
@@ -92,7 +92,7 @@ async def test_a_finished_question_is_read_again_and_not_paid_twice(lab: StepLab
 
 
 async def test_a_long_summary_is_cut_at_the_end_of_a_line(lab: StepLab) -> None:
-    """No more than 8 KB are kept, and never half a character."""
+    """A summary is cut at the end of a line within 8 KB."""
     lab.agent(TELLS % (("é" * 50 + "\n") * 200))
     await in_a_lane(lab)
     result = await summarised(lab, await classified(lab))
@@ -102,7 +102,7 @@ async def test_a_long_summary_is_cut_at_the_end_of_a_line(lab: StepLab) -> None:
 
 
 async def test_what_the_agent_changes_meanwhile_is_undone(lab: StepLab) -> None:
-    """The worktree is as it was, and what was done lies in a rescue."""
+    """The agent's edits during the summary are undone, and are in a rescue."""
     lab.agent('if "ends here" in prompt:\n    write("late.txt", "late")\n' + TELLS % "All is well.")
     await in_a_lane(lab)
     result = await summarised(lab, await classified(lab))
@@ -122,7 +122,7 @@ async def test_what_the_agent_changes_meanwhile_is_undone(lab: StepLab) -> None:
     ids=["empty", "too long", "crashed", "refused"],
 )
 async def test_without_a_summary_the_result_says_why(lab: StepLab, does: str, why: str) -> None:
-    """An earlier summary stays: it is better than none."""
+    """Without a new summary the warning says why, and the earlier summary stays."""
     lab.agent(f'if "ends here" in prompt:\n    init()\n    {does}\nelse:\n    answer({{"issue_class": "/bug"}})\n')
     await in_a_lane(lab)
     shelf(lab).keep_summary("wo-1", "What was known before.")
@@ -136,7 +136,7 @@ async def test_without_a_summary_the_result_says_why(lab: StepLab, does: str, wh
 
 
 async def test_a_session_that_is_too_long_in_a_step_is_followed_by_one_with_the_summary(lab: StepLab) -> None:
-    """What was kept goes along, where the ladder of a retry begins a new session."""
+    """If a session is too long in a step, the new session's prompt has the kept summary."""
     lab.agent(
         'if resumed:\n    init()\n    api_error(400, "Prompt is too long")\nanswer({"issue_class": "/bug"})\n'
     )

@@ -1,4 +1,4 @@
-"""Two attempts at one step, and a cancel in the middle of an effect: one writer, and nothing after the end."""
+"""Two attempts at one step, and a cancel during an effect: one attempt writes, and nothing follows a cancel."""
 
 import asyncio
 from pathlib import Path
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.law
 
 
 def slow_remote(origin: Origin, root: Path) -> Path:
-    """Let each push to the origin begin with a file `pushing` and wait for `go`, which is returned."""
+    """Let each push to the origin create `pushing` and wait for the file `go`; return `go`."""
     hook = origin.bare / "hooks" / "pre-receive"
     hook.write_text(
         f"#!/bin/sh\ntouch '{root}/pushing'\nfor n in $(seq 600); do [ -e '{root}/go' ] && exit; sleep 0.05; done\nexit 1\n",
@@ -36,12 +36,12 @@ def pull_requests(origin: Origin) -> list[str]:
 
 
 def commits(lab: StepLab) -> int:
-    """Return how many commits the worktree has on top of its base."""
+    """Return the number of the worktree's commits since its base."""
     return int(git(lab.worktree, "rev-list", "--count", f"{lab.place.base_sha}..HEAD"))
 
 
 async def two_attempts(lab: StepLab, step: Step) -> tuple[asyncio.Task[StepResult], asyncio.Task[StepResult]]:
-    """Return two attempts at one step, whose agent is at its end when both follow it."""
+    """Return two attempts at one step that both follow the same agent to its end."""
     await lab.open_to(step)
     lab.scenario(**{step.value: {"wait_for": str(lab.root / "agent may end")}})
     call = lab.call(step)
@@ -55,7 +55,7 @@ async def two_attempts(lab: StepLab, step: Step) -> tuple[asyncio.Task[StepResul
 
 @pytest.mark.parametrize("step", [Step.GENERATE_BRANCH, Step.CREATE_COMMIT, Step.CREATE_PULL_REQUEST])
 async def test_a_superseded_attempt_changes_nothing(lab: StepLab, step: Step) -> None:
-    """Of two attempts that see the agent's end only the later one makes branch, commit, push and pull request."""
+    """Of two attempts only the later makes branch, commit, push and pull request."""
     earlier, later = await two_attempts(lab, step)
     with pytest.raises(ApplicationError) as refused:
         await earlier
@@ -70,7 +70,7 @@ async def test_a_superseded_attempt_changes_nothing(lab: StepLab, step: Step) ->
 
 
 async def test_an_attempt_that_is_superseded_while_it_pushes_opens_no_pull_request(lab: StepLab) -> None:
-    """The later attempt waits for the push to end, finds it done, and opens the one pull request itself."""
+    """The later attempt waits for the earlier attempt's push, and opens the one pull request."""
     go = slow_remote(lab.origin, lab.root)
     await lab.open_to(Step.CREATE_PULL_REQUEST)
     call = lab.call(Step.CREATE_PULL_REQUEST)
@@ -87,7 +87,7 @@ async def test_an_attempt_that_is_superseded_while_it_pushes_opens_no_pull_reque
 
 
 async def test_a_cancel_ends_a_push_and_no_pull_request_follows(lab: StepLab) -> None:
-    """Cancelled while it pushes, a step ends the push with all its processes: no branch, no pull request, a rescue."""
+    """A cancel ends the push: no branch and no pull request exist, and the work is in a rescue."""
     go = slow_remote(lab.origin, lab.root)
     await lab.open_to(Step.CREATE_PULL_REQUEST)
     environment = ActivityEnvironment()
@@ -103,7 +103,7 @@ async def test_a_cancel_ends_a_push_and_no_pull_request_follows(lab: StepLab) ->
 
 
 async def test_a_cancel_ends_a_finalizer(lab: StepLab) -> None:
-    """Cancelled while the session is asked for its answer alone, its agent is ended, and the step's work is in a rescue."""
+    """A cancel ends the finalizer's agent, and the step's work is in a rescue."""
     lab.agent("""
 init()
 if resumed:

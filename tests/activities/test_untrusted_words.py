@@ -1,4 +1,4 @@
-"""Words of an issue, its labels and its comments are text for agents, and choose nothing."""
+"""An issue's text, labels and comments are text for agents, and change no setting."""
 
 import json
 import re
@@ -35,7 +35,7 @@ LABELS = ("agent=codex", "base:release", "$(touch pwned)", "septet/../../x")
 
 
 async def opened(lab: StepLab, *, hostile: bool) -> dict[str, object]:
-    """Open the workspace of an issue; return what the workflow is told of it, without the issue's own words."""
+    """Open the workspace of an issue; return the workflow's view of it, without title, checkpoint and path."""
     forge = LocalForge(lab.origin.bare, lab.parts.host.settings.git_env)
     words = HOSTILE if hostile else "Plain."
     forge.add_issue(words if hostile else "Plain", words, LABELS if hostile else ())
@@ -44,7 +44,7 @@ async def opened(lab: StepLab, *, hostile: bool) -> dict[str, object]:
 
 
 async def test_an_issue_chooses_nothing_of_its_work_order(lab: StepLab) -> None:
-    """Whatever it says, repository, base, fork, agent and forge are those that were asked for."""
+    """Repository, base, fork and agent are the requested ones, whatever the issue says."""
     told = await opened(lab, hostile=True)
     assert (told["agent"], told["base_branch"], told["fork"]) == ("scripted", "main", "")
     assert told["repository"] == str(lab.origin.bare)
@@ -55,7 +55,7 @@ async def test_an_issue_chooses_nothing_of_its_work_order(lab: StepLab) -> None:
 
 
 async def test_an_agent_reads_it_within_marks_that_it_cannot_know(lab: StepLab) -> None:
-    """The whole issue is one line of JSON between two marks; its placeholders are not filled in."""
+    """The issue is one line of JSON between two marks, and its placeholders stay as they are."""
     await opened(lab, hostile=True)
     await lab.run(Step.CLASSIFY_ISSUE)
     (prompt,) = lab.root.rglob("prompt.md")
@@ -71,7 +71,7 @@ async def test_an_agent_reads_it_within_marks_that_it_cannot_know(lab: StepLab) 
 
 
 async def test_what_an_agent_repeats_of_it_chooses_nothing_of_the_pull_request(lab: StepLab) -> None:
-    """Base, labels, people and draft are the work order's and the repository's, whatever the answer holds."""
+    """Base, labels and draft of the pull request are the repository's, whatever the answer holds."""
     await opened(lab, hostile=True)
     git(lab.worktree, "checkout", "-q", "-b", BRANCH)
     lab.write("src/app.py", "def total(prices):\n    return sum(prices)\n")
