@@ -128,7 +128,7 @@ def pause_between_heartbeats(timeout: timedelta | None) -> timedelta:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """The check before each effect: open while the attempt is the latest and is not cancelled."""
+    """The check before each effect; open while the attempt is the latest and is not cancelled."""
 
     key: RunKey
     """The running activity: only an attempt with the same key adopts the agents of an earlier attempt."""

@@ -21,7 +21,7 @@ from septet.system.preview import preview
 from septet.system.text import cut
 
 OPENING_TRIES: Final = 8
-"""The attempts to open a workspace, about two minutes: then the person who started the work order learns why."""
+"""The attempts to open a workspace, for about two minutes: then the user of a new work order sees the error."""
 _LONGEST_DELAY: Final = timedelta(seconds=60)
 _MESSAGE_LIMIT: Final = 4000
 _TITLE_LIMIT: Final = 300

@@ -118,7 +118,7 @@ class Snapshots:
         return (f"{_LEFT}: {name_some(paths, _SHOWN_PATHS)}",)
 
     def return_to(self, place: Place, checkpoint: str, reason: str, step: str) -> Rescue | None:
-        """Return the worktree to a checkpoint, and return the rescue of its state before.
+        """Return the worktree to a checkpoint, and return the rescue of its earlier state.
 
         Raises:
             SnapshotError: The worktree could not be secured first; nothing was changed.
@@ -136,7 +136,7 @@ class Snapshots:
         return take(place, "checkpoint", options) is not None
 
     def note_rescue(self, place: Place, snapshot: Snapshot | None) -> Rescue | None:
-        """Write the patch and the note of a rescue, and return the rescue; `None` if none was taken."""
+        """Write the patch and the note of a rescue, and return the rescue; `None` without a snapshot."""
         return self._note(place, snapshot) if snapshot is not None else None
 
     def rescues_of(self, place: Place, call: StepCall) -> tuple[Rescue, ...]:

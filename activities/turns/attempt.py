@@ -68,7 +68,7 @@ class StepAttempt:
     budget: TurnBudget | None = field(init=False)
     """The turn's budget; `None` if this host has no accounts."""
     warnings: tuple[str, ...] = field(default=(), init=False)
-    """The warnings about undone changes from before the step."""
+    """The warnings about changes from before the step, which the attempt has undone."""
 
     def __post_init__(self) -> None:
         """Create the turn's budget."""

@@ -27,12 +27,12 @@ from septet.contracts.budget import QuotaPause
 from septet.errors import AgentApiUnavailableError, InvalidInputError, SeptetError
 
 WORTH_A_MOVE_SECONDS: Final = 300.0
-"""If a pause ends sooner, the turn waits: another agent would begin the step anew."""
+"""The seconds of the longest pause for which a turn waits: another agent would begin the step anew."""
 _AT_ONCE_SECONDS: Final = 0.1
 _MARGIN_SECONDS: Final = 1.0
 _POLL_SECONDS: Final = 4.0
 _CLOCKS_DIFFER_SECONDS: Final = 60.0
-"""The margin after which a pause is over although the server's clock has not ended its workflow yet."""
+"""The seconds after which a pause is over although the server's clock has not ended its workflow yet."""
 _DIGEST_LENGTH: Final = 24
 
 _REPORTED: Final = "limit-told"

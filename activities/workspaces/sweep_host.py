@@ -24,7 +24,7 @@ from septet.system.durable import write_durably
 from septet.system.threads import shielded_thread
 
 _PASS_SECONDS: Final = 900.0
-"""The longest pass; the next pass removes the rest."""
+"""The seconds of the longest pass; the next pass removes the rest."""
 _ANSWER_SECONDS: Final = 60.0
 
 _log = structlog.get_logger()
