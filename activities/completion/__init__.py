@@ -1,1 +1,1 @@
-"""From an agent's answer to the proof of a step, its result and its checkpoint."""
+"""Judge an agent's answer: the proof of a step, its result and its checkpoint."""

@@ -145,7 +145,7 @@ class Host:
     async def working(
         self, *, most_tries: int | None = None, notifies_on: str = "", issue: Mapping[str, JsonValue] | None = None
     ) -> AsyncIterator[Heartbeats]:
-        """Run an activity in the block: translate its failures as `translating_failures` does, and send heartbeats."""
+        """Run an activity in the block: translate failures with `translating_failures`, and send heartbeats."""
         root = self.state.root
         with translating_failures(root, most_tries=most_tries, notifies_on=notifies_on, issue=issue):
             async with heartbeating(self.attempts) as heartbeats:

@@ -1,1 +1,1 @@
-"""Taking issues, and commands in comments."""
+"""Take issues, and obey commands in comments."""

@@ -21,7 +21,7 @@ def take_issue(
     Args:
         host: The host whose key and settings count.
         request: The issue, and the workflow that takes it.
-        left_by: Workflows that ended before they had started a work order: their issues are free.
+        left_by: The workflows that ended before they had started a work order: their issues are free.
         label: The label that requests work on the issue; empty if a person has delegated the issue.
 
     Raises:

@@ -112,7 +112,7 @@ def refuse_findings(
 
 
 def refuse_paths(host: Host, claim: AnyClaim, changes: tuple[ProtectedChange, ...], *, opens: bool) -> None:
-    """Check that none of these changes waits for a person; raises as `refuse_findings`.
+    """Check that none of these changes waits for a person; raise as `refuse_findings` does.
 
     Args:
         host: This host.
@@ -148,7 +148,7 @@ def on_protected(host: Host, claim: AnyClaim) -> OnProtected:
 
 
 def notice_of(changes: tuple[ProtectedChange, ...]) -> str:
-    """Return the first line of a pull request that brings changes of protected paths; empty without any."""
+    """Return the first line of a pull request that changes protected paths; empty without changes."""
     if not changes:
         return ""
     named = [f"`{cut(change.path, _PATH_LENGTH).replace('`', chr(39))}`" for change in changes]

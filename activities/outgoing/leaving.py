@@ -86,7 +86,7 @@ class Leaving(Wire):
     since: tuple[str, ...]
     """The commits that the forge already has, with all their ancestors."""
     texts: dict[str, str]
-    """Texts by the names that a reader uses, such as `(body)`."""
+    """The texts, by the names that a reader uses, for example `(body)`."""
 
     @property
     def digest(self) -> str:

@@ -251,7 +251,7 @@ def _closes(body: str, workspace: Workspace) -> str:
 
 
 def _lacking(branches: tuple[str, ...]) -> str:
-    """Return the warning that names branches to merge first; empty if this branch depends on no other."""
+    """Return the warning that names branches to merge first; empty if this branch depends on no other branch."""
     if not branches:
         return ""
     named = ", ".join(f"`{branch}`" for branch in branches)

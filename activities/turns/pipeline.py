@@ -1,4 +1,4 @@
-"""The additions for steps of a pipeline's work orders: notes for prompts, and a folder for results."""
+"""The additions to steps of a pipeline's work orders: notes for prompts, and a folder for results."""
 
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall
