@@ -1,4 +1,4 @@
-"""What the tests of agents share: supervisors, a host that runs them, and an end for all that was started."""
+"""Fixtures of the tests of agents: supervisors, a host that runs them, and the end of all started processes."""
 
 import asyncio
 import os
@@ -36,7 +36,7 @@ _MEASURED_PYTHON = """\
 
 @pytest.fixture
 def python(tmp_path: Path) -> str:
-    """The Python for supervisors; where coverage is measured, one that measures it in them too."""
+    """The Python that runs supervisors; if coverage is measured, a Python that measures it in them too."""
     measuring = coverage.Coverage.current()
     if measuring is None:
         return sys.executable
@@ -49,7 +49,7 @@ def python(tmp_path: Path) -> str:
 
 @pytest.fixture
 def supervisors(python: str) -> Iterator[Supervisors]:
-    """Supervisors as a worker has them."""
+    """The supervisors of a worker."""
     made = Supervisors(python=python)
     yield made
     made.close()
@@ -57,7 +57,7 @@ def supervisors(python: str) -> Iterator[Supervisors]:
 
 @pytest.fixture
 def lab(tmp_path: Path, supervisors: Supervisors) -> Iterator[Lab]:
-    """A host with a worktree; every agent that a test leaves is ended."""
+    """A host with a worktree; the fixture ends every agent that a test leaves."""
     (tmp_path / "worktree").mkdir()
     host = Machine(env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)})
     made = Lab(tmp_path, AgentRuntime(Runs(tmp_path / "runs"), supervisors, host, pace=Pace(poll_seconds=0.02)))

@@ -1,4 +1,4 @@
-"""An error of the model API that is one of the session: a new session goes on, once, and the work is kept."""
+"""An API error of a session starts one new session, and the work stays."""
 
 import pytest
 from fakes.agent_lab import Lab
@@ -13,11 +13,11 @@ from septet.errors import AgentApiError, AgentApiUnavailableError
 pytestmark = pytest.mark.law
 
 BROKEN = "messages.43.content.7: `thinking` blocks in the latest assistant message cannot be modified."
-"""What claude's API answers for ever to some sessions: issues 63147 and 63463 of claude-code."""
+"""The API error that some sessions of claude repeat for ever: issues 63147 and 63463 of claude-code."""
 
 
 def move(kind: str, *starts: StartReason, session: SessionUse, tool_calls: int = 0, output: int = 0) -> Move:
-    """Return what comes next after an error of this kind, which ended the last of these starts."""
+    """Return the next move after these starts, the last of which ended with this error."""
     last = Outcome(
         ended="api_error",
         kind=kind,
@@ -31,7 +31,7 @@ def move(kind: str, *starts: StartReason, session: SessionUse, tool_calls: int =
 
 @pytest.mark.parametrize("kind", ["invalid_request", "refusal", "unknown"])
 def test_an_error_at_the_first_request_of_a_resumed_session_begins_a_new_one_once(kind: str) -> None:
-    """What the session holds may be refused for ever; the new one has no other after it."""
+    """The API may always refuse the content of a session; a second new session is not started."""
     assert move(kind, "first", "crashed", session="resumed") == Start("session")
     assert move(kind, "first", session="resumed") == Start("session")
     assert move(kind, "first", "crashed", "session", session="new") == GiveUp()
@@ -40,26 +40,26 @@ def test_an_error_at_the_first_request_of_a_resumed_session_begins_a_new_one_onc
 
 @pytest.mark.parametrize("kind", ["invalid_request", "refusal"])
 def test_a_session_that_has_worked_is_left_too_and_one_that_has_not_is_not(kind: str) -> None:
-    """After tools have answered it may be what they said; the first request of all is refused for what it asks."""
+    """A session whose tools have answered is replaced; a new session whose first request fails is not."""
     assert move(kind, "first", session="new", tool_calls=2) == Start("session")
     assert move(kind, "first", session="new") == GiveUp()
 
 
 @pytest.mark.parametrize("kind", ["billing", "authentication", "permission", "unknown_model", "overloaded"])
 def test_an_error_that_is_known_leaves_no_session(kind: str) -> None:
-    """A login, a bill or a busy API is the same for another session."""
+    """A new session does not help against an error of login, account or model, or against a busy API."""
     assert move(kind, "first", "crashed", session="resumed", tool_calls=1) == GiveUp()
 
 
 @pytest.mark.parametrize("kind", ["invalid_request", "refusal", "unknown", "context_length"])
 def test_a_session_that_is_asked_about_itself_has_no_other_to_answer_for_it(kind: str) -> None:
-    """A finalizer's error is told; the step's next try begins the session anew."""
+    """An error of a turn that asks the session about itself ends the turn; no other session can answer."""
     assert move(kind, "first", session="asked") == GiveUp()
 
 
 @pytest.mark.parametrize("kind", ["unknown_session", "local_answer"])
 def test_a_crash_that_leaves_no_session_begins_a_new_one_once(kind: str) -> None:
-    """After the new one the next rung is a rerun; a finalizer has no other session to ask."""
+    """After the new session follows a rerun; a turn that queries the session about itself reruns at once."""
     last = Outcome(ended="crashed", kind=kind, session_id="s")
     assert next_move(("first", "crashed"), last, seen_now=True, session="resumed") == Start("session")
     assert next_move(("first", "session"), last, seen_now=True) == Start("rerun")
@@ -81,13 +81,13 @@ def test_a_crash_that_leaves_no_session_begins_a_new_one_once(kind: str) -> None
 def test_a_silent_start_is_tried_once_more(
     starts: tuple[StartReason, ...], session_id: str | None, comes: Move
 ) -> None:
-    """Where it has a session that session goes on; it begins at the checkpoint only where no work can be lost."""
+    """A known session is resumed; otherwise one rerun from the checkpoint follows, unless it could lose work."""
     last = Outcome(ended="limit", kind="silent", session_id=session_id)
     assert next_move(starts, last, seen_now=True) == comes
 
 
 async def test_the_new_session_is_told_of_the_work_and_keeps_it(lab: Lab) -> None:
-    """Killed halfway, refused when it is resumed: the task goes to a new session in the worktree as it is."""
+    """A killed session whose resume the API refuses is replaced by a new one, which works in the kept worktree."""
     lab.agent(f"""
         init()
         if resumed:
@@ -103,7 +103,7 @@ async def test_the_new_session_is_told_of_the_work_and_keeps_it(lab: Lab) -> Non
 
 
 async def test_a_session_that_several_steps_share_is_left_for_a_new_one(lab: Lab) -> None:
-    """The session that the turn names is not resumed again, by no later start either."""
+    """No later start resumes the refused session either."""
     lab.agent(f"""
         init()
         if resumed:
@@ -121,7 +121,7 @@ async def test_a_session_that_several_steps_share_is_left_for_a_new_one(lab: Lab
 
 
 async def test_a_first_request_that_the_model_refuses_is_not_asked_again(lab: Lab) -> None:
-    """One start is paid, however many attempts follow; the error says who refused, and what may help."""
+    """Later attempts start no second agent; the error names the refusal, and the remedy a fallback agent."""
     lab.agent('init(); turn(\'m1\'); say(\'{"type":"result","subtype":"success","stop_reason":"refusal"}\')')
     for _ in range(2):
         with pytest.raises(AgentApiError, match="The model refused this work") as caught:

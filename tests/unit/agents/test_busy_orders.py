@@ -1,4 +1,4 @@
-"""Which work orders may have an agent: thousands of quiet ones are not asked at each look."""
+"""Which work orders may have an agent, without a check of thousands of quiet work orders in each poll."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ LONG_AGO_NS = 10**18
 
 
 def test_a_quiet_work_order_is_asked_again_when_a_run_is_made(tmp_path: Path) -> None:
-    """Who holds its lock is found at once; later a lock alone is no news, and the folder of a run is."""
+    """A lock is found while its folder is new; in an old folder only a change, such as a new run, is found."""
     runs = Runs(tmp_path)
     orders, folder = BusyOrders(runs), runs.folder_of("wo-1")
     assert orders.find() == []
@@ -29,7 +29,7 @@ def test_a_quiet_work_order_is_asked_again_when_a_run_is_made(tmp_path: Path) ->
 
 
 def test_a_folder_that_changed_a_moment_ago_is_asked_each_time(tmp_path: Path) -> None:
-    """The next change may bear the same time."""
+    """A folder that changed a moment ago may change again with the same timestamp."""
     runs = Runs(tmp_path)
     orders = BusyOrders(runs)
     runs.folder_of("wo-1").mkdir()

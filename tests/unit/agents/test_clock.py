@@ -1,4 +1,4 @@
-"""Limits and leases count by a clock that does not jump."""
+"""Limits and leases use a clock that does not jump."""
 
 import ast
 from pathlib import Path
@@ -60,7 +60,7 @@ WALL_CLOCKS = {
     "workers/observing/health.py": "when the server was last asked, for a health check in another process",
     "clients/temporal/pipelines.py": "when a pipeline was asked for, until its workflow says it by the server's clock",
 }
-"""By module: what the wall clock serves for there. A limit, a heartbeat or a lease never asks it."""
+"""The use of the wall clock, by module. No limit, heartbeat or lease uses it."""
 
 
 def _asks_wall_clock(module: Path) -> bool:
@@ -73,7 +73,7 @@ def _asks_wall_clock(module: Path) -> bool:
 
 
 def test_only_what_people_read_asks_the_wall_clock() -> None:
-    """A module that begins to ask what time it is says here why a clock that jumps does no harm."""
+    """A module that begins to read the wall clock states here why a clock that jumps does no harm."""
     packages = ("septet", "activities", "workflows", "workers", "clients")
     modules = [path for package in packages for path in sorted((ROOT / package).rglob("*.py"))]
     asking = {path.relative_to(ROOT).as_posix() for path in modules if _asks_wall_clock(path)}
@@ -81,7 +81,7 @@ def test_only_what_people_read_asks_the_wall_clock() -> None:
 
 
 class JumpedSupervisor(Supervisor):
-    """A supervisor whose agent began, printed and was followed at moments that a test says."""
+    """A supervisor whose start, output and attachment happened at times that a test sets."""
 
     def __init__(self, order: Order) -> None:
         self.order = order
@@ -93,7 +93,7 @@ class JumpedSupervisor(Supervisor):
 
 @pytest.mark.parametrize(("ago", "cause"), [(599.0, ""), (601.0, "idle_limit"), (3601.0, "wall_limit")])
 def test_a_supervisor_s_limits_count_from_the_monotonic_clock(ago: float, cause: str) -> None:
-    """What began by the monotonic clock so long ago has reached its limit or not, whatever the date is."""
+    """A limit is reached by the time that the monotonic clock measures, whatever the date is."""
     import time
 
     supervisor = JumpedSupervisor(

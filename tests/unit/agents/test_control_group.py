@@ -1,4 +1,4 @@
-"""Where guests get control groups of their own, and what is told where they get none."""
+"""Where guests get control groups of their own, and which reason is reported if they get none."""
 
 import os
 from pathlib import Path
@@ -12,12 +12,12 @@ MOUNTS = "proc /proc proc rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n
 
 
 def given(group: str) -> bool:
-    """Say that systemd gave a group away: not every file system keeps the attribute by which it says so."""
+    """Say that systemd delegated a group: not every file system keeps the attribute of a delegated group."""
     return bool(group)
 
 
 def machine(root: Path, own: str) -> Path:
-    """Make what the kernel shows of groups: this process in one, and another one that its user was given."""
+    """Write the kernel's files about groups: this process is in one group, and its user owns the parent group."""
     (root / "proc/self").mkdir(parents=True)
     (root / "proc/self/cgroup").write_text(f"4:memory:/old\n0::{own}\n")
     (root / "proc/self/mounts").write_text(MOUNTS)
@@ -30,7 +30,7 @@ def machine(root: Path, own: str) -> Path:
 
 
 def test_guests_get_groups_beside_the_workers(tmp_path: Path) -> None:
-    """Below the group that was delegated, with a quarter of room above the limits; what is left of others goes."""
+    """A guest's group lies in the delegated group; the groups that dead processes left are removed."""
     service = machine(tmp_path, "/system.slice/septet.service/worker")
     assert find_parent(str(tmp_path), given) == (str(service), "")
     left, alive = service / "septet-guest-0", service / f"septet-guest-{os.getppid()}"
@@ -64,7 +64,7 @@ def test_guests_get_groups_beside_the_workers(tmp_path: Path) -> None:
 def test_where_there_is_none_it_is_said_why(
     tmp_path: Path, own: str, changed: str, content: str, why: str
 ) -> None:
-    """And nothing is made."""
+    """Without a usable parent group the reason is reported, and no group is made."""
     machine(tmp_path, own)
     (tmp_path / changed).write_text(content)
     assert find_parent(str(tmp_path), given) == ("", why)
@@ -72,7 +72,7 @@ def test_where_there_is_none_it_is_said_why(
 
 
 def test_a_group_that_was_not_given_is_left_alone(tmp_path: Path) -> None:
-    """Root may write to the groups of the whole machine, and a user to those of its own systemd."""
+    """Root may write to all groups, and a user to those of its own systemd; only a delegated group is used."""
     machine(tmp_path, "/system.slice/septet.service/worker")
     why = "the group /system.slice/septet.service around Septet's own was not delegated to its user"
     assert find_parent(str(tmp_path)) == ("", why)

@@ -11,13 +11,13 @@ pytestmark = pytest.mark.law
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """Return a run's folder, in which its supervisor works."""
+    """Enter a run's folder, as the run's supervisor does, and return it."""
     with contextlib.chdir(tmp_path):
         yield tmp_path
 
 
 def test_a_supervisor_of_many_turns_leaves_no_descriptor_open(folder: Path) -> None:
-    """One process may serve many turns, and leaves a record after each."""
+    """A supervisor that writes a record after each of many turns closes every file."""
     for number in range(3):
         write_record("exit.json", b"%d" % number, [])
         assert (folder / "exit.json").read_bytes() == b"%d" % number
@@ -26,7 +26,7 @@ def test_a_supervisor_of_many_turns_leaves_no_descriptor_open(folder: Path) -> N
 
 
 def test_the_record_of_an_end_is_never_there_without_that_of_the_start(folder: Path) -> None:
-    """What says whose run it is is on disk first: else a machine that loses power leaves an end that is nobody's."""
+    """The start's record is on disk first; otherwise a power loss could leave an end without its run."""
     (folder / "run.json").symlink_to("/dev/null")  # which no disk takes
     write_record("exit.json", b"{}", [])
     assert not (folder / "exit.json").exists()

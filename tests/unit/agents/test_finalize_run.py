@@ -1,4 +1,4 @@
-"""The record of a run whose agent has ended: its supervisor writes it as long as it lives, and nobody else."""
+"""The record of a run whose agent has ended: a living supervisor writes it, and no other process."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ EXITED = ExitRecord(cause="exited", exit_code=0)
 
 @pytest.fixture
 def supervised(tmp_path: Path) -> tuple[Run, int]:
-    """A run whose agent has ended, and the lock that its supervisor holds until it has written the record."""
+    """A run whose agent has ended, and the lock that its supervisor holds until the record is written."""
     record = RunRecord(
         RunKey("wo-1", "run-1", "5"), 1, "build_plan", "command", "first", "mark", (), (), str(tmp_path), {}, ""
     )
@@ -29,7 +29,7 @@ def supervised(tmp_path: Path) -> tuple[Run, int]:
 
 
 def test_a_run_whose_supervisor_lives_is_not_lost(supervised: tuple[Run, int]) -> None:
-    """However long its disk takes: whoever waits is refused and may try again, and what it writes in the end counts."""
+    """While the supervisor has not written, the caller gets a retryable error; the supervisor's record counts."""
     run, lock = supervised
     with pytest.raises(WorkspaceBusyError, match="has not written yet") as busy:
         finalize_run(run, within_seconds=0.05)
@@ -42,7 +42,7 @@ def test_a_run_whose_supervisor_lives_is_not_lost(supervised: tuple[Run, int]) -
 
 
 def test_a_run_whose_supervisor_was_killed_is_lost(supervised: tuple[Run, int]) -> None:
-    """Its lock is free and it has left no record: nobody else will write one."""
+    """A free lock without a record means that no process will write the record: the run is lost."""
     run, lock = supervised
     os.close(lock)
     finalize_run(run)

@@ -1,4 +1,4 @@
-"""An agent is followed to its end, with what it has used; and what it printed without events is its answer too."""
+"""A worker follows an agent to its end and counts its usage; output without events can be the answer too."""
 
 import asyncio
 import math
@@ -34,7 +34,7 @@ AT_ONCE = replace(LOOKING, result_grace_seconds=0, command_grace_seconds=0, task
 
 
 def run_at(folder: Path, began: timedelta = timedelta(), **held: float) -> Run:
-    """Return a run that began so long ago, with what its budgets let it use."""
+    """Return a run that began `began` ago, with the limits of its budgets."""
     record = RunRecord(
         key=RunKey("wo-1", "run", "1"),
         serial=1,
@@ -55,7 +55,7 @@ def run_at(folder: Path, began: timedelta = timedelta(), **held: float) -> Run:
 async def why_asked_to_end(
     run: Run, cli: str = "opencode", pace: Pace = LOOKING, is_answer: Callable[[str], bool] = bool
 ) -> list[str]:
-    """Follow a run whose supervisor ends its agent after a few looks; return for which reasons it was asked to."""
+    """Follow a run whose supervisor ends its agent after a few polls; return the requests to end the agent."""
     ours, theirs = socket.socketpair()
     reader, writer = await asyncio.open_connection(sock=theirs)
     attachment, looks = await Attachment.over(ours), 0
@@ -78,7 +78,7 @@ async def why_asked_to_end(
 async def test_an_agent_that_tells_its_dollars_as_it_works_is_asked_to_end_by_them(
     tmp_path: Path, held: float, asked: list[str]
 ) -> None:
-    """It has no option to end at a cost by itself; the figures of its steps count as they come."""
+    """The costs of an agent's steps count as they come: the engine ends an agent that exceeds its budget."""
     run = run_at(tmp_path, held_usd=held)
     run.stdout.write_bytes(STREAM.read_bytes().replace(b'"cost":0', b'"cost":0.02'))
     assert await why_asked_to_end(run) == asked
@@ -88,7 +88,7 @@ async def test_an_agent_that_tells_its_dollars_as_it_works_is_asked_to_end_by_th
 async def test_the_minutes_of_an_agent_count_from_its_start_whoever_follows_it(
     tmp_path: Path, minutes: int, asked: list[str]
 ) -> None:
-    """A worker that starts anew and adopts it gives it no more time than the one before."""
+    """A worker that adopts an agent gives the agent no more time."""
     run = run_at(tmp_path, timedelta(minutes=minutes), held_seconds=60.0)
     assert await why_asked_to_end(run) == asked
 
@@ -105,7 +105,7 @@ async def test_the_minutes_of_an_agent_count_from_its_start_whoever_follows_it(
 async def test_an_agent_that_goes_on_after_its_result_is_asked_to_end_by_what_it_waits_for(
     tmp_path: Path, task: str, asked: list[str], *, answers: bool
 ) -> None:
-    """Commands alone are not waited for where the result is the answer: one may be a server. Other work is."""
+    """After a valid result the engine waits for no shell command, which may be a server, but for other work."""
     run = run_at(tmp_path)
     run.stdout.write_text((TASK.format(task) if task else "") + RESULT)
     assert (
@@ -137,7 +137,7 @@ def read_text(folder: Path, cli: str, text: str, end: ExitRecord = DONE, stderr:
     [JSON, f"Sure, the class is:\n\n```json\n{JSON}\n```\n", '{\n  "issue_class":\n  "/bug"\n}\n', "/bug\n"],
 )
 def test_an_answer_that_is_printed_without_events_counts(tmp_path: Path, cli: str, text: str) -> None:
-    """It meets the contract of what was asked; nobody knows what it has used, and the session is that of its start."""
+    """Text that meets the contract of the step is the answer; its session is the session of the start."""
     outcome = read_text(tmp_path, cli, text)
     assert (outcome.ended, outcome.text, outcome.session_id) == ("ok", text.strip(), "own")
     assert "without events" in outcome.warnings[-1]
@@ -145,7 +145,7 @@ def test_an_answer_that_is_printed_without_events_counts(tmp_path: Path, cli: st
 
 @pytest.mark.parametrize("text", [JSON, "/bug", f"{JSON}\n" * 2])
 def test_what_copilot_says_of_its_usage_is_no_part_of_an_answer(tmp_path: Path, text: str) -> None:
-    """Behind an answer it stands as text too."""
+    """The usage figures that copilot prints after its answer are left out."""
     assert read_text(tmp_path, "copilot", text + USAGE).text == text.strip()
 
 
@@ -161,7 +161,7 @@ def test_what_copilot_says_of_its_usage_is_no_part_of_an_answer(tmp_path: Path, 
     ],
 )
 def test_other_text_is_no_answer(tmp_path: Path, cli: str, text: str, end: ExitRecord) -> None:
-    """What does not meet the contract, and what a program printed that did not end well."""
+    """Text that does not meet the contract, and text of a program that failed, is no answer."""
     outcome = read_text(tmp_path, cli, text, end)
     assert (outcome.ended == "ok", outcome.text) == (False, None)
     assert outcome.session_id is None
@@ -169,20 +169,20 @@ def test_other_text_is_no_answer(tmp_path: Path, cli: str, text: str, end: ExitR
 
 @pytest.mark.parametrize("cli", FIVE)
 def test_an_error_counts_before_a_plain_form_and_not_before_json(tmp_path: Path, cli: str) -> None:
-    """JSON that meets a contract is no accident; a class may be a word of anything."""
+    """An error on stderr wins over a plain class, but not over JSON that meets the contract."""
     limit = "You've hit your usage limit. Try again in 2 hours."
     assert read_text(tmp_path, cli, "/bug", stderr=limit).kind == "rate_limit"
     assert read_text(tmp_path, cli, JSON, stderr=limit).ended == "ok"
 
 
 def test_an_object_in_a_stream_of_events_is_no_answer(tmp_path: Path) -> None:
-    """Where there are events, the answer is what they say it is."""
+    """In a stream of events, only an event can carry the answer."""
     events = '{"type":"thread.started","thread_id":"t"}\n'
     assert read_text(tmp_path, "codex", f"{events}{JSON}\n").text is None
 
 
 def test_no_more_is_read_than_may_be_printed(tmp_path: Path) -> None:
-    """A stream that is larger than its limit, by a hole for example, keeps no worker reading."""
+    """A worker reads a stream up to its limit only, even if the file is larger, for example by a hole."""
     run = run_at(tmp_path)
     run.stdout.write_text(RESULT, encoding="utf-8")
     os.truncate(run.stdout, 19 << 30)

@@ -1,4 +1,4 @@
-"""What a budget counts of a stream into which a program of the agent's has written."""
+"""What a budget counts if a program of the agent has written into the agent's stream."""
 
 import json
 from typing import Any
@@ -36,7 +36,7 @@ FORGED: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("agent", "event"), FORGED)
 def test_no_event_gives_back_what_others_have_used(agent: str, event: dict[str, Any]) -> None:
-    """Costs and tokens below zero count as none: a budget of a project or a day would grow by them."""
+    """Negative costs and tokens count as zero; otherwise the budget of a project or a day would grow."""
     stream = adapter_for(agent).dialect()
     for each in [*HONEST[agent], event]:
         stream.feed(json.dumps(each).encode() + b"\n")
@@ -46,7 +46,7 @@ def test_no_event_gives_back_what_others_have_used(agent: str, event: dict[str, 
 
 
 def test_what_a_stream_says_too_much_is_no_number_without_end() -> None:
-    """An amount that no float holds is none, and ends no worker."""
+    """An infinite amount counts as zero and crashes no worker."""
     stream = adapter_for("claude").dialect()
     stream.feed(b'{"type":"result","session_id":"s","total_cost_usd":1e999,"usage":{"input_tokens":1e999}}\n')
     used = Spending.of(stream.outcome(ExitRecord(cause="exited", exit_code=0), "").usage, 1.0)

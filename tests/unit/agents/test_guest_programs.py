@@ -1,4 +1,4 @@
-"""Programs that a repository's commands name: guests find them, or the remedy says what shows them."""
+"""Programs in a repository's commands: guests find them, or the remedy names the setting that shows them."""
 
 import os
 from dataclasses import replace
@@ -15,7 +15,7 @@ _SCRIPT = "#!/bin/sh\necho it runs\n"
 
 
 def write_program(path: Path, text: str = _SCRIPT) -> Path:
-    """Write a program that can be started."""
+    """Write an executable program."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     path.chmod(0o755)
@@ -23,10 +23,10 @@ def write_program(path: Path, text: str = _SCRIPT) -> Path:
 
 
 class Desk:
-    """A user's home with programs of the user's own, a workspace, and the sandbox of this machine."""
+    """A user's home with the user's own programs, a workspace, and the sandbox of this machine."""
 
     def __init__(self, root: Path) -> None:
-        """Make them."""
+        """Make home, workspace and sandbox."""
         self.home, self.workspace = root / "home", root / "workspace"
         self.workspace.mkdir()
         write_program(self.home / "bin" / "mytool")
@@ -45,13 +45,13 @@ class Desk:
         return [(each.message, each.remedy) for each in found]
 
     def with_setting(self, remedy: str) -> Sandbox:
-        """Return the sandbox as a worker has it that was started with what a remedy says."""
+        """Return the sandbox of a worker with the setting that a remedy names."""
         paths = remedy.partition('SEPTET_GUEST_PATHS="')[2].partition('"')[0].split(",")
         world = World(self.home, parse_named_paths(tuple(paths), self.home))
         return replace(self.sandbox, world=world)
 
     def run(self, *argv: str, sandbox: Sandbox | None = None) -> str:
-        """Run a program in a guest's place, and return what it printed."""
+        """Run a program as a guest, and return its output."""
         files = GuestFiles(self.workspace, env=self.env)
         ended = (sandbox or self.sandbox).run(("/usr/bin/env", *argv), files, self.env, 30.0)
         return (ended.stdout + ended.stderr).decode()
@@ -59,13 +59,13 @@ class Desk:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
-    """Such a desk."""
+    """A desk in a temporary folder."""
     return Desk(tmp_path)
 
 
 @pytest.mark.needs("bubblewrap")
 def test_a_program_of_the_home_is_told_with_the_setting_that_shows_it(desk: Desk) -> None:
-    """The message names where it is; with the setting of the remedy guests find it, and it runs."""
+    """The message names the program's path; with the setting of the remedy, guests find and run the program."""
     assert desk.missing("sh", "/usr/bin/env", "./own.sh", ".venv/bin/pytest") == []
     ((message, remedy),) = desk.missing("sh", "mytool", "mytool")
     assert (
@@ -81,7 +81,7 @@ def test_a_program_of_the_home_is_told_with_the_setting_that_shows_it(desk: Desk
 
 @pytest.mark.needs("bubblewrap")
 def test_a_program_that_is_a_part_of_something_is_shown_with_it(desk: Desk) -> None:
-    """Pipx puts a link on PATH that leads into a virtual environment: the remedy names both, and no login beside."""
+    """For a program of pipx the remedy names the link on PATH and its virtual environment, and nothing else."""
     place = desk.home / ".local" / "share" / "pipx" / "venvs" / "tool"
     write_program(place / "bin" / "tool", f"#!/bin/sh\ncat {place}/share/tool/words\n")
     (place / "pyvenv.cfg").touch()
@@ -96,7 +96,7 @@ def test_a_program_that_is_a_part_of_something_is_shown_with_it(desk: Desk) -> N
 
 @pytest.mark.needs("bubblewrap")
 def test_what_the_worker_has_named_stays_named(desk: Desk) -> None:
-    """The remedy can be copied as it is."""
+    """The remedy's setting keeps the paths of the worker's setting, so that a user can copy it as it is."""
     named = parse_named_paths(("~/cache:rw", "/opt"), desk.home)
     sandbox = replace(desk.sandbox, world=World(desk.home, named))
     ((_, remedy),) = desk.missing("mytool", sandbox=sandbox)
@@ -104,7 +104,7 @@ def test_what_the_worker_has_named_stays_named(desk: Desk) -> None:
 
 
 def test_a_program_that_is_nowhere_is_told_without_a_setting(desk: Desk) -> None:
-    """With a sandbox or without one."""
+    """With or without a sandbox, the message about a program that does not exist names no setting."""
     for sandbox in (desk.sandbox, Sandbox()):
         told = desk.missing("no-such-program", "/no/such/program", sandbox=sandbox)
         assert [message for message, _ in told] == [
@@ -117,7 +117,7 @@ def test_a_program_that_is_nowhere_is_told_without_a_setting(desk: Desk) -> None
 
 @pytest.mark.needs("bubblewrap")
 def test_a_virtual_environment_of_a_users_python_works_in_the_guest(desk: Desk) -> None:
-    """Its interpreter is a link into pyenv's folder, which PATH names by its shims."""
+    """The interpreter is a link into pyenv's folder, which guests see because PATH names pyenv's shims."""
     version = desk.home / ".pyenv" / "versions" / "3.99.1"
     write_program(
         version / "bin" / "python3.99", '#!/bin/sh\ncat "$(dirname "$(readlink -f "$0")")/../lib/words"\n'

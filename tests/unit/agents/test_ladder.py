@@ -43,7 +43,7 @@ ATTEMPTING = Path(__file__).parents[2] / "fakes" / "attempting.py"
 
 @contextlib.asynccontextmanager
 async def worker_that_follows(lab: Lab) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A worker's process of its own that follows the lab's agent."""
+    """Start a worker's process that follows the lab's agent."""
     worker = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-P", str(ATTEMPTING), str(lab.root), str(lab.program), "run-1", "5"),
@@ -62,7 +62,7 @@ async def worker_that_follows(lab: Lab) -> AsyncIterator[asyncio.subprocess.Proc
 
 
 async def adopted(lab: Lab) -> TurnResult:
-    """Follow the agent that waits, in this process, and let it go on."""
+    """Adopt the waiting agent in this process, and let it finish."""
     attempt = asyncio.ensure_future(lab.run_turn())
     await wait_until(lambda: [each for each in lab.progress if each.epoch == 2])
     lab.let_go()
@@ -70,7 +70,7 @@ async def adopted(lab: Lab) -> TurnResult:
 
 
 async def test_a_turn_brings_its_outcome(lab: Lab) -> None:
-    """A turn is carried out by one agent start, and nothing has to be recovered."""
+    """A turn needs one start of an agent and no recovery."""
     lab.agent("init(); turn('m1'); result('done')")
     turn_result = await lab.run_turn()
     assert (
@@ -86,7 +86,7 @@ async def test_a_turn_brings_its_outcome(lab: Lab) -> None:
 
 
 async def test_progress_is_told_as_the_stream_grows(lab: Lab) -> None:
-    """Session, last event, turns and tokens are told while the agent works."""
+    """The worker reports session, last event, turns and tokens while the agent works."""
     lab.agent("init(); turn('m1'); turn('m2'); wait_for('../go'); result('done')")
     attempt = asyncio.ensure_future(lab.run_turn())
     seen = (await wait_until(lambda: [each for each in lab.progress if each.turns == 2]))[0]
@@ -96,7 +96,7 @@ async def test_progress_is_told_as_the_stream_grows(lab: Lab) -> None:
 
 
 async def test_a_cancelled_attempt_leaves_the_agent_which_the_next_one_adopts(lab: Lab) -> None:
-    """A cancel of the attempt does not touch the agent; another attempt with the same key follows it to its end."""
+    """A cancelled attempt leaves its agent alive; the next attempt with the same key follows it to its end."""
     lab.agent("init(); wait_for('../go'); result('done')")
     first = asyncio.ensure_future(lab.run_turn())
     await lab.said("system/init")
@@ -112,7 +112,7 @@ async def test_a_cancelled_attempt_leaves_the_agent_which_the_next_one_adopts(la
 
 
 async def test_an_agent_survives_its_worker_and_is_adopted_from_a_new_process(lab: Lab) -> None:
-    """SIGKILL of the worker's process leaves the agent alive; a new process adopts it, and no agent starts again."""
+    """SIGKILL of the worker leaves the agent alive; a new process adopts it, and no second agent starts."""
     lab.agent("init(); wait_for('../go'); result('done')")
     async with worker_that_follows(lab) as worker:
         worker.kill()
@@ -136,7 +136,7 @@ async def test_an_agent_survives_the_signals_to_its_workers_group(lab: Lab) -> N
 
 
 async def test_an_agent_that_finished_while_nobody_looked_is_read(lab: Lab) -> None:
-    """The outcome of an agent that ended while no attempt lived is read from disk, and no agent starts again."""
+    """The outcome of an agent that ended between two attempts is read from disk, and no second agent starts."""
     lab.agent("init(); wait_for('../go'); result('done')")
     first = asyncio.ensure_future(lab.run_turn())
     await lab.said("system/init")
@@ -150,7 +150,7 @@ async def test_an_agent_that_finished_while_nobody_looked_is_read(lab: Lab) -> N
 
 
 async def test_a_killed_agent_is_resumed_and_told_what_happened(lab: Lab) -> None:
-    """After SIGKILL of the agent its session is resumed, with a prompt that says what is unknown."""
+    """After SIGKILL of the agent its session is resumed; the prompt says that the outcome is unknown."""
     lab.agent("""
         init()
         if not resumed:
@@ -165,7 +165,7 @@ async def test_a_killed_agent_is_resumed_and_told_what_happened(lab: Lab) -> Non
 
 
 async def test_an_agent_without_a_session_runs_again_from_the_checkpoint(lab: Lab) -> None:
-    """Without a session the caller returns to the checkpoint, and then the agent starts anew."""
+    """Without a session the worktree returns to the checkpoint, and the agent starts again."""
     lab.agent("""
         if not os.path.exists("../crashed"):
             open("../crashed", "w").close()
@@ -179,7 +179,7 @@ async def test_an_agent_without_a_session_runs_again_from_the_checkpoint(lab: La
 
 
 async def test_an_agent_that_crashes_on_every_rung_is_given_up(lab: Lab) -> None:
-    """Start, one resume, one rerun: then an error that no retry repeats names the folder and the way on."""
+    """After a start, a resume and a rerun, a final error names the run's folder and `septet retry`."""
     lab.agent("init(); os.kill(os.getpid(), signal.SIGKILL)")
     with pytest.raises(AgentGaveUpError) as caught:
         await lab.run_turn()
@@ -193,7 +193,7 @@ async def test_an_agent_that_crashes_on_every_rung_is_given_up(lab: Lab) -> None
 
 
 async def test_tries_are_counted_on_disk(lab: Lab) -> None:
-    """Attempts that come and go do not begin to count anew."""
+    """A second attempt starts no further agent after the first one has used all tries."""
     lab.agent("init(); os.kill(os.getpid(), signal.SIGKILL)")
     for _ in range(2):
         with pytest.raises(AgentGaveUpError):
@@ -211,7 +211,7 @@ async def test_tries_are_counted_on_disk(lab: Lab) -> None:
     ids=["result", "stderr"],
 )
 async def test_an_unknown_session_is_left_for_a_new_one_and_the_work_is_kept(lab: Lab, refuse: str) -> None:
-    """When the CLI does not know the session that is to be resumed, a new one goes on in the worktree as it is."""
+    """If the CLI does not know the session, a new session continues in the kept worktree."""
     lab.agent(f"""
         if resumed:
             {refuse}
@@ -228,7 +228,7 @@ async def test_an_unknown_session_is_left_for_a_new_one_and_the_work_is_kept(lab
 
 
 async def test_a_start_that_prints_nothing_is_ended_and_tried_once_more(lab: Lab) -> None:
-    """The second start begins from the checkpoint; where it is silent too, the limit is told with what stderr says."""
+    """The second start begins from the checkpoint; after a second silent start the error quotes stderr."""
     lab.agent("""
         starts = len(open("../journal").read().splitlines())
         if starts % 2:
@@ -267,7 +267,7 @@ async def test_a_killed_supervisor_takes_its_agent_along_and_its_leftovers_are_s
 
 
 async def test_an_agent_whose_container_ended_is_resumed_however_often_that_happens(lab: Lab) -> None:
-    """The end of the machine or container is no crash of the agent: it costs none of its tries."""
+    """The end of the machine or container is no crash of the agent and uses none of its tries."""
     lab.agent("init(); turn('m1'); wait_for('../go'); result('done')")
     for _ in range(4):
         attempt = asyncio.ensure_future(lab.run_turn())
@@ -287,7 +287,7 @@ async def test_an_agent_whose_container_ended_is_resumed_however_often_that_happ
 
 
 async def test_a_result_on_disk_outlives_a_killed_supervisor(lab: Lab) -> None:
-    """A result that stands in the stream counts, also when nobody saw the agent end: no turn is paid twice."""
+    """A result in the stream counts even if the supervisor was killed: no turn is paid twice."""
     lab.agent("init(); result('done'); time.sleep(300)")
     attempt = asyncio.ensure_future(lab.run_turn())
     os.kill(supervisor_of(await lab.said("result/success")), signal.SIGKILL)
@@ -306,7 +306,7 @@ async def test_a_refusing_api_is_not_asked_again(lab: Lab) -> None:
 
 
 async def test_a_busy_api_is_waited_for_and_the_next_attempt_starts_an_agent(lab: Lab) -> None:
-    """The first attempt says how long to wait; the next one does not read that failure again, but starts."""
+    """The first attempt's error says how long to wait; the next attempt starts an agent."""
     lab.agent("""
         init()
         if not os.path.exists("../busy"):
@@ -325,7 +325,7 @@ async def test_a_busy_api_is_waited_for_and_the_next_attempt_starts_an_agent(lab
 
 
 async def test_a_session_that_had_worked_goes_on_after_a_busy_api(lab: Lab) -> None:
-    """What was done before the API failed is not paid again: the next attempt resumes the session."""
+    """The next attempt resumes the session, so that the work before the API error is not paid again."""
     lab.agent("""
         init(); turn("m1")
         if not resumed:
@@ -339,7 +339,7 @@ async def test_a_session_that_had_worked_goes_on_after_a_busy_api(lab: Lab) -> N
 
 
 async def test_two_attempts_at_once_start_one_agent(lab: Lab) -> None:
-    """Of two attempts with one key the later one carries the turn out, and the earlier one starts no agent beside it."""
+    """Of two attempts with one key, the later one carries the turn out, and only one agent starts."""
     lab.agent("init(); wait_for('../go'); result('done')")
     attempts = [asyncio.ensure_future(lab.run_turn()) for _ in range(2)]
     await wait_until(lambda: 2 in {each.epoch for each in lab.progress})
@@ -352,7 +352,7 @@ async def test_two_attempts_at_once_start_one_agent(lab: Lab) -> None:
 
 
 async def test_an_old_attempt_that_wakes_ends_nothing_of_a_later_one(lab: Lab) -> None:
-    """An attempt of an earlier workflow run that looks again finds the later one's agent, and leaves it alone."""
+    """A late attempt of an earlier workflow run leaves the agent of the later run alone."""
     lab.agent("init(); wait_for('../go'); result('done')")
     old = lab.request(run_id="run-1")
     old_lease = Lease.take(lab.runtime.runs, old.key)
@@ -370,7 +370,7 @@ async def _never() -> None:
 
 
 async def test_another_workflow_run_ends_what_it_finds_and_starts_anew(lab: Lab) -> None:
-    """After a reset the living agent of the earlier run is ended, the checkpoint restored, and a new agent started."""
+    """After a reset, the earlier run's agent is ended, the checkpoint restored, and a new agent started."""
     lab.agent("init(); result('done') if os.path.exists('../go') else time.sleep(300)")
     stale = asyncio.ensure_future(lab.run_turn(lab.request(run_id="run-1")))
     run = await lab.said("system/init")
@@ -386,7 +386,7 @@ async def test_another_workflow_run_ends_what_it_finds_and_starts_anew(lab: Lab)
 
 
 async def test_a_reset_that_finds_only_the_dead_returns_to_the_checkpoint(lab: Lab) -> None:
-    """The first agent of another workflow run starts from the checkpoint, and the ones after it do not return."""
+    """Only the first agent of another workflow run returns the worktree to the checkpoint."""
     lab.agent("init(); result('done')")
     await lab.run_turn(lab.request(run_id="run-1"))
     await lab.run_turn(lab.request(run_id="run-2", activity_id="5"))
@@ -395,7 +395,7 @@ async def test_a_reset_that_finds_only_the_dead_returns_to_the_checkpoint(lab: L
 
 
 async def test_a_cancelled_agent_is_ended_with_all_that_it_started(lab: Lab) -> None:
-    """The end of an agent ends its tools too, and the attempt that follows learns that it was cancelled."""
+    """The end of an agent ends its tools too, and the attempt reports that the agent was cancelled."""
     lab.agent("init(); detached(lambda: time.sleep(300)); turn('m1'); time.sleep(300)")
     attempt = asyncio.ensure_future(lab.run_turn())
     run = await lab.said("assistant")
@@ -411,7 +411,7 @@ async def test_a_cancelled_agent_is_ended_with_all_that_it_started(lab: Lab) -> 
 
 
 async def test_what_an_agent_leaves_in_the_background_is_waited_for_a_moment(lab: Lab) -> None:
-    """A file that is written soon after the agent's end is not lost; what does not end is ended, and told of."""
+    """A file that a background process writes soon is kept; a process that does not end is killed and reported."""
     lab.agent("""
         def write_late():
             time.sleep(1)
@@ -430,7 +430,7 @@ async def test_what_an_agent_leaves_in_the_background_is_waited_for_a_moment(lab
 
 
 async def test_a_cancel_does_not_wait_for_what_an_agent_left(lab: Lab) -> None:
-    """Whoever asks for the end of an agent that has ended has it at once."""
+    """A request to end an agent that has already ended returns without a wait for its background processes."""
     lab.agent("init(); detached(lambda: time.sleep(300)); turn('m1'); result('done')")
     attempt = asyncio.ensure_future(lab.run_turn())
     run = await lab.said("result/success")
@@ -444,7 +444,7 @@ async def test_a_cancel_does_not_wait_for_what_an_agent_left(lab: Lab) -> None:
 
 
 async def test_to_end_what_has_ended_is_no_error(lab: Lab) -> None:
-    """An agent that is gone is left as it is, and its record is returned."""
+    """A request to end an agent that has ended changes nothing and returns the agent's record."""
     lab.agent("init(); result('done')")
     turn_result = await lab.run_turn()
     record = await end_agent(turn_result.run, "cancelled")
@@ -453,7 +453,7 @@ async def test_to_end_what_has_ended_is_no_error(lab: Lab) -> None:
 
 
 async def test_a_paused_agent_goes_on_in_its_session(lab: Lab) -> None:
-    """An agent that was ended for a reason that is over is resumed by the next attempt; that counts as no crash."""
+    """The next attempt resumes an agent that was paused, and the pause counts as no crash."""
     lab.agent("init(); result('done') if resumed else time.sleep(300)")
     attempt = asyncio.ensure_future(lab.run_turn())
     run = await lab.said("system/init")
@@ -464,7 +464,7 @@ async def test_a_paused_agent_goes_on_in_its_session(lab: Lab) -> None:
 
 
 async def test_the_turn_limit_is_held_and_the_session_resumed_once(lab: Lab) -> None:
-    """An agent that takes more turns than it may is ended; so is its resumed session; then the limit is reported."""
+    """An agent over its turn limit is ended and resumed once; then the limit is reported."""
     lab.agent("""
         init()
         for number in range(100000):
@@ -482,7 +482,7 @@ async def test_the_turn_limit_is_held_and_the_session_resumed_once(lab: Lab) -> 
 
 
 async def test_a_session_that_was_never_told_is_resumed_by_the_id_that_was_given(lab: Lab) -> None:
-    """A CLI may tell its session in its last event only; one that hangs before it goes on in that session."""
+    """If a CLI hangs before it names its session, the session of its start is resumed."""
     lab.agent("""
         if resumed:
             result("done")
@@ -499,7 +499,7 @@ async def test_a_session_that_was_never_told_is_resumed_by_the_id_that_was_given
 
 
 async def test_a_cli_that_goes_on_after_its_result_is_ended_after_a_grace(lab: Lab) -> None:
-    """The result stands, although the CLI did not end by itself."""
+    """The result counts although the engine had to end the CLI."""
     lab.agent("init(); result('done'); time.sleep(300)")
     lab.runtime = replace(lab.runtime, pace=Pace(poll_seconds=0.02, result_grace_seconds=0.1))
     turn_result = await lab.run_turn()
@@ -508,7 +508,7 @@ async def test_a_cli_that_goes_on_after_its_result_is_ended_after_a_grace(lab: L
 
 
 async def test_a_wall_limit_is_reported_with_the_work_kept(lab: Lab) -> None:
-    """The limit of time ends the agent, and neither a resume nor a rerun follows."""
+    """The wall limit ends the agent, and neither a resume nor a rerun follows."""
     lab.agent("init(); time.sleep(300)")
     request = lab.request(limits=Timeouts(wall_seconds=0.3))
     with pytest.raises(AgentLimitError) as caught:
@@ -518,7 +518,7 @@ async def test_a_wall_limit_is_reported_with_the_work_kept(lab: Lab) -> None:
 
 
 async def test_a_program_that_refuses_says_why(lab: Lab) -> None:
-    """What a program prints before it ends without a word on its stream is the error, and it is not started again."""
+    """A program that ends without an event is not started again; the error quotes its stderr."""
     lab.agent("sys.stderr.write('error: unknown option'); sys.exit(1)")
     with pytest.raises(AgentRefusedError, match="unknown option"):
         await lab.run_turn()
@@ -526,7 +526,7 @@ async def test_a_program_that_refuses_says_why(lab: Lab) -> None:
 
 
 async def test_a_program_that_is_missing_is_named(lab: Lab) -> None:
-    """No run is made when the program is not there, and the writer's lock is free afterwards."""
+    """A missing program leaves no run, and the writer's lock is free afterwards."""
     lab.agent("init()")
     lab.program.unlink()
     for _ in range(2):
@@ -536,7 +536,7 @@ async def test_a_program_that_is_missing_is_named(lab: Lab) -> None:
 
 
 async def test_a_program_that_the_system_cannot_start_is_told(lab: Lab) -> None:
-    """A file that is no program gives an error with the system's answer, and the run is recorded."""
+    """The error about a file that the system cannot execute names the system's error."""
     lab.agent("")
     lab.program.write_text("no program\n", encoding="utf-8")
     with pytest.raises(AgentMissingError, match="ENOEXEC"):
@@ -544,7 +544,7 @@ async def test_a_program_that_the_system_cannot_start_is_told(lab: Lab) -> None:
 
 
 async def test_a_machine_that_is_short_of_something_is_tried_again(lab: Lab) -> None:
-    """A program that is busy now is a failure that passes: the next attempt starts it."""
+    """A program that is busy now is a retryable failure, and the next attempt starts it."""
     lab.agent("init(); result('done')")
     busy = os.open(lab.program, os.O_WRONLY)
     with pytest.raises(AgentCrashedError, match="ETXTBSY") as caught:
@@ -555,7 +555,7 @@ async def test_a_machine_that_is_short_of_something_is_tried_again(lab: Lab) -> 
 
 
 async def test_a_follow_up_turn_is_asked_whole_when_it_is_resumed(lab: Lab) -> None:
-    """A turn that goes on from another session is not only told what happened, but asked again."""
+    """The resumed turn gets its whole prompt again, besides the note on what happened."""
     lab.agent("""
         init()
         if not os.path.exists("../crashed"):
@@ -571,7 +571,7 @@ async def test_a_follow_up_turn_is_asked_whole_when_it_is_resumed(lab: Lab) -> N
 
 
 async def test_a_full_context_goes_on_in_a_new_session(lab: Lab) -> None:
-    """When the context is full, another session gets the task and the hint that work is in the worktree."""
+    """When the context is full, a new session gets the task and a note that the work is in the worktree."""
     lab.agent("""
         init()
         if "became too long" not in prompt:
@@ -593,7 +593,7 @@ async def test_a_full_context_goes_on_in_a_new_session(lab: Lab) -> None:
     ids=["too long", "unknown"],
 )
 async def test_a_session_that_cannot_be_gone_on_with_is_left_for_good(lab: Lab, refuses: str, told: str) -> None:
-    """A turn that had to begin a new session begins another after a usage limit, and is told of the work once more."""
+    """After an unusable session and a usage limit, the next new session gets the note on its work again."""
     lab.agent(f"""
         def refuse(words):
             say('{{"type":"result","subtype":"error_during_execution","is_error":true,'
@@ -616,7 +616,7 @@ async def test_a_session_that_cannot_be_gone_on_with_is_left_for_good(lab: Lab, 
 
 
 async def test_a_lock_that_no_agent_holds_ends_the_attempt(lab: Lab) -> None:
-    """A writer's lock that stays held while no run lives is named with its holder, and the attempt is tried again."""
+    """The error about a lock that no run explains names the lock's holder."""
     lab.agent("init()")
     lock = lab.runtime.runs.lock_writer("wo-1")
     assert lock is not None
@@ -630,7 +630,7 @@ async def test_a_lock_that_no_agent_holds_ends_the_attempt(lab: Lab) -> None:
 
 
 async def test_a_worker_that_is_stopped_with_the_lock_in_hand_ends_for_the_next_attempt(lab: Lab) -> None:
-    """An earlier attempt's worker that somebody has stopped does not keep the next agent from its start."""
+    """A stopped worker of an earlier attempt is killed, and the next agent starts."""
     lab.agent("init(); result('done')")
     with writing(lab.runtime.runs, lab.root) as (worker, _):
         worker.send_signal(signal.SIGSTOP)
@@ -639,7 +639,7 @@ async def test_a_worker_that_is_stopped_with_the_lock_in_hand_ends_for_the_next_
 
 
 async def test_a_run_that_cannot_be_read_is_nobodys(lab: Lab) -> None:
-    """A record that a power cut left empty belongs to no one: the step starts from its checkpoint."""
+    """A run with an empty record, as a power loss leaves it, is ignored: the step starts from its checkpoint."""
     lab.agent("init(); result('done')")
     turn_result = await lab.run_turn()
     (turn_result.run.folder / "run.json").write_text("", encoding="utf-8")
@@ -652,7 +652,7 @@ async def test_a_run_that_cannot_be_read_is_nobodys(lab: Lab) -> None:
 
 
 async def test_a_long_state_directory_is_no_hindrance(lab: Lab) -> None:
-    """A run's folder may have a longer path than a socket's address: the agent is adopted and ended all the same."""
+    """A run's path may be longer than a socket's address: the agent is still adopted and ended."""
     deep = lab.root / ("d" * 100) / ("e" * 100)
     lab.runtime = replace(lab.runtime, runs=replace(lab.runtime.runs, root=deep / "runs"))
     lab.agent("init(); time.sleep(300)")
@@ -663,7 +663,7 @@ async def test_a_long_state_directory_is_no_hindrance(lab: Lab) -> None:
 
 
 async def test_an_attempt_that_is_cancelled_while_it_starts_an_agent_loses_nothing(lab: Lab) -> None:
-    """A cancel at any moment of the start leaves either no agent or one that the next attempt adopts."""
+    """A cancel at any moment of the start leaves no agent, or an agent that the next attempt adopts."""
     lab.agent("init(); wait_for('../go'); result('done')")
     for moment in range(12):
         attempt = asyncio.ensure_future(lab.run_turn())
@@ -677,7 +677,7 @@ async def test_an_attempt_that_is_cancelled_while_it_starts_an_agent_loses_nothi
 
 
 async def test_agents_leave_no_zombie(lab: Lab) -> None:
-    """Supervisors that have ended are reaped without anybody's doing."""
+    """The worker reaps supervisors that have ended."""
     lab.agent("init(); result('done')")
     runs = [(await lab.run_turn(lab.request(activity_id=str(number)))).run for number in range(3)]
     gone = {supervisor_of(run) for run in runs}
@@ -685,7 +685,7 @@ async def test_agents_leave_no_zombie(lab: Lab) -> None:
 
 
 async def test_session_that_a_turn_goes_on_with_outlives_an_agent_that_said_nothing(lab: Lab) -> None:
-    """What was said in it before is not given up because a process died before its first word."""
+    """A resumed session is kept if the process died before its first event."""
     silent = 'if not os.path.exists("../died"):\n    open("../died", "w").close()\n    os.kill(os.getpid(), 9)\n'
     lab.agent(f"{silent}init()\nresult(session)\n")
     going_on = Turn("Go on.\n", lab.worktree, resume_id="a-session")
@@ -696,7 +696,7 @@ async def test_session_that_a_turn_goes_on_with_outlives_an_agent_that_said_noth
 
 
 async def test_an_api_error_that_nobody_knows_is_tried_three_times_with_its_cost(lab: Lab) -> None:
-    """Each try may be paid: the pauses grow, each error says what was spent, and the third one is final."""
+    """Each try may be paid: the pauses grow, each error names the cost so far, and the third error is final."""
     spent = ',"usage":{"input_tokens":8,"output_tokens":2},"total_cost_usd":0.25'
     lab.agent(f"init(); turn('m1'); api_error(0, 'The teapot is short and stout.', more={spent!r})")
     waits = []
@@ -716,7 +716,7 @@ async def test_an_api_error_that_nobody_knows_is_tried_three_times_with_its_cost
 
 
 async def test_an_api_that_is_busy_is_waited_for_between_errors_that_nobody_knows(lab: Lab) -> None:
-    """Only errors that nobody knows count: a busy API has as much time as ever, and what was spent is told of all."""
+    """Only unknown errors count as tries; a busy API does not."""
     lab.agent("""
         init()
         starts = len(open("../journal").read().splitlines())
@@ -732,7 +732,7 @@ async def test_an_api_that_is_busy_is_waited_for_between_errors_that_nobody_know
 
 
 async def test_an_agent_without_a_session_is_tried_three_times_too(lab: Lab) -> None:
-    """The tries are counted where no session is told: what the API refuses before its first event is such an error."""
+    """The tries count although no event names a session."""
     lab.agent(
         """say('{"type":"result","is_error":true,"result":"API Error: odd","terminal_reason":"api_error"}')"""
     )

@@ -1,4 +1,4 @@
-"""What is told of a CLI that ended without an answer: the cause in its own words, and a remedy for its kind.
+"""The error about a CLI that ended without an answer: the cause in the CLI's words, and a remedy for its kind.
 
 Sources: anthropics/claude-code 74225, openai/codex-plugin-cc 635, littlebearapps/untether 724, monoes/monomind 191,
 github/copilot-cli 1181 and 1271.
@@ -24,14 +24,14 @@ OLD_CODEX: Final = '{"id":"1","msg":{"type":"task_started"}}\n{"id":"1","msg":{"
 
 
 def ended(agent: str, end: ExitRecord, stderr: str = "", stdout: str = "") -> Outcome:
-    """Return what a run came to that printed this."""
+    """Return the outcome of a run that printed this."""
     dialect = adapter_for(agent).dialect()
     dialect.feed(stdout.encode())
     return dialect.outcome(end, stderr)
 
 
 def told(agent: str, outcome: Outcome) -> AgentError:
-    """Return the error that tells of it, once no further start is made."""
+    """Return the error about the outcome, after which no further start follows."""
     record = RunRecord(
         key=RunKey("wo-1", "run", "1"), serial=1, step="build_plan", agent=agent, because="first", mark="m",
         argv=(f"/opt/{agent}",), env_names=(), worktree="/", limits={}, started_at="2026-03-09T12:00:00Z",
@@ -52,7 +52,7 @@ def told(agent: str, outcome: Outcome) -> AgentError:
 def test_an_error_line_about_a_limit_is_waited_for_where_no_event_came(
     agent: str, stderr: str, *, waited: bool
 ) -> None:
-    """It names no time, so the wait is a minute at first; what is no such error stays a refusal to start."""
+    """A line about a limit makes the run wait for a minute at first; any other line is a refusal to start."""
     outcome = ended(agent, FAILED, f"Loaded.\n{stderr}\n")
     assert (outcome.ended, outcome.kind) == (("api_error", "rate_limit") if waited else ("crashed", "refused"))
     assert stderr in outcome.message
@@ -60,7 +60,7 @@ def test_an_error_line_about_a_limit_is_waited_for_where_no_event_came(
 
 @pytest.mark.parametrize("agent", ["claude", "codex"])
 def test_a_line_about_a_limit_after_an_event_is_noise(agent: str) -> None:
-    """Tools of the agent print there too."""
+    """Tools of the agent print to stderr too, so a line after an event means nothing."""
     event = '{"type":"system","subtype":"init","session_id":"s"}\n{"type":"thread.started","thread_id":"s"}\n'
     assert ended(agent, FAILED, "Error: 429 rate limit exceeded\n", event).kind == "exit_code"
 
@@ -76,7 +76,7 @@ NOISE: Final = (
 
 @pytest.mark.parametrize("noise", NOISE)
 def test_the_error_on_stderr_is_named_and_not_a_warning_beside_it(noise: str) -> None:
-    """Where there are warnings alone, they are all that is known."""
+    """The message names the error; it names warnings only if stderr holds nothing else."""
     message = ended("codex", FAILED, f"{noise}\nError: failed to initialize: not permitted\n{noise}\n").message
     assert message == "The agent's program refused to start: Error: failed to initialize: not permitted"
     assert noise in ended("codex", FAILED, f"{noise}\n").message
@@ -84,7 +84,7 @@ def test_the_error_on_stderr_is_named_and_not_a_warning_beside_it(noise: str) ->
 
 @pytest.mark.parametrize("agent", ["claude", "codex", "copilot", "gemini", "opencode"])
 def test_a_silent_start_that_is_stopped_is_told_with_what_stderr_says(agent: str) -> None:
-    """It has printed no event, and so what stderr says is about its start."""
+    """Without an event, stderr is about the start, and the message quotes it."""
     outcome = ended(agent, IDLE, "IneligibleTierError: This client is no longer supported\n")
     assert (outcome.ended, outcome.kind) == ("limit", "silent")
     assert "IneligibleTierError" in outcome.message
@@ -102,7 +102,7 @@ SESSION: Final = {
 @pytest.mark.parametrize("spoke", [True, False])
 @pytest.mark.parametrize("agent", list(SESSION))
 def test_a_limit_that_stderr_names_before_an_agent_falls_silent_is_waited_for(agent: str, *, spoke: bool) -> None:
-    """The end after the silence is one at that limit, until the time that is named; a signal is the engine's own."""
+    """The silence counts as the limit that stderr names, and the wait ends at the named time."""
     words = "You have reached your usage limit. Try again in 2 hours."
     end = ExitRecord(cause="idle_limit", signal=15, ended_at="2026-03-09T12:00:00Z")
     outcome = ended(agent, end, f"Loading.\n{words}\n", SESSION[agent] if spoke else "")
@@ -113,7 +113,7 @@ def test_a_limit_that_stderr_names_before_an_agent_falls_silent_is_waited_for(ag
 
 @pytest.mark.parametrize("agent", list(SESSION))
 def test_words_about_a_limit_that_may_be_of_a_tool_are_told_of_an_agent_that_fell_silent(agent: str) -> None:
-    """It is an idle one: they name no time, and tools print there too. What else stands there is left out."""
+    """Words without a time may be a tool's: the idle limit counts, and its message quotes the error line."""
     stderr = "Loading.\nError: 429 rate limit exceeded\n"
     outcome = ended(agent, IDLE, stderr, SESSION[agent])
     assert (outcome.ended, outcome.kind) == ("limit", "idle")
@@ -134,7 +134,7 @@ def test_words_about_a_limit_that_may_be_of_a_tool_are_told_of_an_agent_that_fel
     ],
 )
 def test_a_cli_that_ends_without_a_word_is_told_as_such(agent: str, place: str, end: ExitRecord) -> None:
-    """It is started once more; then the remedy names the login first, a command to run and its configuration."""
+    """The CLI is started once more; then the remedy names login, a command to run and the configuration."""
     outcome = ended(agent, end)
     assert next_move(["first"], outcome, seen_now=True) == Start("rerun")
     failure = told(agent, outcome)
@@ -149,13 +149,13 @@ def test_a_cli_that_ends_without_a_word_is_told_as_such(agent: str, place: str, 
     [("codex", OLD_CODEX), ("opencode", '{"event":"x"}\n'), ("copilot", '{"role":"assistant"}\n')],
 )
 def test_another_dialect_is_told_after_one_start_with_the_version_that_is_needed(agent: str, stdout: str) -> None:
-    """Events of another release, none of which has a type: a second start would print the same."""
+    """Events of another release have no known type, so a second start would print the same."""
     outcome = ended(agent, DONE, stdout=stdout)
     assert next_move(["first"], outcome, seen_now=True) == GiveUp()
     assert f"version {adapter_for(agent).capabilities.tested_version}" in told(agent, outcome).remedy
 
 
 def test_an_object_of_a_tool_after_events_is_no_other_dialect() -> None:
-    """The session goes on."""
+    """An unknown object after a session's events is no event of another dialect."""
     outcome = ended("codex", DONE, stdout='{"type":"thread.started","thread_id":"s"}\n{"a":1}\n')
     assert (outcome.ended, outcome.kind) == ("no_result", "no_result_event")

@@ -21,13 +21,13 @@ pytestmark = pytest.mark.law
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Runs:
-    """Return the runs of a host that has none."""
+    """Return the runs of a host without any run."""
     return Runs(tmp_path / "runs")
 
 
 @pytest.fixture
 def lock(runs: Runs) -> Iterator[int]:
-    """Return the writer's lock, held."""
+    """Return the held writer's lock."""
     lock = runs.lock_writer("wo-1")
     assert lock is not None
     yield lock
@@ -39,13 +39,13 @@ def take(runs: Runs, run_id: str = "run-1", activity_id: str = "5", number: int 
 
 
 def written(runs: Runs) -> list[dict[str, Any]]:
-    """Return the attempts as they are written down, one a line."""
+    """Return the attempts in the file, one for each line."""
     lines = (runs.folder_of("wo-1") / "attempts.jsonl").read_bytes().splitlines()
     return [json.loads(line) for line in lines if line]
 
 
 def test_the_last_attempt_may_write_and_those_before_may_not(runs: Runs) -> None:
-    """Each attempt ends the lease of the one before; epochs count them."""
+    """Each attempt ends the lease of the attempt before, and its epoch is higher by one."""
     first, second = take(runs), take(runs, number=2)
     assert (first.epoch, second.epoch) == (1, 2)
     second.check()
@@ -68,7 +68,7 @@ def test_the_last_attempt_may_write_and_those_before_may_not(runs: Runs) -> None
     ],
 )
 def test_an_attempt_that_was_held_up_on_its_way_comes_too_late(runs: Runs, late: dict[str, Any]) -> None:
-    """Lower by the server's numbers, or of a workflow run before the last reset: refused, and nobody's lease ends."""
+    """An attempt with a lower number, or of a workflow run before the last reset, is refused and ends no lease."""
     take(runs, "run-0", "3")
     last = take(runs, number=3, at=30.0)
     with pytest.raises(SupersededError, match="too late"):
@@ -87,7 +87,7 @@ def test_an_attempt_that_was_held_up_on_its_way_comes_too_late(runs: Runs, late:
     ],
 )
 def test_later_attempts_are_let_in(runs: Runs, later: dict[str, Any]) -> None:
-    """So are those that a person lets count from 1 again, those under a clock that was set back, and resets."""
+    """A later number, a number that a person reset, a clock that was set back, and a reset are all accepted."""
     last = take(runs, number=3, at=30.0)
     take(runs, **later).check()
     with pytest.raises(SupersededError):
@@ -95,7 +95,7 @@ def test_later_attempts_are_let_in(runs: Runs, later: dict[str, Any]) -> None:
 
 
 def test_half_a_line_is_passed_over(runs: Runs) -> None:
-    """What a machine that lost its power has left does not keep the next attempt out."""
+    """Half a line, as a power loss leaves it, does not keep the next attempt out."""
     take(runs)
     with (runs.folder_of("wo-1") / "attempts.jsonl").open("ab") as file:
         file.write(b'\n{"run_id": "ru')
@@ -103,7 +103,7 @@ def test_half_a_line_is_passed_over(runs: Runs) -> None:
 
 
 def test_a_lock_that_another_keeps_is_waited_for_and_then_named(runs: Runs, lock: int) -> None:
-    """The error that follows can be tried again, and says who holds the lock."""
+    """The error is retryable and names the process that holds the lock."""
     assert lock
     with pytest.raises(WorkspaceBusyError, match="held by process") as busy, take(runs).hold(0.05):
         pytest.fail("two have the lock")
@@ -111,7 +111,7 @@ def test_a_lock_that_another_keeps_is_waited_for_and_then_named(runs: Runs, lock
 
 
 def test_who_waits_for_the_lock_learns_that_it_is_superseded(runs: Runs, lock: int) -> None:
-    """An attempt does not wait to the end for a lock that a later one will need."""
+    """An attempt that waits for the lock stops its wait when a later attempt begins."""
     assert lock
     waiting, refused = take(runs), threading.Event()
 
@@ -139,7 +139,7 @@ def worktree(runs: Runs, tmp_path: Path) -> Path:
 
 
 def test_a_worker_that_is_stopped_with_the_lock_in_hand_makes_way(runs: Runs, worktree: Path) -> None:
-    """It is superseded and could not let the lock go: it is killed, with the check that it ran in the worktree."""
+    """A stopped worker that holds the lock is killed, together with its check in the worktree."""
     with writing(runs, worktree) as (worker, check):
         worker.send_signal(signal.SIGSTOP)
         with take(runs, number=2).hold(60):
@@ -148,7 +148,7 @@ def test_a_worker_that_is_stopped_with_the_lock_in_hand_makes_way(runs: Runs, wo
 
 
 def test_a_worker_that_is_slow_is_waited_for(runs: Runs, worktree: Path) -> None:
-    """One that runs and holds the lock is named, not killed."""
+    """A running worker that holds the lock is named in the error, and not killed."""
     with writing(runs, worktree) as (worker, _):
         later = take(runs, number=2)
         assert not later.make_way()
@@ -158,7 +158,7 @@ def test_a_worker_that_is_slow_is_waited_for(runs: Runs, worktree: Path) -> None
 
 
 def test_a_person_who_is_stopped_with_the_lock_in_hand_is_left_alone(runs: Runs, worktree: Path) -> None:
-    """Who has begun no attempt is no worker: `septet rescue restore` may wait at a terminal."""
+    """A process that began no attempt is not killed: `septet rescue restore` may wait at a terminal."""
     with writing(runs, worktree) as (worker, _):
         worker.send_signal(signal.SIGSTOP)
         (runs.folder_of("wo-1") / "attempts.jsonl").unlink()
@@ -167,7 +167,7 @@ def test_a_person_who_is_stopped_with_the_lock_in_hand_is_left_alone(runs: Runs,
 
 
 def test_activities_with_names_follow_each_other(runs: Runs) -> None:
-    """One that began before the last one comes too late; one that is new here is let in, with a name or a number."""
+    """An activity that began before the last one is refused; a new activity is accepted, by name or by number."""
     take(runs, activity_id="build_plan-1")
     take(runs, activity_id="find_plan_file-1")
     with pytest.raises(SupersededError):
@@ -179,7 +179,7 @@ def test_activities_with_names_follow_each_other(runs: Runs) -> None:
 
 
 def test_an_attempt_that_is_made_again_and_again_keeps_one_line(runs: Runs) -> None:
-    """A runner that is down has its step refused every two seconds: they are counted, and only the last may write."""
+    """Retries of one activity are counted on one line, and only the last attempt may write."""
     take(runs, activity_id="4")
     leases = [take(runs, number=number, at=float(number)) for number in range(1, 31)]
     lines = [(line["activity_id"], line["number"], line["epoch"]) for line in written(runs)]
@@ -206,7 +206,7 @@ for number in map(int, sys.stdin):
 
 
 def test_workers_that_take_turns_at_an_activity_keep_a_line_each(runs: Runs) -> None:
-    """Which workers have begun attempts is kept: one of them may be stopped with the lock in hand."""
+    """Each worker's attempts keep a line, because one of the workers may be stopped while it holds the lock."""
     argv = [sys.executable, "-c", _TAKES, str(runs.root)]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as other:
         assert other.stdin is not None

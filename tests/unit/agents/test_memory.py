@@ -8,7 +8,7 @@ MIB = 1024 * 1024
 
 
 def machine(root: Path, groups: str = "", **limits: str) -> Path:
-    """Make a file system in which the kernel tells of 1,000 MiB and of some control groups' limits."""
+    """Write the kernel's files: 1,000 MiB of memory, and the limits of some control groups."""
     (root / "proc/self").mkdir(parents=True)
     (root / "proc/meminfo").write_text(f"MemTotal:       {1000 * 1024} kB\nMemFree:  1 kB\n", encoding="ascii")
     (root / "proc/self/cgroup").write_text(groups, encoding="utf-8")
@@ -35,22 +35,22 @@ def machine(root: Path, groups: str = "", **limits: str) -> Path:
 def test_memory_is_the_machines_or_the_tightest_limit(
     tmp_path: Path, groups: str, limits: dict[str, str], mib: int
 ) -> None:
-    """A container's limit counts, whichever version of control groups sets it, and whichever group around it."""
+    """The tightest limit counts: of the machine, of a control group of either version, or of a group around it."""
     assert memory_bytes(str(machine(tmp_path, groups, **limits))) == mib * MIB
 
 
 def test_this_machine_tells_its_memory() -> None:
-    """The kernel under the tests has some."""
+    """The machine that runs the tests has more than 64 MiB."""
     assert memory_bytes() > 64 * MIB
 
 
 def test_a_system_that_does_not_tell_is_an_error(tmp_path: Path) -> None:
-    """Without `/proc/meminfo` nobody guesses."""
+    """Without `/proc/meminfo` the function raises an error."""
     with pytest.raises(OSError, match="meminfo"):
         memory_bytes(str(tmp_path))
 
 
 def test_an_agent_may_take_three_quarters_of_it(tmp_path: Path) -> None:
-    """The rest is for what is beside it; where nobody tells how much there is, it has no limit."""
+    """An agent gets three quarters of the memory, and no limit if the memory is unknown."""
     assert most_memory_bytes(str(machine(tmp_path, "0::/\n", **{"memory.max": str(400 * MIB)}))) == 300 * MIB
     assert most_memory_bytes(str(tmp_path / "silent")) == 0

@@ -1,4 +1,4 @@
-"""The model that was asked for, held against the one that a stream names."""
+"""The requested model compared with the model that a stream names."""
 
 import pytest
 
@@ -34,7 +34,7 @@ from septet.agents.clis.model_names import names_another_model
     ],
 )
 def test_other_names_of_a_model_are_no_other_model(asked: str, told: str) -> None:
-    """Aliases, dates, providers in front and names of the user's own are no reason for a warning."""
+    """Aliases, dates, prefixes of providers and a user's own names cause no warning."""
     assert not names_another_model(asked, told)
 
 
@@ -53,5 +53,5 @@ def test_other_names_of_a_model_are_no_other_model(asked: str, told: str) -> Non
     ],
 )
 def test_another_model_is_another_model(asked: str, told: str) -> None:
-    """Another kind, size or number is not what was asked for."""
+    """Another family, size or number is another model."""
     assert names_another_model(asked, told)

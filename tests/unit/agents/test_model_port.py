@@ -1,4 +1,4 @@
-"""The key of a model API stays outside of the sandbox: the proxy puts it in on the way to that one host."""
+"""The key of a model API stays outside of the sandbox: the proxy adds it to requests to the model's host."""
 
 import json
 import os
@@ -39,7 +39,7 @@ turn("m1"); result(answer + " " + str(KEY in str(os.environ)))
 
 @contextmanager
 def model(tls: ssl.SSLContext | None = None) -> Iterator[tuple[int, list[bytes]]]:
-    """Serve a model that answers, and give its port and what it heard."""
+    """Serve a model that answers, and return its port and the received requests."""
     heard: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -60,7 +60,7 @@ def model(tls: ssl.SSLContext | None = None) -> Iterator[tuple[int, list[bytes]]
 
 
 def certified(folder: Path) -> ssl.SSLContext:
-    """Return what a server that is `localhost` speaks TLS with; its own certificate is left in the folder."""
+    """Return the TLS context of the server `localhost`, whose own certificate lies in the folder."""
     made = ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "cert.pem")
     about = ("-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost")
     subprocess.run((*made, *about), cwd=folder, check=True, capture_output=True)
@@ -70,7 +70,7 @@ def certified(folder: Path) -> ssl.SSLContext:
 
 
 async def asked(lab: Lab, env: dict[str, str]) -> str:
-    """Let an agent of claude's kind ask its model, and return what it was answered."""
+    """Let an agent with claude's adapter call its model, and return the answer."""
     confine(lab)
     lab.agent(ASKS)
     host = replace(lab.runtime.host, env={**lab.runtime.host.env, **env}, programs={"claude": str(lab.program)})
@@ -83,7 +83,7 @@ async def asked(lab: Lab, env: dict[str, str]) -> str:
 
 @pytest.mark.needs("bubblewrap")
 async def test_the_model_gets_the_key_and_the_guest_does_not(lab: Lab) -> None:
-    """By plain HTTP, for a model of one's own."""
+    """The model gets the key by plain HTTP; guest, prompt and files of the run do not hold it."""
     with model() as (port, heard):
         env = {"ANTHROPIC_BASE_URL": f"http://127.0.0.1:{port}/mine", "ANTHROPIC_API_KEY": KEY}
         assert await asked(lab, env) == "answer False"
@@ -97,7 +97,7 @@ async def test_the_model_gets_the_key_and_the_guest_does_not(lab: Lab) -> None:
 
 @pytest.mark.needs("bubblewrap", "openssl")
 async def test_a_model_behind_tls_is_who_its_certificate_says(lab: Lab, tmp_path: Path) -> None:
-    """With an authority of the worker's own it gets the key, and without that nothing."""
+    """The server gets the key only if the worker trusts the authority of its certificate."""
     tls = certified(tmp_path)
     with model(tls) as (port, heard):
         env = {"ANTHROPIC_BASE_URL": f"https://localhost:{port}", "ANTHROPIC_API_KEY": KEY}
@@ -110,14 +110,14 @@ async def test_a_model_behind_tls_is_who_its_certificate_says(lab: Lab, tmp_path
 
 
 def inside_of(cli: str, env: Mapping[str, str], *argv: str) -> tuple[Invocation, tuple[ModelKey, ...]]:
-    """Return how a CLI is started in the sandbox, and the keys that stay outside."""
+    """Return how the sandbox starts a CLI, and the keys that stay outside."""
     host, outside = Machine(env), Invocation((cli, *argv), env, b"")
     adapter = adapter_for(cli)
     return without_keys(adapter, host, outside), model_keys(adapter, host, outside)
 
 
 def test_people_are_told_of_the_model_that_the_worker_names() -> None:
-    """A CLI knows only the port that its sandbox gives it, and complains of that."""
+    """In messages, the model's address that the worker names replaces the port inside the sandbox."""
     env = {"ANTHROPIC_BASE_URL": "https://ada:secret@gateway.example:8443/v1", "ANTHROPIC_API_KEY": KEY}
     keys = inside_of("claude", env)[1]
     inside = keys[0].address_inside.removeprefix("http://")
@@ -126,7 +126,7 @@ def test_people_are_told_of_the_model_that_the_worker_names() -> None:
 
 
 def test_a_cli_without_a_key_keeps_its_own_way() -> None:
-    """A login by subscription goes to the usual address; another CLI has its variables as they are."""
+    """A subscription's login, and a CLI whose address is not set, are passed on unchanged."""
     for cli, env in (
         ("claude", {"PATH": os.defpath}),
         ("claude", {"CLAUDE_CODE_OAUTH_TOKEN": "t"}),
@@ -139,7 +139,7 @@ def test_a_cli_without_a_key_keeps_its_own_way() -> None:
 
 
 def test_codex_is_told_of_its_provider_by_its_command_line(tmp_path: Path) -> None:
-    """The usual one, or the one that its settings name; a key of another provider is left out."""
+    """The command line names the usual or the configured provider; keys of other providers are left out."""
     env = {"HOME": str(tmp_path), "CODEX_API_KEY": KEY, "OPENAI_API_KEY": "sk-other"}
     inside, (key,) = inside_of("codex", env, "exec", "--json", "-")
     told = ("-c", f'openai_base_url="http://127.0.0.1:{key.port}"')
@@ -157,7 +157,7 @@ def test_codex_is_told_of_its_provider_by_its_command_line(tmp_path: Path) -> No
 
 
 def test_opencode_is_told_of_its_providers_by_its_configuration(tmp_path: Path) -> None:
-    """Each has a port of its own; a key in its variable's configuration stays outside as one in a variable does."""
+    """Each provider has its own port, and keys in the configuration stay outside as keys in variables do."""
     own = {"npm": "x", "options": {"baseURL": "https://models.example/v1", "apiKey": "sk-own"}}
     named = {"options": {"baseURL": "https://named.example/v1", "apiKey": "{env:OPENAI_NAMED}"}}
     given = {"model": "own/m", "provider": {"own": own, "named": named}}
@@ -186,7 +186,7 @@ def test_opencode_is_told_of_its_providers_by_its_configuration(tmp_path: Path) 
 
 
 def test_the_usual_address_is_asked_with_its_own_name() -> None:
-    """What the guest says of the host does not count, and an upgrade stays one."""
+    """The proxy replaces the guest's `Host`, and keeps an upgrade to a web socket."""
     inside, (key,) = inside_of("claude", {"ANTHROPIC_API_KEY": KEY})
     port = ModelPort(key.order())
     said = (
@@ -225,7 +225,7 @@ def test_the_usual_address_is_asked_with_its_own_name() -> None:
 def test_what_no_address_can_carry_is_in_the_guests_environment(
     cli: str, variable: str, more: dict[str, str], tmp_path: Path
 ) -> None:
-    """`docs/sandbox.md` says so of each of these: where one stays outside one day, it has to say that."""
+    """Each of these keys reaches the guest, as `docs/sandbox.md` says."""
     key = json.dumps({"provider": {"unlisted": {"options": {"apiKey": KEY}}}}) if "CONFIG" in variable else KEY
     host = Machine({"HOME": str(tmp_path), "PATH": os.defpath, variable: key, **more})
     adapter = adapter_for(cli)
@@ -243,7 +243,7 @@ def test_what_no_address_can_carry_is_in_the_guests_environment(
     ],
 )
 def test_a_key_stays_outside_where_an_address_is_named(cli: str, address: str, variable: str) -> None:
-    """The guest has a port of its own for it."""
+    """The guest gets the address of a port in place of the model's address, and no key."""
     inside, keys = inside_of(cli, {address: "https://models.example/v1", variable: KEY})
     assert [(key.address, [each for each in key.keys if each]) for key in keys] == [
         ("https://models.example/v1", [KEY])
@@ -258,7 +258,7 @@ STANDS_IN = worthless_key(0)
 
 
 def sent(*lines: str, model: ModelKey = USUAL) -> str:
-    """Return the head that the model's host gets of a request with these lines."""
+    """Return the head of a request with these lines, as the model's host gets it."""
     request = RequestHead("\r\n".join(lines).encode("latin-1"))
     return ModelPort(model.order()).change_head(request).decode("latin-1")
 
@@ -268,7 +268,7 @@ def sent(*lines: str, model: ModelKey = USUAL) -> str:
     ["x-api-key: {}", "X-Goog-Api-Key:{}", "api-key: {} ", "Authorization: Bearer {}", "authorization: bearer {}"],
 )
 def test_the_key_is_put_in_where_clis_send_it(field: str) -> None:
-    """In each of the fields in which one of the five sends its key, with a scheme or without."""
+    """The key is added in every header that a CLI uses for it, with or without a scheme."""
     assert KEY in sent("POST /x HTTP/1.1", field.format(STANDS_IN))
 
 
@@ -289,7 +289,7 @@ def test_the_key_is_put_in_where_clis_send_it(field: str) -> None:
     ],
 )
 def test_what_a_server_may_tell_its_client_never_has_the_key(lines: tuple[str, ...]) -> None:
-    """A path, an origin, another header, more than the key: it goes as it is, or not at all."""
+    """A server could echo a path, an origin or another header: the key is never added there."""
     try:
         head = sent(*(line.format(STANDS_IN) for line in lines))
     except ValueError:
@@ -307,13 +307,13 @@ def test_what_a_server_may_tell_its_client_never_has_the_key(lines: tuple[str, .
     ],
 )
 def test_the_host_of_a_model_is_as_its_address_has_it(address: str, host: str) -> None:
-    """An address of IPv6 has its brackets, and a usual port is left out."""
+    """An IPv6 address keeps its brackets, and the usual port is left out."""
     assert f"Host: {host}\r\n" in sent("GET /x HTTP/1.1", model=ModelKey(61129, address, (KEY,), requests=ASKED))
 
 
 @pytest.mark.parametrize("target", ["http://other.example/", "https://other.example/", "other.example:443", "*"])
 def test_a_model_is_asked_by_a_path_alone(target: str) -> None:
-    """A whole address would count more than the host that the proxy names."""
+    """A request whose target is a whole address is refused: servers prefer that address to `Host`."""
     with pytest.raises(ValueError, match="by a plain path"):
         sent(f"GET {target} HTTP/1.1")
 
@@ -334,13 +334,13 @@ def test_a_model_is_asked_by_a_path_alone(target: str) -> None:
     ],
 )
 def test_a_head_that_servers_could_read_in_two_ways_is_refused(lines: tuple[str, ...]) -> None:
-    """A bare end of line, a folded field or a space before a colon brings in no second host."""
+    """A bare line end, a folded field or a space before a colon is refused, so that no second host comes in."""
     with pytest.raises(ValueError, match=r"not a request|not a valid field"):
         sent(*lines)
 
 
 def test_codex_sends_keys_in_the_headers_that_its_settings_name(tmp_path: Path) -> None:
-    """Its proxy puts them in there, and there alone."""
+    """The proxy adds the key in the header that the settings name, and only for a request to the model."""
     (tmp_path / ".codex").mkdir()
     provider = 'base_url = "https://models.example/v1"\nenv_http_headers = { "X-Own" = "OPENAI_OWN" }'
     (tmp_path / ".codex" / "config.toml").write_text(

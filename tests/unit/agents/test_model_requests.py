@@ -1,4 +1,4 @@
-"""What may be asked of a model whose key stays outside, by whom, and where else nobody gets."""
+"""Which requests may reach a model whose key stays outside, and that no other way leads to its host."""
 
 import json
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ def keys_of(cli: str, env: Mapping[str, str], home: Path, *argv: str) -> tuple[M
 
 
 def sent(model: ModelKey, first: str, *lines: str) -> str:
-    """Return what the model's host gets of a request."""
+    """Return the request that the model's host gets."""
     head = "\r\n".join((f"{first} HTTP/1.1", *lines)).encode("latin-1")
     return ModelPort(model.order()).change_head(RequestHead(head)).decode("latin-1")
 
@@ -90,7 +90,7 @@ CLIS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     ],
 )
 def test_what_a_cli_asks_its_model_has_the_real_key(who: str, asked: str, tmp_path: Path) -> None:
-    """Below the address that the worker names, with its base path."""
+    """The key is added to the requests that each CLI makes, below the address that the worker names."""
     cli, env = CLIS[who]
     (model,) = keys_of(cli, env, tmp_path)
     assert KEY in sent(model, asked, f"x-api-key: {worthless_key(list(model.keys).index(KEY))}")
@@ -109,7 +109,7 @@ def test_what_a_cli_asks_its_model_has_the_real_key(who: str, asked: str, tmp_pa
 def test_what_no_cli_asks_its_model_is_refused_and_says_what_opens_it(
     who: str, asked: str, tmp_path: Path
 ) -> None:
-    """Files, batches, administration: also below a gateway's base path."""
+    """Requests for files, batches or administration are refused, and the error names SEPTET_MODEL_REQUESTS."""
     cli, env = CLIS[who]
     (model,) = keys_of(cli, env, tmp_path)
     with pytest.raises(RequestRefusalError, match="SEPTET_MODEL_REQUESTS"):
@@ -127,7 +127,7 @@ def test_what_no_cli_asks_its_model_is_refused_and_says_what_opens_it(
     ],
 )  # fmt: skip
 def test_a_path_that_servers_read_in_two_ways_is_refused(path: str, tmp_path: Path) -> None:
-    """Dotted, empty and encoded parts, and keys in the query; also where the setting opens the whole of a folder."""
+    """Dotted, empty and encoded parts and keys in the query are refused, even if the setting opens all paths."""
     model = keys_of("claude", {"ANTHROPIC_API_KEY": KEY}, tmp_path)[0]
     port = ModelPort({**model.order(), "requests": ["POST /v1/messages", "POST /*/*", "POST /*", "POST /*/*/*"]})
     with pytest.raises(ValueError, match=r"plain path|in the query|not a request"):
@@ -144,7 +144,7 @@ def test_a_path_that_servers_read_in_two_ways_is_refused(path: str, tmp_path: Pa
     ],
 )  # fmt: skip
 def test_a_request_with_another_key_is_refused(who: str, field: str, tmp_path: Path) -> None:
-    """Beside the one of no worth too: what is asked counts for the worker's account, and nobody else's."""
+    """A request with the guest's own key is refused: a request may use the worker's account only."""
     cli, env = CLIS[who]
     (model,) = keys_of(cli, env, tmp_path)
     asked = model.requests[0].replace("*", "m")
@@ -154,7 +154,7 @@ def test_a_request_with_another_key_is_refused(who: str, field: str, tmp_path: P
 
 
 def test_fields_that_the_workers_settings_name_go_on_with_their_values_alone(tmp_path: Path) -> None:
-    """A gateway's own key, which the guest has anyway; cookies never go on."""
+    """A header that the worker sets passes with its own value only; cookies never pass."""
     env = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_CUSTOM_HEADERS": "X-Gateway-Key: mine\nX-Other: y"}
     (model,) = keys_of("claude", env, tmp_path)
     head = sent(model, "POST /v1/messages", "X-Gateway-Key: mine", "Cookie: session=x", "Accept-Encoding: br")
@@ -165,7 +165,7 @@ def test_fields_that_the_workers_settings_name_go_on_with_their_values_alone(tmp
 
 
 def test_a_setting_opens_more_requests_of_the_chosen_provider(tmp_path: Path) -> None:
-    """By method and path; what is no request is refused with the form that it takes."""
+    """The setting opens requests by method and path; an invalid entry is refused with an example."""
     way_out = parse_way_out((), "proxy", {}, ("POST /v1/embeddings", "GET /v1/files/*"))
     models = keys_of("claude", {"ANTHROPIC_API_KEY": KEY}, tmp_path)
     description: Description = describe(World(tmp_path, way_out=way_out), GuestFiles(tmp_path, models=models))
@@ -181,7 +181,7 @@ def test_a_setting_opens_more_requests_of_the_chosen_provider(tmp_path: Path) ->
 
 
 def test_no_other_way_leads_to_a_host_whose_key_stays_outside(tmp_path: Path) -> None:
-    """Neither a tunnel, nor plain HTTP, nor its port on loopback, whatever lists name it."""
+    """A tunnel, plain HTTP and a forwarded port to the model's host are refused, whatever the lists name."""
     (model,) = keys_of("claude", {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": "http://127.0.0.1:81"}, tmp_path)
     (usual,) = keys_of("codex", {"CODEX_API_KEY": KEY}, tmp_path)
     names = [["127.0.0.1", 81], ["api.openai.com", 443]]
@@ -230,7 +230,7 @@ LOGIN = {"tokens": {"access_token": "x"}}
 def test_only_the_chosen_providers_hosts_are_open(
     cli: str, env: Mapping[str, str], files: Mapping[str, str], open_ones: set[str], tmp_path: Path
 ) -> None:
-    """No other provider's, and none at all where the key stays outside; Google's drive is nobody's model."""
+    """The guest reaches the hosts of its own provider only, and none if the key stays outside."""
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -241,7 +241,7 @@ def test_only_the_chosen_providers_hosts_are_open(
 
 
 def test_an_address_of_another_provider_is_not_open(tmp_path: Path) -> None:
-    """Both may have many in their settings; the one that they are told to ask is."""
+    """Of many configured providers, only the chosen one's address is open."""
     (tmp_path / ".codex").mkdir()
     (tmp_path / ".codex" / "config.toml").write_text(f'model_provider="other"\n{AZURE}{OTHER}', encoding="utf-8")
     one, other = ({"options": {"baseURL": f"https://{name}.example/v1", "apiKey": KEY}} for name in ("one", "two"))
@@ -276,7 +276,7 @@ def test_an_address_of_another_provider_is_not_open(tmp_path: Path) -> None:
     ],
 )
 def test_the_port_sees_what_a_model_says_that_it_used(answer: bytes, tokens: tuple[int, int]) -> None:
-    """In the words of each API, cut anywhere; what the model says in its own text does not count."""
+    """The port reads the usage in each API's words, however the bytes are cut, but not in the model's text."""
     for cut in range(len(answer)):
         seen = SeenUsage()
         seen.take(answer[:cut])
@@ -285,7 +285,7 @@ def test_the_port_sees_what_a_model_says_that_it_used(answer: bytes, tokens: tup
 
 
 def run_with(folder: Path, *lines: Mapping[str, object]) -> Run:
-    """Return a run whose network has these lines."""
+    """Return a run with these lines in its network log."""
     (folder / "network.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     record = RunRecord(
         key=RunKey("wo-1", "run", "implement_plan-1"), serial=1, step="implement_plan", agent="claude", because="first",
@@ -295,7 +295,7 @@ def run_with(folder: Path, *lines: Mapping[str, object]) -> Run:
 
 
 def test_a_failure_names_the_request_that_was_refused_and_the_setting(tmp_path: Path) -> None:
-    """The remedy is a line for the worker's environment; one that no setting opens is not in there."""
+    """The remedy is a line for the worker's environment; it leaves out requests that no setting opens."""
     why = "no model is asked by this; SEPTET_MODEL_REQUESTS of the worker names what else is"
     line = {"host": "h", "port": 443, "allowed": False, "request": "POST /v1/files", "why": why}
     other = {**line, "request": "POST /v1/x", "why": "its x-api-key is not the key"}
@@ -324,7 +324,7 @@ def test_a_failure_names_the_request_that_was_refused_and_the_setting(tmp_path: 
 def test_a_model_that_says_much_more_than_its_cli_is_believed(
     tmp_path: Path, told: Usage, seen: tuple[int, int], counted: Usage | None
 ) -> None:
-    """Who runs in the CLI can write into its stream, and asks with its key: budgets count what the model says."""
+    """A program in the CLI can forge the stream, so a budget counts the model's much higher figures."""
     run = run_with(tmp_path, {"id": "1"}, {"id": "1", "input_tokens": seen[0], "output_tokens": seen[1]})
     outcome = with_seen_usage(Outcome(ended="ok", usage=told), run)
     assert outcome.usage == (counted or told)

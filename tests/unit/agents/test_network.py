@@ -1,4 +1,4 @@
-"""A guest's one way out: what its proxy lets through, what it notes, and what happens when it is killed."""
+"""A guest's proxy: what it lets through, what it logs, and what happens when it is killed."""
 
 import json
 import os
@@ -48,7 +48,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 
 @pytest.fixture
 def port(request: pytest.FixtureRequest) -> Iterator[int]:
-    """A server on this machine's loopback that answers whatever it is asked with what it heard."""
+    """A server on this machine's loopback that answers with the request that it received."""
     address = getattr(request, "param", "127.0.0.1")
     family = socket.AF_INET6 if address == "::1" else socket.AF_INET
     server = socket.create_server((address, 0), family=family)
@@ -72,7 +72,7 @@ def port(request: pytest.FixtureRequest) -> Iterator[int]:
 
 
 def network_with(*own_hosts: NamedHost, hosts: tuple[NamedHost, ...] = ()) -> Callable[[Description], Description]:
-    """Return what gives a guest a network with these hosts."""
+    """Return a function that gives a guest's description a network with these hosts."""
 
     def change(description: Description) -> Description:
         return Description(
@@ -86,19 +86,19 @@ def network_with(*own_hosts: NamedHost, hosts: tuple[NamedHost, ...] = ()) -> Ca
 
 
 def log_of(machine: Machine) -> list[dict[str, object]]:
-    """Return what was noted of the last guest's network."""
+    """Return the lines of the last guest's network log."""
     folders = sorted((machine.root / "records").iterdir(), key=lambda path: int(path.name))
     return [json.loads(line) for line in (folders[-1] / NETWORK_LOG).read_text(encoding="utf-8").splitlines()]
 
 
 def ends_of(machine: Machine) -> list[dict[str, object]]:
-    """Return what was noted at the end of each connection."""
+    """Return the log's lines about the ends of connections."""
     return [line for line in log_of(machine) if "sent_bytes" in line]
 
 
 @pytest.mark.needs("bubblewrap")
 def test_a_guest_has_nothing_but_its_own_loopback(machine: Machine, port: int) -> None:
-    """No device leads out, and what listens on the machine's loopback is not there."""
+    """The guest has only a loopback of its own, and does not reach a server on the machine's loopback."""
     printed = machine.run(
         f"print([name for _, name in socket.if_nameindex()])\nprint(socket.socket().connect_ex(('127.0.0.1', {port})))"
     )
@@ -107,7 +107,7 @@ def test_a_guest_has_nothing_but_its_own_loopback(machine: Machine, port: int) -
 
 @pytest.mark.needs("bubblewrap")
 def test_a_host_that_is_not_named_is_refused_and_noted(machine: Machine) -> None:
-    """By a tunnel and by plain HTTP; the words say which setting names hosts."""
+    """A tunnel and a plain request to an unnamed host are refused; the answer names the setting."""
     printed = machine.run(
         f"{_ASK}\nask('CONNECT evil.example:443 HTTP/1.1')\nask('GET http://evil.example/x HTTP/1.1')\nask('nonsense')"
     )
@@ -119,7 +119,7 @@ def test_a_host_that_is_not_named_is_refused_and_noted(machine: Machine) -> None
 
 @pytest.mark.needs("bubblewrap")
 def test_a_named_host_that_resolves_to_this_machine_is_refused(machine: Machine, port: int) -> None:
-    """Whatever the settings name: only a model API of one's own is let through wherever it is."""
+    """A named host that resolves to this machine is refused, unless it is the user's own model."""
     change = network_with(hosts=(NamedHost("localhost", port),))
     printed = machine.run(f"{_ASK}\nask('CONNECT localhost:{port} HTTP/1.1')", change)
     assert "resolves to no public address" in printed
@@ -127,7 +127,7 @@ def test_a_named_host_that_resolves_to_this_machine_is_refused(machine: Machine,
 
 @pytest.mark.needs("bubblewrap")
 def test_a_model_of_ones_own_is_reached_by_its_own_address_and_by_the_proxy(machine: Machine, port: int) -> None:
-    """On loopback at its own port; by a tunnel and by plain HTTP as any other; the log has the bytes."""
+    """The user's own model answers at its own port, by a tunnel and by plain HTTP; the log counts the bytes."""
     change = network_with(NamedHost("127.0.0.1", port))
     printed = machine.run(
         f"{_ASK}\nask('GET http://127.0.0.1:{port}/plain?a=b HTTP/1.1\\r\\nProxy-Authorization: x')\n"
@@ -152,7 +152,7 @@ def test_a_model_of_ones_own_is_reached_by_its_own_address_and_by_the_proxy(mach
 def test_a_plain_request_is_one_to_the_host_that_was_let_through(
     tmp_path: Path, port: int, target: str, host: str
 ) -> None:
-    """Whatever the guest says in `Host`: another site of the same server is not reached."""
+    """The proxy replaces the guest's `Host`, so that the guest reaches no other site of the same server."""
     heard = asked_plainly(
         tmp_path, port, f"GET {target.format(port)} HTTP/1.1", "Host: other.example", "hOST: x", "A: b"
     )
@@ -167,12 +167,12 @@ def test_a_plain_request_is_one_to_the_host_that_was_let_through(
 def test_a_plain_request_that_servers_could_read_in_two_ways_is_refused(
     tmp_path: Path, port: int, field: str
 ) -> None:
-    """No second host comes in by a bare end of line, a space before a colon or a folded field."""
+    """A bare line end, a space before a colon or a folded field is refused, so that no second host comes in."""
     assert "400 Bad Request" in asked_plainly(tmp_path, port, f"GET http://localhost:{port}/ HTTP/1.1", field)
 
 
 def asked_plainly(folder: Path, port: int, *lines: str) -> str:
-    """Return what a guest is answered to a request with these lines, whose one host is a server of this machine."""
+    """Return the answer to a guest's request with these lines; its only host is a server of this machine."""
     network = Network({"port": 1, "own_hosts": [["localhost", port]]})
     guest, its_proxy = socket.socketpair()
     with guest, guest.makefile("rb") as answered:
@@ -190,7 +190,7 @@ def asked_plainly(folder: Path, port: int, *lines: str) -> str:
 @pytest.mark.needs("bubblewrap", "IPv6")
 @pytest.mark.parametrize("port", ["::1"], indirect=True)
 def test_a_model_of_ones_own_may_be_at_the_loopback_of_ipv6(machine: Machine, port: int) -> None:
-    """At its own port there too, where no program asks a proxy."""
+    """A model at the loopback of IPv6 answers at its own port and by the proxy."""
     printed = machine.run(
         f"with socket.create_connection(('::1', {port})) as way:\n"
         "    way.sendall(b'straight')\n    print(way.makefile('rb').read().decode())\n"
@@ -205,7 +205,7 @@ def test_a_model_of_ones_own_may_be_at_the_loopback_of_ipv6(machine: Machine, po
 def test_what_went_over_a_connection_that_its_guest_leaves_open_is_noted_by_the_guests_end(
     machine: Machine, port: int
 ) -> None:
-    """The end is told only when the log is whole."""
+    """The end of the guest is reported only when the log holds the bytes of every connection."""
     change = network_with(NamedHost("127.0.0.1", port))
     for _ in range(5):
         machine.run(
@@ -216,7 +216,7 @@ def test_what_went_over_a_connection_that_its_guest_leaves_open_is_noted_by_the_
 
 @pytest.mark.needs("bubblewrap")
 async def test_a_proxy_that_is_killed_is_replaced_and_the_guest_goes_on(machine: Machine, port: int) -> None:
-    """It loses the connections of that moment, and no more."""
+    """A killed proxy is replaced while the guest runs, and the guest's next connection works."""
     go = machine.files.workspace / "go"
     program = f"""
 import time
@@ -241,7 +241,7 @@ with socket.create_connection(("127.0.0.1", {port})) as way:
 
 @pytest.mark.needs("bubblewrap")
 async def test_a_proxy_that_stands_still_keeps_no_guest_from_its_end(machine: Machine) -> None:
-    """The supervisor waits a moment for its log; then it tells the end, and the proxy dies with it."""
+    """The supervisor waits a moment for a stopped proxy's log; then it reports the end, and the proxy dies."""
     go = machine.files.workspace / "go"
     program = f"""
 import time
@@ -262,7 +262,7 @@ print("done")
 
 
 def proxies(machine: Machine) -> list[int]:
-    """Return the processes that are proxies: beside sandbox and recorder, the children of a supervisor."""
+    """Return the processes of proxies: children of a supervisor other than sandbox and recorder."""
     folder = machine.root / "records"
     found = []
     for process in psutil.Process().children(recursive=True):
@@ -288,13 +288,13 @@ def proxies(machine: Machine) -> list[int]:
     ],
 )  # fmt: skip
 def test_addresses_of_no_host_on_the_internet_are_never_public(address: str) -> None:
-    """In whatever form they are written: this machine, its neighbours, its link, many, and those within others."""
+    """Private, local, multicast and invalid addresses are not public, in any form and inside other addresses."""
     assert not is_public(address)
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111"])
 def test_an_address_of_the_internet_is_public(address: str) -> None:
-    """These are."""
+    """An address of IPv4 or IPv6 on the internet is public."""
     assert is_public(address)
 
 
@@ -303,19 +303,19 @@ def test_an_address_of_the_internet_is_public(address: str) -> None:
     [("Host.Example.:8443", ("host.example", 8443)), ("host", ("host", 443)), ("[::1]:80", ("::1", 80))],
 )
 def test_names_have_one_form(text: str, expected: tuple[str, int]) -> None:
-    """Capital letters, a last dot and brackets make no other host."""
+    """Upper case, a final dot and brackets do not change the host."""
     assert split_host(text, 443) == expected
 
 
 @pytest.mark.parametrize("text", ["", ":1", "a:0", "a:70000", "a:b", "a b:1", "\xe4:1"])
 def test_what_is_no_host_is_refused(text: str) -> None:
-    """It is not resolved."""
+    """Text that is no host is refused before it is resolved."""
     with pytest.raises(NetworkRefusalError):
         split_host(text, 443)
 
 
 def test_another_port_of_a_named_host_is_refused() -> None:
-    """The list is by name and port."""
+    """The list holds name and port, so another port of a named host is refused."""
     network = Network({"port": 1, "hosts": [["packages.example.com", 443]]})
     with pytest.raises(NetworkRefusalError):
         network.connect("packages.example.com", 22)
@@ -323,7 +323,7 @@ def test_another_port_of_a_named_host_is_refused() -> None:
 
 @contextmanager
 def proxy_that_lets_through(account: str = "") -> Iterator[tuple[str, list[bytes]]]:
-    """Serve one tunnel as a worker's own proxy does, and give its address and what it heard."""
+    """Serve one tunnel as a worker's own proxy does, and return its address and the received requests."""
     heard: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -340,7 +340,7 @@ def proxy_that_lets_through(account: str = "") -> Iterator[tuple[str, list[bytes
 
 
 def test_a_worker_behind_a_proxy_goes_on_by_it() -> None:
-    """The guest's proxy asks that one for a tunnel, with the worker's password."""
+    """The guest's proxy requests a tunnel from the worker's proxy, with the worker's password."""
     with proxy_that_lets_through("ada:s%40crat@") as (address, heard):
         fields = {"port": 1, "hosts": [["api.named.example", 443]], "proxies": {"https_proxy": address}}
         with Network(fields, resolving_to("8.8.8.8")).connect("api.named.example", 443) as way:
@@ -352,14 +352,14 @@ def test_a_worker_behind_a_proxy_goes_on_by_it() -> None:
 @pytest.mark.needs("bubblewrap")
 @pytest.mark.parametrize("exempt", ["other.example,.named.example", "named.example", "*"])
 def test_hosts_that_the_worker_asks_straight_are_asked_straight(exempt: str) -> None:
-    """As its `NO_PROXY` says."""
+    """Hosts in the worker's `NO_PROXY` are reached without the worker's proxy."""
     proxies = {"https_proxy": "http://127.0.0.1:1", "no_proxy": exempt}
     assert upstream_for(proxies, "api.named.example", 443) is None
     assert upstream_for(proxies, "api.named.example", 80) is None
 
 
 def resolving_to(*addresses: str) -> Callable[[str, int], Sequence[str]]:
-    """Return a resolver that gives these addresses to every name."""
+    """Return a resolver that resolves every name to these addresses."""
 
     def resolver(_name: str, _port: int) -> Sequence[str]:
         if not addresses:
@@ -374,7 +374,7 @@ PRIVATE = ("10.1.2.3", "169.254.169.254", "192.168.0.1", "fd00::1", "127.0.0.1")
 
 @pytest.mark.parametrize("address", PRIVATE)
 def test_a_named_host_that_resolves_to_a_private_address_is_refused(address: str) -> None:
-    """Whatever the list of hosts says: nobody is asked there."""
+    """A named host with a private address is refused before any connection."""
     network = Network({"port": 1, "hosts": [["packages.example", 443]]}, resolving_to(address))
     with pytest.raises(NetworkRefusalError, match="resolves to no public address"):
         network.connect("packages.example", 443)
@@ -383,7 +383,7 @@ def test_a_named_host_that_resolves_to_a_private_address_is_refused(address: str
 @pytest.mark.needs("bubblewrap")
 @pytest.mark.parametrize("address", PRIVATE)
 def test_a_workers_proxy_is_not_asked_for_a_name_that_is_private_here(address: str) -> None:
-    """One private address among others is enough, for the proxy chooses; a model of one's own is asked for."""
+    """One private address is enough to refuse a name, because the worker's proxy would choose the address."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         proxies = {"https_proxy": f"http://127.0.0.1:{server.getsockname()[1]}"}
         fields = {"port": 1, "hosts": [["packages.example", 443]], "proxies": proxies}
@@ -397,7 +397,7 @@ def test_a_workers_proxy_is_not_asked_for_a_name_that_is_private_here(address: s
 @pytest.mark.parametrize("addresses", [(), ("8.8.8.8",)])
 @pytest.mark.parametrize("kind", ["hosts", "own_hosts"])
 def test_a_workers_proxy_is_asked_for_other_names(addresses: tuple[str, ...], kind: str) -> None:
-    """Public ones, and those that this machine does not know: they may be known there alone."""
+    """The worker's proxy gets requests for public names, and for names that only the proxy may know."""
     with proxy_that_lets_through() as (address, heard):
         fields = {"port": 1, kind: [["packages.example", 443]], "proxies": {"https_proxy": address}}
         with Network(fields, resolving_to(*addresses)).connect("packages.example", 443) as way:
@@ -406,7 +406,7 @@ def test_a_workers_proxy_is_asked_for_other_names(addresses: tuple[str, ...], ki
 
 
 def test_a_resolver_that_says_nothing_is_not_waited_for_twice() -> None:
-    """Behind a proxy names may be known there alone, and the resolver of this machine never answers."""
+    """A resolver that never answers delays only the first of several look-ups."""
     asked: list[str] = []
     over = threading.Event()
 
@@ -423,7 +423,7 @@ def test_a_resolver_that_says_nothing_is_not_waited_for_twice() -> None:
 
 @pytest.mark.parametrize("name", ["10.0.0.1", "127.1", "::1", "0x7f.1", "2130706433"])
 def test_a_private_address_is_refused_by_a_workers_proxy_too(name: str) -> None:
-    """Nobody resolves it there."""
+    """A private address is refused in every spelling, before the worker's proxy gets the request."""
     network = Network({"port": 1, "hosts": [[name, 443]], "proxies": {"https_proxy": "http://127.0.0.1:1"}})
     with pytest.raises(NetworkRefusalError):
         network.connect(name, 443)

@@ -1,4 +1,4 @@
-"""What the log of a guest's network holds, however much the guest asks for."""
+"""The log of a guest's network stays small and complete, however many requests the guest sends."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ WHY = "not in the list of hosts"
 
 @pytest.fixture
 def log(tmp_path: Path) -> NetworkLog:
-    """The log of a run."""
+    """The network log of a run."""
     return NetworkLog(open_log(str(tmp_path)))
 
 
@@ -30,7 +30,7 @@ def log(tmp_path: Path) -> NetworkLog:
 def test_refusals_push_out_nothing_that_was_let_through(
     log: NetworkLog, tmp_path: Path, names: int, request_of: str
 ) -> None:
-    """Whether many hosts were refused, or one often, or requests to the model; each is counted in the end."""
+    """Many refusals leave room for the allowed connections, and each refusal counts in the end."""
     for number in range(20_000):
         log.note(AskedHost(f"{number % names}.{'n' * 200}.example", 443, WHY, request_of))
     asked = AskedHost("api.example", 443)
@@ -47,7 +47,7 @@ def test_refusals_push_out_nothing_that_was_let_through(
 
 
 def test_a_host_that_never_answers_is_counted_too(log: NetworkLog, tmp_path: Path) -> None:
-    """It was allowed, and nothing went there: it takes no room from what does."""
+    """An allowed host that never answers is counted, and takes little room in the log."""
     for _ in range(20_000):
         log.note(AskedHost("api.example", 443))
     log.flush()
@@ -56,14 +56,14 @@ def test_a_host_that_never_answers_is_counted_too(log: NetworkLog, tmp_path: Pat
 
 
 def test_counts_are_there_before_the_end(log: NetworkLog, tmp_path: Path) -> None:
-    """A proxy that is killed has told more than half of them."""
+    """More than half of the requests are in the log before the proxy ends, so a killed proxy loses few."""
     for _ in range(10_000):
         log.note(AskedHost("evil.example", 443, WHY))
     assert sum(line.count for line in network_lines(Run(tmp_path, None))) > 5_000
 
 
 def test_nothing_is_let_through_that_the_log_has_no_room_for(log: NetworkLog, tmp_path: Path) -> None:
-    """Then the guest is refused, and what was let through before is all there."""
+    """Once the log is full, further connections are refused, also by a proxy that replaces the first."""
     allowed = 0
     while log.begin(asked := AskedHost("n" * 300, 443, request=f"GET /{'x' * 290}")):
         allowed += 1
@@ -76,7 +76,7 @@ def test_nothing_is_let_through_that_the_log_has_no_room_for(log: NetworkLog, tm
 
 
 def test_a_connection_that_outlives_its_turn_has_its_end_in_the_next_log(log: NetworkLog, tmp_path: Path) -> None:
-    """Its beginning stands in the first."""
+    """The first turn's log has the connection's start, and the next turn's log its end, with the same id."""
     (tmp_path / "next").mkdir()
     asked = AskedHost("api.example", 443)
     log.begin(asked)

@@ -1,4 +1,4 @@
-"""Orders to supervisors, as they cross a socket between releases."""
+"""Orders to supervisors, as they cross a socket between two releases."""
 
 import json
 import os
@@ -28,12 +28,12 @@ ORDER.kind, ORDER.confined = WARM, True
 
 
 def fields_of(order: Order) -> dict[str, Any]:
-    """Return what an order says."""
+    """Return the fields of an order."""
     return {**vars(order), "limits": vars(order.limits)}
 
 
 def received(payload: bytes) -> Order | None:
-    """Return the order that a supervisor makes of a message, sent without locks."""
+    """Return the order that a supervisor reads from a message without locks."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ours.sendall(b"%d\n%s" % (len(payload), payload))
@@ -43,7 +43,7 @@ def received(payload: bytes) -> Order | None:
 
 
 def test_an_order_arrives_as_it_was_sent() -> None:
-    """All fields arrive, bytes that are no UTF-8 too, and the locks, which no agent inherits."""
+    """All fields arrive, also bytes that are no UTF-8, and so do the locks, which no agent inherits."""
     ours, theirs = socket.socketpair()
     locks = [os.open(os.devnull, os.O_RDONLY) for _ in range(3)]
     with ours, theirs:
@@ -58,7 +58,7 @@ def test_an_order_arrives_as_it_was_sent() -> None:
 
 
 def test_a_sandbox_reaches_the_supervisor() -> None:
-    """The sandbox arrives beside the program, with its texts and its filter of system calls."""
+    """The sandbox arrives with the program, its texts and its filter of system calls."""
     confinement = Confinement("/bin/bwrap", ("--unshare-pid",), {"/etc/passwd": "agent"}, "00")
     order = Order(folder="/r", directory="/w", argv=("/bin/agent",), env={}, limits=LIMITS).inside(confinement)
     today = received(order.to_json())
@@ -69,7 +69,7 @@ def test_a_sandbox_reaches_the_supervisor() -> None:
 
 
 def test_limits_of_what_may_be_used_reach_a_supervisor_that_knows_them() -> None:
-    """The supervisor holds the limits that it knows, and gives up root."""
+    """The supervisor reads the limits that it knows, and that it has to give up root."""
     resources = {"processes": 9, "memory_bytes": 8, "disk_bytes": 7, "tree_entries": 6, "output_bytes": 5}
     confinement = Confinement("/bin/bwrap", (), {})
     confinement.gives_up_root = True
@@ -83,7 +83,7 @@ def test_limits_of_what_may_be_used_reach_a_supervisor_that_knows_them() -> None
 
 
 def test_fields_of_a_later_release_are_ignored() -> None:
-    """An order that says more than today's says the same."""
+    """An order of a later release is read without its unknown fields."""
     fields = json.loads(ORDER.to_json().decode("utf-8", "surrogateescape"))
     more = {**fields, "later": 1, "limits": {**fields["limits"], "later_seconds": 1.0}}
     order = received(os.fsencode(json.dumps(more, ensure_ascii=False)))
@@ -93,10 +93,10 @@ def test_fields_of_a_later_release_are_ignored() -> None:
 
 @pytest.mark.parametrize("payload", [b'{"version": 1}', b'{"version": 2}', b"{", b"", b"/runs\0/work"])
 def test_what_is_no_order_of_a_known_version_starts_nothing(payload: bytes) -> None:
-    """The supervisor ends, and whoever sent it sees the end of the socket."""
+    """A message that is no order of a known version gives no order."""
     assert received(payload) is None
 
 
 def test_nobody_is_told_an_agent_s_environment() -> None:
-    """Keys are in it: an order that is printed does not show it."""
+    """A printed order shows no environment, which holds keys."""
     assert "PAIR" not in repr(ORDER)

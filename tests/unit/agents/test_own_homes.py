@@ -1,4 +1,4 @@
-"""Confined agents with a home of their work order's own: its login, its sessions, and what they leave there."""
+"""Confined agents use a home of their work order: its login, its sessions, and the files that they leave there."""
 
 import asyncio
 import json
@@ -44,12 +44,12 @@ REFRESHES = """
     note("has " + json.load(open(path))["claudeAiOauth"]["refreshToken"])
     result("done")
 """
-"""As claude does: it refreshes its login where it has expired. The test says what it gets."""
+"""The agent replaces its login as claude does, if the test provides a new one."""
 
 
 @pytest.fixture
 def own(lab: Lab) -> Lab:
-    """A host on which claude is confined; its user's home and state directory are beside the worktree."""
+    """A host that confines claude; the user's home and the state directory lie beside the worktree."""
     host = Machine({"PATH": os.environ["PATH"], "HOME": str(lab.root / "user")}, sandboxed=True)
     named = [NamedPath.parse(each, lab.root) for each in guest_paths(lab.root)]
     (lab.root / "user/.claude/commands").mkdir(parents=True)
@@ -63,7 +63,7 @@ def own(lab: Lab) -> Lab:
 
 
 def turn_of(lab: Lab, order_id: str = "wo-1", resume_id: str | None = None, activity_id: str = "5") -> TurnRequest:
-    """Ask for a turn of claude, whose program is the lab's."""
+    """Return a request for a turn of claude, whose program is the lab's."""
     host = replace(lab.runtime.host, programs={"claude": str(lab.program)})
     turn = Turn("Work.\n", lab.worktree, resume_id=resume_id)
     request = replace(lab.request(activity_id=activity_id, turn=turn), adapter=adapter_for("claude"))
@@ -82,7 +82,7 @@ async def carried(lab: Lab, request: TurnRequest) -> TurnResult:
 
 
 async def test_a_refreshed_login_is_the_users_when_the_turn_is_over(own: Lab) -> None:
-    """Replaced in its folder as CLIs do it; and nothing of it is left in the work order's home."""
+    """The user's file gets the refreshed login, and the work order's home keeps no copy."""
     users = log_in(own.root / "user", "claude", login("claude", 1))
     (own.root / "refreshed.json").write_text(json.dumps(login("claude", 2, 9 * HOUR)))
     own.let_go()
@@ -96,7 +96,7 @@ async def test_a_refreshed_login_is_the_users_when_the_turn_is_over(own: Lab) ->
 
 
 async def test_a_login_that_an_agent_refreshed_without_a_worker_is_not_lost(own: Lab) -> None:
-    """The attempt that finds the run on disk writes it back, and leaves no copy where nobody works any more."""
+    """The next attempt writes the refreshed login back and leaves no copy in the work order's home."""
     users = log_in(own.root / "user", "claude", login("claude", 1))
     (own.root / "refreshed.json").write_text(json.dumps(login("claude", 2, 9 * HOUR)))
     own.agent(REFRESHES)
@@ -116,7 +116,7 @@ async def test_a_login_that_an_agent_refreshed_without_a_worker_is_not_lost(own:
 
 
 async def test_a_login_is_masked_also_where_no_sandbox_confines_its_agent(own: Lab) -> None:
-    """As it was when the agent started, and as the agent has left it in the user's own home."""
+    """The old and the refreshed login are masked, although the agent uses the user's own home."""
     account = f"ann-{uuid4()}"
     log_in(own.root / "user", "claude", login("claude", 1, account=account))
     (own.root / "refreshed.json").write_text(json.dumps(login("claude", 2, 9 * HOUR, account)))
@@ -129,7 +129,7 @@ async def test_a_login_is_masked_also_where_no_sandbox_confines_its_agent(own: L
 
 
 async def test_two_agents_do_not_refresh_a_login_at_once(own: Lab) -> None:
-    """The second one starts when the first has refreshed it, and has what the first was given."""
+    """The second agent waits until the first has refreshed the login, and gets the refreshed login."""
     log_in(own.root / "user", "claude", login("claude", 1, HOUR / 4))
     (own.root / "refreshed.json").write_text(json.dumps(login("claude", 2, 9 * HOUR)))
     own.agent(REFRESHES)
@@ -144,7 +144,7 @@ async def test_two_agents_do_not_refresh_a_login_at_once(own: Lab) -> None:
 
 
 async def test_an_attempt_does_not_wait_without_end_for_a_login_that_another_agent_refreshes(own: Lab) -> None:
-    """It fails, may be tried again, and holds neither the agent's slot nor the writer's lock meanwhile."""
+    """The attempt fails, is retryable, and keeps the writer's lock free."""
     log_in(own.root / "user", "claude", login("claude", 1, HOUR / 4))
     (own.root / "refreshed.json").touch()
     own.agent(REFRESHES)
@@ -160,7 +160,7 @@ async def test_an_attempt_does_not_wait_without_end_for_a_login_that_another_age
 
 
 async def test_a_session_goes_on_over_the_upgrade_and_without_a_sandbox(own: Lab) -> None:
-    """It lay in the user's home; then in the work order's; and then no sandbox confines its agent any more."""
+    """A session moves from the user's home to the work order's, and back when no sandbox confines the agent."""
     path = own.root / "user" / SESSION
     path.parent.mkdir(parents=True)
     path.write_text("begun\n")
@@ -184,7 +184,7 @@ async def test_a_session_goes_on_over_the_upgrade_and_without_a_sandbox(own: Lab
 
 
 async def test_what_an_agent_leaves_in_its_home_reaches_no_other(own: Lab) -> None:
-    """Neither the user's settings nor the sessions of another work order; and its next run finds no hooks."""
+    """An agent changes neither the user's settings nor another home, and its next run sees no leftovers."""
     own.agent("""
         home = os.path.join(os.environ["HOME"], ".claude")
         seen = sorted(os.listdir(home))
@@ -206,7 +206,7 @@ async def test_what_an_agent_leaves_in_its_home_reaches_no_other(own: Lab) -> No
 
 
 async def test_what_the_settings_name_is_seen_in_the_home_and_mounted_over_no_link(own: Lab) -> None:
-    """An agent that has put a link in its place has changed nothing elsewhere when its next run starts."""
+    """A folder from the settings is mounted read-only, and a link in its place changes nothing elsewhere."""
     (own.root / "user/.claude/commands/own.md").write_text("a command")
     (own.root / "elsewhere").mkdir()
     own.agent("""
@@ -229,7 +229,7 @@ async def test_what_the_settings_name_is_seen_in_the_home_and_mounted_over_no_li
 
 
 async def test_what_a_cli_unpacks_of_itself_is_unpacked_once_for_all(own: Lab) -> None:
-    """Before any agent has worked: then it is read, and what is in it stays as it is."""
+    """A CLI unpacks itself once, before any agent works; agents read the files and cannot change them."""
     program = own.root / "agent"
     program.write_text(
         "#!/bin/sh\n"
@@ -253,7 +253,7 @@ async def test_what_a_cli_unpacks_of_itself_is_unpacked_once_for_all(own: Lab) -
 
 
 async def test_what_a_cli_compiles_of_itself_is_compiled_once_for_all_and_no_agent_changes_it(own: Lab) -> None:
-    """Also where the user has what it unpacks; the CLI is told where by its variable, and reads the same each time."""
+    """A CLI compiles itself once, into the folder that its variable names; agents cannot change the files."""
     (own.root / "user/.cache/copilot/pkg/unpacked").mkdir(parents=True)
     program = own.root / "agent"
     program.write_text(
@@ -276,7 +276,7 @@ async def test_what_a_cli_compiles_of_itself_is_compiled_once_for_all_and_no_age
 
 
 async def test_a_process_that_waits_for_its_next_turn_keeps_its_login(own: Lab) -> None:
-    """It goes when the process is gone, and comes anew with each turn."""
+    """The copy of the login stays while the process waits for its next turn, and goes when the process ends."""
     log_in(own.root / "user", "claude", login("claude", 1))
     own.warm_agent("result('done')")
     copy = own.root / "state/homes/wo-1/claude/.claude/.credentials.json"

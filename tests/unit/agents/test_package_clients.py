@@ -1,4 +1,4 @@
-"""Package clients in a guest: the real pip and the real npm, by the proxy alone, to hosts that the settings name."""
+"""The real pip and the real npm in a guest reach the hosts that the settings name, by the proxy alone."""
 
 import json
 import os
@@ -47,14 +47,14 @@ _CLIENTS = {
     ),
     "npm": (_NPM_INSTALL, ("node", "--print", "require('septet-sample')")),
 }
-"""By name: what installs the package, and what prints its words."""
+"""The command that installs the package, and the command that prints its words, by name."""
 
 
 class Desk:
-    """A workspace of a host in a network of its own, whose guests' settings name some hosts."""
+    """A workspace in a network of its own; the settings name the hosts that its guests may reach."""
 
     def __init__(self, root: Path, python: str) -> None:
-        """Begin with nothing installed."""
+        """Make a workspace without any package."""
         self.root = root
         self.workspace = root / "workspace"
         self.workspace.mkdir()
@@ -78,7 +78,7 @@ class Desk:
 
     @property
     def requests(self) -> list[tuple[str, bool]]:
-        """What the last run asked for, and whether it was let through."""
+        """The requests of the last run, and whether the proxy let each through."""
         folder = max((self.root / "records").iterdir(), key=lambda path: int(path.name))
         lines = (folder / NETWORK_LOG).read_text(encoding="utf-8").splitlines()
         return [(f"{each['host']}:{each['port']}", each["allowed"]) for each in map(json.loads, lines)]
@@ -86,7 +86,7 @@ class Desk:
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    """A host beside an internet with a package index and an npm registry in it."""
+    """A host beside an internet with a package index and an npm registry."""
     root = tmp_path_factory.mktemp("desk")
     with two_networks(root, {_NAME: OTHER}) as networks:
         made = Desk(root, networks.python(root, sys.executable))
@@ -104,7 +104,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 
 @pytest.mark.parametrize("client", _CLIENTS)
 def test_a_package_client_installs_from_a_host_that_the_settings_name(desk: Desk, client: str) -> None:
-    """Over https by the proxy, which notes each connection; the package works in the guest that comes after."""
+    """The client installs over https by the proxy, which logs the connection; the next guest uses the package."""
     install, use = _CLIENTS[client]
     end = desk.run(install, f"{_NAME}:443")
     assert (end.record.cause, end.code) == ("exited", 0), end.output
@@ -114,7 +114,7 @@ def test_a_package_client_installs_from_a_host_that_the_settings_name(desk: Desk
 
 @pytest.mark.parametrize("client", _CLIENTS)
 def test_a_package_client_has_no_other_way_out(desk: Desk, client: str) -> None:
-    """Without its host in the settings it fails, and the log names what was refused."""
+    """Without its host in the settings the client fails, and the log names the refused host."""
     for name in ("lib", "node_modules", "cache"):
         shutil.rmtree(desk.workspace / name, ignore_errors=True)
     end = desk.run(_CLIENTS[client][0])

@@ -1,4 +1,4 @@
-"""Lanes that are passed on: the runs of before are summed up, and nobody reads them again at each step."""
+"""A lane that passes to the next work order: the earlier runs are summed up and not read again."""
 
 import sys
 from dataclasses import replace
@@ -29,7 +29,7 @@ print('{{"type":"turn.completed","usage":{{"input_tokens":%d,"output_tokens":%d}
 
 
 async def carry_out_turn(lab: Lab, order_id: str, session_id: str | None = None, **more: Any) -> TurnResult:
-    """Let a work order take a turn in the one lane."""
+    """Let a work order take a turn in the lane."""
     turn = Turn("Work.\n", lab.worktree, resume_id=session_id)
     request = lab.request(turn=turn)
     turn_result = await lab.run_turn(replace(request, key=RunKey("wo-1", f"run of {order_id}", "5"), **more))
@@ -38,7 +38,7 @@ async def carry_out_turn(lab: Lab, order_id: str, session_id: str | None = None,
 
 
 async def test_runs_of_before_are_not_read_again(lab: Lab) -> None:
-    """Their numbers and names go on, also where their folders can be read no more, or are gone."""
+    """Numbers and names of runs continue, even if the folders of earlier runs are damaged or gone."""
     lab.agent(ANSWER)
     runs = lab.runtime.runs
     first = (await carry_out_turn(lab, "a")).run
@@ -55,7 +55,7 @@ async def test_runs_of_before_are_not_read_again(lab: Lab) -> None:
 
 
 async def test_a_lane_that_forgot_its_past_reads_it_again(lab: Lab) -> None:
-    """What is summed up is in the runs' folders as well: nothing is lost with the sum."""
+    """A damaged sum is computed again from the folders of the runs."""
     lab.agent(ANSWER)
     runs = lab.runtime.runs
     first = (await carry_out_turn(lab, "a")).run
@@ -70,7 +70,7 @@ async def test_a_lane_that_forgot_its_past_reads_it_again(lab: Lab) -> None:
 
 
 async def test_what_a_session_has_used_before_its_lane_was_passed_on_is_no_turns_own(lab: Lab) -> None:
-    """The figures of codex grow with its thread; each turn is told with its share."""
+    """The figures of codex grow with its thread, and each turn counts only its own share."""
     program = lab.root / "codex"
     program.write_text(CODEX.format(python=sys.executable, count=str(lab.root / "count")), encoding="utf-8")
     program.chmod(0o755)
@@ -85,7 +85,7 @@ async def test_what_a_session_has_used_before_its_lane_was_passed_on_is_no_turns
 
 
 async def test_a_session_is_as_long_as_all_that_was_said_in_it(lab: Lab) -> None:
-    """Where its CLI does not say how long it is, the turns before the lane was passed on count as well."""
+    """If the CLI does not report the session's length, the turns of earlier work orders count as well."""
     lab.agent("init(); result('done', ',\"told\":\"%s\"' % ('x' * 60000))")
     first = await carry_out_turn(lab, "a")
     length = context_of(first)
@@ -95,7 +95,7 @@ async def test_a_session_is_as_long_as_all_that_was_said_in_it(lab: Lab) -> None
 
 
 async def test_a_run_that_nobody_saw_end_is_not_over(lab: Lab) -> None:
-    """It is laid to rest by whoever looks next, and so it stays among those that are looked at."""
+    """A run without a record of its end stays among the lane's current runs."""
     lab.agent(ANSWER)
     run = (await carry_out_turn(lab, "a")).run
     (run.folder / "exit.json").unlink()

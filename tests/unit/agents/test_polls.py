@@ -1,4 +1,4 @@
-"""Polls at streams: gathered, in one thread, and none waits for another's trouble."""
+"""Polls of streams: one thread reads them together, and an error of one stream delays no other."""
 
 import asyncio
 import threading
@@ -11,7 +11,7 @@ SECONDS = 0.05
 
 
 class ToldStream:
-    """What an agent writes; it tells in which thread it was read."""
+    """An agent's output that records the threads that read it."""
 
     def __init__(self, trouble: Exception | None = None, *, is_long: bool = False) -> None:
         self.trouble, self.is_long = trouble, is_long
@@ -19,19 +19,19 @@ class ToldStream:
         self.caught_up = 0
 
     def read_some(self) -> bool:
-        """Read a bit."""
+        """Read a part of the stream."""
         self.threads.append(threading.get_ident())
         if self.trouble is not None:
             raise self.trouble
         return not self.is_long
 
     def catch_up(self) -> None:
-        """Read the rest."""
+        """Read the rest of the stream."""
         self.caught_up += 1
 
 
 async def test_looks_of_the_same_moment_take_one_thread() -> None:
-    """Each stream is read once, all of them in the same thread, which is not the event loop's."""
+    """Polls at the same moment read each stream once, in one thread beside the event loop's."""
     polls, streams = Polls(), [ToldStream() for _ in range(50)]
     await asyncio.gather(*(polls.catch_up(stream, SECONDS) for stream in streams))
     assert [len(stream.threads) for stream in streams] == [1] * 50
@@ -40,14 +40,14 @@ async def test_looks_of_the_same_moment_take_one_thread() -> None:
 
 
 async def test_a_stream_that_is_long_is_read_to_its_end_beside_the_others() -> None:
-    """The others were read without it."""
+    """Only the long stream is read to its end in a further step."""
     polls, long, short = Polls(), ToldStream(is_long=True), ToldStream()
     await asyncio.gather(polls.catch_up(long, SECONDS), polls.catch_up(short, SECONDS))
     assert (long.caught_up, short.caught_up) == (1, 0)
 
 
 async def test_trouble_with_one_stream_is_no_others() -> None:
-    """Who follows it is told; the others go on, and are looked at again."""
+    """The follower of the broken stream gets the error, and the other streams are read again."""
     polls, good = Polls(), ToldStream()
     bad = polls.catch_up(ToldStream(OSError("gone")), SECONDS)
     results = await asyncio.gather(bad, polls.catch_up(good, SECONDS), return_exceptions=True)
@@ -58,7 +58,7 @@ async def test_trouble_with_one_stream_is_no_others() -> None:
 
 
 async def test_who_is_cancelled_is_not_waited_for() -> None:
-    """A cancel comes at once, and the look of the others is taken."""
+    """A cancelled poll ends at once, and the other stream is still read."""
     polls, good = Polls(), ToldStream()
     cancelled = asyncio.create_task(polls.catch_up(ToldStream(), SECONDS))
     other = asyncio.create_task(polls.catch_up(good, SECONDS))

@@ -1,4 +1,4 @@
-"""What an agent prints is on disk, whatever becomes of its supervisor and of its recorder, and nobody else's to change."""
+"""An agent's output reaches the disk even if supervisor or recorder dies, and the prompt cannot be changed."""
 
 import asyncio
 import os
@@ -22,14 +22,14 @@ ENDS = "init(); wait_for('../go'); result('done')"
 
 
 def recorder_of(run: Run) -> int:
-    """Return the process id of a run's recorder; 0 where it has none now."""
+    """Return the process id of a run's recorder, or 0 if the run has none now."""
     children = psutil.Process(supervisor_of(run)).children()
     return next((child.pid for child in children if is_recorder(child.pid)), 0)
 
 
 @contextmanager
 def stopped(pid: int) -> Iterator[None]:
-    """Let a process stand still."""
+    """Stop a process for a while."""
     os.kill(pid, signal.SIGSTOP)
     try:
         yield
@@ -39,7 +39,7 @@ def stopped(pid: int) -> Iterator[None]:
 
 
 async def test_a_result_counts_that_came_while_the_supervisor_stood_still(lab: Lab) -> None:
-    """It is on disk while the supervisor is stopped; killed like that, it takes no turn along."""
+    """The result is on disk while the supervisor is stopped, and counts after the supervisor is killed."""
     lab.agent(PRINTS)
     attempt = asyncio.ensure_future(lab.run_turn())
     run = await lab.said("system/init")
@@ -53,7 +53,7 @@ async def test_a_result_counts_that_came_while_the_supervisor_stood_still(lab: L
 
 
 async def test_the_run_lives_until_all_is_written_that_a_killed_supervisors_agent_had_printed(lab: Lab) -> None:
-    """Even where the recorder stands still as the supervisor dies: what is in the pipe is not lost."""
+    """The stopped recorder still writes the contents of the pipe after the supervisor has died."""
     lab.agent(PRINTS)
     attempt = asyncio.ensure_future(lab.run_turn())
     run = await lab.said("system/init")
@@ -67,7 +67,7 @@ async def test_the_run_lives_until_all_is_written_that_a_killed_supervisors_agen
 
 
 async def test_a_killed_recorder_is_replaced(lab: Lab) -> None:
-    """The agent goes on, and nothing of what it prints then is lost."""
+    """The agent continues, and its later output is recorded."""
     lab.agent(ENDS)
     attempt = asyncio.ensure_future(lab.run_turn())
     run = await lab.said("system/init")
@@ -80,7 +80,7 @@ async def test_a_killed_recorder_is_replaced(lab: Lab) -> None:
 
 
 async def test_an_agent_that_leaves_a_process_of_its_own_ends_as_any_other(lab: Lab) -> None:
-    """What holds the pipe in a session of its own is swept, and nobody waits for its end."""
+    """A background process that holds the pipe is killed, and the turn does not wait for its end."""
     lab.agent("init(); detached(lambda: time.sleep(300)); result('done')")
     turn_result = await lab.run_turn()
     assert (turn_result.outcome.text, turn_result.agent_starts) == ("done", 1)
@@ -90,7 +90,7 @@ async def test_an_agent_that_leaves_a_process_of_its_own_ends_as_any_other(lab: 
 
 
 def test_a_prompt_can_be_read_and_not_written(tmp_path: Path) -> None:
-    """Whoever has it open, and opens it again by its descriptor, changes neither a byte nor its length."""
+    """A process that opens the prompt again by its descriptor can change neither its bytes nor its length."""
     (tmp_path / "prompt.md").write_bytes(b"what is asked")
     prompt = open_prompt(str(tmp_path / "prompt.md"))
     again = os.open(f"/proc/self/fd/{prompt}", os.O_RDWR)

@@ -18,7 +18,7 @@ CALL = StepCall(step=Step.IMPLEMENT_PLAN, workspace=WORKSPACE)
 
 
 def test_the_hosts_that_a_run_was_refused_are_counted(tmp_path: Path) -> None:
-    """Each host that a sandbox's proxy refused counts once for a run; those that were let through do not."""
+    """Each host that the proxy refused counts once for a run; allowed hosts do not count."""
     lines = [
         {"host": "evil.example", "port": 443, "allowed": False},
         {"host": "evil.example", "port": 443, "allowed": False},
@@ -33,7 +33,7 @@ def test_the_hosts_that_a_run_was_refused_are_counted(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_settled_again_counts_only_what_is_new(tmp_path: Path) -> None:
-    """While a forge is away a step is settled again and again, and its checks run again: each host counts once."""
+    """While a forge is away, a step and its checks run again and again; each refused host counts once."""
     record = RunRecord(
         key=RunKey("wo-1", "run", "implement_plan-1"), serial=1, step="implement_plan", agent="codex", because="first",
         mark="m", argv=(), env_names=(), worktree="/w", limits={}, started_at="",
@@ -49,7 +49,7 @@ def test_a_run_that_is_settled_again_counts_only_what_is_new(tmp_path: Path) -> 
 
 
 def refuse(folder: Path, *hosts: str) -> Path:
-    """Leave the log of a guest that was refused these hosts."""
+    """Write the network log of a guest that was refused these hosts."""
     folder.mkdir(parents=True)
     lines = (json.dumps({"host": host, "port": 443, "allowed": False, "why": "not in the list"}) for host in hosts)
     (folder / "network.jsonl").write_text("\n".join(lines), encoding="utf-8")
@@ -57,7 +57,7 @@ def refuse(folder: Path, *hosts: str) -> Path:
 
 
 def test_the_first_agent_is_told_what_set_up_was_refused(tmp_path: Path) -> None:
-    """It runs in the same sandbox; those after it are told only what is new."""
+    """The first agent's prompt names the hosts refused to the set-up; later prompts name new ones only."""
     setup = tmp_path / "setup"
     assert refusal_note(setup, []) == ""
     refuse(setup / "1", "npm.example")

@@ -1,4 +1,4 @@
-"""What a guest was refused on the network, its work order's next agent is told."""
+"""The prompt of the next agent names the hosts that the network refused."""
 
 import pytest
 from fakes.agent_lab import Lab
@@ -17,7 +17,7 @@ turn("m1"); result("done")
 
 @pytest.mark.needs("bubblewrap")
 async def test_the_next_agent_is_told_once_of_a_refused_host(lab: Lab) -> None:
-    """By name and port, in its prompt; the one after it no more, though it was refused again."""
+    """The next prompt names the host and port; the prompt after it does not, though the host was refused again."""
     confine(lab)
     lab.agent(ASKS)
     for number in range(3):

@@ -1,4 +1,4 @@
-"""Runners and workers of different releases: they are containers that upgrade apart."""
+"""Runners and workers of different releases, as containers that are upgraded separately."""
 
 import asyncio
 import shutil
@@ -26,7 +26,7 @@ def runner(tmp_path: Path) -> Iterator[Runner]:
 
 @pytest.fixture
 def served(lab: Lab, runner: Runner) -> Lab:
-    """A host whose agents the runner starts, each of them for many turns."""
+    """A host whose agents the runner starts, each for many turns."""
     lab.runtime = replace(
         lab.runtime,
         runs=Runs(lab.runtime.runs.root, runner.folder / RUNNER_LOCK),
@@ -37,12 +37,12 @@ def served(lab: Lab, runner: Runner) -> Lab:
 
 
 def starts(lab: Lab) -> list[str]:
-    """Return the starts of processes, without their turns."""
+    """Return the journal's starts of processes, without their turns."""
     return [line for line in lab.journal if line.startswith("start")]
 
 
 async def test_a_runner_works_on_when_its_files_are_gone(served: Lab, runner: Runner, tmp_path: Path) -> None:
-    """All that it needs is imported when it starts, so an upgrade under its feet costs no agent."""
+    """A runner imports all that it needs at its start, so that an upgrade of its files costs no agent."""
     runner.packages = copy_packages(tmp_path / "packages")
     process = runner.start()
     await asyncio.to_thread(await_sweep, runner.folder)  # it has come up when it answers

@@ -1,4 +1,4 @@
-"""A guest's connection carries one request: what lies behind its end does not pass, but for a web socket that was opened."""
+"""A guest's connection carries one request; later bytes pass only after an upgrade to a web socket."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def body_of(*fields: str) -> RequestBody:
 
 
 def taken(body: RequestBody, data: bytes, parts_of: int) -> tuple[bytes, bool]:
-    """Return what passes of bytes that come in parts, and whether there was more."""
+    """Return the bytes that pass if the data comes in parts, and whether more bytes followed."""
     passed, is_more = b"", False
     for start in range(0, len(data), parts_of):
         part, is_more = body.take(data[start : start + parts_of])
@@ -38,7 +38,7 @@ def taken(body: RequestBody, data: bytes, parts_of: int) -> tuple[bytes, bool]:
     ],
 )
 def test_a_body_passes_and_nothing_behind_it(field: str, sent: bytes, passed: bytes, parts_of: int) -> None:
-    """However it comes in; chunks lose what servers could read in two ways."""
+    """The body passes in parts of any size; chunks lose their extensions and trailers."""
     assert taken(body_of(field), sent, parts_of) == (passed, False)
     assert taken(body_of(field), sent + BEHIND, parts_of) == (passed, True)
 
@@ -57,7 +57,7 @@ def test_a_body_passes_and_nothing_behind_it(field: str, sent: bytes, passed: by
     ],
 )
 def test_a_length_that_servers_could_read_in_two_ways_is_refused(fields: tuple[str, ...]) -> None:
-    """Two of them, a sign, or another coding: what one server takes for the body is another's next request."""
+    """Two lengths, a sign or another coding is refused: servers would disagree on where the body ends."""
     with pytest.raises(ValueError, match="not clear"):
         body_of(*fields)
 
@@ -77,14 +77,14 @@ def test_a_length_that_servers_could_read_in_two_ways_is_refused(fields: tuple[s
     ],
 )
 def test_what_are_no_chunks_ends_the_request(sent: bytes) -> None:
-    """A chunk that is longer than it says, or does not say how long it is."""
+    """A chunk that is longer than its size, or whose size is no number, ends the request."""
     with pytest.raises(ValueError, match=r"chunk"):
         taken(body_of("Transfer-Encoding: chunked"), sent + b"\r\n", 4096)
 
 
 @pytest.mark.parametrize("parts_of", [1, 4096])
 def test_a_web_socket_that_the_host_opens_carries_what_it_carries(parts_of: int) -> None:
-    """It has no further requests."""
+    """Bytes pass after the host has switched to the web socket, and not before."""
     body = body_of("Upgrade: WebSocket")
     assert body.take(b"frame") == (b"", True)
     answer = b"HTTP/1.1 101 Switching Protocols\r\n\r\n"
@@ -103,7 +103,7 @@ def test_a_web_socket_that_the_host_opens_carries_what_it_carries(parts_of: int)
     ],
 )
 def test_no_other_answer_lets_a_second_request_through(field: str, answer: bytes) -> None:
-    """Nor does another protocol, in which a host may be named again."""
+    """No other status and no other protocol lets a second request pass, in which a host could be named."""
     body = body_of(field)
     body.hear(answer)
     assert body.take(BEHIND) == (b"", True)

@@ -1,4 +1,4 @@
-"""What a supervisor counts of the processes below it."""
+"""A supervisor's measurement of the processes below it."""
 
 import os
 import subprocess
@@ -36,7 +36,7 @@ _WAITS = "print('ready', flush=True)\nsys.stdin.read()\n"
 
 @contextmanager
 def processes_with(program: str) -> Iterator[list[int]]:
-    """Run a program, which becomes four processes, until each of them is ready; give their ids."""
+    """Run a program that becomes four processes, and yield their ids when each is ready."""
     text = _FILLS + program.format(fork=_FORKS) + _WAITS
     with subprocess.Popen(
         [sys.executable, "-IS", "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -51,7 +51,7 @@ def processes_with(program: str) -> Iterator[list[int]]:
 
 @pytest.mark.parametrize(("program", "mib"), [(_OWN, 160), (_SHARED_BY_NONE, 160), (_SHARED_BY_ALL, 40)])
 def test_memory_counts_once_whoever_shares_it(program: str, mib: int) -> None:
-    """As much as is taken of the machine: also what is shared with processes that never come, and that of forks."""
+    """Shared memory counts once, also if it is shared with other processes or among forks."""
     with processes_with(program) as pids:
         assert use_more_memory(pids, (mib - 5) * MIB)
         assert not use_more_memory(pids, (mib + 60) * MIB)
@@ -63,7 +63,7 @@ _MAPPED = _NAMELESS + "kept.append(mmap.mmap(kept[0], 40 << 20))\nsum(kept[1][::
 
 @pytest.mark.parametrize("program", [_NAMELESS, _MAPPED])
 def test_a_file_in_memory_without_a_name_counts_once(program: str) -> None:
-    """Whether nobody has it in his own memory, or four processes have."""
+    """The file counts once, whether no process maps it or four do."""
     with processes_with(program) as pids:
         nameless = OpenFiles(pids).nameless_files
         assert sum(nameless.values()) == 40 * MIB
@@ -75,13 +75,13 @@ _SOCKETS = "import socket\nkept.extend(socket.socketpair() + os.pipe())\n{fork}"
 
 
 def test_what_forks_share_of_sockets_and_pipes_counts_once() -> None:
-    """Two sockets and a pipe in four processes, beside the two pipes of their own stdin and stdout."""
+    """Four processes share two sockets and a pipe, beside the two pipes of their stdin and stdout."""
     with processes_with(_SOCKETS) as pids:
         assert len(OpenFiles(pids).connections) == 5
 
 
 def test_no_program_is_ended_for_a_few_connections() -> None:
-    """However little memory a run may have; with more of it there are more."""
+    """A run may have 256 connections with any memory, and more with more memory."""
     assert most_connections(MIB) == 256
     assert most_connections(64 << 30) > 10_000
 
@@ -94,21 +94,21 @@ RssFile:\t    7168 kB
 RssShmem:\t    1024 kB
 VmSwap:\t   97280 kB
 """
-"""What a kernel told of a process whose memory it had swapped out."""
+"""The status file of a process whose memory is swapped out."""
 
 
 @pytest.mark.parametrize(
     ("resources", "limit"), [({}, most_memory_bytes()), ({"memory_bytes": 9}, 9), ({"memory_bytes": 0}, 0)]
 )
 def test_the_memory_of_a_run_is_limited_where_it_runs(resources: dict[str, int], limit: int) -> None:
-    """An order that names no limit has that of the supervisor's machine or container, and not of the worker's."""
+    """Without a limit in the order, the limit of the supervisor's machine or container holds, not the worker's."""
     limits = Limits(1.0, 1.0).with_resources(resources)
     watch = ResourceWatch(Order(folder="/r", directory="/w", argv=("/a",), env={}, limits=limits), 0.0)
     assert watch.memory_bytes == limit
 
 
 def test_memory_that_is_swapped_out_counts(tmp_path: Path) -> None:
-    """A machine with swap has as little of it for others: 2 MiB of its own, 1 that it shares and 95 on disk."""
+    """Own, shared and swapped memory all count: 2, 1 and 95 MiB."""
     (tmp_path / "7").mkdir()
     (tmp_path / "7" / "status").write_text(SWAPPED)
     assert use_more_memory([7], 97 * MIB, str(tmp_path))
@@ -116,12 +116,12 @@ def test_memory_that_is_swapped_out_counts(tmp_path: Path) -> None:
 
 
 def test_what_has_ended_uses_nothing() -> None:
-    """A process may go at any moment."""
+    """A process may end at any moment; an ended process uses no memory."""
     assert not use_more_memory([2**22 + 1], 0)
 
 
 def test_a_kernel_that_does_not_tell_children_is_asked_for_parents() -> None:
-    """The same processes are found, but for the one that is spared with all that is below it."""
+    """Without the kernel's lists of children, the parents of all processes give the same tree."""
     with processes_with("{fork}") as pids:
         found = tree_below(os.getpid(), tells_children=False)
         assert (sorted(found[0]), found[1]) == (sorted(tree_below(os.getpid())[0]), tree_below(os.getpid())[1])

@@ -1,4 +1,4 @@
-"""Agents whose supervisors are a runner's children, as in containers: workers come and go."""
+"""Agents whose supervisors are a runner's children, as in containers: workers may end and start."""
 
 import asyncio
 import contextlib
@@ -43,7 +43,7 @@ ESCAPES = """
         wait_for("../go")
     result("done")
 """
-"""Its tools escape its session, and one of them has no environment."""
+"""An agent whose tools leave its session; one of the tools has no environment."""
 
 
 CONNECTS = """
@@ -55,7 +55,7 @@ try:
 except OSError as error:
     print(type(error).__name__)
 """
-"""Another user of the machine, of no account."""
+"""A connection by another user of the machine, who has no account."""
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def left(lab: Lab) -> list[int]:
 
 
 async def test_an_agent_of_a_runner_outlives_its_worker_and_is_adopted(served: Lab, runner: Runner) -> None:
-    """SIGKILL of the worker's process leaves the agent to the runner; another one adopts it, and none is started."""
+    """After SIGKILL of the worker the runner keeps the agent, and another worker adopts it."""
     process = runner.start()
     served.agent("init(); turn('m1'); wait_for('../go'); result('done')")
     worker = await asyncio.create_subprocess_exec(
@@ -114,7 +114,7 @@ async def test_an_agent_of_a_runner_outlives_its_worker_and_is_adopted(served: L
 
 
 async def test_a_runner_holds_processes_between_turns_and_takes_them_along(served: Lab, runner: Runner) -> None:
-    """A process serves turns of attempts that come over the runner; its SIGTERM and its SIGKILL end one that waits."""
+    """A process serves turns of several attempts; the runner's SIGTERM or SIGKILL ends a waiting process."""
     served.warm_agent("result(heard)")
     session, process = None, runner.start()
     for number, end in ((1, None), (2, signal.SIGTERM), (3, signal.SIGKILL), (4, None)):
@@ -134,7 +134,7 @@ async def test_a_runner_holds_processes_between_turns_and_takes_them_along(serve
 
 
 async def test_a_killed_runner_takes_its_agents_along_and_they_are_resumed(served: Lab, runner: Runner) -> None:
-    """Without a runner nothing starts, and that is told; the next one's agent goes on in the dead one's session."""
+    """Without a runner the attempt reports a retryable error; the next runner's agent resumes the dead session."""
     process = runner.start()
     served.agent("init(); turn('m1'); wait_for('../go'); result('done')")
     attempt = asyncio.ensure_future(served.run_turn())
@@ -156,7 +156,7 @@ async def test_a_killed_runner_takes_its_agents_along_and_they_are_resumed(serve
 
 
 async def test_a_runner_that_was_replaced_unseen_is_known(served: Lab, runner: Runner) -> None:
-    """The end of the runner costs the agent no try, also when another has taken its place before anybody looked."""
+    """The end of a runner costs the agent no try, even if another runner has replaced it unseen."""
     served.agent("init(); turn('m1'); wait_for('../go'); result('done')")
     for _ in range(3):
         process = runner.start()
@@ -175,7 +175,7 @@ async def test_a_runner_that_was_replaced_unseen_is_known(served: Lab, runner: R
 
 
 async def test_what_a_killed_supervisor_leaves_is_killed_by_the_runner(served: Lab, runner: Runner) -> None:
-    """Before the session is resumed its tools are dead, sandbox or not: who escaped is the runner's child."""
+    """The runner kills escaped tools, which are its children, before the session is resumed."""
     runner.start()
     served.agent(ESCAPES)
     attempt = asyncio.ensure_future(served.run_turn())
@@ -191,7 +191,7 @@ async def test_what_a_killed_supervisor_leaves_is_killed_by_the_runner(served: L
 
 
 async def test_a_runner_that_is_told_to_end_lets_its_agents_end_in_good_order(served: Lab, runner: Runner) -> None:
-    """SIGTERM asks its agents to end, leaves their records, and costs none of their tries."""
+    """SIGTERM of the runner ends its agents in order, keeps their records, and costs none of their tries."""
     process = runner.start()
     served.agent("init(); turn('m1'); wait_for('../go'); result('done')")
     attempt = asyncio.ensure_future(served.run_turn())
@@ -210,7 +210,7 @@ async def test_a_runner_that_is_told_to_end_lets_its_agents_end_in_good_order(se
 
 
 async def test_a_runner_keeps_no_zombie_and_agents_none_of_its_descriptors(served: Lab, runner: Runner) -> None:
-    """What ended is taken leave of; an agent that still ran could not keep the runner's lock."""
+    """The runner reaps its children, and an agent inherits no file of the runner."""
     process = psutil.Process(runner.start().pid)
     served.agent(
         "init(); result(' '.join(os.readlink('/proc/self/fd/%s' % name) for name in '0123' "
@@ -222,7 +222,7 @@ async def test_a_runner_keeps_no_zombie_and_agents_none_of_its_descriptors(serve
 
 
 async def test_a_second_runner_of_a_state_directory_is_refused(served: Lab, runner: Runner) -> None:
-    """One runner holds the lock, and no agent or supervisor holds it after it."""
+    """Only one runner holds the lock, and neither agent nor supervisor keeps it after the runner's end."""
     process = runner.start()
     served.agent("init(); turn('m1'); wait_for('../go'); result('done')")
     attempt = asyncio.ensure_future(served.run_turn())
@@ -238,7 +238,7 @@ async def test_a_second_runner_of_a_state_directory_is_refused(served: Lab, runn
 
 @pytest.mark.parametrize("backlog", [0, 8])
 def test_a_runner_that_stands_still_is_not_waited_for_without_end(tmp_path: Path, backlog: int) -> None:
-    """Its socket takes connections which nobody serves, until it takes no more: either is told, and tried again."""
+    """A stopped runner fills its backlog and then accepts no connection; both give a retryable error."""
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(tmp_path / "control.sock"))
         listener.listen(backlog)
@@ -249,7 +249,7 @@ def test_a_runner_that_stands_still_is_not_waited_for_without_end(tmp_path: Path
 
 
 def test_what_a_runner_left_that_is_gone_went_with_it(tmp_path: Path) -> None:
-    """There is nothing to be waited for where none has been, and where one was killed."""
+    """If no runner ran, or the runner was killed, there is no sweep to wait for."""
     await_sweep(tmp_path)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(tmp_path / "control.sock"))
@@ -257,7 +257,7 @@ def test_what_a_runner_left_that_is_gone_went_with_it(tmp_path: Path) -> None:
 
 
 async def test_a_long_path_is_no_hindrance_for_a_runner(lab: Lab, tmp_path: Path) -> None:
-    """The state directory may have a longer path than a socket's address."""
+    """The path of the state directory may be longer than a socket's address."""
     runner = Runner(tmp_path / ("long-" * 30) / "state")
     runner.state.parent.mkdir()
     try:
@@ -272,7 +272,7 @@ async def test_a_long_path_is_no_hindrance_for_a_runner(lab: Lab, tmp_path: Path
 async def test_a_runner_lets_be_written_what_a_killed_supervisors_agent_had_printed(
     served: Lab, runner: Runner
 ) -> None:
-    """It sweeps what the supervisor left, and spares the process that writes for it: a result counts."""
+    """The runner kills what the supervisor left, except the recorder, so that the result counts."""
     runner.start()
     served.agent("init(); wait_for('../go'); result('done'); open('../printed', 'w').close(); time.sleep(300)")
     attempt = asyncio.ensure_future(served.run_turn())
@@ -290,7 +290,7 @@ async def test_a_runner_lets_be_written_what_a_killed_supervisors_agent_had_prin
 
 @pytest.mark.needs("root")
 def test_another_user_gets_no_supervisor_of_a_runner() -> None:
-    """The state directory keeps others out, and so does the socket itself; who is let in could start programs."""
+    """State directory and socket keep other users out, who could otherwise start programs."""
     folder = Path(tempfile.mkdtemp(prefix="septet-"))
     folder.chmod(0o755)
     runner = Runner(folder / "state")

@@ -1,4 +1,4 @@
-"""Agents in their sandbox; on a machine that has none, the tests say what holds there."""
+"""Agents in their sandbox; without a sandbox the tests check what holds on that machine."""
 
 import asyncio
 import os
@@ -40,12 +40,12 @@ ESCAPES = """
         time.sleep(300)
     result("done")
 """
-"""Its tools make sessions of their own, fork twice, and one of them clears its environment and goes on writing."""
+"""An agent whose tools leave its session; one of them clears its environment and writes without end."""
 
 
 @pytest.fixture
 def confined(lab: Lab) -> Iterator[Lab]:
-    """A host whose agents are confined as well as this machine can; what escapes is ended."""
+    """A host that confines agents as far as this machine can; the fixture kills escaped tools."""
     state = lab.root / "state"
     for folder in (state / "mirror", state / "vault"):
         folder.mkdir(parents=True)
@@ -73,7 +73,7 @@ def escaped(lab: Lab) -> list[psutil.Process]:
 
 
 async def with_escaped_tools(lab: Lab) -> tuple[Run, "asyncio.Future[object]"]:
-    """Start an agent whose tools have escaped its session."""
+    """Start an agent whose tools have left its session."""
     lab.agent(ESCAPES)
     attempt: asyncio.Future[object] = asyncio.ensure_future(lab.run_turn())
     run = await lab.said("assistant")
@@ -83,7 +83,7 @@ async def with_escaped_tools(lab: Lab) -> tuple[Run, "asyncio.Future[object]"]:
 
 
 async def test_nothing_of_an_agent_outlives_its_killed_supervisor(confined: Lab) -> None:
-    """Before the session is resumed every tool is dead, also one without environment; that one only in a sandbox."""
+    """All tools die before the session is resumed; a tool without environment dies only in a sandbox."""
     run, attempt = await with_escaped_tools(confined)
     os.kill(supervisor_of(run), signal.SIGKILL)
     await attempt
@@ -104,7 +104,7 @@ async def test_nothing_of_an_agent_outlives_it_when_it_is_killed(confined: Lab) 
 
 
 async def test_nothing_of_an_agent_outlives_a_cancel(confined: Lab) -> None:
-    """When the end of a cancelled agent is told, its tools are dead."""
+    """When the end of a cancelled agent is reported, its tools are dead."""
     run, attempt = await with_escaped_tools(confined)
     await end_agent(run, "cancelled")
     assert (carriers(mark_of(run)), escaped(confined)) == ([], [])
@@ -112,7 +112,7 @@ async def test_nothing_of_an_agent_outlives_a_cancel(confined: Lab) -> None:
 
 
 async def test_an_agent_sees_its_own_processes_alone(confined: Lab) -> None:
-    """Its /proc names no process outside, and its run's record says how it was confined."""
+    """Only the agent's own processes are in its /proc, and its run's record names the sandbox."""
     confined.agent("init(); result('%d' % len([name for name in os.listdir('/proc') if name.isdecimal()]))")
     turn_result = await confined.run_turn()
     sandbox = confined.runtime.sandbox
@@ -122,7 +122,7 @@ async def test_an_agent_sees_its_own_processes_alone(confined: Lab) -> None:
 
 
 async def test_mirrors_are_read_only_and_vaults_empty(confined: Lab) -> None:
-    """An agent works where it would work without a sandbox, reads the mirror, and finds nothing in the vault."""
+    """An agent works in its usual folder, reads the mirror without writing, and finds the vault empty."""
     confined.agent("""
         def outcome(path):
             try:
@@ -143,7 +143,7 @@ async def test_mirrors_are_read_only_and_vaults_empty(confined: Lab) -> None:
 
 
 async def test_an_agent_is_asked_to_end_before_it_is_killed(confined: Lab) -> None:
-    """SIGTERM reaches it through the sandbox, and it has time to leave."""
+    """SIGTERM reaches the agent through the sandbox, and the agent has time to end by itself."""
     confined.agent("""
         def leave(*_):
             note("leaves in good order")
@@ -164,7 +164,7 @@ async def test_an_agent_is_asked_to_end_before_it_is_killed(confined: Lab) -> No
 
 
 async def test_a_hidden_file_cannot_be_read(confined: Lab) -> None:
-    """An agent that looks for the HTTP API's token in the state directory does not learn it."""
+    """The agent cannot read the HTTP API's token in the state directory."""
     confined.agent("""
         def read(path):
             try:
@@ -186,7 +186,7 @@ async def test_a_hidden_file_cannot_be_read(confined: Lab) -> None:
 async def test_exit_codes_and_signals_are_known(
     confined: Lab, end: str, code: int | None, number: int | None
 ) -> None:
-    """How the agent itself ended is recorded, not how its sandbox did."""
+    """The record holds the end of the agent itself, not of its sandbox."""
     confined.agent(f"init(); {end} if not resumed else result('done')")
     assert (await confined.run_turn()).recovered_by == "resume"
     record = confined.runtime.runs.of("wo-1")[0].exit()
@@ -195,7 +195,7 @@ async def test_exit_codes_and_signals_are_known(
 
 
 async def test_a_program_that_is_busy_is_known_in_a_sandbox_too(confined: Lab) -> None:
-    """What the system answers inside is told as outside: the next attempt starts the agent."""
+    """A busy program gives the same retryable error inside a sandbox, and the next attempt starts it."""
     confined.agent("init(); result('done')")
     busy = os.open(confined.program, os.O_WRONLY)
     with pytest.raises(AgentCrashedError, match="ETXTBSY") as caught:
@@ -206,7 +206,7 @@ async def test_a_program_that_is_busy_is_known_in_a_sandbox_too(confined: Lab) -
 
 
 async def test_a_sandbox_that_fails_says_why(lab: Lab) -> None:
-    """When bubblewrap has been spoilt since the worker started, its own words are the error, and no agent runs."""
+    """If bubblewrap fails after the worker's start, its message is the error, and no agent runs."""
     program = write_bwrap(lab.root / "bin", "echo 'bwrap 9.9'")
     sandbox = find_sandbox("auto", {"PATH": str(program.parent)})
     assert (sandbox.confines, sandbox.version) == (True, "bwrap 9.9")
@@ -219,7 +219,7 @@ async def test_a_sandbox_that_fails_says_why(lab: Lab) -> None:
 
 
 async def test_an_agent_in_a_sandbox_is_adopted(confined: Lab) -> None:
-    """An attempt that comes after a cancelled one finds the living agent."""
+    """The attempt after a cancelled one adopts the living agent."""
     confined.agent("init(); turn('m1'); wait_for('../go'); result('done')")
     attempt = asyncio.ensure_future(confined.run_turn())
     await confined.said("assistant")
@@ -234,7 +234,7 @@ async def test_an_agent_in_a_sandbox_is_adopted(confined: Lab) -> None:
 
 
 def write_bwrap(folder: Path, body: str) -> Path:
-    """Put a program in bubblewrap's place."""
+    """Write a program in place of bubblewrap."""
     folder.mkdir(exist_ok=True)
     path = folder / "bwrap"
     path.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
@@ -243,7 +243,7 @@ def write_bwrap(folder: Path, body: str) -> Path:
 
 
 def test_where_bubblewrap_cannot_start_agents_run_unconfined(tmp_path: Path) -> None:
-    """`auto` goes without it, and says why and how to mend it."""
+    """`auto` runs agents unconfined and names the reason and the remedy."""
     program = write_bwrap(tmp_path, "echo 'bwrap: No permissions to create new namespace' >&2; exit 1")
     sandbox = find_sandbox("auto", {"PATH": str(tmp_path)})
     assert (sandbox.confines, sandbox.kind) == (False, "none")
@@ -254,7 +254,7 @@ def test_where_bubblewrap_cannot_start_agents_run_unconfined(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("spoilt", ["missing", "no program", "fails"])
 def test_a_sandbox_that_is_demanded_and_not_there_is_an_error(tmp_path: Path, spoilt: str) -> None:
-    """`bwrap` names the cause and the remedy."""
+    """`bwrap` raises an error with the cause and a remedy."""
     if spoilt != "missing":
         program = write_bwrap(tmp_path, "exit 1")
         program.write_text("no program" if spoilt == "no program" else "#!/bin/sh\nexit 1\n", encoding="utf-8")
@@ -264,7 +264,7 @@ def test_a_sandbox_that_is_demanded_and_not_there_is_an_error(tmp_path: Path, sp
 
 
 def test_nothing_is_tried_where_no_sandbox_is_wanted(tmp_path: Path) -> None:
-    """`none` is unconfined, whatever the machine could do."""
+    """`none` confines no agent and starts no bubblewrap."""
     write_bwrap(tmp_path, f"touch {tmp_path / 'tried'}")
     assert not find_sandbox("none", {"PATH": str(tmp_path)}).confines
     assert not (tmp_path / "tried").exists()
@@ -272,7 +272,7 @@ def test_nothing_is_tried_where_no_sandbox_is_wanted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("system", ["missing", "too old", "as new"])
 def test_the_bundled_bubblewrap_serves_where_the_systems_will_not_do(tmp_path: Path, system: str) -> None:
-    """The system's is the first that is tried; one that lacks an option gives way."""
+    """The system's bubblewrap comes first; if it is missing or lacks an option, the bundled one is used."""
     bundled = write_bwrap(tmp_path / "bundled", "echo 'bwrap 9.9'")
     if system != "missing":
         write_bwrap(tmp_path, "echo 'bwrap: Unknown option --disable-userns' >&2; exit 1")
@@ -285,7 +285,7 @@ def test_the_bundled_bubblewrap_serves_where_the_systems_will_not_do(tmp_path: P
 @pytest.mark.needs("bubblewrap")
 @pytest.mark.parametrize("mode", [0o755, 0o700])
 def test_the_bundled_bubblewrap_starts_from_a_folder_of_its_users_alone(tmp_path: Path, mode: int) -> None:
-    """With the library beside it; a worker that is root gives root up for its guests all the same."""
+    """The bundled bubblewrap finds its library in a private folder, and guests of a root worker give up root."""
     packages = tmp_path / "packages"
     program = copy_bundled(packages)
     packages.chmod(mode)
@@ -297,7 +297,7 @@ def test_the_bundled_bubblewrap_starts_from_a_folder_of_its_users_alone(tmp_path
 
 @pytest.mark.needs("bubblewrap")
 def test_a_worktree_below_the_other_folder_for_temporary_files_is_seen() -> None:
-    """A guest's `/var/tmp` leads to its `/tmp`; what the machine has below the first is bound there all the same."""
+    """A worktree below `/var/tmp` is bound, although a guest's `/var/tmp` leads to its `/tmp`."""
     with tempfile.TemporaryDirectory(prefix="septet-", dir="/var/tmp") as folder:
         worktree = Path(folder)
         (worktree / "kept").write_text("kept", encoding="utf-8")
@@ -311,7 +311,7 @@ def test_a_worktree_below_the_other_folder_for_temporary_files_is_seen() -> None
 def test_where_apparmor_restricts_namespaces_the_distributions_bubblewrap_is_named(
     tmp_path: Path, told: str | None, words: str
 ) -> None:
-    """No other program may make them there, and no setting of the kernel is to be loosened for it."""
+    """With AppArmor's restriction the advice is the distribution's bubblewrap, and no setting of the kernel."""
     if told is not None:
         (tmp_path / "restriction").write_text(told, encoding="ascii")
     assert words in how_to_allow(tmp_path / "restriction")
@@ -319,7 +319,7 @@ def test_where_apparmor_restricts_namespaces_the_distributions_bubblewrap_is_nam
 
 @pytest.mark.needs("root", "bwrap")
 def test_a_worker_says_why_its_guests_remain_root(tmp_path: Path) -> None:
-    """A bubblewrap that starts for root alone confines all the same, and the reason is told."""
+    """A bubblewrap that starts for root alone still confines, and the reason why guests remain root is known."""
     program = tmp_path / "bwrap"
     program.write_text(f'#!/bin/sh\nexec {shutil.which("bwrap")} "$@"\n', encoding="utf-8")
     program.chmod(0o700)

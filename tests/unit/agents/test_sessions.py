@@ -1,4 +1,4 @@
-"""Sessions as files: from one host's folder of the CLI to another's."""
+"""Sessions as files that move from one host's folder of a CLI to another's."""
 
 import io
 import tarfile
@@ -20,7 +20,7 @@ def host(home: Path) -> Machine:
 
 
 def test_a_session_of_claude_is_found_on_the_other_host(tmp_path: Path) -> None:
-    """Its transcript comes to the same place below the other home, for its user alone."""
+    """The transcript comes to the same place below the other home, readable by its user alone."""
     transcript = tmp_path / "one" / ".claude" / "projects" / "-work-wo-1" / f"{ID}.jsonl"
     transcript.parent.mkdir(parents=True)
     transcript.write_text('{"type":"user"}\n')
@@ -35,7 +35,7 @@ def test_a_session_of_claude_is_found_on_the_other_host(tmp_path: Path) -> None:
 
 
 def test_a_session_that_comes_back_to_a_host_is_as_it_was_left_elsewhere(tmp_path: Path) -> None:
-    """What the host still has of an earlier time is older, or of turns that do not count."""
+    """A session that returns to a host replaces the host's older copy."""
     at_home = tmp_path / "one" / ".claude" / "projects" / "-work-wo-1" / f"{ID}.jsonl"
     at_home.parent.mkdir(parents=True)
     at_home.write_text("first turn\n")
@@ -51,7 +51,7 @@ def test_a_session_that_comes_back_to_a_host_is_as_it_was_left_elsewhere(tmp_pat
 
 
 def test_the_cli_s_own_variable_says_where_its_folder_is(tmp_path: Path) -> None:
-    """A folder that was moved is read where it is."""
+    """A session is found in the folder that the CLI's variable names."""
     session = tmp_path / "memory" / "sessions" / f"{ID}.json"
     session.parent.mkdir(parents=True)
     session.write_text("{}")
@@ -61,7 +61,7 @@ def test_the_cli_s_own_variable_says_where_its_folder_is(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("session_id", ["*", "../../secret", "", "a/b"])
 def test_an_id_is_no_pattern_and_no_path(tmp_path: Path, session_id: str) -> None:
-    """What a stream calls its session names no other files."""
+    """A session's id that is a pattern or a path finds no file."""
     folder = tmp_path / ".claude" / "projects" / "p"
     folder.mkdir(parents=True)
     (folder / f"{ID}.jsonl").write_text("secret")
@@ -70,7 +70,7 @@ def test_an_id_is_no_pattern_and_no_path(tmp_path: Path, session_id: str) -> Non
 
 
 def test_links_do_not_lead_out_of_the_folder(tmp_path: Path) -> None:
-    """A session that is a link is none."""
+    """A session that is a link is not packed."""
     folder = tmp_path / ".claude" / "projects" / "p"
     folder.mkdir(parents=True)
     (tmp_path / "secret").write_text("secret")
@@ -79,13 +79,13 @@ def test_links_do_not_lead_out_of_the_folder(tmp_path: Path) -> None:
 
 
 def test_a_cli_whose_sessions_are_no_files_has_none(tmp_path: Path) -> None:
-    """Where files do not bring a session back, none are taken."""
+    """A CLI whose sessions are no plain files has no session to pack."""
     assert pack_session(COPILOT, ID, host(tmp_path)) is None
 
 
 @pytest.mark.parametrize("name", ["../evil.jsonl", "/tmp/evil.jsonl", "projects/p/../../x.jsonl", "settings.json"])
 def test_an_archive_writes_sessions_and_nothing_else(tmp_path: Path, name: str) -> None:
-    """Names that leave the folder, or are no session's, are refused."""
+    """Names outside of the folder, or of no session, are refused."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
         entry = tarfile.TarInfo(name)

@@ -1,4 +1,4 @@
-"""What the runs of a turn used, by what lies on disk of each."""
+"""The usage of a turn, read from the folders of its runs."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from septet.contracts.facts import Usage
 
 
 def ended(folder: Path, usage: Usage, agent: str = "claude") -> Run:
-    """Return a run of two seconds that used this."""
+    """Return a run of two seconds with this usage."""
     folder.mkdir()
     record = RunRecord(
         key=RunKey("wo-1", "run", "1"), serial=1, step="build_plan", agent=agent, because="first", mark="m",
@@ -27,7 +27,7 @@ def ended(folder: Path, usage: Usage, agent: str = "claude") -> Run:
 
 
 def test_a_killed_run_has_no_price_beside_one_that_goes_on_in_its_session(tmp_path: Path) -> None:
-    """What the second one reports is not the price of the first one."""
+    """The price of the resumed run is not the price of the killed run, which stays unpriced."""
     runs = [
         ended(tmp_path / "killed", Usage(input_tokens=1000)),
         ended(tmp_path / "resumed", Usage(output_tokens=5, cost_usd=0.5)),
@@ -37,5 +37,5 @@ def test_a_killed_run_has_no_price_beside_one_that_goes_on_in_its_session(tmp_pa
 
 @pytest.mark.parametrize(("agent", "unpriced"), [("copilot", 1), ("codex", 0), ("claude", 0)])
 def test_an_agent_that_reports_nothing_at_all_has_no_price(tmp_path: Path, agent: str, unpriced: int) -> None:
-    """Copilot's runs are no runs for nothing; another agent that used no token cost nothing."""
+    """A run of copilot without figures has no price; another agent's run without tokens costs nothing."""
     assert spending_of([ended(tmp_path / "run", Usage(), agent)]) == Spending(seconds=2.0, unpriced=unpriced)

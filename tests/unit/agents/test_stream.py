@@ -11,7 +11,7 @@ from septet.agents.outcomes.stream import LINE_LIMIT_BYTES, EventReader
 
 
 class Event(msgspec.Struct):
-    """The fields that these tests look at."""
+    """The fields of an event that these tests compare."""
 
     type: Any = None
     n: Any = None
@@ -66,7 +66,7 @@ HOSTILE: dict[str, tuple[bytes, list[Any]]] = {
 
 
 def read(stream: bytes, size: int = 1 << 20) -> tuple[list[Any], EventReader[Event]]:
-    """Return the types of a stream's events, and its reader."""
+    """Return the types of a stream's events, and the reader."""
     taken: list[Event] = []
     reader = EventReader(Event)
     for start in range(0, len(stream), size):
@@ -79,7 +79,7 @@ def read(stream: bytes, size: int = 1 << 20) -> tuple[list[Any], EventReader[Eve
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("size", [1, 7, 65_536, 1 << 20])
 def test_a_hostile_stream_loses_no_event(name: str, size: int) -> None:
-    """Whatever stands between the events, and however the bytes are cut, each event is read once, in order."""
+    """Each event is read once and in order, whatever stands between the events and however the bytes are cut."""
     stream, expected = HOSTILE[name]
     if len(stream) > 10_000 and size < 100:
         size = 1000
@@ -97,18 +97,18 @@ def test_one_object_is_a_stream(indent: int | None) -> None:
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
 def test_one_array_is_a_stream(indent: int | None, mark: bytes) -> None:
-    """A stream that is one array of events is those events; what is no object in it is passed over."""
+    """A stream that is one array holds the array's events; other values in the array are skipped."""
     text = json.dumps([{"type": "a"}, 42, None, {"type": "b", "content": [{"type": "c"}]}], indent=indent)
     assert read(mark + text.encode(), 5)[0] == ["a", "b"]
 
 
 def test_an_array_with_an_event_on_each_line_is_a_stream() -> None:
-    """Brackets and commas around events, one on each line, do not hide them."""
+    """Brackets and commas around events, one on each line, do not hide the events."""
     assert read(b'[\n{"type":"a"},\n{"type":"b"},\n{"type":"c"}\n]\n')[0] == ["a", "b", "c"]
 
 
 def test_a_long_line_is_skipped_and_counted() -> None:
-    """A line over 16 MiB is skipped to its newline; what comes before and after is read."""
+    """A line over 16 MiB is skipped and counted; the lines before and after are read."""
     long = b'{"type":"long","x":"' + b"x" * LINE_LIMIT_BYTES + b'"}\n'
     types, reader = read(b'{"type":"a"}\n' + long + b'{"type":"b"}\n' + long + b'{"type":"c"}')
     assert types == ["a", "b", "c"]
@@ -116,7 +116,7 @@ def test_a_long_line_is_skipped_and_counted() -> None:
 
 
 def test_a_line_of_the_limit_is_read() -> None:
-    """A line of exactly 16 MiB is an event like any other."""
+    """A line of exactly 16 MiB is read as any other event."""
     line = b'{"type":"a","x":""}'
     line = line.replace(b'""', b'"' + b"x" * (LINE_LIMIT_BYTES - len(line)) + b'"')
     types, reader = read(line + b'\n{"type":"b"}\n')
@@ -125,14 +125,14 @@ def test_a_line_of_the_limit_is_read() -> None:
 
 
 def test_a_document_over_the_limit_is_none() -> None:
-    """A pretty-printed document is kept in memory up to 16 MiB and no further."""
+    """A pretty-printed document over 16 MiB gives no event."""
     types, reader = read(b'{\n"x": "' + b"x" * LINE_LIMIT_BYTES + b'",\n"type":"a"\n}')
     assert types == []
     assert reader.finish() == ([], None)
 
 
 def test_what_is_no_event_is_kept_as_words() -> None:
-    """The end of what was printed beside the events is there to be shown."""
+    """The end of the output that is no event is kept, up to 600 characters."""
     _, reader = read(b'Error: no such flag\n\n{"type":"a"}\n' + b"x" * 2000 + b"\n  see --help\n")
     assert reader.words.endswith("see --help")
     assert len(reader.words) <= 600
@@ -151,7 +151,7 @@ _LINES = st.one_of(
 @example([b'{"type":"a"}{"type":"b"}', b"{", b"}"], 1)
 @example([b'{"type":"a"}{"type":"b"}', b'{"x":{}', b"}"], 40)
 def test_the_cut_of_the_bytes_does_not_matter(lines: list[bytes], size: int) -> None:
-    """Any chunking of any stream gives the same events, and they are those of its lines one by one."""
+    """Any cut of a stream gives the same events as its lines one by one."""
     stream = b"\n".join([RESULT, *lines, RESULT])
     apart: list[Any] = []
     for line in (RESULT, *lines, RESULT):
@@ -165,7 +165,7 @@ def test_the_cut_of_the_bytes_does_not_matter(lines: list[bytes], size: int) -> 
     ids=lambda line: line.decode(),
 )
 def test_a_long_line_of_anything_is_read_in_linear_time(line: bytes) -> None:
-    """A line of 2 MiB that is no event takes a moment, whatever it repeats; the next one is read."""
+    """A repetitive line of 2 MiB without an event is read in linear time, and so is the next line."""
     began = time.process_time()
     assert read(line * ((2 << 20) // len(line)) + b'}\n{"type":"b"}')[0] == ["b"]
     assert time.process_time() - began < 20

@@ -13,7 +13,7 @@ def run_at(folder: Path) -> Run:
 
 
 def test_what_was_noted_is_read_again(tmp_path: Path) -> None:
-    """Each position has the earliest time that was noted for it, also after another attempt has read it all again."""
+    """The notes are read as they were written, and a half-written note is skipped."""
     run = run_at(tmp_path)
     for position, seconds in ((10, NOON), (30, NOON + 1), (30, NOON + 60), (40, NOON + 61)):
         note_written(run, position, seconds)
@@ -25,14 +25,14 @@ def test_what_was_noted_is_read_again(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_holds_nobody_up(tmp_path: Path) -> None:
-    """Where nothing can be noted nothing is raised, and nothing is known."""
+    """If no note can be written, no error is raised and no time is known."""
     run = run_at(tmp_path / "gone")
     note_written(run, 10, NOON)
     assert times_written(run) == []
 
 
 def test_a_chunk_is_cut_where_times_were_noted() -> None:
-    """Each part has its time, whichever chunk it comes in; what comes after the last note has the other one."""
+    """Each part of a chunk has the time of its note; the part after the last note has the given time."""
     times = [Written(2, NOON), Written(5, NOON + 1), Written(5, NOON + 9)]
     first, second = "2025-01-01T12:00:00.000Z", "2025-01-01T12:00:01.000Z"
     assert list(pieces(b"abcdefg", 0, times, "now")) == [(b"ab", first), (b"cde", second), (b"fg", "now")]

@@ -11,17 +11,17 @@ RESULT = b'{"is_error":false,"result":"done","type":"result"}\n'
 
 
 def echo(mark: str) -> bytes:
-    """Return what a process says when it takes a turn up."""
+    """Return the event that a process prints when it begins a turn."""
     return json.dumps({"type": "user", "uuid": mark, "message": {}}).encode() + b"\n"
 
 
 def lifecycle(mark: str) -> bytes:
-    """Return what claude says of a message before it takes it up."""
+    """Return claude's event about a message before its turn begins."""
     return json.dumps({"type": "command_lifecycle", "command_uuid": mark, "uuid": "x"}).encode() + b"\n"
 
 
 def in_second_turn() -> TurnStream:
-    """Return a stream whose second turn was just asked for."""
+    """Return a stream whose second turn has just been requested."""
     stream = TurnStream()
     stream.begin_turn(b"One.", FIRST)
     stream.take_output(echo(FIRST) + RESULT)
@@ -32,7 +32,7 @@ def in_second_turn() -> TurnStream:
 
 
 def test_a_turn_is_asked_for_by_one_line() -> None:
-    """The line is a message of the user's with the prompt as it is, and with the mark."""
+    """The line is a user's message with the whole prompt and the mark."""
     line = TurnStream().begin_turn("Zwei\nZeilen “hier”.".encode(), FIRST)
     assert line.count(b"\n") == 1
     assert json.loads(line) == {
@@ -44,7 +44,7 @@ def test_a_turn_is_asked_for_by_one_line() -> None:
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_the_result_ends_the_turn_however_the_bytes_are_cut(size: int) -> None:
-    """What is kept is what was printed, byte by byte, and the turn is over with its result and not before."""
+    """The output is kept byte by byte, and the turn is over with its result, not before."""
     printed = (
         b'{"type":"system"}\n' + echo(FIRST) + b'no JSON "result"\n{"type":"assistant","result":1}\n' + RESULT
     )
@@ -58,7 +58,7 @@ def test_the_result_ends_the_turn_however_the_bytes_are_cut(size: int) -> None:
 
 
 def test_a_result_of_before_the_turn_is_no_answer_to_it() -> None:
-    """A process that had gone on by itself ends that first: its result is dropped, and the turn's own counts."""
+    """A result that comes before the turn's own start is dropped, and the turn's own result counts."""
     stream = in_second_turn()
     stray = b'{"type":"result","result":"of a task in the background"}\n'
     assert stream.take_output(lifecycle(SECOND) + stray) == lifecycle(SECOND)
@@ -68,7 +68,7 @@ def test_a_result_of_before_the_turn_is_no_answer_to_it() -> None:
 
 
 def test_a_process_that_repeats_nothing_is_believed() -> None:
-    """Where the first turn was not repeated, the first result after a prompt is that of the turn."""
+    """If the first turn was not echoed, the first result after a prompt ends the turn."""
     stream = TurnStream()
     stream.begin_turn(b"One.", FIRST)
     stream.take_output(RESULT)
@@ -78,21 +78,21 @@ def test_a_process_that_repeats_nothing_is_believed() -> None:
 
 
 def test_the_result_of_a_sub_agent_ends_no_turn() -> None:
-    """Only the session's own result does."""
+    """Only the session's own result ends a turn."""
     stream = in_second_turn()
     stream.take_output(echo(SECOND) + b'{"type":"result","parent_tool_use_id":"toolu_1"}\n')
     assert not stream.is_over
 
 
 def test_a_failed_result_is_told() -> None:
-    """A result that is an error ends the turn, and says so."""
+    """A result with an error ends the turn, which has failed."""
     stream = in_second_turn()
     stream.take_output(echo(SECOND) + b'{"type":"result","is_error":true}\n')
     assert (stream.is_over, stream.has_failed) == (True, True)
 
 
 def test_a_line_over_the_limit_is_passed_on_unread() -> None:
-    """Memory does not grow with a line; what it says is no result."""
+    """A line over the limit is passed on and never read as a result."""
     stream = in_second_turn()
     long = b'{"type":"result","x":"' + b"x" * LINE_LIMIT_BYTES
     kept = stream.take_output(echo(SECOND) + long)
@@ -104,7 +104,7 @@ def test_a_line_over_the_limit_is_passed_on_unread() -> None:
 
 
 def test_a_result_behind_other_bytes_ends_the_turn_and_a_quoted_one_does_not() -> None:
-    """A terminal's title has no newline, and hides no result; words that quote one name no session."""
+    """A terminal's title before a result does not hide it, and a quoted result ends no turn."""
     stream, title = in_second_turn(), b"\x1b]0;at work\x07"
     stream.take_output(title + echo(SECOND).replace(b"{", b'{"session_id":"s",', 1))
     stream.take_output(b'log: {"type":"result","result":"x"}\n"{\\"type\\":\\"result\\",\\"session_id\\":1}"\n')
@@ -114,14 +114,14 @@ def test_a_result_behind_other_bytes_ends_the_turn_and_a_quoted_one_does_not() -
 
 
 def test_a_half_line_waits_for_its_end() -> None:
-    """The rest of a process that was killed is kept too."""
+    """Half a line is held back, and kept if the process ends."""
     stream = in_second_turn()
     assert stream.take_output(b'{"type":"assi') == b""
     assert stream.take_rest() == b'{"type":"assi'
 
 
 def task(kind: str, **fields: object) -> bytes:
-    """Return what claude says of a task."""
+    """Return claude's event about a task."""
     return json.dumps({"type": "system", "subtype": f"task_{kind}", "task_id": "t1", **fields}).encode() + b"\n"
 
 
@@ -141,7 +141,7 @@ def task(kind: str, **fields: object) -> bytes:
 def test_a_turn_that_began_something_in_the_background_is_not_over_with_its_result(
     tasks: list[bytes], *, is_over: bool
 ) -> None:
-    """The process may go on; whoever reads the stream sees when it has. A failed result ends the turn all the same."""
+    """A turn with a background task goes on after its result, except after a failed result."""
     stream = in_second_turn()
     stream.take_output(echo(SECOND) + b"".join(tasks) + RESULT)
     assert stream.is_over is is_over

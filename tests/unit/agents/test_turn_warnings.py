@@ -1,4 +1,4 @@
-"""What the result of a turn tells people."""
+"""The warnings in the result of a turn."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from septet.agents.turns.turn_runs import TurnResult
 def test_a_turn_warns_of_a_budget_that_does_not_limit_its_agent(
     agent: str, held: tuple[str, ...], *, warned: bool
 ) -> None:
-    """Whoever chose the agent: a second agent that took over does not report what the first one did."""
+    """A turn warns if its agent does not report the unit of the budget."""
     turn = TurnResult(Outcome(ended="ok"), run_of(agent, held), None, 1)
     assert [f"{agent} reports n" in warning for warning in warnings_of(turn)] == [True] * warned
 
@@ -40,14 +40,14 @@ def test_a_turn_warns_of_a_budget_that_does_not_limit_its_agent(
     ],
 )
 def test_a_turn_warns_of_a_model_that_was_not_asked_for(asked: str, told: str | None, *, warned: bool) -> None:
-    """Where a model was named and the stream names one: a session may keep its last one."""
+    """A turn warns if the stream names another model than the requested one."""
     turn = TurnResult(Outcome(ended="ok", model=told), run_of("claude", model=asked), None, 1)
     words = (f"the model {asked} was asked for, and claude names {told}",)
     assert warnings_of(turn) == (words if warned else ())
 
 
 def run_of(agent: str, held: tuple[str, ...] = (), model: str = "") -> Run:
-    """Return a run with these limits of budgets, that was asked for this model."""
+    """Return a run with these budget limits and this requested model."""
     record = RunRecord(
         key=RunKey("wo-1", "run", "1"), serial=1, step="build_plan", agent=agent, because="first", mark="m",
         argv=(), env_names=(), worktree="/", limits=dict.fromkeys(held, 5.0), started_at="2026-03-09T12:00:00Z",

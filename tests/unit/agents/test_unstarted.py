@@ -1,4 +1,4 @@
-"""A host on which supervisors do not come up."""
+"""A host on which supervisors do not start."""
 
 import asyncio
 from dataclasses import replace
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.law
 
 
 async def test_supervisors_that_end_at_once_are_not_started_for_ever(lab: Lab) -> None:
-    """After a few the attempt ends, with an error that is tried again later: a host out of order fills no disk."""
+    """After three supervisors that ended at once, a retryable error ends the attempt, so that no disk fills up."""
     python = lab.root / "no-python"
     python.write_text("#!/bin/sh\nhead -c 1 > /dev/null\n", encoding="utf-8")
     python.chmod(0o755)
@@ -34,7 +34,7 @@ async def test_supervisors_that_end_at_once_are_not_started_for_ever(lab: Lab) -
 
 
 async def test_a_start_that_finds_no_supervisor_leaves_no_run(lab: Lab) -> None:
-    """Nobody took it up, so that there is nothing to be told of it, however often it is tried."""
+    """A start without a supervisor leaves no run, however often the attempt is repeated."""
     lab.agent("init(); result('done')")
     lab.runtime = replace(lab.runtime, supervisors=Supervisors(python=str(lab.root / "no-python")))
     for _ in range(2):
@@ -44,7 +44,7 @@ async def test_a_start_that_finds_no_supervisor_leaves_no_run(lab: Lab) -> None:
 
 
 async def test_an_agent_gets_the_supervisor_that_waits(lab: Lab) -> None:
-    """The next one waits as soon as an agent has started, so that nothing is forked between two agents."""
+    """The waiting supervisor takes the next agent, even while the fork server is stopped."""
     lab.agent("init(); result('done')")
     fork_server, _ = _prepared(lab)
     fork_server.suspend()
@@ -57,7 +57,7 @@ async def test_an_agent_gets_the_supervisor_that_waits(lab: Lab) -> None:
 
 
 async def test_a_supervisor_that_was_killed_while_it_waited_costs_no_start(lab: Lab) -> None:
-    """Its end is seen before it gets an order, and another one is forked."""
+    """The end of the waiting supervisor is noticed before it gets an order, and another one is forked."""
     lab.agent("init(); result('done')")
     _, waiting = _prepared(lab)
     waiting.kill()
@@ -67,19 +67,19 @@ async def test_a_supervisor_that_was_killed_while_it_waited_costs_no_start(lab: 
 
 
 async def test_the_supervisor_that_waits_goes_with_its_worker(lab: Lab) -> None:
-    """One without an order belongs to nobody else."""
+    """The waiting supervisor ends with its worker."""
     _, waiting = _prepared(lab)
     lab.runtime.supervisors.close()
     await wait_until(lambda: not waiting.is_running())
 
 
 def _prepared(lab: Lab) -> tuple[psutil.Process, psutil.Process]:
-    """Have a supervisor wait; return the process that forks, and the one that waits."""
+    """Prepare a supervisor; return the fork server and the waiting supervisor."""
     before = psutil.Process().children()
     lab.runtime.supervisors.prepare()
 
     def begun() -> list[psutil.Process]:
-        """Return the fork server; a process that has just begun has no command line yet."""
+        """Return the fork server; a process that has just started has no command line yet."""
         children = [child for child in psutil.Process().children() if child not in before]
         return [child for child in children if PROGRAM in " ".join(child.cmdline())]
 
@@ -88,7 +88,7 @@ def _prepared(lab: Lab) -> tuple[psutil.Process, psutil.Process]:
 
 
 async def test_the_process_that_forks_supervisors_is_replaced_when_it_was_killed(lab: Lab) -> None:
-    """Its end ends no supervisor that it has forked, and the next agent gets another."""
+    """The end of the fork server ends no supervisor, and the next agent gets a new one."""
     lab.agent("init(); wait_for('../go'); result('done')")
     before = psutil.Process().children()
     attempt = asyncio.ensure_future(lab.run_turn())

@@ -1,4 +1,4 @@
-"""Whether an agent can be used, and what is said of one that cannot: the likeliest reason first."""
+"""Whether an agent can be used, and the likeliest reason if it cannot."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +13,7 @@ from septet.errors import AgentError, AgentMissingError
 def machine(
     root: Path, env: Mapping[str, str] | None = None, *, uid: int = 1000, installed: bool = True
 ) -> Machine:
-    """Return a machine of a user with nothing in the home, on which all CLIs are installed, or none."""
+    """Return a machine of a user with an empty home, with all CLIs installed or none."""
     programs = root / "bin"
     programs.mkdir(exist_ok=True)
     for name in ("claude", "codex", "opencode") if installed else ():
@@ -23,7 +23,7 @@ def machine(
 
 
 def test_a_cli_that_is_not_installed_is_told_before_all_else(tmp_path: Path) -> None:
-    """Also to root, whom it would refuse."""
+    """The missing program is reported before the refusal of root."""
     with pytest.raises(AgentMissingError, match="`claude` of the agent claude is not on PATH"):
         check_usable("claude", machine(tmp_path, uid=0, installed=False), tmp_path)
     with pytest.raises(AgentError, match="refuses to work unattended as root"):
@@ -32,7 +32,7 @@ def test_a_cli_that_is_not_installed_is_told_before_all_else(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("agent", ["claude", "codex"])
 def test_a_cli_without_a_login_is_refused_and_says_where_to_log_in(tmp_path: Path, agent: str) -> None:
-    """It is not among those that the worker announces."""
+    """The worker does not announce the CLI, and the remedy names the login and the variable for a key."""
     with pytest.raises(AgentError, match=f"{agent} is not logged in where the worker runs") as refused:
         check_usable(agent, machine(tmp_path), tmp_path)
     assert f"log in with `{agent}`" in refused.value.remedy
@@ -49,7 +49,7 @@ def test_a_cli_without_a_login_is_refused_and_says_where_to_log_in(tmp_path: Pat
     ],
 )
 def test_a_variable_that_may_log_a_cli_in_is_enough(tmp_path: Path, env: dict[str, str]) -> None:
-    """Its own key, an address that may need none, or a further login."""
+    """A CLI's own key, an address that may need no key, or a further login is enough."""
     check_usable("claude", machine(tmp_path, env), tmp_path)
 
 
@@ -62,7 +62,7 @@ def test_a_variable_that_may_log_a_cli_in_is_enough(tmp_path: Path, env: dict[st
     ],
 )
 def test_a_file_that_may_log_a_cli_in_is_enough(tmp_path: Path, name: str, text: str) -> None:
-    """A login, a helper that prints a key, or a key among its settings; other settings are not."""
+    """A login, a helper that prints a key, or a key in the settings is enough; other settings are not."""
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     path.write_text('{"theme": "dark"}', encoding="utf-8")
@@ -74,7 +74,7 @@ def test_a_file_that_may_log_a_cli_in_is_enough(tmp_path: Path, name: str, text:
 
 
 def test_a_cli_with_free_models_or_a_provider_of_its_own_needs_no_login(tmp_path: Path) -> None:
-    """Opencode has such models, and codex's settings may name a model of this machine."""
+    """Opencode has free models, and codex's settings may name a model of this machine."""
     check_usable("opencode", machine(tmp_path), tmp_path)
     (tmp_path / ".codex").mkdir()
     (tmp_path / ".codex" / "config.toml").write_text('model_provider = "ollama"\n', encoding="utf-8")

@@ -1,4 +1,4 @@
-"""How long a turn waits after a failure that passes."""
+"""How long a turn waits after a temporary failure."""
 
 import json
 import os
@@ -22,7 +22,7 @@ END = ExitRecord(cause="exited", ended_at="2026-03-09T08:00:00.000Z")
 
 
 def outcome_of(status: int | None, words: str, resets_in: float | None) -> Outcome:
-    """Return what a run came to whose CLI named a moment, or none, beside its words."""
+    """Return the outcome of a run whose CLI printed these words and named a time of reset, or none."""
     moment = None if resets_in is None else ENDED.timestamp() + resets_in
     return with_ending(Outcome(ended="ok"), api_ending(classify(status, words), words, resets_at=moment), END)
 
@@ -34,7 +34,7 @@ def outcome_of(status: int | None, words: str, resets_in: float | None) -> Outco
 def test_a_time_that_a_cli_names_is_waited_for_and_no_longer(
     resets_in: float | None, waited: int, seconds: float
 ) -> None:
-    """Only where it names none is each wait twice as long as the one before, for up to a quarter of an hour."""
+    """The wait ends at the named time; without a named time it doubles, for up to a quarter of an hour."""
     starts: list[StartReason] = ["waited"] * waited
     failure = failure_of(outcome_of(429, "rate limit", resets_in), Run(Path("/"), None), ["first", *starts])
     assert failure.retry_after_seconds == seconds
@@ -43,7 +43,7 @@ def test_a_time_that_a_cli_names_is_waited_for_and_no_longer(
 @pytest.mark.parametrize("seconds", [HOUR, 31 * 24 * HOUR])
 @pytest.mark.parametrize("factor", [1, 1000], ids=["seconds", "milliseconds"])
 def test_a_moment_in_milliseconds_is_understood_as_such(seconds: float, factor: int) -> None:
-    """Beside the words and in them: a CLI's next release may count in the other unit."""
+    """A time in milliseconds is understood, because a CLI's next release may change the unit."""
     moment = ENDED.timestamp() + seconds
     beside = with_ending(Outcome(ended="ok"), api_ending(classify(429, ""), "", resets_at=moment * factor), END)
     in_words = outcome_of(None, f"Claude AI usage limit reached|{int(moment) * factor}", None)
@@ -52,7 +52,7 @@ def test_a_moment_in_milliseconds_is_understood_as_such(seconds: float, factor: 
 
 @pytest.mark.parametrize("resets_in", [33 * 24 * HOUR, 9_999_999_999.0, float("inf")])
 def test_a_moment_that_is_too_far_away_is_not_believed(resets_in: float) -> None:
-    """No limit lasts longer than a month: it is waited for as one whose end nobody tells."""
+    """A time of reset more than a month away is ignored, and the wait is the usual minute."""
     outcome = outcome_of(429, "usage limit reached|9999999999", resets_in)
     assert (outcome.retry_after_seconds, outcome.retry_is_named) == (60.0, False)
 
@@ -61,7 +61,7 @@ def test_a_moment_that_is_too_far_away_is_not_believed(resets_in: float) -> None
     ("status", "words", "seconds"), [(529, "Overloaded", 30.0), (500, "Internal server error", 15.0)]
 )
 def test_a_busy_model_is_not_waited_for_until_a_usage_limit_ends(status: int, words: str, seconds: float) -> None:
-    """Claude names the end of a limit that it met earlier in the run, and went on; another error is none of it."""
+    """The end of an earlier usage limit does not lengthen the wait for a busy model."""
     outcome = outcome_of(status, words, 14_400.0)
     assert (outcome.retry_after_seconds, outcome.retry_is_named) == (seconds, False)
 
@@ -80,7 +80,7 @@ def test_a_busy_model_is_not_waited_for_until_a_usage_limit_ends(status: int, wo
 def test_a_limit_of_claude_that_is_over_is_not_that_of_a_later_error(
     later: list[tuple[str, str, int | None]], seconds: float
 ) -> None:
-    """Its events tell of each kind of limit by itself whether it is reached; the last of them to end counts."""
+    """Events report each kind of limit on its own; the wait lasts until the last reached limit ends."""
     events = [
         {
             "type": "rate_limit_event",
@@ -99,7 +99,7 @@ def test_a_limit_of_claude_that_is_over_is_not_that_of_a_later_error(
 
 
 def test_a_limit_of_a_run_that_nobody_saw_end_counts_from_its_last_word(tmp_path: Path) -> None:
-    """Its supervisor was killed: no record says when it ended, and it may be read days later."""
+    """Without a record of the run's end, the wait counts from the last change of its output."""
     stdout, words = Run(tmp_path, None).stdout, f"usage limit reached|{int(ENDED.timestamp()) + 60}"
     stdout.write_text(
         f'{{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"{words}"}}\n',

@@ -1,4 +1,4 @@
-"""Processes that serve many turns: real ones, killed and stopped where they may be."""
+"""Real processes that serve many turns, killed and stopped at every stage."""
 
 import asyncio
 import os
@@ -44,7 +44,7 @@ def session_of(turn_result: TurnResult) -> str:
 
 
 def starts(lab: Lab) -> list[str]:
-    """Return the starts of processes, without their turns."""
+    """Return the journal's starts of processes, without their turns."""
     return [line for line in lab.journal if line.startswith("start")]
 
 
@@ -63,7 +63,7 @@ async def begun(lab: Lab, body: str) -> TurnResult:
 
 
 async def in_second_turn(lab: Lab) -> tuple[TurnResult, "asyncio.Future[TurnResult]", Run]:
-    """Be in the middle of a process's second turn; return the first, the attempt at it, and its run."""
+    """Begin a process's second turn; return the first turn's result, the second's attempt, and its run."""
     first = await begun(lab, WAITS)
     attempt = asyncio.ensure_future(lab.run_turn(lab.warm_turn(2, session_of(first))))
     run = (
@@ -75,7 +75,7 @@ async def in_second_turn(lab: Lab) -> tuple[TurnResult, "asyncio.Future[TurnResu
 
 
 async def test_one_process_serves_many_turns_of_a_session(lab: Lab) -> None:
-    """Three turns are three runs with outcomes of their own, in one process that was started once and remembers."""
+    """Three turns are three runs with outcomes of their own, in one process with one memory."""
     first = await begun(lab, ANSWERS)
     second = await lab.run_turn(lab.warm_turn(2, session_of(first)))
     third = await lab.run_turn(lab.warm_turn(3, session_of(first)))
@@ -101,12 +101,12 @@ async def test_one_process_serves_many_turns_of_a_session(lab: Lab) -> None:
 
 @dataclass(frozen=True)
 class Unhurried:
-    """An adapter on a busy machine: what is asked last before the order takes longer than a supervisor waits."""
+    """An adapter on a busy machine, whose last question before the order exceeds the supervisor's wait."""
 
     known: Any
 
     def __getattr__(self, name: str) -> Any:
-        """Return what is asked, in no hurry."""
+        """Return the attribute, after a delay for `compiled`."""
         if name == "compiled":
             time.sleep(1.25 * REQUEST_SECONDS)
         value = getattr(self.known, name)
@@ -114,7 +114,7 @@ class Unhurried:
 
 
 async def test_a_process_waits_for_a_slow_order(lab: Lab) -> None:
-    """The disk takes seconds over the next run's files: the same process has that turn, in its first run."""
+    """A process whose next order takes seconds serves that turn, and no further run is made."""
     first = await begun(lab, ANSWERS)
     request = lab.warm_turn(2, session_of(first))
     second = await lab.run_turn(replace(request, adapter=cast("Adapter", Unhurried(request.adapter))))
@@ -124,7 +124,7 @@ async def test_a_process_waits_for_a_slow_order(lab: Lab) -> None:
 
 
 async def test_a_process_that_starts_another_at_its_result_serves_the_next_turn(lab: Lab) -> None:
-    """Who starts a program stands in the kernel until that has begun: it cannot stop while its child is stopped."""
+    """A process that has just started another program can be stopped between turns, and serves the next turn."""
     body = """
         if number == 1:
             import ctypes, threading
@@ -148,7 +148,7 @@ async def test_a_process_that_starts_another_at_its_result_serves_the_next_turn(
 
 
 async def test_an_idle_process_cannot_write(lab: Lab) -> None:
-    """Between turns the agent's threads and its group stand still and what left its group is dead; then it goes on."""
+    """Between turns the agent's threads and group are stopped, and escaped tools are dead."""
     body = """
         def scribble(path):
             while True:
@@ -187,7 +187,7 @@ async def test_an_idle_process_cannot_write(lab: Lab) -> None:
 
 
 async def test_a_git_of_the_agents_own_group_does_not_stand_still(lab: Lab) -> None:
-    """It is killed, for it would keep the repository's locks; a server of tools in the same group goes on later."""
+    """A waiting git is killed because it would hold the repository's locks; other programs continue later."""
     sleep = shutil.which("sleep")
     assert sleep is not None
     (lab.root / "git").symlink_to(sleep)
@@ -211,7 +211,7 @@ async def test_a_git_of_the_agents_own_group_does_not_stand_still(lab: Lab) -> N
 
 
 async def test_a_killed_agent_is_resumed_in_a_new_process(lab: Lab) -> None:
-    """SIGKILL of the agent in a turn costs one rung of the ladder, and the new process serves the turns after it."""
+    """SIGKILL of the agent in a turn costs one resume, and the new process serves the next turns."""
     first, attempt, run = await in_second_turn(lab)
     os.kill(agent_of(run), signal.SIGKILL)
     lab.let_go()
@@ -225,7 +225,7 @@ async def test_a_killed_agent_is_resumed_in_a_new_process(lab: Lab) -> None:
 
 
 async def test_a_killed_supervisor_takes_the_turn_along_and_it_is_resumed(lab: Lab) -> None:
-    """SIGKILL of the supervisor in a later turn leaves no process of the agent behind; its session goes on."""
+    """SIGKILL of the supervisor in a later turn leaves no process of the agent, and the session is resumed."""
     _, attempt, run = await in_second_turn(lab)
     agent = agent_of(run)
     os.kill(supervisor_of(run), signal.SIGKILL)
@@ -243,7 +243,7 @@ async def test_a_killed_supervisor_takes_the_turn_along_and_it_is_resumed(lab: L
 
 @pytest.mark.parametrize("whom", [agent_of, supervisor_of])
 async def test_a_process_that_died_between_turns_is_started_anew(lab: Lab, whom: Callable[[Run], int]) -> None:
-    """The next turn finds nobody, sweeps what was left, and resumes the session; it costs its step no try."""
+    """The next turn kills the leftovers and resumes the session; the death costs the step no try."""
     left = "number == 1 and os.fork() == 0 and time.sleep(300); result(heard)"
     first = await begun(lab, left)
     os.kill(whom(first.run), signal.SIGKILL)
@@ -255,7 +255,7 @@ async def test_a_process_that_died_between_turns_is_started_anew(lab: Lab, whom:
 
 
 async def test_a_turn_that_meets_a_dead_agent_has_not_begun(lab: Lab) -> None:
-    """Whoever hands a turn over as the agent dies gets it back, and starts a process: no agent has crashed in it."""
+    """A turn that is handed to a dying agent has not begun: a new process serves it, and no crash counts."""
     first = await begun(lab, ANSWERS)
     supervisor = supervisor_of(first.run)
     await wait_until(lambda: not first.run.lives())  # the turn has its record, and the process waits for the next
@@ -271,7 +271,7 @@ async def test_a_turn_that_meets_a_dead_agent_has_not_begun(lab: Lab) -> None:
 
 
 async def test_the_next_attempt_adopts_a_warm_turn(lab: Lab) -> None:
-    """An attempt that goes leaves the turn; the next one follows it to its end, in the same process."""
+    """The turn outlives a cancelled attempt; the next attempt follows it to its end in the same process."""
     first, attempt, run = await in_second_turn(lab)
     attempt.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -285,7 +285,7 @@ async def test_the_next_attempt_adopts_a_warm_turn(lab: Lab) -> None:
 
 
 async def test_a_warm_turn_that_ended_unseen_is_read(lab: Lab) -> None:
-    """The outcome of a turn that nobody followed is read from disk, while the process waits for the next one."""
+    """The outcome of a turn that ended without an attempt is read from disk, and the process waits on."""
     first, attempt, run = await in_second_turn(lab)
     attempt.cancel()
     await asyncio.wait([attempt])
@@ -297,7 +297,7 @@ async def test_a_warm_turn_that_ended_unseen_is_read(lab: Lab) -> None:
 
 
 async def test_a_turn_that_was_reset_begins_a_new_session(lab: Lab) -> None:
-    """The session that its step would go on with remembers what the worktree does not hold any more."""
+    """A reset turn begins a new session, because the old one remembers work that the worktree lost."""
     first, attempt, run = await in_second_turn(lab)
     attempt.cancel()
     await asyncio.wait([attempt])
@@ -311,7 +311,7 @@ async def test_a_turn_that_was_reset_begins_a_new_session(lab: Lab) -> None:
 
 
 async def test_a_turn_that_does_not_fit_ends_the_process_first(lab: Lab) -> None:
-    """Another model, a new session or a cold turn each end the process that waits, before theirs begins."""
+    """Another model, a new session or a cold turn ends the waiting process first."""
     first = await begun(lab, ANSWERS)
     second = await lab.run_turn(lab.warm_turn(2, session_of(first), model="other"))
     assert is_dead(agent_of(first.run))
@@ -327,7 +327,7 @@ async def test_a_turn_that_does_not_fit_ends_the_process_first(lab: Lab) -> None
 
 
 async def test_the_engine_holds_the_limits_of_each_turn(lab: Lab) -> None:
-    """Seconds and turns are those of one turn; one that reaches them is ended with its process, and resumed once."""
+    """Limits count for one turn; a turn that reaches a limit is ended with its process and resumed once."""
     lab.warm_agent("""
         for each in range(4):
             turn("m%d-%d" % (number, each))
@@ -345,7 +345,7 @@ async def test_the_engine_holds_the_limits_of_each_turn(lab: Lab) -> None:
 
 
 async def test_a_cancelled_warm_turn_ends_the_process(lab: Lab) -> None:
-    """Whoever cancels ends agent and process with it, as in any other run."""
+    """The end of a warm turn ends its agent and process, as in any other run."""
     _, attempt, run = await in_second_turn(lab)
     end = await end_agent(run, "cancelled")
     turn_result = await attempt
@@ -356,7 +356,7 @@ async def test_a_cancelled_warm_turn_ends_the_process(lab: Lab) -> None:
 
 
 async def test_the_end_of_a_work_order_ends_what_waits_for_it(lab: Lab) -> None:
-    """`end_all` leaves no process that waits for a turn; once more is no error."""
+    """`end_all` leaves no waiting process, and a second call is no error."""
     first = await begun(lab, ANSWERS)
     assert warm_orders(lab.runtime.runs) == ["wo-1"]
     await end_all(lab.runtime.runs, "wo-1", "closed")
@@ -366,7 +366,7 @@ async def test_the_end_of_a_work_order_ends_what_waits_for_it(lab: Lab) -> None:
 
 
 async def test_a_warm_process_is_ended_in_a_turn_too(lab: Lab) -> None:
-    """`end_warm` ends a process that is at work, and says why in the turn's record."""
+    """`end_warm` ends a working process, and the turn's error names the reason."""
     _, attempt, run = await in_second_turn(lab)
     await asyncio.to_thread(end_warm, lab.runtime.runs, "wo-1", "closed")
     assert is_dead(agent_of(run))
@@ -376,7 +376,7 @@ async def test_a_warm_process_is_ended_in_a_turn_too(lab: Lab) -> None:
 
 
 async def test_a_process_waits_no_longer_than_an_orphan(lab: Lab) -> None:
-    """Without a next turn the process ends by itself after the orphan limit."""
+    """Without a next turn the process ends after the orphan limit."""
     lab.runtime = replace(lab.runtime, orphan_limit_seconds=0.3)
     first = await begun(lab, ANSWERS)
     await wait_until(lambda: is_dead(agent_of(first.run)))
@@ -386,7 +386,7 @@ async def test_a_process_waits_no_longer_than_an_orphan(lab: Lab) -> None:
 
 
 async def test_a_failed_turn_leaves_no_process(lab: Lab) -> None:
-    """What the model API refuses is told as ever, and the next turn starts a process anew."""
+    """A turn that the model API refuses ends the process, and the next turn starts a new one."""
     lab.warm_agent("number == 2 and api_error(401, 'API Error: 401 no'); result(heard)")
     first = await lab.run_turn(lab.warm_turn(1))
     with pytest.raises(AgentApiError, match="API Error: 401"):
@@ -397,7 +397,7 @@ async def test_a_failed_turn_leaves_no_process(lab: Lab) -> None:
 
 
 async def test_a_long_prompt_and_a_long_answer_pass(lab: Lab) -> None:
-    """What does not fit into a pipe at once is said and heard whole, and stderr goes to each turn's own file."""
+    """A prompt and an answer larger than a pipe pass whole, and each turn has its own stderr file."""
     lab.warm_agent(
         "os.write(2, b'said in turn %d' % number); time.sleep(0.1); result('%d ' % len(prompt) + 'x' * 3000000)"
     )
@@ -413,7 +413,7 @@ async def test_a_long_prompt_and_a_long_answer_pass(lab: Lab) -> None:
 
 @pytest.mark.small_disk
 async def test_a_full_disk_holds_the_agent_up(lab: Lab, tmp_path: Path) -> None:
-    """What is printed while the disk is full is kept back, and none of it is lost when there is room again."""
+    """Output waits while the disk is full, and none of it is lost when the disk has room again."""
     with small_disk(tmp_path / "disk") as disk:
         lab.runtime = replace(lab.runtime, runs=Runs(disk.path / "runs"))
         lab.warm_agent("""
@@ -435,7 +435,7 @@ async def test_a_full_disk_holds_the_agent_up(lab: Lab, tmp_path: Path) -> None:
 
 
 async def test_warm_turns_work_in_a_sandbox(lab: Lab) -> None:
-    """Bubblewrap stays between turns: nothing in it runs, its report lies beside each turn, and it ends with both."""
+    """In a sandbox a killed process is resumed, serves the next turn, and leaves no process."""
     named = tuple(NamedPath.parse(each, lab.root) for each in guest_paths(lab.root))
     world = World(Path.home(), named)
     lab.runtime = replace(lab.runtime, sandbox=find_sandbox("auto", os.environ, world))
@@ -457,7 +457,7 @@ async def test_warm_turns_work_in_a_sandbox(lab: Lab) -> None:
 
 @pytest.mark.needs("bubblewrap")
 async def test_a_turn_whose_files_cannot_be_made_leaves_the_one_before_as_it_is(lab: Lab) -> None:
-    """Its process ends without a word, and another one carries it out; neither record nor output of before change."""
+    """The process ends and another serves the turn; record and output of the turn before do not change."""
     named = tuple(NamedPath.parse(each, lab.root) for each in guest_paths(lab.root))
     lab.runtime = replace(lab.runtime, sandbox=find_sandbox("auto", os.environ, World(Path.home(), named)))
     first = await begun(lab, ANSWERS)
@@ -474,7 +474,7 @@ async def test_a_turn_whose_files_cannot_be_made_leaves_the_one_before_as_it_is(
 
 
 async def test_a_host_may_keep_no_process(lab: Lab) -> None:
-    """With the setting off a warm turn is a start of its own, in the session of the one before."""
+    """Without warm processes each turn is a start of its own, in the session of the turn before."""
     lab.runtime = replace(lab.runtime, warm=False)
     lab.agent("init(); result(session)")
     first = await lab.run_turn(lab.warm_turn(1))
@@ -485,7 +485,7 @@ async def test_a_host_may_keep_no_process(lab: Lab) -> None:
 
 
 async def test_the_scripted_agent_serves_many_turns(lab: Lab, tmp_path: Path) -> None:
-    """The real scripted agent does two steps in one process; each turn's tokens and cost are its own."""
+    """The real scripted agent serves two turns in one process; each turn has its own tokens and cost."""
     scenario = tmp_path / "scenario.json"
     scenario.write_text('{"cost_usd": 0.5, "tokens": {"input_tokens": 9}}', encoding="utf-8")
     lab.scripted_agent()

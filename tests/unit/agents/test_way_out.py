@@ -6,7 +6,7 @@ from septet.agents.proxy.way_out import WayOut
 
 
 def test_a_proxy_that_cannot_be_replaced_keeps_no_supervisor_from_its_record() -> None:
-    """Without a further proxy the guest ends, and the supervisor still passes over the log and the end of the proxy."""
+    """A supervisor whose proxy cannot be replaced does not wait for the proxy's log or end."""
     way_out = WayOut({"port": 3128})
     assert not way_out.replace()
     way_out.await_log()

@@ -1,4 +1,4 @@
-"""A guest's description: what it names, and in which order."""
+"""The protections in a guest's description, and their order."""
 
 import struct
 from pathlib import Path
@@ -12,7 +12,7 @@ from septet.agents.guest.system_calls import refused_system_calls
 
 
 def test_a_guests_own_part_comes_after_what_covers_the_state_directory(tmp_path: Path) -> None:
-    """A named path around the state directory opens nothing of it, and its root is sealed last."""
+    """A named path around the state directory opens nothing of it, and the root is sealed last."""
     state = tmp_path / "state"
     workspace, objects = state / "workspaces" / "wo-1", state / "mirrors" / "app.git" / "objects"
     for folder in (workspace, objects):
@@ -35,7 +35,7 @@ def test_a_guests_own_part_comes_after_what_covers_the_state_directory(tmp_path:
 
 
 def test_a_home_within_the_state_directory_is_a_home_all_the_same(tmp_path: Path) -> None:
-    """In a container both may lie on one volume: what covers the state directory does not cover the home."""
+    """The cover of the state directory does not cover a home inside it, as in a container with one volume."""
     state = tmp_path / "state"
     (state / "home").mkdir(parents=True)
     world = World(state / "home", covered=(state,))
@@ -46,7 +46,7 @@ def test_a_home_within_the_state_directory_is_a_home_all_the_same(tmp_path: Path
 
 
 def test_a_workspace_behind_a_link_is_found_by_both_of_its_paths(tmp_path: Path) -> None:
-    """It is bound where it lies, for sessions know it by that, and the link is made anew."""
+    """The workspace is bound at its real path, by which sessions know it, and the link is made again."""
     (tmp_path / "disk" / "workspace").mkdir(parents=True)
     (tmp_path / "link").symlink_to("disk")
     arguments = describe(World(tmp_path / "home"), GuestFiles(tmp_path / "link" / "workspace")).arguments()
@@ -57,7 +57,7 @@ def test_a_workspace_behind_a_link_is_found_by_both_of_its_paths(tmp_path: Path)
 
 
 def test_words_of_a_program_that_is_found_inside_are_not_looked_at(tmp_path: Path) -> None:
-    """A check is a repository's word: without a program in its description nothing is bound for it."""
+    """A check is a repository's command: without a program in the description nothing is bound for it."""
     bindings = [
         each for each in describe(World(tmp_path), GuestFiles(tmp_path)).protections if isinstance(each, Binding)
     ]
@@ -65,7 +65,7 @@ def test_words_of_a_program_that_is_found_inside_are_not_looked_at(tmp_path: Pat
 
 
 def test_a_guest_keeps_its_temporary_files_to_itself() -> None:
-    """The machine's folder for them is not there inside."""
+    """The guest's TMPDIR is a folder of its own, and the machine's runtime folder is not passed on."""
     assert guest_environment({"TMPDIR": "/var/tmp/x", "XDG_RUNTIME_DIR": "/run/user/1", "HOME": "/h"}) == {
         "TMPDIR": "/tmp/guest",
         "HOME": "/h",
@@ -73,7 +73,7 @@ def test_a_guest_keeps_its_temporary_files_to_itself() -> None:
 
 
 def test_no_folder_of_the_machines_keys_is_seen() -> None:
-    """Certificates are, and the settings of OpenSSL; what lies beside them is not."""
+    """Guests see certificates and the settings of OpenSSL, but no folder of private keys."""
     seen = [Path(part) for part in SystemFiles().arguments() if part.startswith("/etc/")]
     assert [folder for path in seen for folder in (path, *path.rglob("*")) if folder.name == "private"] == []
     assert all(path in seen for path in (Path("/etc/ssl/certs"), Path("/etc/ssl/openssl.cnf")) if path.exists())
@@ -81,7 +81,7 @@ def test_no_folder_of_the_machines_keys_is_seen() -> None:
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_the_filter_of_system_calls_ends_in_decisions(machine: str) -> None:
-    """Every jump leads to a step of the program, and the last step allows."""
+    """Every jump leads to a step of the program, and the last step allows the call."""
     program = refused_system_calls(machine)
     steps = list(struct.iter_unpack("=HBBI", program))
     assert all(number + 1 + max(step[1], step[2]) < len(steps) for number, step in enumerate(steps[:-1]))
@@ -89,5 +89,5 @@ def test_the_filter_of_system_calls_ends_in_decisions(machine: str) -> None:
 
 
 def test_an_unknown_machine_has_no_filter() -> None:
-    """A guest of it starts all the same."""
+    """A guest on an unknown machine has an empty filter."""
     assert refused_system_calls("riscv64") == b""

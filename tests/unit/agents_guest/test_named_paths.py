@@ -1,4 +1,4 @@
-"""What a worker's settings let guests see, and what they say of it."""
+"""The paths that a worker's settings show to guests, and the warnings about them."""
 
 import socket
 from pathlib import Path
@@ -10,14 +10,14 @@ from septet.errors import InvalidInputError
 
 
 def test_paths_are_absolute_or_of_the_home(tmp_path: Path) -> None:
-    """`:rw` behind one lets guests write."""
+    """A path is absolute or begins with `~`; `:rw` behind it lets guests write."""
     named = parse_named_paths(("~/.cargo", " /opt/tool:rw ", ""), tmp_path)
     assert named == (NamedPath(tmp_path / ".cargo"), NamedPath(Path("/opt/tool"), writable=True))
 
 
 @pytest.mark.parametrize("text", ["tool", "./tool", "~other/x", "/opt/../etc"])
 def test_what_is_no_plain_path_is_refused(text: str, tmp_path: Path) -> None:
-    """The message names the variable and the entry."""
+    """The error names the variable and the entry."""
     with pytest.raises(InvalidInputError, match="SEPTET_GUEST_PATHS") as caught:
         parse_named_paths((text,), tmp_path)
     assert text in caught.value.message
@@ -25,7 +25,7 @@ def test_what_is_no_plain_path_is_refused(text: str, tmp_path: Path) -> None:
 
 
 def test_a_warning_says_what_a_path_opens(tmp_path: Path) -> None:
-    """A socket opens its server, a home its keys; what is not there opens nothing."""
+    """A socket opens its server, a home its keys, and a missing path nothing."""
     (tmp_path / ".ssh").mkdir()
     (tmp_path / "caches").mkdir()
     with socket.socket(socket.AF_UNIX) as server:
@@ -39,7 +39,7 @@ def test_a_warning_says_what_a_path_opens(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("writable", [True, False])
 def test_a_warning_names_the_sockets_of_a_folder(writable: bool, tmp_path: Path) -> None:
-    """They can be used also where the folder can only be read; what looks like one by its name is none."""
+    """The warning names sockets even in a read-only folder, and ignores files that only have such a name."""
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / "no.sock").touch()

@@ -1,4 +1,4 @@
-"""What settings and variables say of a guest's network."""
+"""The settings and variables of a guest's network."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from septet.errors import InvalidInputError
 
 
 def test_hosts_are_named_with_their_port() -> None:
-    """Without one it is that of https; an address of IPv6 stands in brackets."""
+    """A host without a port has port 443; an address of IPv6 stands in brackets."""
     hosts = parse_hosts(("packages.example.com", " Files.Example:8443 ", "[2001:db8::1]:80", "[2001:db8::2]", ""))
     assert [str(each) for each in hosts] == [
         "packages.example.com:443",
@@ -30,26 +30,26 @@ def test_hosts_are_named_with_their_port() -> None:
     ],
 )
 def test_what_names_no_host_is_refused(text: str) -> None:
-    """The message says which entry it is, and how one looks."""
+    """The error names the variable, and its remedy the form of an entry."""
     with pytest.raises(InvalidInputError, match="SEPTET_GUEST_HOSTS") as refused:
         parse_hosts((text,))
     assert "name:port" in refused.value.remedy
 
 
 def test_addresses_in_settings_name_hosts() -> None:
-    """Also within a JSON document; the port follows from the scheme where none is named."""
+    """Addresses in a JSON document are found too; without a port the scheme gives it."""
     text = '{"baseURL": "http://127.0.0.1:4000/v1", "other": "https://model.example/v1", "worse": "http://[::1"}'
     assert [str(each) for each in hosts_in([text, "no address"])] == ["127.0.0.1:4000", "model.example:443"]
 
 
 def test_a_model_of_this_machine_is_found_at_its_own_address() -> None:
-    """Its port is forwarded; one elsewhere is asked for by the proxy."""
+    """The port of a model on this machine is forwarded; a model elsewhere is reached by the proxy."""
     network = OwnNetwork((), (NamedHost("127.0.0.1", 4000), NamedHost("10.0.0.5", 80)))
     assert network.order()["forwards"] == [["127.0.0.1", 4000]]
 
 
 def test_a_program_inside_is_told_of_no_proxy_but_its_own() -> None:
-    """The worker's means nothing there."""
+    """The worker's proxy variables are replaced by the guest's own proxy."""
     env = network_environment({"HTTPS_PROXY": "http://office:3128", "no_proxy": "office", "LANG": "C"})
     assert env["LANG"] == "C"
     assert {value for name, value in env.items() if name.lower() == "https_proxy"} == {"http://127.0.0.1:61128"}

@@ -1,4 +1,4 @@
-"""What a program needs of the disk is found by looking at it, and nothing more than that."""
+"""The files that a program needs are found from the program itself, and no other files are bound."""
 
 import os
 import sys
@@ -11,14 +11,14 @@ from septet.agents.guest.protections import Binding, Link
 
 
 def needs_of(program: Path, *words: str, env: dict[str, str] | None = None) -> Needs:
-    """Return what is found to be needed."""
+    """Return the needs of a program that is started with these words."""
     needs = Needs(os.defpath)
     needs.add_all((str(program), *words), env or {})
     return needs
 
 
 def executable(path: Path, first_line: str = "") -> Path:
-    """Write a program."""
+    """Write an executable program."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"{first_line}\n", encoding="utf-8")
     path.chmod(0o755)
@@ -26,7 +26,7 @@ def executable(path: Path, first_line: str = "") -> Path:
 
 
 def test_links_to_a_program_are_made_anew_and_its_file_is_bound(tmp_path: Path) -> None:
-    """As claude's installer leaves it: a link among the user's programs to one file of one version."""
+    """The installer of claude puts a link among the user's programs to the file of one version."""
     real = executable(tmp_path / "share" / "claude" / "2.1")
     link = tmp_path / "bin" / "claude"
     link.parent.mkdir()
@@ -37,7 +37,7 @@ def test_links_to_a_program_are_made_anew_and_its_file_is_bound(tmp_path: Path) 
 
 
 def test_a_package_of_node_brings_the_modules_that_it_was_installed_with(tmp_path: Path) -> None:
-    """What lies in the outermost `node_modules` is seen, and no link is made in a folder that is bound."""
+    """The outermost `node_modules` is bound, and no link is made inside a bound folder."""
     modules = tmp_path / "lib" / "node_modules"
     program = executable(modules / "cli" / "node_modules" / "inner" / "run.js", "#!/bin/sh")
     link = modules / ".bin" / "cli"
@@ -48,7 +48,7 @@ def test_a_package_of_node_brings_the_modules_that_it_was_installed_with(tmp_pat
 
 
 def test_a_virtual_environment_brings_its_python(tmp_path: Path) -> None:
-    """Whatever program of this test's own Python is started: its packages and its base are seen."""
+    """A program with the interpreter of these tests gets that Python's packages and base."""
     program = executable(tmp_path / "agent", f"#!{sys.executable} -IS")
     paths = [each.path for each in needs_of(program).bindings(())]
     assert program in paths
@@ -59,7 +59,7 @@ def test_a_virtual_environment_brings_its_python(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", [".local", "."])
 def test_a_python_in_a_home_brings_its_packages_and_nothing_else_of_the_home(place: str, tmp_path: Path) -> None:
-    """As installers leave it in `~/.local/bin` or `~/bin`, beside the packages of `pip install --user`."""
+    """An interpreter in `~/.local/bin` or `~/bin` brings its packages, and no other file of the home."""
     home = tmp_path / "home"
     python = executable(home / place / "bin" / "python3")
     packages = home / place / "lib" / "python3.12"
@@ -73,7 +73,7 @@ def test_a_python_in_a_home_brings_its_packages_and_nothing_else_of_the_home(pla
 
 
 def test_a_python_of_its_own_in_a_home_is_brought_whole(tmp_path: Path) -> None:
-    """As uv and pyenv keep them; a link to it in `~/.local/bin` is made anew."""
+    """A Python of uv or pyenv is bound as a whole, and a link to it in `~/.local/bin` is made again."""
     base = tmp_path / "home" / ".local/share/uv/python/cpython-3.12"
     python, link = executable(base / "bin" / "python3.12"), tmp_path / "home/.local/bin/python3"
     (base / "lib" / "python3.12").mkdir(parents=True)
@@ -86,7 +86,7 @@ def test_a_python_of_its_own_in_a_home_is_brought_whole(tmp_path: Path) -> None:
 
 
 def test_a_script_brings_the_interpreter_that_its_first_line_names(tmp_path: Path) -> None:
-    """By its path, or by `env` and the worker's PATH."""
+    """The first line names the interpreter by `env` and the worker's PATH."""
     interpreter = executable(tmp_path / "tools" / "interpreter")
     needs = Needs(str(interpreter.parent))
     needs.add_all((str(executable(tmp_path / "agent", "#!/usr/bin/env -S interpreter --fast")),), {})
@@ -94,7 +94,7 @@ def test_a_script_brings_the_interpreter_that_its_first_line_names(tmp_path: Pat
 
 
 def test_files_that_the_worker_names_are_seen(tmp_path: Path) -> None:
-    """In the words of a configured command line, and in the variables that are known to name files."""
+    """Files in a configured command line, and files in known variables, are bound."""
     script, certificates = tmp_path / "script.py", tmp_path / "ca.pem"
     for path in (script, certificates):
         path.touch()
@@ -104,12 +104,12 @@ def test_files_that_the_worker_names_are_seen(tmp_path: Path) -> None:
 
 
 def test_what_is_seen_anyway_is_not_bound_twice(tmp_path: Path) -> None:
-    """The system, and what lies in a folder that is named."""
+    """A program in a named folder, and an interpreter of the system, are not bound again."""
     assert needs_of(executable(tmp_path / "agent", "#!/bin/sh")).bindings((tmp_path,)) == ()
 
 
 def test_links_in_a_circle_end(tmp_path: Path) -> None:
-    """A program that is a link to itself is no program, and nothing hangs."""
+    """A program that is a link in a circle ends the search."""
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     assert needs_of(tmp_path / "a").trace(tmp_path / "a") in {tmp_path / "a", tmp_path / "b"}

@@ -1,4 +1,4 @@
-"""Toolchains that PATH names are shown by their programs and libraries: no file beside these, and no other's."""
+"""Toolchains on PATH are shown by their programs and libraries, without a login beside them."""
 
 import os
 import shutil
@@ -64,19 +64,19 @@ def search_path(home: Path, *names: str) -> dict[str, str]:
 
 
 def seen(home: Path, env: dict[str, str]) -> list[str]:
-    """Return which of the home's files a guest sees, as the product describes it."""
+    """Return the files of the home that a guest sees, by the product's description."""
     description = describe(World(home), GuestFiles(home.parent / "workspace", env=env))
     bound = [each.path for each in description.protections if isinstance(each, Binding)]
     return [name for name in (*FILES, *LOGINS) if any((home / name).is_relative_to(path) for path in bound)]
 
 
 def test_guests_see_the_toolchains_that_path_names_and_no_login(home: Path) -> None:
-    """All that a version is made of is there; what lies beside it, and a user's own programs, are not."""
+    """Guests see every file of a toolchain's version, but no login beside it and none of the user's programs."""
     assert seen(home, search_path(home, *PATHS)) == list(FILES)
 
 
 def test_a_toolchain_that_path_does_not_name_is_not_seen(home: Path) -> None:
-    """Being installed is not enough: rustup's toolchains come with cargo's folder, uv's Pythons with uv."""
+    """A toolchain needs its folder on PATH; rustup's come with cargo's folder, and uv's Pythons with uv."""
     assert seen(home, search_path(home)) == []
     with_cargo = seen(home, search_path(home, ".cargo/bin"))
     assert with_cargo == [name for name in FILES if name.startswith((".cargo", ".rustup"))]
@@ -85,7 +85,7 @@ def test_a_toolchain_that_path_does_not_name_is_not_seen(home: Path) -> None:
 
 
 def test_a_toolchain_that_a_variable_has_moved_is_found_there(home: Path, tmp_path: Path) -> None:
-    """Guests are told the variable too; one that names the home, or what holds it, shows nothing."""
+    """Guests get the variable too; a variable that names the home or a folder above it shows nothing."""
     moved = tmp_path / "opt" / "pyenv"
     (moved / "shims").mkdir(parents=True)
     env = {"PATH": str(moved / "shims"), "PYENV_ROOT": str(moved)}
@@ -99,7 +99,7 @@ def test_a_toolchain_that_a_variable_has_moved_is_found_there(home: Path, tmp_pa
 
 
 def test_a_link_on_path_that_leads_into_a_toolchain_names_it(home: Path, tmp_path: Path) -> None:
-    """Fnm makes one for each shell: guests find the programs by it."""
+    """The link, which fnm makes for each shell, is made in the guest too."""
     version = home / ".local/share/fnm/node-versions/v22.1.0/installation"
     (tmp_path / "shell").mkdir()
     (tmp_path / "shell" / "1").symlink_to(version)
@@ -112,13 +112,13 @@ def test_a_link_on_path_that_leads_into_a_toolchain_names_it(home: Path, tmp_pat
 
 
 def settle(home: Path) -> None:
-    """Let a home be as it has been for an hour, so that a look at it is known."""
+    """Set the times of a home's folders back by an hour, so that a search of them is cached."""
     for folder in (home, *(path for path in home.rglob("*") if path.is_dir() and not path.is_symlink())):
         os.utime(folder, (time.time() - 3600,) * 2)
 
 
 def test_a_folder_that_holds_nothing_else_is_shown_itself(home: Path, tmp_path: Path) -> None:
-    """Versions without a login beside their programs are one mount; what their links lead to is one more."""
+    """Versions without a login are one mount, and the target of each link is a further one."""
     env, root = search_path(home, ".nvm/versions/node/v22.1.0/bin"), home / ".nvm"
     shutil.rmtree(root)
     elsewhere = tmp_path / "elsewhere" / "bin"
@@ -135,7 +135,7 @@ def test_a_folder_that_holds_nothing_else_is_shown_itself(home: Path, tmp_path: 
 
 
 def test_what_was_found_is_known_until_something_changes(home: Path) -> None:
-    """A version, a login beside it, and a program that are new are noticed by the next guest."""
+    """The cached search is repeated after a new version, a new login beside it, or a new program."""
     root, env = home / ".rbenv", search_path(home, ".rbenv/shims", ".local/bin")
     shutil.rmtree(root / "versions" / "3.3.0")
     settle(home)

@@ -1,4 +1,4 @@
-"""A guest that is a user of its own owns its whole home: no link that it leaves there leads the engine out of it."""
+"""A guest owns its whole home, but no link that it leaves there leads the engine out of the home."""
 
 import json
 import os
@@ -16,13 +16,13 @@ SESSION = "0f0e8a3c-2f4b-4a6e-9d5d-1c2b3a495867"
 
 
 def home_of(root: Path, agent: str) -> AgentHome:
-    """Return the home of a work order on a machine that has everything below `root`."""
+    """Return the home of a work order on a machine whose files are all below `root`."""
     homes = Homes(root / "state" / "homes", Logins(root / "state" / "logins"))
     return homes.of("wo-1", adapter_for(agent), Machine({"HOME": str(root / "user")}))
 
 
 def lead_out(home: AgentHome, name: str, target: Path) -> None:
-    """Put a link in the place of what has that name in a home, as its guest may."""
+    """Replace a name in a home by a link, as a guest can."""
     place = home.root / name
     place.parent.mkdir(parents=True, exist_ok=True)
     if place.exists():
@@ -34,7 +34,7 @@ def lead_out(home: AgentHome, name: str, target: Path) -> None:
     ("agent", "link"), [("claude", ".claude"), ("opencode", ".local"), ("opencode", ".config")]
 )
 def test_no_folder_behind_a_link_changes(agent: str, link: str, tmp_path: Path) -> None:
-    """Neither its mode nor what it holds; the home has folders of its own again."""
+    """The target keeps its mode and contents, and the home gets folders of its own again."""
     target = tmp_path / "target"
     target.mkdir(mode=0o755)
     target.chmod(0o755)
@@ -52,7 +52,7 @@ def test_no_folder_behind_a_link_changes(agent: str, link: str, tmp_path: Path) 
 
 @pytest.mark.parametrize("agent", ["claude", "opencode"])
 def test_the_login_behind_a_link_is_neither_replaced_nor_removed(agent: str, tmp_path: Path) -> None:
-    """Where a folder on the way to the copy leads to the user's own: not by the next run, nor when it is over."""
+    """Neither the next run nor the end of a run changes the user's login behind a link."""
     users = log_in(tmp_path / "user", agent, {**login(agent, 1), "more": "the user's"})
     before = users.read_bytes()
     home = home_of(tmp_path, agent)
@@ -67,7 +67,7 @@ def test_the_login_behind_a_link_is_neither_replaced_nor_removed(agent: str, tmp
 
 
 def test_settings_behind_a_link_stay_as_they_are(tmp_path: Path) -> None:
-    """What a run gets of the user's settings is written into its home alone."""
+    """The reduced settings are written into the home alone, and not through the link."""
     settings = tmp_path / "user" / ".config" / "opencode" / "opencode.json"
     settings.parent.mkdir(parents=True)
     settings.write_text(json.dumps({"model": "a-model", "mcp": {"own": {}}}))
@@ -81,7 +81,7 @@ def test_settings_behind_a_link_stay_as_they_are(tmp_path: Path) -> None:
 
 
 def test_a_session_is_found_behind_no_link_and_written_behind_none(tmp_path: Path) -> None:
-    """Also where the link is the folder in which a CLI keeps all of its own."""
+    """A link in place of the CLI's folder hides sessions behind it, and no session is written through it."""
     home = home_of(tmp_path, "claude")
     home.prepare(None, HOUR)
     (tmp_path / "target/projects/-work").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Logins that are lent: each run has a copy, and what its CLI refreshed comes back, checked, to the user's file."""
+"""Each run gets a copy of a login, and a login that its CLI refreshed is checked and written back."""
 
 import json
 import os
@@ -21,24 +21,24 @@ AGENTS = ("claude", "codex", "opencode")
 
 
 def home_of(root: Path, agent: str, order_id: str = "wo-1") -> AgentHome:
-    """Return the home of a work order on a machine that has everything below `root`."""
+    """Return the home of a work order on a machine whose files are all below `root`."""
     homes = Homes(root / "state" / "homes", Logins(root / "state" / "logins"))
     return homes.of(order_id, adapter_for(agent), Machine({"HOME": str(root / "user")}))
 
 
 def copy_in(home: AgentHome) -> Path:
-    """Return the file of the copy."""
+    """Return the path of the login's copy in a home."""
     return home.root / FILES[home.adapter.name]
 
 
 def read(path: Path) -> Any:
-    """Return a file's document."""
+    """Return a file's JSON document."""
     return json.loads(path.read_bytes())
 
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_what_a_cli_has_refreshed_is_written_back(agent: str, tmp_path: Path) -> None:
-    """The user's file holds the new tokens, and all that was no guest's besides; no copy is left then."""
+    """The user's file gets the new tokens and keeps its other fields, and the copy is removed."""
     users = log_in(tmp_path / "user", agent, login(agent, 1))
     home = home_of(tmp_path, agent)
     home.prepare(None, HOUR)
@@ -56,7 +56,7 @@ def test_what_a_cli_has_refreshed_is_written_back(agent: str, tmp_path: Path) ->
 
 
 def test_a_login_that_nobody_refreshed_stays_as_it_is(tmp_path: Path) -> None:
-    """Not a byte of the user's file changes, nor when it was written."""
+    """The user's file keeps its bytes and its time."""
     users = log_in(tmp_path / "user", "claude", login("claude", 1))
     before = (users.read_bytes(), users.stat().st_mtime_ns, users.stat().st_ino)
     home = home_of(tmp_path, "claude")
@@ -87,7 +87,7 @@ FORGERIES: dict[str, Callable[[str], Any]] = {
 def test_a_copy_that_is_no_later_login_of_the_account_is_not_written_back(
     agent: str, forgery: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What an agent has put in its place stays in its home."""
+    """A forged, older or broken login stays in the agent's home."""
     users = log_in(tmp_path / "user", agent, login(agent, 1, 8 * HOUR))
     before = users.read_bytes()
     home = home_of(tmp_path, agent)
@@ -99,7 +99,7 @@ def test_a_copy_that_is_no_later_login_of_the_account_is_not_written_back(
 
 
 def test_tokens_with_the_claims_of_another_account_are_not_written_back(tmp_path: Path) -> None:
-    """Codex's tokens say themselves whose they are: the field beside them does not count alone."""
+    """The claims in codex's tokens name the account; the field beside them is not enough."""
     users = log_in(tmp_path / "user", "codex", login("codex", 1))
     before = users.read_bytes()
     home = home_of(tmp_path, "codex")
@@ -134,7 +134,7 @@ def _is_large(copy: Path) -> None:
 
 @pytest.mark.parametrize("trick", [_leads_to_a_link, _becomes_a_fifo, _becomes_a_folder, _is_large])
 def test_only_a_small_plain_file_is_read_of_a_home(trick: Callable[[Path], None], tmp_path: Path) -> None:
-    """Links, FIFOs, folders and large files are no login; the next run gets its copy all the same."""
+    """A link, a FIFO, a folder or a large file is no login, and the next run gets a fresh copy."""
     users = log_in(tmp_path / "user", "claude", login("claude", 1))
     before = users.read_bytes()
     home = home_of(tmp_path, "claude")
@@ -148,7 +148,7 @@ def test_only_a_small_plain_file_is_read_of_a_home(trick: Callable[[Path], None]
 
 
 def test_a_copy_whose_worker_was_killed_is_written_back_by_the_next_start(tmp_path: Path) -> None:
-    """Any work order's: no later start gets a login whose refresh token was used."""
+    """The start of any work order writes the refreshed login back before it lends the login."""
     users = log_in(tmp_path / "user", "claude", login("claude", 1))
     killed, next_one = home_of(tmp_path, "claude"), home_of(tmp_path, "claude", "wo-2")
     killed.prepare(None, HOUR)
@@ -160,7 +160,7 @@ def test_a_copy_whose_worker_was_killed_is_written_back_by_the_next_start(tmp_pa
 
 @pytest.mark.parametrize("by", ["the next worker", "the janitor"])
 def test_a_copy_whose_worker_was_killed_is_written_back_without_a_start(by: str, tmp_path: Path) -> None:
-    """The next worker asks for all of them, and the janitor for those of a home that it removes."""
+    """The next worker takes all copies back, and the janitor those of a home that it removes."""
     users = log_in(tmp_path / "user", "claude", login("claude", 1))
     home = home_of(tmp_path, "claude")
     home.prepare(None, HOUR)
@@ -173,7 +173,7 @@ def test_a_copy_whose_worker_was_killed_is_written_back_without_a_start(by: str,
 
 
 def test_a_login_of_which_the_user_has_another_meanwhile_is_not_written_back(tmp_path: Path) -> None:
-    """Who has logged in again, or refreshed it in a terminal, keeps what is there."""
+    """A login that the user has replaced in the meantime is kept."""
     users = log_in(tmp_path / "user", "claude", login("claude", 1))
     home = home_of(tmp_path, "claude")
     home.prepare(None, HOUR)
@@ -185,7 +185,7 @@ def test_a_login_of_which_the_user_has_another_meanwhile_is_not_written_back(tmp
 
 
 def test_a_copy_may_be_refreshed_more_than_once(tmp_path: Path) -> None:
-    """A process that serves many turns keeps its copy: each refresh comes back."""
+    """Each refresh of a process that serves many turns is written back."""
     users = log_in(tmp_path / "user", "claude", login("claude", 1))
     home = home_of(tmp_path, "claude")
     home.prepare(None, HOUR)
@@ -197,12 +197,12 @@ def test_a_copy_may_be_refreshed_more_than_once(tmp_path: Path) -> None:
 
 @dataclass
 class Interrupted:
-    """Writes as often as it is let, and then the worker is killed."""
+    """A writer that writes `writes` times and then kills the worker."""
 
     writes: int
 
     def __call__(self, path: Path, content: bytes) -> None:
-        """Write a file, or die."""
+        """Write a file, or raise KeyboardInterrupt."""
         if self.writes == 0:
             raise KeyboardInterrupt
         self.writes -= 1
@@ -215,7 +215,7 @@ class Interrupted:
 def test_a_worker_that_is_killed_as_it_writes_a_login_back_loses_none(
     agent: str, writes: int, number: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whatever it had written of the second login, that one or the third, if the CLI goes on, is written back."""
+    """After a kill at any write, the next pass writes the newest login of the copy back, and so does the next."""
     users = log_in(tmp_path / "user", agent, login(agent, 1))
     home = home_of(tmp_path, agent)
     home.prepare(None, HOUR)
@@ -233,7 +233,7 @@ def test_a_worker_that_is_killed_as_it_writes_a_login_back_loses_none(
 
 
 def test_a_login_that_an_earlier_release_wrote_back_as_it_was_killed_is_known(tmp_path: Path) -> None:
-    """Its note tells of the login before, and the user's file has the copy's: the next refresh comes back."""
+    """The user's file already holds the copy's login: the next refresh is still written back."""
     users = log_in(tmp_path / "user", "claude", login("claude", 1))
     home = home_of(tmp_path, "claude")
     home.prepare(None, HOUR)
@@ -248,7 +248,7 @@ def test_a_login_that_an_earlier_release_wrote_back_as_it_was_killed_is_known(tm
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_login_that_would_expire_in_a_run_is_refreshed_by_one_agent_alone(agent: str, tmp_path: Path) -> None:
-    """It is lent as expired, so that the CLI refreshes it as it starts; the others wait until it has."""
+    """The login is lent as expired, so that the first CLI refreshes it; other agents wait for the refresh."""
     log_in(tmp_path / "user", agent, login(agent, 1, HOUR / 2))
     first, second = home_of(tmp_path, agent), home_of(tmp_path, agent, "wo-2")
     first.prepare(None, HOUR)
@@ -266,7 +266,7 @@ def test_a_login_that_would_expire_in_a_run_is_refreshed_by_one_agent_alone(agen
 
 
 def test_many_agents_share_a_login_that_is_valid_for_long(tmp_path: Path) -> None:
-    """None of them will refresh it, so none waits for another."""
+    """A login that outlasts the runs is lent to all agents at once."""
     log_in(tmp_path / "user", "claude", login("claude", 1))
     homes = [home_of(tmp_path, "claude", f"wo-{number}") for number in range(4)]
     for home in homes:
@@ -276,7 +276,7 @@ def test_many_agents_share_a_login_that_is_valid_for_long(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("seconds", [-61.0, 3600.0])
 def test_an_agent_that_does_not_refresh_holds_nobody_up_for_long(seconds: float, tmp_path: Path) -> None:
-    """After a minute the others start, and at once where the clock was set back: a note of then is made here."""
+    """Other agents start after a minute, and at once if the clock was set back."""
     log_in(tmp_path / "user", "claude", login("claude", 1, 60.0))
     first, second = home_of(tmp_path, "claude"), home_of(tmp_path, "claude", "wo-2")
     first.prepare(None, HOUR)
@@ -287,7 +287,7 @@ def test_an_agent_that_does_not_refresh_holds_nobody_up_for_long(seconds: float,
 
 
 def test_a_user_who_has_logged_out_leaves_no_copy(tmp_path: Path) -> None:
-    """The next run gets no login either; a run with a key needs none."""
+    """After a logout the next run has no copy of the login."""
     users = log_in(tmp_path / "user", "claude", login("claude", 1))
     home = home_of(tmp_path, "claude")
     home.prepare(None, HOUR)
@@ -297,7 +297,7 @@ def test_a_user_who_has_logged_out_leaves_no_copy(tmp_path: Path) -> None:
 
 
 def test_a_login_behind_a_link_of_the_users_is_written_where_it_lies(tmp_path: Path) -> None:
-    """A link to another disk stays one."""
+    """The login is written to the target of the user's link, and the link stays."""
     real = log_in(tmp_path / "disk", "claude", login("claude", 1))
     link = tmp_path / "user" / FILES["claude"]
     link.parent.mkdir(parents=True)
@@ -311,7 +311,7 @@ def test_a_login_behind_a_link_of_the_users_is_written_where_it_lies(tmp_path: P
 
 
 def test_a_folder_that_the_cli_s_variable_has_moved_is_lent_from_there(tmp_path: Path) -> None:
-    """By the variable that the CLI itself heeds."""
+    """The login is lent from the folder that the CLI's variable names."""
     log_in(tmp_path, "codex", login("codex", 1)).rename(tmp_path / "auth.json")
     home = home_of(tmp_path, "codex")
     home = replace(home, machine=Machine({"HOME": str(tmp_path / "user"), "CODEX_HOME": str(tmp_path)}))

@@ -1,4 +1,4 @@
-"""The keys in a CLI's own files are masked wherever something leaves the process, as those of the environment are."""
+"""The keys in a CLI's own files are masked in all published text, as keys of the environment are."""
 
 import json
 from pathlib import Path
@@ -16,19 +16,19 @@ from septet.system.masking import MASK
 
 
 def home_of(root: Path, agent: str) -> AgentHome:
-    """Return the home of a work order on a machine that has everything below `root`."""
+    """Return the home of a work order on a machine whose files are all below `root`."""
     homes = Homes(root / "state" / "homes", Logins(root / "state" / "logins"))
     return homes.of("wo-1", adapter_for(agent), Machine({"HOME": str(root / "user")}))
 
 
 def as_published(text: str) -> str:
-    """Return what a forge gets of the body of a pull request."""
+    """Return a pull request's body as the forge gets it."""
     return NewPullRequest("head", "base", "A title", text, "wo-1").marked_body.partition("\n")[0]
 
 
 @pytest.mark.parametrize("agent", FILES)
 def test_a_login_that_an_agent_has_is_masked_in_its_pull_request(agent: str, tmp_path: Path) -> None:
-    """Each of its tokens, and those that it was refreshed to; whose login it is may be read."""
+    """The old and the refreshed tokens are masked; the name of the account is not."""
     account = f"ann-{uuid4()}"
     log_in(tmp_path / "user", agent, login(agent, 1, account=account))
     home = home_of(tmp_path, agent)
@@ -55,7 +55,7 @@ def test_a_login_that_an_agent_has_is_masked_in_its_pull_request(agent: str, tmp
     ],
 )  # fmt: skip
 def test_a_key_in_a_file_of_a_cli_is_masked(agent: str, name: str, content: str, tmp_path: Path) -> None:
-    """Of each CLI that has keys there, also in settings of which a guest gets a part."""
+    """A key in each CLI's own files is masked, also in settings of which a guest gets a part."""
     key = f"key-{uuid4()}"
     path = tmp_path / "user" / name
     path.parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Sessions that move: from the user's home to a work order's at an upgrade, and back where no sandbox confines."""
+"""Sessions that move from the user's home to a work order's, and back if no sandbox confines the agent."""
 
 import os
 import sqlite3
@@ -24,14 +24,14 @@ SESSIONS = {
 
 
 def home_of(root: Path, agent: str) -> AgentHome:
-    """Return the home of `wo-1` on a machine that has everything below `root`."""
+    """Return the home of `wo-1` on a machine whose files are all below `root`."""
     homes = Homes(root / "homes", Logins(root / "logins"))
     return homes.of("wo-1", adapter_for(agent), Machine({"HOME": str(root / "user")}))
 
 
 @pytest.mark.parametrize("agent", SESSIONS)
 def test_a_session_of_an_earlier_release_moves_over(agent: str, tmp_path: Path) -> None:
-    """That one, and none of another work order's; the next run finds what the one before has added."""
+    """Only the named session moves, and the next run keeps what the run before added."""
     home = home_of(tmp_path, agent)
     for each in (ID, OTHER):
         path = tmp_path / "user" / SESSIONS[agent].format(id=each)
@@ -47,7 +47,7 @@ def test_a_session_of_an_earlier_release_moves_over(agent: str, tmp_path: Path) 
 
 @pytest.mark.parametrize("agent", SESSIONS)
 def test_a_session_comes_back_where_no_sandbox_confines_and_moves_again(agent: str, tmp_path: Path) -> None:
-    """Whichever home has gone on with it last is the one that counts."""
+    """The copy that was changed last counts, whether it is the user's or the work order's."""
     home = home_of(tmp_path, agent)
     home.prepare(None, 60)
     inside, users = (root / SESSIONS[agent].format(id=ID) for root in (home.root, tmp_path / "user"))
@@ -62,7 +62,7 @@ def test_a_session_comes_back_where_no_sandbox_confines_and_moves_again(agent: s
 
 
 def test_a_session_that_a_guest_has_made_a_link_comes_back_to_nobody(tmp_path: Path) -> None:
-    """Neither the file nor a folder on the way leads to what the user alone may read."""
+    """A session that is a link, or lies behind a link, is not copied to the user's home."""
     home = home_of(tmp_path, "claude")
     home.prepare(None, 60)
     (tmp_path / "secrets").mkdir()
@@ -77,7 +77,7 @@ def test_a_session_that_a_guest_has_made_a_link_comes_back_to_nobody(tmp_path: P
 
 @pytest.mark.parametrize("session_id", ["*", "../../secret", "", "a/b"])
 def test_an_id_is_no_pattern_and_no_path(session_id: str, tmp_path: Path) -> None:
-    """What a stream calls its session names no other files."""
+    """A session's id that is a pattern or a path copies no file."""
     home = home_of(tmp_path, "claude")
     path = tmp_path / "user" / SESSIONS["claude"].format(id=ID)
     path.parent.mkdir(parents=True)
@@ -87,7 +87,7 @@ def test_an_id_is_no_pattern_and_no_path(session_id: str, tmp_path: Path) -> Non
 
 
 def test_what_the_scripted_agent_has_counted_goes_along_when_a_home_is_made(tmp_path: Path) -> None:
-    """Of that work order alone: a scenario that says what goes wrong at a first start does so once."""
+    """The counts of that work order alone come along once, when the home is made."""
     home = home_of(tmp_path, "scripted")
     starts = tmp_path / "user/.septet-scripted/starts"
     starts.mkdir(parents=True)
@@ -123,7 +123,7 @@ def _database(path: Path) -> None:
 
 
 def test_of_a_database_one_session_moves_over(tmp_path: Path) -> None:
-    """Nothing is left in it of others' words, nor of an account's keys."""
+    """The copied database holds neither other sessions nor the keys of an account."""
     _database(tmp_path / "user/.local/share/opencode/opencode.db")
     home = home_of(tmp_path, "opencode")
     home.prepare("ses_1", 60)
@@ -144,7 +144,7 @@ def test_of_a_database_one_session_moves_over(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["no database", None])
 def test_a_database_that_is_not_known_is_left_alone(content: str | None, tmp_path: Path) -> None:
-    """Also one that has no such session: the agent begins anew."""
+    """A file that is no database, or a database without the session, is not copied."""
     users = tmp_path / "user/.local/share/opencode/opencode.db"
     if content is None:
         _database(users)

@@ -1,4 +1,4 @@
-"""What of a user's settings of a CLI a guest gets: how it logs in and which model it asks."""
+"""The part of a user's settings that a guest gets: how the CLI logs in and which model it uses."""
 
 import json
 import tomllib
@@ -32,7 +32,7 @@ trust_level = "trusted"
 
 
 def prepared(root: Path, agent: str, name: str, content: str) -> bytes | None:
-    """Return what a guest gets of a file of settings in the user's home."""
+    """Return the guest's part of a settings file in the user's home."""
     path = root / "user" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(content, encoding="utf-8")
@@ -44,7 +44,7 @@ def prepared(root: Path, agent: str, name: str, content: str) -> bytes | None:
 
 
 def test_codex_gets_its_provider_and_no_server_of_others(tmp_path: Path) -> None:
-    """What TOML can say of a provider comes over as it is; servers, programs and trusted folders do not."""
+    """The provider comes over with all of TOML's kinds of values; servers, programs and trusted folders do not."""
     reduced = prepared(tmp_path, "codex", ".codex/config.toml", CODEX)
     assert reduced is not None
     whole = tomllib.loads(CODEX)
@@ -54,7 +54,7 @@ def test_codex_gets_its_provider_and_no_server_of_others(tmp_path: Path) -> None
 
 
 def test_gemini_gets_its_way_of_login_alone(tmp_path: Path) -> None:
-    """A file with comments and last commas is read as the CLI does."""
+    """A file with comments and trailing commas is read as gemini reads it."""
     content = (
         '{ // mine\n "security": {"auth": {"selectedType": "oauth-personal"}, "folderTrust": {"enabled": true,},},'
         '\n /* keys */ "mcpServers": {"bank": {"url": "http://bank", "headers": {"key": "secret"}}}, "hooks": {}, }'
@@ -64,14 +64,14 @@ def test_gemini_gets_its_way_of_login_alone(tmp_path: Path) -> None:
 
 
 def test_opencode_gets_its_models_and_no_plug_ins(tmp_path: Path) -> None:
-    """Providers are how it logs in."""
+    """Providers, which hold the login, and the model come over; plug-ins and servers do not."""
     content = '{"model": "a/b", "provider": {"a": {}}, "mcp": {"x": {}}, "plugin": ["evil"], "formatter": {}}'
     reduced = prepared(tmp_path, "opencode", ".config/opencode/opencode.json", content)
     assert json.loads(reduced or b"") == {"model": "a/b", "provider": {"a": {}}}
 
 
 def test_copilot_gets_its_login_and_no_trusted_folders(tmp_path: Path) -> None:
-    """Login and settings are in one file, which begins with a comment."""
+    """Login and settings lie in one file that begins with a comment; only the login comes over."""
     content = '// managed\n{"logged_in_users": [{"login": "ann"}], "copilot_tokens": {"ann": "t"}, "trusted_folders": ["/"]}'
     reduced = prepared(tmp_path, "copilot", ".copilot/config.json", content)
     assert json.loads(reduced or b"") == {"logged_in_users": [{"login": "ann"}], "copilot_tokens": {"ann": "t"}}
@@ -84,7 +84,7 @@ def test_copilot_gets_its_login_and_no_trusted_folders(tmp_path: Path) -> None:
 def test_hooks_and_servers_are_left_out_and_none_stays_from_a_run_before(
     agent: str, name: str, tmp_path: Path
 ) -> None:
-    """Neither the user's nor what an agent has left in its home for its next run."""
+    """Neither the user's hooks nor those that an agent left in its home reach the next run."""
     assert prepared(tmp_path, agent, name, '{"hooks": {"SessionEnd": []}}') is None
     left = tmp_path / "homes" / "wo-1" / agent / name
     left.write_text('{"hooks": {}}')
@@ -93,6 +93,6 @@ def test_hooks_and_servers_are_left_out_and_none_stays_from_a_run_before(
 
 @pytest.mark.parametrize("content", [b"", b"[1", b"[]", b"\xff", b"[" * 100_000, b'{"a": ' * 100_000])
 def test_settings_that_cannot_be_read_are_left_out(content: bytes) -> None:
-    """They are the user's to correct; the agent says what it misses."""
+    """Unreadable settings give no settings and no error."""
     for name in ("~/.gemini/settings.json", "~/.codex/config.toml"):
         assert SettingsFile(name, kept=("model",)).reduce(content) is None

@@ -1,4 +1,4 @@
-"""A command that shows what an agent printed masks the keys in the CLIs' own files, as the worker does."""
+"""A command that prints an agent's output masks the keys in the CLIs' own files, as the worker does."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ SECONDS = 60.0
 
 @pytest.mark.parametrize("options", [(), ("--json",), ("--raw",)], ids=["text", "json", "raw"])
 def test_septet_logs_shows_no_login(options: tuple[str, ...], tmp_path: Path) -> None:
-    """Whichever CLI's it is: an agent without a sandbox reads them all."""
+    """The keys of every CLI are masked, because an agent without a sandbox can read them all."""
     access = [f"access-{agent}-of-ann-1" for agent in FILES if agent != "codex"]
     for agent in FILES:
         log_in(tmp_path / "user", agent, login(agent, 1, account=f"{agent}-of-ann"))

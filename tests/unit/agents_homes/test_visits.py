@@ -1,4 +1,4 @@
-"""A home of its own for each visit: of what an agent leaves there only the session that goes on is there again."""
+"""Each visit of a lane has a fresh home, in which only the resumed session of earlier visits lies."""
 
 import sqlite3
 from pathlib import Path
@@ -36,7 +36,7 @@ POISON = {
         ".config/opencode/plugin/p.js", ".config/opencode/command/c.md",
     ),
 }  # fmt: skip
-"""What each CLI reads at its next start, wherever it works."""
+"""The files that each CLI reads at its next start."""
 
 
 @pytest.fixture(params=POISON)
@@ -49,7 +49,7 @@ def home(request: pytest.FixtureRequest, tmp_path: Path) -> AgentHome:
 
 
 def leave(home: AgentHome, names: tuple[str, ...], text: str) -> None:
-    """Write as an agent does."""
+    """Write files as an agent does."""
     for name in names:
         path = home.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -63,13 +63,13 @@ def sessions(home: AgentHome, session_id: str) -> tuple[str, ...]:
 
 
 def seen(home: AgentHome) -> dict[str, str]:
-    """Return the files that the guest sees, which are no settings."""
+    """Return the files that the guest sees, without settings."""
     files = [path for folder in home.folders for path in folder.source.rglob("*") if path.is_file()]
     return {str(path.relative_to(home.root)): path.read_text(encoding="utf-8") for path in files}
 
 
 def test_a_visit_finds_nothing_of_another_one(home: AgentHome) -> None:
-    """Neither its instructions, hooks and plug-ins, nor its conversation."""
+    """Instructions, hooks, plug-ins and conversations of an earlier visit are gone."""
     leave(home, POISON[home.adapter.name], "poison")
     leave(home, sessions(home, FIRST), "of the first")
     home.prepare(None, 60)
@@ -78,7 +78,7 @@ def test_a_visit_finds_nothing_of_another_one(home: AgentHome) -> None:
 
 @pytest.mark.parametrize("home", SESSIONS, indirect=True)
 def test_a_visit_that_goes_on_with_a_session_finds_that_one_alone(home: AgentHome) -> None:
-    """Also after others, and as its last visit left the session."""
+    """The resumed session is as its last visit left it, even after visits of other sessions."""
     leave(home, (*sessions(home, FIRST), *POISON[home.adapter.name]), "one")
     home.prepare(None, 60)
     leave(home, (*sessions(home, SECOND), *POISON[home.adapter.name]), "another")
@@ -92,14 +92,14 @@ def test_a_visit_that_goes_on_with_a_session_finds_that_one_alone(home: AgentHom
 
 
 def test_a_process_that_lives_keeps_its_home(home: AgentHome) -> None:
-    """It has the files open; what it left there is its own."""
+    """A living process has files of its home open, so its home is kept."""
     leave(home, POISON[home.adapter.name], "mine")
     home.prepare(None, 60, anew=False)
     assert set(POISON[home.adapter.name]) <= set(seen(home))
 
 
 def test_no_link_of_a_visit_is_followed(home: AgentHome, tmp_path: Path) -> None:
-    """Neither in the place of a session, nor of the folder; nothing elsewhere is moved or removed."""
+    """A link in place of a session or a folder is not followed, and its target is neither moved nor removed."""
     (tmp_path / "user/secret").mkdir(parents=True)
     (tmp_path / "user/secret/key").write_text("secret", encoding="utf-8")
     for name in sessions(home, FIRST):
@@ -119,7 +119,7 @@ def test_no_link_of_a_visit_is_followed(home: AgentHome, tmp_path: Path) -> None
 
 
 def test_a_database_comes_back_with_the_session_that_it_has(tmp_path: Path) -> None:
-    """opencode's: the bytes are looked at, and it is opened by nobody outside."""
+    """The database of opencode comes back by a search of its bytes, without being opened outside."""
     homes = Homes(tmp_path / "homes", Logins(tmp_path / "logins"))
     home = homes.of("lane", adapter_for("opencode"), Machine({"HOME": str(tmp_path / "user")}))
     for session_id in ("ses_one", "ses_two"):

@@ -28,7 +28,7 @@ KEYS: Final = {
 
 @pytest.fixture
 def programs(tmp_path: Path) -> dict[str, str]:
-    """An executable for every CLI; none of them is ever started."""
+    """An executable for every CLI; no test starts them."""
     folder = tmp_path / "programs"
     folder.mkdir()
     for name in (*CLIS, "claude", "my-agent"):
@@ -46,7 +46,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def host(programs: dict[str, str], home: Path) -> Host:
-    """Give what makes a machine whose worker has keys of every kind in its environment."""
+    """Return a function that makes a machine whose worker has all kinds of keys in its environment."""
     secrets = {"GH_TOKEN": "forge", "GITHUB_TOKEN": "forge", "SEPTET_GITHUB_TOKEN": "forge", "DATABASE_URL": "x"}
     keys = dict.fromkeys(KEYS.values(), "key")
     own = {"PATH": str(Path(next(iter(programs.values()))).parent), "HOME": str(home), **secrets, **keys}
@@ -54,28 +54,28 @@ def host(programs: dict[str, str], home: Path) -> Host:
 
 
 def start(name: str, machine: Machine, **asked: Any) -> Invocation:
-    """Return how `name` is started for a turn."""
+    """Return the invocation of `name` for a turn."""
     return adapter_for(name).invocation(Turn(prompt="Do it.", worktree=Path("/nowhere"), **asked), machine)
 
 
 def option(invocation: Invocation, flag: str) -> str:
-    """Return what follows `flag`."""
+    """Return the argument that follows `flag`."""
     return invocation.argv[invocation.argv.index(flag) + 1]
 
 
 def settings(invocation: Invocation) -> list[str]:
-    """Return codex's settings."""
+    """Return codex's settings on its command line."""
     return [value for flag, value in zip(invocation.argv, invocation.argv[1:], strict=False) if flag == "-c"]
 
 
 def test_registry_names_five_clis_a_program_and_the_scripted_agent() -> None:
-    """Each agent stands under its own name."""
+    """The registry has an adapter for each CLI, for a configured program and for the scripted agent."""
     assert set(ADAPTERS) == {"claude", "scripted", "command", *CLIS}
 
 
 @pytest.mark.parametrize("name", CLIS)
 def test_prompt_and_keys_are_not_in_the_argv(name: str, programs: dict[str, str], host: Host) -> None:
-    """The prompt goes to stdin, and the argv holds neither it nor a key."""
+    """The prompt goes to stdin, and the command line holds neither the prompt nor a key."""
     invocation = start(name, host())
     assert invocation.stdin == b"Do it."
     assert invocation.argv[0] == programs[name]
@@ -84,7 +84,7 @@ def test_prompt_and_keys_are_not_in_the_argv(name: str, programs: dict[str, str]
 
 @pytest.mark.parametrize("name", CLIS)
 def test_agent_gets_its_own_key_and_nobody_elses(name: str, home: Path, host: Host) -> None:
-    """The environment is an allow-list: no forge's key, no other secret of the worker's."""
+    """The agent's environment is an allow-list without the forge's key and other secrets of the worker."""
     env = start(name, host()).env
     assert env[KEYS[name]] == "key"
     assert "forge" not in env.values()
@@ -93,7 +93,7 @@ def test_agent_gets_its_own_key_and_nobody_elses(name: str, home: Path, host: Ho
 
 
 def test_the_password_of_a_proxy_stays_with_the_worker(host: Host) -> None:
-    """An agent is told where a proxy is, and not who the worker is there."""
+    """An agent gets a proxy's address without the worker's account there."""
     machine = host(
         HTTPS_PROXY="http://ada:a-password@proxy.example:3128",
         http_proxy="ada:a-password@10.0.0.1:1",
@@ -104,14 +104,14 @@ def test_the_password_of_a_proxy_stays_with_the_worker(host: Host) -> None:
 
 @pytest.mark.parametrize("name", CLIS)
 def test_prompt_that_begins_with_a_slash_is_no_command(name: str, host: Host) -> None:
-    """`/init` at the head of a prompt is text for the model."""
+    """A prompt with `/init` at its start gets a heading, so that the CLI takes it as text."""
     turn = Turn(prompt="/init\ud800", worktree=Path("/nowhere"))
     assert adapter_for(name).invocation(turn, host()).stdin == b"Your task:\n\n/init?"
 
 
 @pytest.mark.parametrize("name", CLIS)
 def test_missing_program_is_named_with_the_way_out(name: str, tmp_path: Path) -> None:
-    """Without the program on PATH the error says which variable names it."""
+    """The error about a missing program names the variable for its path."""
     with pytest.raises(AgentMissingError) as caught:
         start(name, Machine({"PATH": str(tmp_path)}))
     assert f"SEPTET_{name.upper()}_PATH" in caught.value.remedy
@@ -119,14 +119,14 @@ def test_missing_program_is_named_with_the_way_out(name: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("sandboxed", [True, False])
 def test_copilot_uses_all_that_it_sees_in_a_sandbox_alone(sandboxed: bool, host: Host) -> None:
-    """Outside of one its own guard of paths stands."""
+    """Copilot's own guard of paths is switched off only inside a sandbox."""
     argv = start("copilot", replace(host(), sandboxed=sandboxed)).argv
     assert ("--allow-all-paths" in argv) is sandboxed
 
 
 @pytest.mark.parametrize("name", ["copilot", "gemini"])
 def test_new_session_takes_the_id_that_it_is_given(name: str, host: Host) -> None:
-    """A CLI that takes an id gets it for a new session alone."""
+    """A CLI that accepts an id gets the id for a new session only."""
     assert adapter_for(name).capabilities.own_session_id
     machine = host()
     assert option(start(name, machine, session_id=SESSION), "--session-id") == SESSION
@@ -135,7 +135,7 @@ def test_new_session_takes_the_id_that_it_is_given(name: str, host: Host) -> Non
 
 @pytest.mark.parametrize("name", ["codex", "opencode"])
 def test_cli_that_takes_no_id_is_given_none(name: str, host: Host) -> None:
-    """An id for a new session is left out where the CLI makes its own."""
+    """A CLI that makes its own ids gets no id for a new session."""
     assert not adapter_for(name).capabilities.own_session_id
     assert SESSION not in start(name, host(), session_id=SESSION).argv
 
@@ -150,7 +150,7 @@ def test_cli_that_takes_no_id_is_given_none(name: str, host: Host) -> None:
     ],
 )
 def test_session_is_resumed(name: str, part: tuple[str, ...], host: Host) -> None:
-    """Each CLI is told in its own way which session to go on with."""
+    """Each CLI gets the resumed session in its own form."""
     argv = start(name, host(), resume_id=SESSION).argv
     first = argv.index(part[0])
     assert argv[first : first + len(part)] == part
@@ -178,7 +178,7 @@ TURNS: Final[dict[str, dict[str, Any]]] = {
     ],
 )
 def test_model_is_asked_for(name: str, words: tuple[str, ...], turn: str, host: Host) -> None:
-    """The model is named at each start and each resume when the turn names one, and else left to the CLI."""
+    """Each start and resume names the turn's model; without a model the CLI chooses."""
     machine = host(sandboxed=True)
     argv = start(name, machine, **TURNS[turn], model="best-1").argv
     assert words in set(pairwise(argv))
@@ -188,7 +188,7 @@ def test_model_is_asked_for(name: str, words: tuple[str, ...], turn: str, host: 
 
 
 def test_codex_reads_the_prompt_from_stdin_after_all_options(host: Host) -> None:
-    """`-` is the last argument, and the session id stands before it."""
+    """`-` is the last argument, after the session's id."""
     assert start("codex", host(), resume_id=SESSION).argv[-2:] == (SESSION, "-")
 
 
@@ -196,7 +196,7 @@ def test_codex_reads_the_prompt_from_stdin_after_all_options(host: Host) -> None
     ("tools", "sandbox"), [("all", "workspace-write"), ("read", "read-only"), ("none", "read-only")]
 )
 def test_codex_sandbox_is_a_setting(tools: str, sandbox: str, host: Host) -> None:
-    """`exec resume` has no flag for the sandbox, but it heeds the setting; nobody is asked."""
+    """The setting replaces the missing flag of `exec resume`, and codex requests no approval."""
     given = settings(start("codex", host(), tools=tools, resume_id=SESSION, model='a"b'))
     assert f'sandbox_mode="{sandbox}"' in given
     assert 'approval_policy="never"' in given
@@ -204,7 +204,7 @@ def test_codex_sandbox_is_a_setting(tools: str, sandbox: str, host: Host) -> Non
 
 
 def test_codex_leaves_its_own_sandbox_only_inside_another(host: Host) -> None:
-    """The bypass is for a container, and for a turn that works."""
+    """The bypass is used only in another sandbox and for a turn with tools."""
     bypass = "--dangerously-bypass-approvals-and-sandbox"
     assert bypass in start("codex", host(sandboxed=True)).argv
     assert bypass not in start("codex", host()).argv
@@ -212,12 +212,12 @@ def test_codex_leaves_its_own_sandbox_only_inside_another(host: Host) -> None:
 
 
 def test_codex_hides_its_keys_from_its_tools(host: Host) -> None:
-    """The shells of its tools inherit no variable that looks like a key."""
+    """The shells of codex's tools inherit no variable that looks like a key."""
     assert 'shell_environment_policy.exclude=["*KEY*","*TOKEN*","*SECRET*"]' in settings(start("codex", host()))
 
 
 def test_codex_schema_lies_in_its_home_once(home: Path, host: Host) -> None:
-    """The schema is a file that its content names: the same one for the same schema, however it is ordered."""
+    """The file's name depends on the schema's content, not on the order of its keys."""
     machine = host()
     first = Path(option(start("codex", machine, schema=SCHEMA), "--output-schema"))
     again = option(start("codex", machine, schema=dict(reversed(SCHEMA.items()))), "--output-schema")
@@ -228,7 +228,7 @@ def test_codex_schema_lies_in_its_home_once(home: Path, host: Host) -> None:
 
 
 def test_codex_home_is_heeded(tmp_path: Path, host: Host) -> None:
-    """`CODEX_HOME` is where the schema goes, and the CLI is told of it."""
+    """The schema lies below `CODEX_HOME`, and the CLI gets the variable."""
     invocation = start("codex", host(CODEX_HOME=str(tmp_path / "elsewhere")), schema=SCHEMA)
     assert option(invocation, "--output-schema").startswith(str(tmp_path / "elsewhere"))
     assert invocation.env["CODEX_HOME"] == str(tmp_path / "elsewhere")
@@ -236,14 +236,14 @@ def test_codex_home_is_heeded(tmp_path: Path, host: Host) -> None:
 
 @pytest.mark.parametrize(("tools", "mode"), [("all", "yolo"), ("read", "default"), ("none", "default")])
 def test_gemini_mode_follows_the_tools(tools: str, mode: str, host: Host) -> None:
-    """In its default mode gemini offers the model no tool that changes anything."""
+    """Without all tools gemini runs in its default mode, which offers no tool that changes files."""
     invocation = start("gemini", host(), tools=tools)
     assert option(invocation, "--approval-mode") == mode
     assert invocation.env["GEMINI_CLI_NO_RELAUNCH"] == "true"
 
 
 def test_gemini_retries_are_bounded_by_a_file_that_the_user_can_replace(host: Host) -> None:
-    """The settings that come with the project are valid JSON; a user's own path wins."""
+    """The project's settings are valid JSON; a path that the user sets replaces them."""
     name = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
     ours = json.loads(Path(start("gemini", host()).env[name]).read_text())
     assert ours["general"]["maxAttempts"] == 3
@@ -253,7 +253,7 @@ def test_gemini_retries_are_bounded_by_a_file_that_the_user_can_replace(host: Ho
 
 @pytest.mark.parametrize("tools", ["read", "none"])
 def test_copilot_denies_what_changes(tools: str, host: Host) -> None:
-    """A denial goes before the permission that all tools have."""
+    """Without all tools, copilot's write and shell tools are denied."""
     argv = start("copilot", host(), tools=tools).argv
     assert {"--deny-tool=write", "--deny-tool=shell"} <= set(argv)
     assert not any(word.startswith("--deny-tool") for word in start("copilot", host()).argv)
@@ -275,13 +275,13 @@ def test_opencode_permissions_are_added_to_the_users_configuration(host: Host) -
 
 @pytest.mark.parametrize("given", ["{", "[]", "7"])
 def test_opencode_configuration_that_is_no_object_is_refused(given: str, host: Host) -> None:
-    """The error names the variable, and not what it holds."""
+    """The error names the variable, but not its content."""
     with pytest.raises(AgentError, match="OPENCODE_CONFIG_CONTENT is not a JSON object"):
         start("opencode", host(OPENCODE_CONFIG_CONTENT=given))
 
 
 def test_command_is_started_without_a_shell(host: Host) -> None:
-    """Its command line is split as a shell would, and it gets the variables that are named, and the prompt."""
+    """The command line is split as a shell would, and the program gets the named variables and the prompt."""
     machine = host(
         SEPTET_COMMAND="my-agent --say 'two words' '$HOME;'",
         SEPTET_COMMAND_ENV="MY_KEY, OTHER_*",
@@ -301,7 +301,7 @@ def test_command_is_started_without_a_shell(host: Host) -> None:
     [("", "No program is configured"), ("a 'b", "cannot be split"), ("no-such-program", "PATH")],
 )
 def test_command_that_cannot_be_started_is_refused(line: str, message: str, host: Host) -> None:
-    """Nothing configured, half a quotation and a missing program are errors with a remedy."""
+    """A missing configuration, an open quotation and a missing program are errors with a remedy."""
     with pytest.raises(AgentError, match=message) as caught:
         start("command", host(SEPTET_COMMAND=line))
     assert caught.value.remedy

@@ -1,4 +1,4 @@
-"""The limit of an agent's answer: its end is read, and what is left out is told by the name of the setting."""
+"""The limit of an agent's answer: the end is read, and a note names the setting of the limit."""
 
 import json
 
@@ -13,20 +13,20 @@ _MIB = 1024 * 1024
 
 
 def test_of_a_long_answer_the_end_is_read() -> None:
-    """A note says how long it was, and which setting moves the limit."""
+    """A note names the answer's length, and the setting of the limit."""
     outcome, notes = bound_answer(Outcome("ok", text="x" * 3000 + "the end"), 2)
     assert outcome.text == ("x" * 3000 + "the end")[-2048:]
     assert notes == ("answer limit of 2 KiB reached: of 2 KiB only the end was read (SEPTET_ANSWER_LIMIT_KIB).",)
 
 
 def test_an_answer_within_its_limit_is_read_whole() -> None:
-    """Nothing is said of it."""
+    """A short answer is unchanged and has no note."""
     outcome = Outcome("ok", text="x" * 2048, structured={"a": 1})
     assert bound_answer(outcome, 2) == (outcome, ())
 
 
 def test_structured_output_over_the_limit_is_not_read() -> None:
-    """The text is, and the note says so."""
+    """The text is read instead, and a note names the setting."""
     outcome, notes = bound_answer(Outcome("ok", text="/bug", structured={"a": "x" * 2048}), 2)
     assert (outcome.text, outcome.structured) == ("/bug", None)
     assert "structured output was not read (SEPTET_ANSWER_LIMIT_KIB)" in notes[0]
@@ -34,7 +34,7 @@ def test_structured_output_over_the_limit_is_not_read() -> None:
 
 @pytest.mark.parametrize("pieces", [1, 9])
 def test_a_program_that_prints_for_ever_is_kept_by_its_end(pieces: int) -> None:
-    """What was left out while it was read counts too."""
+    """The part that was dropped while the output was read counts as left out."""
     stream = CommandStream()
     for _ in range(pieces):
         stream.feed(b"y" * _MIB)
@@ -46,7 +46,7 @@ def test_a_program_that_prints_for_ever_is_kept_by_its_end(pieces: int) -> None:
 
 
 def test_a_long_text_of_a_stream_is_kept_by_its_end() -> None:
-    """Whether its parts come at once or one by one."""
+    """The parts of a long text are joined, and the end of the text is kept."""
     stream = adapter_for("gemini").dialect()
     stream.feed(_line({"type": "init", "session_id": "s", "model": "m"}))
     for _ in range(10):
@@ -60,7 +60,7 @@ def test_a_long_text_of_a_stream_is_kept_by_its_end() -> None:
 
 
 def test_a_line_that_is_too_long_to_be_read_is_told() -> None:
-    """An agent whose result stands in it ended without one, and the message says why."""
+    """If the result's line is too long, the run has no result, and the message names the line's limit."""
     stream = adapter_for("claude").dialect()
     stream.feed(_line({"type": "system", "subtype": "init", "session_id": "s"}))
     stream.feed(_line({"type": "result", "subtype": "success", "result": "w" * (17 * _MIB)}))

@@ -1,4 +1,4 @@
-"""What the words of model APIs and CLIs mean, as people have reported them."""
+"""The meaning of the words of model APIs and CLIs, as people have reported them."""
 
 from datetime import UTC, datetime, timedelta, tzinfo
 
@@ -12,7 +12,7 @@ from septet.system.timestamps import timestamp
 SPENDING = "API Error: 400 You have reached your specified API usage limits. You will regain access on {} UTC."
 HOUR = 3600.0
 SAID = datetime(2026, 3, 9, 11, 30).astimezone()
-"""Before noon, in the machine's zone."""
+"""A moment before noon, in the machine's zone."""
 GOOGLES_QUOTA = (
     "[API Error: You exceeded your current quota, please check your plan and billing details. \n* Quota exceeded for"
     " metric: generativelanguage.googleapis.com/generate_content_free_tier_requests, limit: 20]"
@@ -42,7 +42,7 @@ GOOGLES_QUOTA = (
     ],
 )
 def test_words_tell_where_no_status_does(words: str, kind: str) -> None:
-    """A message without a status is understood by what it says."""
+    """Without a status the message's words decide the kind of the error."""
     assert classify(None, words).kind == kind
 
 
@@ -57,12 +57,12 @@ def test_words_tell_where_no_status_does(words: str, kind: str) -> None:
     ],
 )
 def test_a_status_says_more_than_most_words(status: int, words: str, kind: str) -> None:
-    """Only words of a long context, and of an account that is empty, go before it."""
+    """Only words about a long context, a usage limit or an empty account win over the status."""
     assert classify(status, words).kind == kind
 
 
 def waiting_for(words: str, said: datetime) -> Outcome:
-    """Return what a run came to that ended at a moment with these words."""
+    """Return the outcome of a run that ended at a moment with these words."""
     end = ExitRecord(cause="exited", ended_at=timestamp(said))
     return with_ending(Outcome(ended="ok"), api_ending(classify(None, words), words), end)
 
@@ -78,7 +78,7 @@ def waiting_for(words: str, said: datetime) -> Outcome:
     ids=["key", "subscription", "codex", "codex of the same day"],
 )
 def test_a_limit_is_waited_for_until_the_moment_that_is_named(form: str, zone: tzinfo | None) -> None:
-    """Anthropic's keys, claude's subscriptions and codex each say it in their own way, codex in the machine's zone."""
+    """Anthropic's keys, claude's subscriptions and codex name the time in their own forms."""
     moment = (SAID + timedelta(hours=1)).astimezone(zone)
     outcome = waiting_for(moment.strftime(form).format(seconds=int(moment.timestamp())), SAID)
     assert (outcome.kind, outcome.retry_after_seconds, outcome.retry_is_named) == ("rate_limit", HOUR + 5.0, True)
@@ -100,14 +100,14 @@ def test_a_limit_is_waited_for_until_the_moment_that_is_named(form: str, zone: t
     ],
 )
 def test_the_words_of_subscriptions_tell_when_their_limit_ends(words: str, seconds: float) -> None:
-    """An hour is that of the zone beside it, and the next such; one that has just passed is over."""
+    """A named hour is the next such hour in its zone; an hour that has just passed ends the wait."""
     outcome = waiting_for(words, datetime(2026, 3, 9, 16, 0, 5, tzinfo=UTC))
     assert (outcome.kind, outcome.retry_after_seconds) == ("rate_limit", seconds + 5.0)
 
 
 @pytest.mark.parametrize("zone", ["", " (Nowhere/At_All)", " (America)"])
 def test_an_hour_without_a_zone_that_is_known_is_the_machines(zone: str) -> None:
-    """Claude runs on this machine, in its zone."""
+    """An hour without a known zone is an hour of the machine's zone, in which claude runs."""
     assert waiting_for(f"5-hour limit reached ∙ resets 12:30pm{zone}", SAID).retry_after_seconds == HOUR + 5.0
 
 
@@ -115,18 +115,18 @@ def test_an_hour_without_a_zone_that_is_known_is_the_machines(zone: str) -> None
     "words", ["resets 13pm (UTC)", "resets Feb 30 at 1pm", "resets soon", "try again in 7 moons"]
 )
 def test_words_that_tell_no_moment_are_waited_for_as_no_words(words: str) -> None:
-    """As long as a limit is whose end nobody tells."""
+    """Words without a valid time give the usual wait of a minute."""
     outcome = waiting_for(f"usage limit reached, {words}", SAID)
     assert (outcome.retry_after_seconds, outcome.retry_is_named) == (60.0, False)
 
 
 def test_a_time_of_that_day_that_is_over_is_waited_for_no_longer() -> None:
-    """Codex names the hour alone where the limit ends on the same day."""
+    """Codex names only the hour if the limit ends on the same day, so a past hour ends the wait."""
     outcome = waiting_for("Your usage limit is hit, try again at 12:00 AM.", SAID)
     assert (outcome.retry_after_seconds, outcome.retry_is_named) == (5.0, False)
 
 
 def test_a_moment_that_there_is_not_is_none() -> None:
-    """It is waited for as a limit is whose end nobody tells."""
+    """An impossible date gives the usual wait of a minute."""
     outcome = waiting_for("usage limit: try again at Feb 30th, 2026 7:18 AM.", SAID)
     assert (outcome.retry_after_seconds, outcome.retry_is_named) == (60.0, False)

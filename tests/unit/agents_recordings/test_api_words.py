@@ -21,7 +21,7 @@ DAY: Final = 24 * HOUR
 
 
 def here(*moment: int) -> float:
-    """Return how long it is until a moment of the machine's zone."""
+    """Return the seconds until a moment in the machine's zone."""
     return datetime(*moment).astimezone().timestamp() - SAID.timestamp()  # type: ignore[arg-type]
 
 
@@ -146,7 +146,7 @@ REFUSALS: Final = (
 
 
 def ended(words: str, status: int | None = None) -> Outcome:
-    """Return what a run came to that ended with these words."""
+    """Return the outcome of a run that ended with these words."""
     end = ExitRecord(cause="exited", ended_at=timestamp(SAID))
     return with_ending(Outcome(ended="ok"), api_ending(classify(status, words), words), end)
 
@@ -155,7 +155,7 @@ def ended(words: str, status: int | None = None) -> Outcome:
     ("words", "seconds"), [row[1:] for row in LIMITS], ids=[" ".join(row[:2]) for row in LIMITS]
 )
 def test_a_limit_is_waited_for_until_it_ends(words: str, seconds: float | None) -> None:
-    """A named time is waited for and no longer; where none is named, the wait is a minute at first."""
+    """The wait ends at the named time; without a named time it is a minute at first."""
     outcome = ended(words)
     assert (outcome.kind, outcome.retryable) == ("rate_limit", True)
     if seconds is not None:
@@ -167,7 +167,7 @@ def test_a_limit_is_waited_for_until_it_ends(words: str, seconds: float | None) 
 @pytest.mark.parametrize("status", [None, 400, 401, 402, 403, 429])
 @pytest.mark.parametrize("words", [words for _, words in MONEY], ids=[" ".join(row) for row in MONEY])
 def test_an_account_without_money_is_told_at_once(words: str, status: int | None) -> None:
-    """Whatever status comes with it, nobody waits for what a person has to pay, and the remedy says so."""
+    """An unpaid account ends the turn at once, whatever the status, with a remedy."""
     outcome = ended(words, status)
     assert (outcome.kind, outcome.retryable) == ("billing", False)
     assert outcome.remedy
@@ -177,14 +177,14 @@ def test_an_account_without_money_is_told_at_once(words: str, status: int | None
     "words", ["Total usage est:       1 Premium request", " gpt-5  9 in, 1 out (Est. 0.33 Premium requests)"]
 )
 def test_what_a_run_has_used_is_no_lack_of_money(words: str) -> None:
-    """That is what copilot says after each run."""
+    """Copilot prints its usage after each run, which is no error about money."""
     assert ended(words).kind == "unknown"
 
 
 @pytest.mark.parametrize("status", [None, 400, 403])
 @pytest.mark.parametrize("words", [words for _, words in REFUSALS], ids=[" ".join(row) for row in REFUSALS])
 def test_a_refusal_of_the_model_is_told_as_one(words: str, status: int | None) -> None:
-    """Its words say that the model refused, and what may help."""
+    """The message says that the model refused, and the remedy names what may help."""
     outcome = ended(words, status)
     assert (outcome.kind, outcome.retryable) == ("refusal", False)
     assert outcome.message.startswith("The model refused this work.")
@@ -196,12 +196,12 @@ def test_a_refusal_of_the_model_is_told_as_one(words: str, status: int | None) -
     [("The teapot is short and stout.", 30.0), ("The teapot is empty. Try again in 5 minutes.", 305.0)],
 )
 def test_an_unknown_sentence_is_one_of_the_errors_that_are_counted(words: str, seconds: float) -> None:
-    """It is waited for as it says, or half a minute at first; `unknown_errors` ends it after three tries."""
+    """The wait follows the words, or is half a minute at first; `unknown_errors` gives up after three tries."""
     outcome = ended(words)
     assert (outcome.kind, outcome.retry_after_seconds) == ("unknown", seconds)
 
 
 def test_a_time_that_is_farther_away_than_a_limit_lasts_is_none() -> None:
-    """No sentence pauses a login for ever."""
+    """A time of reset more than a month away is ignored, so that no words pause a login for ever."""
     outcome = ended("You've hit your weekly limit · resets Jan 2, 2027 at 12am (UTC)")
     assert (outcome.retry_after_seconds, outcome.retry_is_named) == (60.0, False)

@@ -1,4 +1,4 @@
-"""claude's results while something works in the background: which of them counts, and what is waited for."""
+"""claude's results while tasks run in the background: which result counts, and what the engine waits for."""
 
 import json
 from typing import Any, Final
@@ -22,14 +22,14 @@ def started(kind: str, **more: Any) -> dict[str, Any]:
 
 
 def over(task: str, status: str = "completed") -> Events:
-    """Return what 2.1.329 says of a task that is over."""
+    """Return the events of claude 2.1.329 about a finished task."""
     patch = {"type": "system", "subtype": "task_updated", "task_id": task, "patch": {"status": status}}
     told = {"killed": "stopped"}.get(status, status)
     return [patch, {"type": "system", "subtype": "task_notification", "task_id": task, "status": told}]
 
 
 def listed(*tasks: dict[str, Any]) -> dict[str, Any]:
-    """Return the list of open tasks."""
+    """Return the event with the list of open tasks."""
     return {"type": "system", "subtype": "background_tasks_changed", "tasks": list(tasks)}
 
 
@@ -45,7 +45,7 @@ EMPTY_ERROR: Final = result("", is_error=True, subtype="error_during_execution",
 
 
 def read(events: Events, end: ExitRecord = EXITED) -> tuple[StreamProgress, Outcome]:
-    """Return what a stream has said so far, and what it comes to where its run ends so."""
+    """Return a stream's progress, and its outcome if its run ends so."""
     stream = adapter_for("claude").dialect()
     stream.feed(b"".join(json.dumps(event).encode() + b"\n" for event in [INIT, *events]))
     return stream.progress, stream.outcome(end, "")
@@ -79,7 +79,7 @@ def read(events: Events, end: ExitRecord = EXITED) -> tuple[StreamProgress, Outc
 def test_what_is_waited_for_after_a_result_follows_from_the_tasks_that_are_open(
     events: Events, waits_for: str
 ) -> None:
-    """A result is the end where nothing is open in the background, and where the CLI does not go on about it."""
+    """A result is the end if no background task is open and the CLI has no finished task to report."""
     progress, _ = read(events)
     assert progress.waits_for == waits_for
     assert progress.result_text == ("x" if waits_for == "commands" else "")
@@ -109,14 +109,14 @@ def test_what_is_waited_for_after_a_result_follows_from_the_tasks_that_are_open(
 def test_the_last_whole_result_counts_unless_work_is_missing(
     events: Events, end: ExitRecord, text: str | None
 ) -> None:
-    """A task that the CLI stops is missing work; a server that ends with the CLI is not; nor is an error of nothing."""
+    """An unfinished sub-agent makes the result invalid; a stopped command or an empty error does not."""
     _, outcome = read(events, end)
     assert outcome.text == text
     assert (outcome.ended == "ok") is (text is not None)
 
 
 def test_missing_work_is_named_and_so_are_commands_that_were_stopped() -> None:
-    """Missing work resumes the session, as a crash does; a command that did not end is a warning."""
+    """Unfinished work is a crash whose message names the task; an unfinished command is a warning."""
     _, missing = read([started("a", description="write\nthe tests"), result("x")], ENDED)
     assert (missing.ended, missing.kind, missing.has_answer) == ("crashed", "unfinished", False)
     assert "write the tests" in missing.message
@@ -125,13 +125,13 @@ def test_missing_work_is_named_and_so_are_commands_that_were_stopped() -> None:
 
 
 def test_a_limit_is_told_as_one_though_work_is_missing() -> None:
-    """Whoever reached it is resumed or not as by that limit alone."""
+    """A reached limit is the outcome, even if work is unfinished."""
     _, outcome = read([started("a"), result("x")], ExitRecord("idle_limit", signal=15))
     assert (outcome.ended, outcome.kind) == ("limit", "idle")
 
 
 def test_the_session_is_that_which_the_result_names() -> None:
-    """After a compaction it may be alone in doing so; a stray result beside the session's own one changes nothing."""
+    """A single result's session counts; a second result with another session changes nothing."""
     _, outcome = read([result("x", session_id="new")])
     assert (outcome.text, outcome.session_id) == ("x", "new")
     _, outcome = read([result("x"), result("y", session_id="new")])
@@ -139,7 +139,7 @@ def test_the_session_is_that_which_the_result_names() -> None:
 
 
 def test_a_result_of_no_model_is_no_answer() -> None:
-    """The CLI answers a command that begins with a slash by itself, in a session that cannot be gone on with."""
+    """A result without a model's turn is the CLI's own answer to a slash command, and counts as a crash."""
     nothing = {"num_turns": 0, "usage": {"input_tokens": 0, "output_tokens": 0}}
     _, outcome = read([result("/status isn't available.", **nothing)])
     assert (outcome.ended, outcome.kind, outcome.text) == ("crashed", "local_answer", None)

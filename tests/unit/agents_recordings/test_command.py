@@ -1,4 +1,4 @@
-"""What a configured program prints, read as text or as events."""
+"""The output of a configured program, read as text or as events."""
 
 import json
 
@@ -12,7 +12,7 @@ GOOD = ExitRecord("exited", exit_code=0)
 
 
 def read(printed: bytes, *, end: ExitRecord = GOOD, stderr: str = "", piece: int = 7) -> Outcome:
-    """Return the outcome of what a program printed, fed in pieces."""
+    """Return the outcome of a program's output, fed in pieces."""
     stream: Dialect = COMMAND.dialect()
     for start in range(0, len(printed), piece):
         stream.feed(printed[start : start + piece])
@@ -31,14 +31,14 @@ def read(printed: bytes, *, end: ExitRecord = GOOD, stderr: str = "", piece: int
     ],
 )
 def test_text_is_the_answer_as_it_stands(printed: bytes) -> None:
-    """Text is the answer; so is JSON that is no event, for the answer itself may be JSON."""
+    """Text is the answer, and so is JSON that is no event."""
     outcome = read(printed)
     assert outcome.ended == "ok"
     assert outcome.text == printed.decode().strip()
 
 
 def test_lines_of_events_are_read_as_events() -> None:
-    """One event with a result is enough; its text, session and figures count, and the lines are no text."""
+    """The result event gives text, session and usage, and the lines of events are no text."""
     events = [
         {"type": "session_started", "session_id": "s-1"},
         {"type": "text", "content": "Working."},
@@ -50,20 +50,20 @@ def test_lines_of_events_are_read_as_events() -> None:
 
 
 def test_events_without_a_result_are_no_answer() -> None:
-    """The stream itself is never taken for the answer."""
+    """Events without a result give no answer."""
     outcome = read(b'{"type": "text", "content": "Working."}')
     assert (outcome.ended, outcome.text) == ("no_result", None)
 
 
 def test_session_is_seen_while_events_come() -> None:
-    """What the events say is known before the end."""
+    """The session is known before the program ends."""
     stream = COMMAND.dialect()
     stream.feed(b'{"type": "session_started", "session_id": "s-1"}\n')
     assert stream.progress.session_id == "s-1"
 
 
 def test_tokens_in_the_words_of_stderr_are_estimated() -> None:
-    """The last figure of each kind counts, and the usage says that it was read from text."""
+    """The last figure of each kind counts, and the usage is marked as estimated."""
     outcome = read(b"Done.", stderr="input tokens: 9\nwarning: slow\nInput tokens: 1,500 Output Tokens: 20\n")
     assert (outcome.usage.input_tokens, outcome.usage.output_tokens) == (1500, 20)
     assert outcome.usage.estimated
@@ -71,19 +71,19 @@ def test_tokens_in_the_words_of_stderr_are_estimated() -> None:
 
 
 def test_figures_of_events_win_over_the_words_of_stderr() -> None:
-    """An estimate fills a gap, and replaces nothing."""
+    """Figures of events are kept, and an estimate only fills a gap."""
     printed = b'{"type": "result", "result": "x", "usage": {"input_tokens": 5}}\n'
     assert read(printed, stderr="Input tokens: 900").usage.input_tokens == 5
 
 
 def test_no_words_of_tokens_are_no_estimate() -> None:
-    """Without a figure nothing is claimed."""
+    """Text without a figure gives no estimate."""
     assert not read(b"Done.", stderr="Output tokens: many").usage.estimated
 
 
 @pytest.mark.parametrize("printed", [b"", b" \n\n"])
 def test_nothing_printed_is_no_result(printed: bytes) -> None:
-    """Exit code 0 with an empty answer is not a success."""
+    """Exit code 0 with an empty answer is no success."""
     outcome = read(printed)
     assert (outcome.ended, outcome.kind, outcome.text) == ("no_result", "empty", None)
 
@@ -105,14 +105,14 @@ def test_nothing_printed_is_no_result(printed: bytes) -> None:
     ],
 )
 def test_text_of_a_run_that_failed_is_no_answer(end: ExitRecord, stderr: str, ended: str, kind: str) -> None:
-    """How the process ended decides, and the words of an error of the model API are understood."""
+    """The end of the process decides the outcome; words about the model API decide the kind of error."""
     outcome = read(b"Half an answer", end=end, stderr=stderr)
     assert (outcome.ended, outcome.kind, outcome.text) == (ended, kind, None)
     assert end.why in outcome.message
 
 
 def test_of_a_long_text_the_end_is_kept() -> None:
-    """Memory does not grow with the text, and its last 4 MB are the answer."""
+    """The last 4 MB of a long text are the answer, so that memory stays bounded."""
     text = b"a" * TEXT_LIMIT_BYTES + b"b" * TEXT_LIMIT_BYTES + b"c"
     outcome = read(text + b"\n", piece=1 << 20)
     assert outcome.text is not None

@@ -1,4 +1,4 @@
-"""How long a session is: by what a CLI says of its last request, by an average, or by a guess."""
+"""The length of a session: from the CLI's last request, from an average, or from an estimate."""
 
 import json
 from pathlib import Path
@@ -22,20 +22,20 @@ def read(cli: str, *events: dict[str, Any]) -> Outcome:
 
 
 def message(number: int, read_tokens: int, *, inside: str | None = None) -> dict[str, Any]:
-    """Return one of claude's messages; `inside` a sub-agent."""
+    """Return a message of claude, or of the sub-agent `inside`."""
     usage = {"input_tokens": 3, "cache_read_input_tokens": read_tokens, "cache_creation_input_tokens": 20}
     said = {"id": f"m{number}", "model": "m", "content": [], "usage": {**usage, "output_tokens": 1}}
     return {"type": "assistant", "session_id": "s", "parent_tool_use_id": inside, "message": said}
 
 
 def step(read_tokens: int) -> dict[str, Any]:
-    """Return the end of one of opencode's steps."""
+    """Return the end of a step of opencode."""
     tokens = {"input": 10, "output": 5, "reasoning": 2, "cache": {"read": read_tokens, "write": 1}}
     return {"type": "step_finish", "sessionID": "s", "part": {"reason": "stop", "tokens": tokens}}
 
 
 def spoken(number: int) -> dict[str, Any]:
-    """Return one of codex's messages."""
+    """Return a message of codex."""
     return {"type": "item.completed", "item": {"id": f"i{number}", "type": "agent_message", "text": "ok"}}
 
 
@@ -50,12 +50,12 @@ def spoken(number: int) -> dict[str, Any]:
     ids=["claude", "opencode", "codex", "copilot"],
 )  # fmt: skip
 def test_a_session_is_as_long_as_its_last_request(cli: str, events: list[dict[str, Any]], tokens: int) -> None:
-    """Its own, not a sub-agent's; where only sums are told, the average of the requests and all that was said."""
+    """A sub-agent's request does not count; from sums alone, the average of the requests counts."""
     assert read(cli, *events).context_tokens == tokens
 
 
 def test_a_session_that_nobody_measures_is_guessed_by_its_runs(tmp_path: Path) -> None:
-    """Prompts and streams of the runs in that session count, and those of others do not."""
+    """Prompts and streams of the session's own runs are counted, but not those of other sessions."""
     runs = Runs(tmp_path)
     first, other, last = (_run(runs, serial, name) for serial, name in ((1, "s"), (2, "other"), (3, "s")))
     assert other.folder != first.folder

@@ -1,4 +1,4 @@
-"""Half a key is none that could be found: what an agent printed is masked before it is cut."""
+"""An agent's output is masked before it is cut, because half a key cannot be found."""
 
 import os
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def _hidden() -> Iterator[None]:
 
 
 def ended_run(state: Path, agent: str, stdout: str, stderr: str) -> Run:
-    """Return a run that has printed this and ended with an error."""
+    """Return a run with this output that ended with an error."""
     record = RunRecord(
         RunKey("wo-1", "run", "5"), 1, "implement_plan", agent, "first", "mark", (agent,), (), "/workspace", {}, "2026-01-01T00:00:00Z"
     )  # fmt: skip
@@ -44,7 +44,7 @@ def ended_run(state: Path, agent: str, stdout: str, stderr: str) -> Run:
 
 
 def around(limit: int, *, at_the_end: bool = True) -> Iterator[str]:
-    """Yield texts in which the cut falls into the key, wherever in it; what is left of a text is given by limit."""
+    """Yield texts that a cut at `limit` characters divides at each position of the key."""
     for into in range(1, len(KEY)):
         rest = "." * (limit - into)
         yield f"{'x' * 50}{KEY}{rest}" if at_the_end else f"{rest}{KEY}{'x' * 50}"
@@ -53,7 +53,7 @@ def around(limit: int, *, at_the_end: bool = True) -> Iterator[str]:
 @pytest.mark.parametrize("agent", ["claude", "codex", "copilot", "gemini", "opencode", "command"])
 @pytest.mark.parametrize("shown", [600, 8192])
 def test_of_stderr_no_half_key_is_told(agent: str, shown: int, tmp_path: Path) -> None:
-    """Neither in the error of the step nor in the log of the work order, whatever the CLI."""
+    """Neither the step's error nor the work order's log shows half a key, for every CLI."""
     for number, text in enumerate(around(shown)):
         if number % 9 == 0:
             run = ended_run(tmp_path / str(number), agent, "", text)
@@ -65,7 +65,7 @@ def test_of_stderr_no_half_key_is_told(agent: str, shown: int, tmp_path: Path) -
 
 
 def test_of_a_long_stderr_the_log_reads_the_end_alone(tmp_path: Path) -> None:
-    """Whatever comes before takes no memory: of holes a file may have a terabyte."""
+    """Only the end of a huge file is read, which may be mostly a hole."""
     run = ended_run(tmp_path, "claude", "", "")
     with run.stderr.open("wb") as file:
         file.truncate(1 << 40)
@@ -77,7 +77,7 @@ def test_of_a_long_stderr_the_log_reads_the_end_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("before", [0, 1, 600, 40_000])
 def test_the_end_of_a_file_begins_with_no_half_key(before: int, tmp_path: Path) -> None:
-    """Also where so many keys are masked that what is left is shorter than what was asked for."""
+    """No half key remains, even if many masked keys make the end shorter than requested."""
     for into in range(0, len(KEY), 7):
         (tmp_path / "log").write_text("." * before + KEY * 400 + "." * into + "end", encoding="utf-8")
         end = end_of_file(tmp_path / "log", 600)
@@ -87,7 +87,7 @@ def test_the_end_of_a_file_begins_with_no_half_key(before: int, tmp_path: Path) 
 
 
 def test_no_half_key_is_in_a_message_a_warning_or_an_answer() -> None:
-    """Which come from the stream, and of which one end is kept."""
+    """Messages, warnings, tool calls and answers are masked before they are cut."""
     outcome = Outcome(ended="crashed")
     for text in around(2000, at_the_end=False):
         ended = endings.with_ending(outcome, Ending("crashed", "kind", text), CRASHED)

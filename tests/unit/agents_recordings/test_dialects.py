@@ -1,4 +1,4 @@
-"""What the recordings do not show: events of the four dialects as their CLIs document them, in small streams."""
+"""Events of the CLIs that no recording shows, in small streams."""
 
 import json
 from typing import Any, Final
@@ -27,17 +27,17 @@ def read(
 
 
 def item(kind: str, number: int = 0, *, event: str = "item.completed", **fields: Any) -> dict[str, Any]:
-    """Return one of codex's items."""
+    """Return an item of codex."""
     return {"type": event, "item": {"id": f"item_{number}", "type": kind, **fields}}
 
 
 def copilot(kind: str, **data: Any) -> dict[str, Any]:
-    """Return one of copilot's events."""
+    """Return an event of copilot."""
     return {"type": kind, "data": data}
 
 
 def part(kind: str, **fields: Any) -> dict[str, Any]:
-    """Return one of opencode's events."""
+    """Return an event of opencode."""
     return {"type": kind, "sessionID": "ses_1", "part": fields}
 
 
@@ -77,7 +77,7 @@ COMPLETED: Final = {"type": "turn.completed", "usage": {"input_tokens": 10, "out
 @example(event={"error": {"type": []}})
 @settings(max_examples=60)
 def test_no_json_breaks_a_dialect(cli: str, event: object) -> None:
-    """Fields of any type, in any place, are read or passed over, and never raise."""
+    """Fields of any type, in any place, raise no error."""
     dialect = adapter_for(cli).dialect()
     dialect.feed(json.dumps(event).encode() + b"\n")
     assert dialect.outcome(BAD, "").exit_code == 1
@@ -85,7 +85,7 @@ def test_no_json_breaks_a_dialect(cli: str, event: object) -> None:
 
 @pytest.mark.parametrize("cli", CLIS)
 def test_noise_between_the_lines_is_passed_over(cli: str) -> None:
-    """Lines that are no events leave a run without a result, and the last words of stderr in its message."""
+    """A stream without events has no result, and the message quotes the end of stderr."""
     dialect = adapter_for(cli).dialect()
     dialect.feed(b"hello\n42\nnull\n[]\n\xff\xfe\n{}\n")
     outcome = dialect.outcome(BAD, "\x1b[31mit \x1b[0mbroke")
@@ -94,7 +94,7 @@ def test_noise_between_the_lines_is_passed_over(cli: str) -> None:
 
 
 def test_figures_of_a_codex_thread_never_turn_negative() -> None:
-    """Where the thread knows less than the runs before it, this run used nothing."""
+    """If the thread's figures are lower than those of earlier runs, this run used nothing."""
     outcome = read(
         "codex", item("agent_message", text="x"), COMPLETED, before=Usage(input_tokens=99, output_tokens=99)
     )
@@ -102,7 +102,7 @@ def test_figures_of_a_codex_thread_never_turn_negative() -> None:
 
 
 def test_codex_reasoning_is_part_of_the_output() -> None:
-    """Cached and cache-written tokens are taken off the input, reasoning is not added to the output."""
+    """Cached and cache-written tokens are subtracted from the input, and reasoning is not added to the output."""
     usage = {
         "input_tokens": 100,
         "cached_input_tokens": 30,
@@ -117,7 +117,7 @@ def test_codex_reasoning_is_part_of_the_output() -> None:
 
 
 def test_codex_counts_tools_that_run_side_by_side_as_one_turn() -> None:
-    """A turn ends where a tool has answered; a tool that is told only when it is done counts too."""
+    """A turn ends when a tool has answered; a tool that appears only at its end counts too."""
     outcome = read(
         "codex",
         item("reasoning", 1),
@@ -134,7 +134,7 @@ def test_codex_counts_tools_that_run_side_by_side_as_one_turn() -> None:
 
 @pytest.mark.parametrize("status", ["failed", "declined"])
 def test_codex_file_change_that_was_not_done_is_a_denial(status: str) -> None:
-    """The run ends in good order, and yet it is no success."""
+    """The run ends normally but counts as denied."""
     outcome = read(
         "codex", item("file_change", 1, status=status), item("agent_message", 2, text="Done."), COMPLETED
     )
@@ -142,14 +142,14 @@ def test_codex_file_change_that_was_not_done_is_a_denial(status: str) -> None:
 
 
 def test_codex_command_that_its_sandbox_rejected_is_a_denial() -> None:
-    """No event tells of it, only stderr."""
+    """Only stderr shows this denial."""
     words = "2026-01-01T00:00:00Z ERROR codex_core::tools::router: error=command rejected by policy"
     outcome = read("codex", item("agent_message", text="Done."), COMPLETED, stderr=words)
     assert outcome.denials == ("exec_command",)
 
 
 def test_codex_error_item_is_a_warning_and_no_tool() -> None:
-    """An item of the type `error` tells of something odd, such as a model without metadata; the run goes on."""
+    """An item of the type `error` is a warning, such as about a model without metadata, and the run continues."""
     stream = adapter_for("codex").dialect()
     odd = {"type": "item.completed", "item": {"id": "0", "type": "error", "message": "no metadata"}}
     stream.feed(json.dumps(odd).encode() + b"\n")
@@ -158,13 +158,13 @@ def test_codex_error_item_is_a_warning_and_no_tool() -> None:
 
 
 def test_codex_turn_that_failed_and_was_taken_up_again_counts() -> None:
-    """A later turn that is completed makes good for an error before it."""
+    """A completed turn after an error gives the answer."""
     failed = {"type": "error", "message": "stream error"}
     assert read("codex", failed, item("agent_message", text="Done."), COMPLETED).text == "Done."
 
 
 def test_codex_answer_is_of_the_last_turn_that_is_completed() -> None:
-    """What the model says after it, in a turn that was cut off, is no answer."""
+    """Text of an unfinished later turn is no answer."""
     events = [item("agent_message", 1, text="Done."), COMPLETED, item("agent_message", 2, text="And now I")]
     assert read("codex", *events).text == "Done."
 
@@ -194,19 +194,19 @@ def test_codex_answer_is_of_the_last_turn_that_is_completed() -> None:
     ],
 )
 def test_codex_errors_are_understood_by_their_words(words: str, kind: str, *, retryable: bool) -> None:
-    """Its stream has no status of its own."""
+    """The words decide, because codex's stream has no status."""
     outcome = read("codex", {"type": "turn.failed", "error": {"message": words}}, end=BAD)
     assert (outcome.ended, outcome.kind, outcome.retryable) == ("api_error", kind, retryable)
     assert outcome.message == words
 
 
 def test_codex_turn_that_failed_without_an_error_is_an_api_error_all_the_same() -> None:
-    """An empty event is no success."""
+    """A failed turn without words is an unknown error."""
     assert read("codex", {"type": "turn.failed"}, end=BAD).kind == "unknown"
 
 
 def test_run_that_answers_again_is_no_longer_trying() -> None:
-    """A limit that is reached after the API has answered is a limit, and no error of the API."""
+    """A limit after a successful request is a limit, and no error of the API."""
     events = (
         {"type": "error", "message": "Reconnecting... 1/2 (stream disconnected)"},
         item("command_execution", 1, event="item.completed"),
@@ -233,7 +233,7 @@ def test_run_that_answers_again_is_no_longer_trying() -> None:
     ],
 )
 def test_gemini_errors_are_understood_by_their_words(words: str, kind: str) -> None:
-    """The type of its errors is always `unknown`: the API's own words stand in the message."""
+    """The type of gemini's API errors is always `unknown`, so the message decides."""
     error = {"type": "unknown", "message": f"[API Error: {words}]"}
     outcome = read("gemini", {"type": "result", "status": "error", "error": error}, end=BAD)
     assert (outcome.ended, outcome.kind) == ("api_error", kind)
@@ -255,7 +255,7 @@ def test_gemini_errors_are_understood_by_their_words(words: str, kind: str) -> N
 def test_gemini_errors_of_its_own_are_understood_by_their_type(
     kind_of_error: str, ended: str, kind: str, *, retryable: bool, whole: bool
 ) -> None:
-    """What the CLI itself refuses is no error of the API: in its stream, and in its one object on stderr."""
+    """The type decides errors of the CLI itself, in the stream and in the object on stderr."""
     error = {"type": kind_of_error, "message": "It says why.", "code": 53}
     end = ExitRecord("exited", exit_code=53)
     if whole:
@@ -269,7 +269,7 @@ def test_gemini_errors_of_its_own_are_understood_by_their_type(
 
 
 def test_gemini_that_reached_its_turns_says_what_to_change() -> None:
-    """The limit is one of its own settings."""
+    """The remedy names gemini's own setting."""
     error = {"type": "FatalTurnLimitedError", "message": "Reached max session turns for this session."}
     outcome = read("gemini", {"type": "result", "status": "error", "error": error}, end=BAD)
     assert "model.maxSessionTurns" in outcome.remedy
@@ -288,32 +288,32 @@ def test_gemini_that_reached_its_turns_says_what_to_change() -> None:
     ],
 )
 def test_gemini_exit_codes_tell_where_its_stream_does_not(code: int, ended: str, kind: str) -> None:
-    """Its own codes, and the HTTP status without its high bits."""
+    """The exit code is gemini's own, or the low bits of an HTTP status."""
     outcome = read("gemini", end=ExitRecord("exited", exit_code=code), stderr="It says why.")
     assert (outcome.ended, outcome.kind) == (ended, kind)
 
 
 def test_gemini_without_a_chosen_login_says_how_to_choose_one() -> None:
-    """With an address of its own for the model API it does not take the key that is in its environment."""
+    """The remedy names the setting that makes gemini use its key."""
     outcome = read("gemini", end=ExitRecord("exited", exit_code=41), stderr="Invalid auth method selected.\n")
     assert (outcome.kind, outcome.retryable) == ("authentication", False)
     assert 'security.auth.selectedType "gemini-api-key"' in outcome.remedy
 
 
 def test_gemini_error_event_without_more_is_an_api_error() -> None:
-    """What the error event said is the message."""
+    """The message of the error event is the outcome's message."""
     events = ({"type": "error", "severity": "error", "message": "odd"}, {"type": "result", "status": "error"})
     outcome = read("gemini", *events, end=BAD)
     assert (outcome.ended, outcome.message) == ("api_error", "odd")
 
 
 def test_gemini_error_on_stderr_that_is_no_json_is_passed_over() -> None:
-    """Half an object at the end of stderr leaves the refusal as it is."""
+    """Half an object at the end of stderr changes nothing."""
     assert read("gemini", end=BAD, stderr="bad flag\n{\n  half").kind == "refused"
 
 
 def test_gemini_reasoning_is_what_the_total_holds_beside_input_and_output() -> None:
-    """It is added to the output."""
+    """Reasoning is the rest of the total, and is added to the output."""
     stats = {"total_tokens": 17, "input_tokens": 10, "output_tokens": 4, "cached": 6, "input": 4}
     events = (
         {"type": "message", "role": "assistant", "content": "x", "delta": True},
@@ -324,7 +324,7 @@ def test_gemini_reasoning_is_what_the_total_holds_beside_input_and_output() -> N
 
 
 def test_gemini_statistics_of_another_shape_are_nothing() -> None:
-    """The answer counts without figures."""
+    """The answer counts without usage figures."""
     events = (
         {"type": "message", "role": "assistant", "content": "x"},
         {"type": "result", "status": "success", "stats": [1]},
@@ -345,7 +345,7 @@ def test_copilot_error_that_it_got_over_is_none() -> None:
 
 
 def test_copilot_denied_tool_is_named() -> None:
-    """The code of the tool's error tells; another error of a tool is none of the engine's business."""
+    """The error's code marks a denied tool; another error of a tool is no denial."""
     outcome = read(
         "copilot",
         copilot("tool.execution_start", toolCallId="1", toolName="bash"),
@@ -359,7 +359,7 @@ def test_copilot_denied_tool_is_named() -> None:
 
 
 def test_copilot_still_trying_at_the_limit_is_an_api_error() -> None:
-    """A request that reached nobody is of the kind `network`."""
+    """A request that got no answer before the limit is an error of the kind `network`."""
     failed = copilot("model.call_failure", failureKind="transport", errorMessage="ECONNREFUSED", model="gpt-5.4")
     outcome = read("copilot", failed, {"type": "model.call_start"}, end=ExitRecord("wall_limit", signal=9))
     assert (outcome.ended, outcome.kind, outcome.model) == ("api_error", "network", "gpt-5.4")
@@ -374,7 +374,7 @@ def test_copilot_still_trying_at_the_limit_is_an_api_error() -> None:
     ],
 )
 def test_copilot_that_has_no_room_is_at_its_context_length(words: str, status: int | None) -> None:
-    """It is no request that is wrong, and none to be sent again: a new session may do it."""
+    """A prompt that is too long is no retryable error; a new session may help."""
     outcome = read(
         "copilot", copilot("session.error", errorType="query", message=words, statusCode=status), end=BAD
     )
@@ -400,14 +400,14 @@ _SUMMARY: Final = (part("step_start"), part("text", text="A summary."), part("st
     ids=["wall", "idle", "turns", "after a result", "killed"],
 )
 def test_opencode_that_compacts_in_a_loop_is_at_its_context_length(end: ExitRecord) -> None:
-    """It summarises and overflows until a limit ends it: the summary is no answer, whatever step was the last."""
+    """A loop of summaries and overflows ends at a limit, and the summary is no answer."""
     for events in ((*_SUMMARY, _OVERFLOW), (_OVERFLOW, *_SUMMARY), (_OVERFLOW, *_SUMMARY, part("step_start"))):
         outcome = read("opencode", *events, end=end)
         assert (outcome.ended, outcome.kind, outcome.text) == ("api_error", "context_length", None)
 
 
 def test_opencode_that_recovers_from_an_overflow_has_answered() -> None:
-    """It ends with 1 although it has summarised its session and gone on to an answer (opencode issue 39573)."""
+    """An answer after the summary counts, although opencode ends with 1 (opencode issue 39573)."""
     answered = (part("step_start"), part("text", text="Done."), part("step_finish", reason="stop"))
     outcome = read("opencode", _OVERFLOW, *_SUMMARY, part("step_start"), part("tool_use"), *answered, end=BAD)
     assert (outcome.ended, outcome.text) == ("ok", "Done.")
@@ -420,7 +420,7 @@ _RESET: Final = {
 
 
 def test_opencode_that_got_over_an_error_has_answered() -> None:
-    """It ends with 1 for an error in the middle of a step that it then finished (opencode issue 50062)."""
+    """An answer after an error in a step counts, although opencode ends with 1 (opencode issue 50062)."""
     said, stop = part("text", text="Done."), part("step_finish", reason="stop")
     outcome = read("opencode", part("step_start"), _RESET, said, stop, end=BAD)
     assert (outcome.ended, outcome.text) == ("ok", "Done.")
@@ -432,21 +432,21 @@ def test_opencode_that_got_over_an_error_has_answered() -> None:
     "after", [(), (part("step_finish", reason="stop"),), (part("text", text="b"),)], ids=["end", "finish", "text"]
 )
 def test_opencode_that_did_not_finish_after_an_error_has_failed(after: tuple[dict[str, Any], ...]) -> None:
-    """What was said before the error is no answer, nor is what is said after it without an end."""
+    """Text before the error, or after it without a complete step, is no answer."""
     outcome = read("opencode", part("step_start"), part("text", text="a"), _RESET, *after, end=BAD)
     assert (outcome.ended, outcome.text) == ("api_error", None)
 
 
 @pytest.mark.parametrize("end", [ExitRecord("wall_limit", signal=9), ExitRecord("exited", signal=9)])
 def test_opencode_that_was_killed_has_not_answered(end: ExitRecord) -> None:
-    """Its stream has no last event: a step that asked for no tool need not have been the last."""
+    """Without a last event the step need not have been the last, so its text is no answer."""
     outcome = read("opencode", *_SUMMARY, end=end)
     assert (outcome.ended, outcome.text) != ("ok", "A summary.")
     assert outcome.text is None
 
 
 def test_opencode_that_works_on_after_a_summary_is_not_at_its_end() -> None:
-    """A step that begins takes back that there was a result: nobody ends the agent for lingering."""
+    """A further step takes the result back, so that the engine does not end the agent for lingering."""
     dialect = adapter_for("opencode").dialect()
     results = []
     for event in (*_SUMMARY, part("step_start"), part("tool_use"), part("step_finish", reason="tool-calls")):
@@ -468,7 +468,7 @@ def test_opencode_that_works_on_after_a_summary_is_not_at_its_end() -> None:
     ],
 )
 def test_opencode_errors_are_understood_by_name_or_status(error: dict[str, Any], ended: str, kind: str) -> None:
-    """A name tells where there is no status."""
+    """The name decides if the error has no status."""
     outcome = read("opencode", {"type": "error", "sessionID": "ses_1", "error": error}, end=BAD)
     assert (outcome.ended, outcome.kind) == (ended, kind)
 
@@ -479,14 +479,14 @@ def test_opencode_errors_are_understood_by_name_or_status(error: dict[str, Any],
     ids=["7", "soon", "too long", "none"],
 )
 def test_opencode_says_when_a_limit_ends(given: str | None, seconds: float) -> None:
-    """The server's `retry-after` is heeded where it is a number of seconds."""
+    """A `retry-after` header counts if it is a number of seconds."""
     data = {"message": "slow", "statusCode": 429, "responseHeaders": {"retry-after": given}}
     outcome = read("opencode", {"type": "error", "error": {"name": "APIError", "data": data}}, end=BAD)
     assert (outcome.retryable, outcome.retry_after_seconds) == (True, seconds)
 
 
 def test_opencode_keeps_nothing_of_headers_and_body() -> None:
-    """An error event echoes what the server sent: only its message is kept."""
+    """Only the message of an error event is kept, because headers and body may hold secrets."""
     data = {
         "message": "no",
         "statusCode": 401,
@@ -498,13 +498,13 @@ def test_opencode_keeps_nothing_of_headers_and_body() -> None:
 
 
 def test_opencode_answer_that_was_cut_is_at_a_limit() -> None:
-    """A step that ends for its length is no answer."""
+    """A step that ends at the token limit gives no answer."""
     outcome = read("opencode", part("step_start"), part("text", text="half"), part("step_finish", reason="length"))
     assert (outcome.ended, outcome.kind, outcome.text) == ("limit", "output_tokens", None)
 
 
 def test_opencode_adds_up_its_steps() -> None:
-    """Tokens and cost are the sum, reasoning is added to the output, and the last step's text is the answer."""
+    """Tokens and costs are added up, reasoning counts as output, and the last step's text is the answer."""
     tokens = {"input": 10, "output": 5, "reasoning": 2, "cache": {"read": 3, "write": 1}}
     step = part("step_finish", reason="tool-calls", tokens=tokens, cost=0.25)
     last = part("step_finish", reason="stop", tokens=tokens, cost=0.5)
@@ -532,7 +532,7 @@ def test_opencode_adds_up_its_steps() -> None:
     ("given", "shown"), [({"command": "git  push\norigin"}, "bash(git push origin)"), ([1], "bash")]
 )
 def test_opencode_denial_shows_what_was_asked(given: object, shown: str) -> None:
-    """A rule that forbids a tool counts as much as a rejected permission."""
+    """A tool that a rule forbids is a denial, shown with its command."""
     state = {
         "status": "error",
         "input": given,
@@ -544,7 +544,7 @@ def test_opencode_denial_shows_what_was_asked(given: object, shown: str) -> None
 
 @pytest.mark.parametrize("cli", ["copilot", "opencode"])
 def test_warnings_of_stderr_are_kept_and_bounded(cli: str) -> None:
-    """The last lines are warnings where the CLI spoke; none where it refused to start."""
+    """The last five lines of stderr are warnings, except if the CLI refused to start."""
     words = "\n".join(f"warning {number}" for number in range(30))
     assert read(cli, {"type": "anything"}, stderr=words).warnings == tuple(
         f"warning {number}" for number in range(25, 30)
@@ -553,7 +553,7 @@ def test_warnings_of_stderr_are_kept_and_bounded(cli: str) -> None:
 
 
 def test_notes_are_bounded() -> None:
-    """However often a tool is denied and the CLI warns, the outcome stays small."""
+    """The outcome keeps at most 20 denials and 20 warnings of 300 characters."""
     words = "\n".join(["WARNING: " + "x" * 999, "ERROR codex_core::tools::router: error=patch rejected"] * 40)
     outcome = read("codex", item("agent_message", text="x"), COMPLETED, stderr=words)
     assert (len(outcome.denials), len(outcome.warnings)) == (20, 20)
@@ -561,7 +561,7 @@ def test_notes_are_bounded() -> None:
 
 
 def test_of_a_long_answer_the_end_is_kept() -> None:
-    """Memory does not grow with an answer in deltas; its last 4 Mi characters count."""
+    """The last 4 Mi characters of an answer in deltas are kept, so that memory stays bounded."""
     delta = {"type": "message", "role": "assistant", "content": "a" * MEBI, "delta": True}
     last = {"type": "message", "role": "assistant", "content": "the end", "delta": True}
     text = read("gemini", *[delta] * 10, last, {"type": "result", "status": "success"}).text
@@ -571,7 +571,7 @@ def test_of_a_long_answer_the_end_is_kept() -> None:
 
 
 def test_document_counts_once_where_one_of_its_lines_is_an_event_too() -> None:
-    """An array over several lines is read as a whole; what its last line alone said before is forgotten."""
+    """An array over several lines is read as one document, and its last line counts only once."""
     step = {"type": "step_finish", "part": {"reason": "stop", "tokens": {"input": 7}, "cost": 0.5}}
     answer = {"type": "text", "sessionID": "ses_1", "part": {"text": "Done."}}
     dialect = adapter_for("opencode").dialect()
@@ -584,14 +584,14 @@ def test_document_counts_once_where_one_of_its_lines_is_an_event_too() -> None:
 
 @pytest.mark.parametrize("usage", [None, [], "3000", {"input_tokens": "many"}])
 def test_codex_usage_of_another_shape_is_none(usage: object) -> None:
-    """A turn is completed whatever its usage looks like."""
+    """The turn is completed without usage figures."""
     outcome = read("codex", item("agent_message", text="Done."), {"type": "turn.completed", "usage": usage})
     assert (outcome.ended, outcome.usage) == ("ok", Usage())
 
 
 @pytest.mark.parametrize("models", [{}, {"model_usage_since_last_result": {}}])
 def test_a_claude_that_was_interrupted_has_used_what_its_messages_say(models: dict[str, object]) -> None:
-    """Its last result tells no token: what the messages told counts all the same."""
+    """If the last result has no figures, the usage in the messages counts."""
     said = {"id": "msg_1", "model": "claude", "content": [], "usage": {"input_tokens": 7, "output_tokens": 1}}
     nothing = {"input_tokens": 0, "output_tokens": 0}
     result = {"type": "result", "subtype": "error_during_execution", "is_error": True, "usage": nothing, **models}

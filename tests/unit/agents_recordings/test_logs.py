@@ -1,4 +1,4 @@
-"""`septet logs` on the files of any agent: one form, while a run goes on and after it, without a server."""
+"""`septet logs` prints the files of any agent in one form, during and after a run, without a server."""
 
 import json
 import os
@@ -45,19 +45,19 @@ def run_of(agent: str, state: Path, *, serial: int = 1) -> Run:
 
 
 def logs(state: Path, *arguments: str) -> bytes:
-    """Return what `septet logs` prints."""
+    """Return the output of `septet logs`."""
     return septet(state, "logs", "wo-1", *arguments)
 
 
 def septet(state: Path, *words: str) -> bytes:
-    """Return what a command prints."""
+    """Return the output of a command."""
     env = {"PATH": os.environ["PATH"], "HOME": str(state), "SEPTET_STATE_DIR": str(state)}
     argv = [str(SEPTET), *words]
     return subprocess.run(argv, env=env, capture_output=True, check=True, timeout=60).stdout
 
 
 def entries(state: Path) -> list[dict[str, Any]]:
-    """Return the entries that programs get."""
+    """Return the entries of the JSON output."""
     found: list[dict[str, Any]] = json.loads(logs(state, "--json"))["log_entries"]
     return found
 
@@ -113,7 +113,7 @@ def test_end_without_a_result_is_told_with_the_last_words_of_stderr(tmp_path: Pa
 
 
 def test_an_agents_words_move_no_cursor(tmp_path: Path) -> None:
-    """Escape sequences in what an agent said do not reach the terminal, except with --raw."""
+    """Escape sequences in an agent's text do not reach the terminal, except with --raw."""
     run = run_of("claude", tmp_path)
     run.stdout.write_bytes(b'{"type":"result","result":"a \\u001b]0;evil\\u0007 bug"}\n')
     run.put("exit.json", b'{"cause": "exited", "exit_code": 0}')
@@ -124,7 +124,7 @@ def test_an_agents_words_move_no_cursor(tmp_path: Path) -> None:
 
 
 def test_agent_that_is_no_more_is_still_raw(tmp_path: Path) -> None:
-    """A run of an agent that this version does not know has no readable form, and its bytes all the same."""
+    """A run of an unknown agent has no entries, and --raw prints its bytes."""
     run = run_of("of-old", tmp_path)
     run.stdout.write_bytes(b"words")
     run.put("exit.json", b'{"cause": "exited", "exit_code": 0}')
@@ -133,7 +133,7 @@ def test_agent_that_is_no_more_is_still_raw(tmp_path: Path) -> None:
 
 
 def test_what_was_asked_of_the_network_is_shown_without_a_server(tmp_path: Path) -> None:
-    """All connections of a run and of its checks, run by run, without keys; a line that was cut is left out."""
+    """Connections of set-up, runs and checks are shown with masked keys; a cut line is left out."""
     run = run_of("codex", tmp_path)
     asked = {"time": "2026-01-01T00:00:01Z", "host": "api.openai.com", "port": 443, "allowed": True, "why": ""}
     refused = {**asked, "host": "evil.example", "allowed": False, "why": "not in the list of hosts"}
@@ -180,7 +180,7 @@ def test_what_was_asked_of_the_network_is_shown_without_a_server(tmp_path: Path)
 
 
 def test_what_nobody_has_noted_has_the_time_of_the_streams_last_change(tmp_path: Path) -> None:
-    """The worker that follows a run may be late to note its last words, or was killed before it did."""
+    """Without noted times, every entry has the time of the stream's last change."""
     run = run_of("claude", tmp_path)
     run.stdout.write_bytes((RECORDINGS / "claude" / "edit_bypass.stdout").read_bytes())
     run.put("exit.json", b'{"cause": "exited", "exit_code": 0}')

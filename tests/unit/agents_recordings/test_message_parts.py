@@ -1,4 +1,4 @@
-"""What was printed counts: text without the event that ends it, and an answer in one part of a message or in two."""
+"""Text counts without its final event, and an answer may be in one part of a message or in several."""
 
 import json
 from typing import Any, Final
@@ -23,12 +23,12 @@ def read(cli: str, events: Events, end: ExitRecord = WELL) -> Outcome:
 
 
 def part(kind: str, **fields: Any) -> dict[str, Any]:
-    """Return one of opencode's events."""
+    """Return an event of opencode."""
     return {"type": kind, "sessionID": "ses_1", "part": fields}
 
 
 def said(*texts: str, name: str = "m1", tool: str = "", parent: str | None = None) -> Events:
-    """Return claude's events of one message, one for each block."""
+    """Return claude's events of one message, one event for each block."""
     blocks: Events = [{"type": "text", "text": text} for text in texts]
     blocks += [{"type": "tool_use", "name": tool}] if tool else []
     return [
@@ -38,7 +38,7 @@ def said(*texts: str, name: str = "m1", tool: str = "", parent: str | None = Non
 
 
 def result(text: str) -> dict[str, Any]:
-    """Return claude's result."""
+    """Return a result of claude."""
     return {"type": "result", "is_error": False, "result": text, "session_id": "s"}
 
 
@@ -58,7 +58,7 @@ TOOLS: Final[dict[str, Events]] = {
 
 @pytest.mark.parametrize("cli", TOLD)
 def test_text_counts_without_the_event_that_ends_it(cli: str) -> None:
-    """It does where the CLI ends well, by itself, and calls no tool after it."""
+    """Text counts if the CLI ends by itself with exit code 0 and calls no tool after the text."""
     outcome = read(cli, TOLD[cli])
     assert (outcome.ended, outcome.text) == ("ok", "/bug")
     for events, end in (
@@ -72,7 +72,7 @@ def test_text_counts_without_the_event_that_ends_it(cli: str) -> None:
 
 
 def test_opencode_step_that_asks_for_a_tool_gives_no_text() -> None:
-    """Whatever it said before: what it says after the tool has not come."""
+    """The text before a tool call, a new step or an error is not the answer."""
     stop = part("step_finish", reason="tool-calls", tokens={})
     assert read("opencode", [*TOLD["opencode"], stop]).text is None
     assert read("opencode", [*TOLD["opencode"], part("step_start")]).text is None
@@ -97,13 +97,13 @@ def test_opencode_step_that_asks_for_a_tool_gives_no_text() -> None:
 def test_claude_result_is_completed_by_the_last_message_of_its_session(
     events: Events, text: str | None, pieces: tuple[str, ...]
 ) -> None:
-    """Its blocks come one by one, and a result may hold only one of them, or nothing."""
+    """A message's blocks come one by one, and the result may hold only one of them or be empty."""
     outcome = read("claude", events)
     assert (outcome.text or None, outcome.pieces) == (text, pieces)
 
 
 def test_opencode_tells_the_parts_of_its_last_step() -> None:
-    """The last of them is its text; those of earlier steps are none."""
+    """The last part is the text; the parts of earlier steps are left out."""
     step = [part("step_start"), part("text", text="a"), part("text", text="b"), part("step_finish", reason="stop")]
     outcome = read("opencode", [part("step_start"), part("text", text="x"), *step])
     assert (outcome.text, outcome.pieces) == ("b", ("a", "b"))
@@ -126,6 +126,6 @@ def test_opencode_tells_the_parts_of_its_last_step() -> None:
 def test_an_answer_is_read_from_the_parts_of_a_message_together_or_from_one(
     pieces: tuple[str, ...], *, is_read: bool
 ) -> None:
-    """Two that differ are a conflict, wherever they stand."""
+    """One valid part, or all parts together, give the answer; two different answers are a conflict."""
     answer = read_pieces(Step.CLASSIFY_ISSUE, pieces)
     assert (answer is not None and answer.value.result_text == "/bug") is is_read

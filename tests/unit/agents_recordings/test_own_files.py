@@ -1,4 +1,4 @@
-"""What a CLI has of its own in the user's home: that, and no more of it, is seen by its agents."""
+"""The folders of a CLI in the user's home that its agents see."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ FOLDERS = {
 
 @pytest.mark.parametrize("name", sorted(ADAPTERS))
 def test_a_cli_has_its_own_folders_alone(name: str, tmp_path: Path) -> None:
-    """Never the home itself, nor a folder that others keep their things in; that of its sessions is made."""
+    """A CLI's folders never include the home itself; the folder of its sessions is made."""
     folders = own_folders(adapter_for(name), Machine({"HOME": str(tmp_path)}))
     assert tuple(str(folder.relative_to(tmp_path)) for folder in folders) == FOLDERS[name]
     assert all(folder.is_dir() for folder in folders[:1])
@@ -32,13 +32,13 @@ def test_a_cli_has_its_own_folders_alone(name: str, tmp_path: Path) -> None:
     [("codex", "CODEX_HOME", "moved"), ("opencode", "XDG_DATA_HOME", "moved/opencode")],
 )
 def test_a_folder_that_was_moved_is_found_there(name: str, variable: str, folder: str, tmp_path: Path) -> None:
-    """By the variable that the CLI itself heeds."""
+    """The CLI's own variable names the moved folder."""
     env = {"HOME": str(tmp_path / "home"), variable: str(tmp_path / "moved")}
     assert own_folders(adapter_for(name), Machine(env))[0] == tmp_path / folder
 
 
 def test_what_a_cli_has_unpacked_is_named_where_it_is_there(tmp_path: Path) -> None:
-    """Copilot unpacks itself on its first start in a home."""
+    """The folder is named only after copilot has unpacked itself there."""
     host = Machine({"HOME": str(tmp_path)})
     assert own_packages(adapter_for("copilot"), host) == ()
     package = tmp_path / ".cache" / "copilot" / "pkg"

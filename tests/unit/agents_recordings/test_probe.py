@@ -1,4 +1,4 @@
-"""What is told of an agent's program without a call to its model."""
+"""The facts about an agent's program that need no call to its model."""
 
 import os
 from pathlib import Path
@@ -32,7 +32,7 @@ def look(name: str, tmp_path: Path, body: str, **env: str) -> Probe:
 
 @pytest.mark.parametrize("name", NEEDING_LOGIN)
 def test_tested_version_is_known(name: str, tmp_path: Path) -> None:
-    """The newest tested version is in range, one after it is not, whatever words stand around it."""
+    """The newest tested version is in range and a later version is not, with any words around the number."""
     newest = adapter_for(name).capabilities.tested_version
     seen = look(name, tmp_path, f"echo '{name} cli {newest} (build)'")
     assert (seen.version, seen.in_range, seen.obstacle) == (newest, True, None)
@@ -43,20 +43,20 @@ def test_tested_version_is_known(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("body", ["exit 3", "echo none", "echo 1.2.3; exit 1"])
 def test_program_that_tells_no_version_is_not_tested(body: str, tmp_path: Path) -> None:
-    """Only a version that is told in good order counts."""
+    """A version counts only if the program prints it and ends with exit code 0."""
     seen = look("codex", tmp_path, body)
     assert (seen.version, seen.in_range) == (None, False)
 
 
 def test_version_between_the_oldest_and_the_newest_is_tested(tmp_path: Path) -> None:
-    """A range counts, by numbers and not by letters."""
+    """Versions are compared by number, and every version in the range counts as tested."""
     assert look("claude", tmp_path, "echo 2.1.200").in_range
     assert not look("claude", tmp_path, "echo 2.1.99").in_range
 
 
 @pytest.mark.parametrize("name", NEEDING_LOGIN)
 def test_login_is_seen_by_variable_or_file(name: str, tmp_path: Path) -> None:
-    """A variable is a login, and so is the first of the login files; without either none is seen."""
+    """A variable or the first login file counts as a login; without them no login is found."""
     facts = adapter_for(name).capabilities
     assert look(name, tmp_path, "true").login is None
     variable = facts.login_variables[0]
@@ -77,7 +77,7 @@ def test_login_is_looked_for_where_its_folder_was_moved(tmp_path: Path) -> None:
 
 
 def test_root_outside_a_sandbox_is_told_with_the_remedy(tmp_path: Path) -> None:
-    """What claude refuses at its start is known before, and its version all the same."""
+    """The probe reports that claude refuses root, and still reads the version."""
     program = shell_program(tmp_path / "claude", "echo 2.1.329")
     seen = probe(
         adapter_for("claude"), Machine({"PATH": os.environ["PATH"]}, {"claude": program}, uid=0), tmp_path
@@ -88,7 +88,7 @@ def test_root_outside_a_sandbox_is_told_with_the_remedy(tmp_path: Path) -> None:
 
 
 def test_program_that_is_nowhere_or_not_configured_is_an_error(tmp_path: Path) -> None:
-    """What is not there cannot be looked at."""
+    """A missing program and a missing configuration raise an error; a program without versions does not."""
     with pytest.raises(AgentMissingError):
         probe(adapter_for("gemini"), Machine({"PATH": str(tmp_path)}), tmp_path)
     with pytest.raises(AgentError, match="No program is configured"):
@@ -99,7 +99,7 @@ def test_program_that_is_nowhere_or_not_configured_is_an_error(tmp_path: Path) -
 
 @pytest.mark.needs("bubblewrap")
 def test_a_program_that_the_sandbox_lacks_a_part_of_is_told_with_the_remedy(tmp_path: Path) -> None:
-    """What a wrapper starts from a folder of its own is not seen inside, until the worker's settings name it."""
+    """A wrapper's program outside the sandbox is an obstacle until the worker's settings name its folder."""
     part = tmp_path / "elsewhere" / "claude"
     part.parent.mkdir()
     shell_program(part, "echo 2.1.329")

@@ -1,4 +1,4 @@
-"""What five real CLIs printed in some 190 situations, against what a careful reader wrote down for each."""
+"""The output of five real CLIs in some 190 situations, compared with the outcome written by hand for each."""
 
 import re
 import tomllib
@@ -33,7 +33,7 @@ TABLES: Final[Mapping[str, Mapping[str, Row]]] = {
 
 
 def rows(wanted: Callable[[Row], bool] = lambda _: True) -> list[Any]:
-    """Return the name of the CLI and of the case, for the rows that are wanted."""
+    """Return CLI and case of each wanted row."""
     return [
         pytest.param(cli, case, id=f"{cli}/{case}")
         for cli, table in TABLES.items()
@@ -45,7 +45,7 @@ def rows(wanted: Callable[[Row], bool] = lambda _: True) -> list[Any]:
 def read(
     cli: str, case: str, *, end: ExitRecord | None = None, chunk_bytes: int = 1 << 20, before_events: bytes = b""
 ) -> Outcome:
-    """Return the outcome of a recording by the real reader of its CLI, with this before each line that is an event."""
+    """Return the outcome of a recording; `before_events` is inserted before each event."""
     row = TABLES[cli][case]
     stream = reader(cli, row)
     printed = (RECORDINGS / cli / f"{case}.stdout").read_bytes()
@@ -57,13 +57,13 @@ def read(
 
 
 def reader(cli: str, row: Row) -> Dialect:
-    """Return the reader of a recording: its CLI's own, or that of plain text."""
+    """Return the reader of a recording: its CLI's own, or the reader of plain text."""
     adapter = COMMAND if row.get("dialect") == "text" else adapter_for(cli)
     return adapter.dialect(used_before(cli, row))
 
 
 def used_before(cli: str, row: Row) -> Usage:
-    """Return what the runs of the same session before this one used, by the table."""
+    """Return the usage of earlier runs in the same session, by the table."""
     usage = NO_USAGE
     while "after" in row:
         row = TABLES[cli][row["after"]]
@@ -72,7 +72,7 @@ def used_before(cli: str, row: Row) -> Usage:
 
 
 def ended(cli: str, case: str, row: Row) -> ExitRecord:
-    """Return how the recorded process ended; `subprocess` gives a signal as a negative number."""
+    """Return the end of the recorded process; `subprocess` reports a signal as a negative number."""
     code = int((RECORDINGS / cli / f"{case}.exit").read_text())
     return ExitRecord(
         cause=row.get("cause", "exited"),
@@ -82,7 +82,7 @@ def ended(cli: str, case: str, row: Row) -> ExitRecord:
 
 
 def facts(outcome: Outcome) -> dict[str, Any]:
-    """Return an outcome as a row tells it; what the row need not tell is left out."""
+    """Return the facts of an outcome that a row can hold."""
     return {
         "ended": outcome.ended,
         "kind": outcome.kind,
@@ -103,7 +103,7 @@ def facts(outcome: Outcome) -> dict[str, Any]:
 
 
 def told(row: Row) -> dict[str, Any]:
-    """Return a row with all that it leaves out."""
+    """Return a row with the default of each fact that it leaves out."""
     nothing = {"kind": "", "retryable": False, "denials": []}
     counts = dict.fromkeys((*FIGURES, "turns", "tool_calls", "retries"), 0)
     absent = dict.fromkeys(("text", "structured", "session_id", "model", "cost_usd", "exit_code", "signal"))
@@ -114,7 +114,7 @@ def told(row: Row) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("cli", "case"), rows())
 def test_recording_has_the_outcome_that_a_careful_reader_wrote_down(cli: str, case: str) -> None:
-    """Every fact of the outcome is the table's: how it ended, the text, the figures, and who has to do what."""
+    """Every fact of the outcome equals the table's: end, text, figures, session and error."""
     row = TABLES[cli][case]
     outcome = read(cli, case)
     assert told(row) == facts(outcome)
@@ -125,7 +125,7 @@ def test_recording_has_the_outcome_that_a_careful_reader_wrote_down(cli: str, ca
 
 @pytest.mark.parametrize(("cli", "case"), rows())
 def test_recording_keeps_the_warnings_that_are_worth_it(cli: str, case: str) -> None:
-    """The warnings are those that the table names, in its order, and no other line of stderr."""
+    """The warnings are exactly those in the table, in the table's order."""
     warnings = read(cli, case).warnings
     expected = TABLES[cli][case].get("warnings", [])
     assert len(expected) == len(warnings)
@@ -134,7 +134,7 @@ def test_recording_keeps_the_warnings_that_are_worth_it(cli: str, case: str) -> 
 
 @pytest.mark.parametrize(("cli", "case"), rows())
 def test_outcome_does_not_depend_on_how_the_stream_is_cut(cli: str, case: str) -> None:
-    """A stream in odd pieces has the outcome of the whole."""
+    """A stream in odd pieces has the same outcome as the whole stream."""
     assert read(cli, case) == read(cli, case, chunk_bytes=ODD_CHUNK_BYTES)
 
 
@@ -142,14 +142,14 @@ def test_outcome_does_not_depend_on_how_the_stream_is_cut(cli: str, case: str) -
     ("cli", "case"), rows(lambda row: row["ended"] in {"ok", "denied"} and row.get("dialect") != "text")
 )
 def test_answer_does_not_depend_on_what_stands_before_the_events(cli: str, case: str) -> None:
-    """A terminal's title, a log line or half an event without its newline hides no event and adds none."""
+    """A terminal's title, a log line or half an event before an event neither hides nor adds one."""
     for before in (b'\x1b]0;fix {"this"\x07\x1b[?25l', b'Warning: no "mcp" {', b'{"type":"user","cut":"o'):
         assert read(cli, case) == read(cli, case, before_events=before)
 
 
 @pytest.mark.parametrize(("cli", "case"), rows())
 def test_run_that_a_person_cancelled_is_cancelled_whatever_it_printed(cli: str, case: str) -> None:
-    """A cancel wins over every stream, and an answer in it does not count."""
+    """A cancelled run has no answer, whatever its stream holds."""
     outcome = read(cli, case, end=ExitRecord("ended", why=CANCELLED, signal=15))
     assert outcome.ended == "cancelled"
     assert outcome.text is None
@@ -166,7 +166,7 @@ def test_answer_of_a_run_that_failed_at_its_end_does_not_count(cli: str, case: s
 
 @pytest.mark.parametrize(("cli", "case"), rows(lambda row: "session_id" in row))
 def test_session_is_known_from_the_first_event_on(cli: str, case: str) -> None:
-    """One line is enough to resume a run that is killed after it; copilot names its session only at the end."""
+    """The first line names the session, so that a killed run can be resumed; copilot names it only at the end."""
     printed = (RECORDINGS / cli / f"{case}.stdout").read_bytes()
     if cli != "copilot" and printed.startswith(b'{"'):
         stream = adapter_for(cli).dialect()
@@ -177,12 +177,12 @@ def test_session_is_known_from_the_first_event_on(cli: str, case: str) -> None:
 
 @pytest.mark.parametrize("cli", CLIS)
 def test_table_and_recordings_name_the_same_cases(cli: str) -> None:
-    """No recording is without its row, and no row without its recording."""
+    """Each recording has a row, and each row a recording."""
     assert set(TABLES[cli]) == {path.stem for path in (RECORDINGS / cli).glob("*.stdout")}
 
 
 def test_recordings_hold_no_secret_and_no_machine() -> None:
-    """The data came scrubbed: keys are dummies, addresses are loopback, homes are made up."""
+    """No recording holds a real key, a real home or the name of a real registry."""
     words = b"".join(path.read_bytes() for path in sorted(RECORDINGS.rglob("*.*")))
     for forbidden in (b"/root/", b"sk-ant-", b"ghp_", b"AIza", b"Bearer ", b"registry" + b".npmjs"):
         assert forbidden not in words

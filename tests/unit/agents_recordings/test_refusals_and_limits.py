@@ -1,4 +1,4 @@
-"""Refusals of the model, and limits that only stderr tells of, as the five CLIs print them."""
+"""Refusals of the model, and limits that only stderr names, as the five CLIs print them."""
 
 import json
 from typing import Any, Final
@@ -24,13 +24,13 @@ def read(cli: str, *events: dict[str, Any], exit_code: int = 0, stderr: str = ""
 
 
 def said(stop_reason: str | None, **more: Any) -> dict[str, Any]:
-    """Return a message of claude's."""
+    """Return a message of claude."""
     message: dict[str, Any] = {"id": "m1", "model": "claude-x", "content": [], "stop_reason": stop_reason}
     return {"type": "assistant", "message": message, **more}
 
 
 def result(text: str = "", **more: Any) -> dict[str, Any]:
-    """Return a result of claude's."""
+    """Return a result of claude."""
     return {"type": "result", "subtype": "success", "is_error": False, "result": text, **more}
 
 
@@ -63,7 +63,7 @@ def result(text: str = "", **more: Any) -> dict[str, Any]:
     ],
 )  # fmt: skip
 def test_a_model_that_refuses_is_told_as_such(cli: str, events: list[dict[str, Any]]) -> None:
-    """Whatever the exit code is: it is no answer, and no malformed one."""
+    """A refusal is no answer, even with exit code 0."""
     outcome = read(cli, *events)
     assert (outcome.ended, outcome.kind, outcome.retryable, outcome.has_answer) == (
         "api_error",
@@ -84,7 +84,7 @@ def test_a_model_that_refuses_is_told_as_such(cli: str, events: list[dict[str, A
     ids=["asked again", "the result knows better", "a sub-agent"],
 )
 def test_a_refusal_that_claude_got_over_is_none(events: list[dict[str, Any]]) -> None:
-    """The CLI asks once more, or another model; what a sub-agent was refused is its own."""
+    """A later answer, or the refusal of a sub-agent only, leaves the run successful."""
     assert read("claude", *events).ended == "ok"
 
 
@@ -93,7 +93,7 @@ def test_a_refusal_that_claude_got_over_is_none(events: list[dict[str, Any]]) ->
     [("billing_error", "billing"), ("rate_limit", "rate_limit"), ("server_error", "server_error")],
 )
 def test_claude_s_own_word_for_an_error_counts_where_its_sentence_is_new(error: str, kind: str) -> None:
-    """Each release has new sentences, and names the kind beside them."""
+    """The error's kind in the message decides, because each release has new sentences."""
     message = {"model": "<synthetic>", "content": [], "stop_reason": "stop_sequence"}
     outcome = read(
         "claude",
@@ -113,13 +113,13 @@ def test_claude_s_own_word_for_an_error_counts_where_its_sentence_is_new(error: 
     ids=["short", "with its cause"],
 )
 def test_a_limit_that_only_stderr_names_is_waited_for(stderr: str) -> None:
-    """Gemini prints `init`, and then ends with 1."""
+    """Gemini may name its limit on stderr only, and ends with 1 after `init`."""
     outcome = read("gemini", INIT, exit_code=1, stderr=stderr)
     assert (outcome.kind, outcome.retry_after_seconds, outcome.retry_is_named) == ("rate_limit", 11117.0, True)
 
 
 def test_a_limit_in_a_result_is_waited_for() -> None:
-    """As on stderr."""
+    """The limit in a result event gives the same wait as the limit on stderr."""
     error = {"type": "TerminalQuotaError", "message": f"[API Error: {QUOTA}]"}
     outcome = read("gemini", INIT, {"type": "result", "status": "error", "error": error}, exit_code=1)
     assert (outcome.kind, outcome.retry_after_seconds) == ("rate_limit", 11117.0)
@@ -127,7 +127,7 @@ def test_a_limit_in_a_result_is_waited_for() -> None:
 
 @pytest.mark.parametrize("cli", ["claude", "codex", "gemini", "copilot", "opencode"])
 def test_an_empty_account_that_only_stderr_tells_of_is_told(cli: str) -> None:
-    """No crash, which would be tried three times."""
+    """An empty account is no crash, which would be tried three times."""
     outcome = read(
         cli, {"type": "system"}, exit_code=1, stderr="boot\nCredit balance is too low\n    at x (y.js:1)\n"
     )
@@ -136,7 +136,7 @@ def test_an_empty_account_that_only_stderr_tells_of_is_told(cli: str) -> None:
 
 @pytest.mark.parametrize("noise", ["rate limit: retrying", "mcp: not logged in", "connection lost", "overloaded"])
 def test_other_words_on_stderr_make_no_crash_an_error_of_the_api(noise: str) -> None:
-    """They may be those of an agent's tools: what is waited for without end is never guessed from them."""
+    """Such words may come from an agent's tools, so they make the crash no API error."""
     assert read("codex", {"type": "thread.started"}, exit_code=1, stderr=noise).ended == "crashed"
 
 
@@ -195,7 +195,7 @@ LACKING: Final = [
 def test_a_limit_names_the_tools_that_the_agent_lacked(
     cli: str, events: list[dict[str, Any]], tool: str, cause: Cause
 ) -> None:
-    """More time gives it no tool: who reads of the limit alone looks for the fault in the wrong place."""
+    """The message names the missing tools, because more time would not help."""
     dialect = adapter_for(cli).dialect()
     dialect.feed(b"".join(json.dumps(event).encode() + b"\n" for event in [*events, *events]))
     outcome = dialect.outcome(ExitRecord(cause, ended_at=ENDED), "")
@@ -208,7 +208,7 @@ def test_a_limit_names_the_tools_that_the_agent_lacked(
 def test_a_tool_that_the_agent_made_up_takes_nothing_from_its_answer(
     cli: str, events: list[dict[str, Any]], tool: str
 ) -> None:
-    """A model calls a tool of another CLI, is told so, and takes the right one."""
+    """A model that calls an unknown tool and then answers has a successful run without denials."""
     endings: dict[str, list[dict[str, Any]]] = {
         "claude": [result("done")],
         "copilot": [

@@ -1,4 +1,4 @@
-"""What people read of the recordings of five real CLIs: one form, whatever the dialect."""
+"""The readable transcripts of five real CLIs, in one form for every dialect."""
 
 import json
 from pathlib import Path
@@ -37,13 +37,13 @@ def told(cli: str, case: str, *, chunk_bytes: int = 1 << 20) -> list[TranscriptE
 
 
 def lines(*events: Any) -> bytes:
-    """Return events as a stream."""
+    """Return events as the lines of a stream."""
     return b"".join(json.dumps(event).encode() + b"\n" for event in events)
 
 
 @pytest.mark.parametrize("cli", CLIS)
 def test_work_of_any_cli_reads_as_calls_results_and_a_final_text(cli: str) -> None:
-    """A run that wrote a file and committed tells each call before its result, and the answer at the end."""
+    """Each tool call comes before its result, and the last entry is the answer."""
     entries = told(cli, EDITED[cli])
     kinds = [entry.kind for entry in entries]
     calls = [entry for entry in entries if entry.kind == "tool_call"]
@@ -58,7 +58,7 @@ def test_work_of_any_cli_reads_as_calls_results_and_a_final_text(cli: str) -> No
 
 @pytest.mark.parametrize("cli", CLIS)
 def test_work_of_any_cli_has_the_tools_that_claude_has(cli: str) -> None:
-    """A file is written and a command run under the same names, with the same arguments, whichever CLI worked."""
+    """A write and a command have the same tool names and arguments for every CLI."""
     calls = [entry for entry in told(cli, EDITED[cli]) if entry.kind == "tool_call"]
     assert {call.tool for call in calls} == {"Write", "Bash"}
     written = next(json.loads(call.text) for call in calls if call.tool == "Write")
@@ -68,7 +68,7 @@ def test_work_of_any_cli_has_the_tools_that_claude_has(cli: str) -> None:
 
 
 def test_a_patch_reads_as_edits() -> None:
-    """Each file of a patch, and each change that codex lists, is a call of its own; a shell around a command is left out."""
+    """Each file of a patch or of codex's changes is a call, and a shell around a command is left out."""
     patch = "*** Begin Patch\n*** Update File: a.py\n@@\n same\n-old\n+new\n*** Delete File: b.py\n*** End Patch"
     assert list(familiar(TranscriptEntry("tool_call", patch, "apply_patch"))) == [
         TranscriptEntry(
@@ -88,7 +88,7 @@ def test_a_patch_reads_as_edits() -> None:
 
 @pytest.mark.parametrize("cli", CLIS)
 def test_authentication_error_reads_as_an_error(cli: str) -> None:
-    """What the API refused stands in the transcript of every CLI that prints it on its stream."""
+    """The API's refusal is an error entry for every CLI, and no result follows."""
     entries = told(cli, "auth_error")
     assert any(entry.kind == "error" for entry in entries)
     assert not any(entry.kind == "result" for entry in entries)
@@ -96,7 +96,7 @@ def test_authentication_error_reads_as_an_error(cli: str) -> None:
 
 @pytest.mark.parametrize(("cli", "case"), EVERY)
 def test_cuts_change_nothing(cli: str, case: str) -> None:
-    """A recording reads the same whether it comes in one piece or in odd ones, and no entry is empty."""
+    """A recording in odd pieces gives the same entries as in one piece, and no entry is empty."""
     whole = told(cli, case)
     assert told(cli, case, chunk_bytes=613) == whole
     assert all(entry.text or entry.tool for entry in whole)
@@ -104,14 +104,14 @@ def test_cuts_change_nothing(cli: str, case: str) -> None:
 
 @pytest.mark.parametrize("cli", CLIS)
 def test_text_is_told_while_the_run_goes_on(cli: str) -> None:
-    """A call is told before the stream has ended."""
+    """A tool call appears before the stream has ended."""
     transcript = adapter_for(cli).transcript()
     printed = (RECORDINGS / cli / f"{EDITED[cli]}.stdout").read_bytes()
     assert any(entry.kind == "tool_call" for entry in transcript.feed(printed))
 
 
 def test_claude_words_of_the_user_are_not_the_models() -> None:
-    """What the CLI tells the model by itself is left out; a tool's result names its tool."""
+    """The CLI's own prompts to the model are left out, and a tool's result names its tool."""
     call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}
     result = {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "a"}]}
     stream = lines(
@@ -133,7 +133,7 @@ def test_claude_words_of_the_user_are_not_the_models() -> None:
 
 
 def test_codex_items_of_kinds_to_come_are_told_too() -> None:
-    """An item without a start is told as call and result; a failed command shows its output and exit code."""
+    """An item without a start gives a call and a result; a failed command shows its output and exit code."""
     stream = lines(
         {"type": "item.completed", "item": {"id": "1", "type": "web_search", "query": "q", "status": "completed"}},
         {
@@ -161,7 +161,7 @@ def test_codex_items_of_kinds_to_come_are_told_too() -> None:
 
 
 def test_gemini_pieces_are_joined() -> None:
-    """Pieces of one message are one text, told when something follows or the stream ends."""
+    """Pieces of one message are one text, which appears at the message's end."""
     transcript = adapter_for("gemini").transcript()
     piece = {"type": "message", "role": "assistant", "delta": True}
     assert transcript.feed(lines(piece | {"content": "/fea"}, piece | {"content": "ture"})) == []
@@ -169,7 +169,7 @@ def test_gemini_pieces_are_joined() -> None:
 
 
 def test_opencode_error_keeps_headers_and_body_to_itself() -> None:
-    """An error is its message: the event also holds what the server sent."""
+    """An error entry is the message only, without the server's headers and body."""
     data = {"message": "no", "responseHeaders": {"x-key": "value"}, "responseBody": "body"}
     stream = lines({"type": "error", "error": {"name": "APIError", "data": data}}, {"type": "error"})
     assert adapter_for("opencode").transcript().feed(stream) == [TranscriptEntry("error", "no")]
@@ -178,7 +178,7 @@ def test_opencode_error_keeps_headers_and_body_to_itself() -> None:
 @pytest.mark.parametrize("agent", sorted(ADAPTERS))
 @pytest.mark.parametrize("event", [42, None, [], {"type": 1}, {"type": "result"}, {"message": {"content": [1]}}])
 def test_no_json_breaks_a_transcript(agent: str, event: Any) -> None:
-    """Whatever the JSON is, and whatever its fields hold, the reader goes on."""
+    """The reader accepts any JSON with any fields."""
     transcript = adapter_for(agent).transcript()
     transcript.feed(lines(event, event))
     names = (
@@ -198,7 +198,7 @@ def test_no_json_breaks_a_transcript(agent: str, event: Any) -> None:
 
 
 def test_text_of_a_command_comes_by_the_line() -> None:
-    """A last line without its newline comes at the end, and where nothing is printed nothing comes."""
+    """A last line without a newline comes at the end, and no output gives no entry."""
     text = CommandTranscript()
     assert text.feed(b"one") == []
     assert text.feed(b"\ntwo") == [TranscriptEntry("text", "one")]
@@ -207,7 +207,7 @@ def test_text_of_a_command_comes_by_the_line() -> None:
 
 
 def test_events_of_a_command_are_read_as_events() -> None:
-    """However the stream is cut; the first line says that they are events."""
+    """The first line decides that the output is events, however the stream is cut."""
     events = CommandTranscript()
     stream = lines({"type": "text", "text": "hello"}, {"type": "result", "result": "/bug"})
     assert events.feed(stream[:20]) == []
