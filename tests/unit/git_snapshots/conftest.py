@@ -23,7 +23,7 @@ LIMIT_BYTES = 1 << 20
 
 @pytest.fixture(scope="session")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
-    """Return an origin that no test changes, with text, line endings, a binary, a program, a link, ignore rules."""
+    """Return an origin that no test changes, with text, line endings, a binary, a program and ignore rules."""
     origin = make_origin(tmp_path_factory.mktemp("origins"))
     (origin.checkout / "link").symlink_to("README.md")
     (origin.checkout / "run.sh").write_text("#!/bin/sh\n")

@@ -1,4 +1,4 @@
-"""An origin, a state directory, and a workspace that is open."""
+"""An origin, a state directory and an open workspace."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +23,7 @@ def origin(tmp_path: Path, first_origin: Origin) -> Origin:
 
 @pytest.fixture(scope="session")
 def first_origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
-    """Return the origin that each test has a copy of."""
+    """Return the origin that each test copies."""
     origin = make_origin(tmp_path_factory.mktemp("origins"))
     origin.push({"README.md": "# Sample\n", "src/app.py": "print('hello')\n" * 20, ".gitignore": "*.log\ndist/\n"})
     return origin
@@ -31,7 +31,7 @@ def first_origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
 
 @pytest.fixture
 def open_place(state: StateDir, env: dict[str, str], origin: Origin) -> Open:
-    """Return a function that opens a workspace of `origin`, or of another one."""
+    """Return a function that opens a workspace of `origin` or of another origin."""
 
     def open_it(order_id: str = "wo-1", *, of: Origin | None = None, base: str | None = None) -> Place:
         address = parse_address(str((of or origin).bare))

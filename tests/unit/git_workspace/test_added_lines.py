@@ -1,4 +1,4 @@
-"""What a work order adds is read whole, whatever an agent says about it: in attributes, in messages, by its size."""
+"""All lines that a work order adds are read, whatever its attributes, messages and sizes are."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,7 +21,7 @@ KEY = "a-key-of-the-worker"
 
 @pytest.fixture
 def hidden() -> Iterator[None]:
-    """A key of the worker's is known."""
+    """Register a key of the worker for the masks."""
     hide([KEY])
     yield
     reveal([KEY])
@@ -47,7 +47,7 @@ def _earlier_view(place: Place) -> None:
 @pytest.mark.parametrize("make_view", [_new_view, _earlier_view])
 @pytest.mark.parametrize("attribute", ["-diff", "binary", "diff=driver", "macro"])
 def test_no_attribute_hides_a_text(place: Place, attribute: str, make_view: Callable[[Place], None]) -> None:
-    """Lines count that an agent's attributes declare binary, staged or committed, in views of earlier releases too."""
+    """Attributes that declare a text binary hide none of its lines, even in a view of an earlier release."""
     make_view(place)
     Path(place.env["HOME"], ".gitconfig").write_text('[diff "driver"]\n\tbinary = true\n')
     attributes = f"[attr]macro binary diff=driver\n* {attribute}\n".encode()
@@ -59,7 +59,7 @@ def test_no_attribute_hides_a_text(place: Place, attribute: str, make_view: Call
 
 
 def test_a_binary_file_has_no_lines(place: Place) -> None:
-    """What is binary by its content is none of the lines, but for its name, and costs nothing of what may be read."""
+    """A file with binary content has only its name as an added line."""
     head = commit(place, {"picture.bin": bytes(range(256)) * 100})
     lines = added_lines(place, place.base_sha, head)
     read = [(line.path, line.content) for line in lines if line.path != HEAD]
@@ -67,7 +67,7 @@ def test_a_binary_file_has_no_lines(place: Place) -> None:
 
 
 def test_a_message_is_read_to_its_end(place: Place) -> None:
-    """A line of a message that looks like the beginning of a patch ends nothing."""
+    """A message is read to its end, even if a line of the message looks like the beginning of a patch."""
     message = "work\n\ndiff --git a b\n+++ b\n@@ -0,0 +1 @@\n+last\n"
     head = commit(place, {"one.txt": b"one\n"}, message)
     found = [(line.path, line.number, line.content) for line in added_lines(place, place.base_sha, head)]
@@ -76,20 +76,20 @@ def test_a_message_is_read_to_its_end(place: Place) -> None:
 
 @pytest.mark.parametrize("character", ["\x1b", "\r", "\x85", "\u202e"])
 def test_controls_in_a_message_are_refused(place: Place, character: str) -> None:
-    """An agent's commit whose message moves a cursor or turns its text is told with its line; a CRLF is none."""
+    """A control character in an agent's message causes an error with the line; a CRLF is no control character."""
     head = commit(place, {}, f"work\r\n\r\nfirst{character}last\n")
     with pytest.raises(EvidenceError, match=f"{head[:12]} .* line 3"):
         refuse_controls(added_lines(place, place.base_sha, head))
 
 
 def test_a_plain_message_passes(place: Place) -> None:
-    """Tabs, line ends of other systems and all letters pass, and what files hold is no message."""
+    """Tabs, CRLF and letters of all languages are fine in a message, and the text of a file is no message."""
     head = commit(place, {"one.txt": b"\x1b[31m\n"}, "wörk 👩‍💻\r\n\r\n\t- עברית\n")
     refuse_controls(added_lines(place, place.base_sha, head))
 
 
 def test_more_than_is_read_is_an_error(place: Place) -> None:
-    """Work whose lines nobody can have read to the end is neither committed nor pushed; the agent is told why."""
+    """More than 64 MiB of added lines cause an error, and the work is neither committed nor pushed."""
     (place.worktree / "large.txt").write_bytes((b"x" * 1024 * 1024 + b"\n") * 65)
     with pytest.raises(EvidenceError, match=r"more than 64 MiB .* \.gitignore"):
         added_lines(place, place.base_sha, place.base_sha, stage(place, look(place)))
@@ -104,7 +104,7 @@ def test_more_than_is_read_is_an_error(place: Place) -> None:
 )
 @pytest.mark.usefixtures("hidden")
 def test_a_key_is_found_wherever_it_stands(place: Place, content: bytes, message: str) -> None:
-    """A key of the worker's is found in an item of a message's list, and in a text that has a NUL."""
+    """A key is found in a list of a message, and behind a NUL in a file."""
     head = commit(place, {"one.txt": content}, message)
     with pytest.raises(KeysFoundError, match=head[:12]):
         refuse_keys_in_commits(place, place.base_sha, head)
@@ -112,7 +112,7 @@ def test_a_key_is_found_wherever_it_stands(place: Place, content: bytes, message
 
 @pytest.mark.usefixtures("hidden")
 def test_a_file_is_searched_to_its_end(place: Place) -> None:
-    """A key is found once, with its line, behind the first part of a large file and where two parts meet."""
+    """A key is found with its line behind the first part of a large file and across two parts."""
     part = 16 * 1024 * 1024
     (place.worktree / "far.bin").write_bytes(b"\0" * part + b"\n" + KEY.encode() + b"\n")
     (place.worktree / "between.bin").write_bytes(b"\n" * (part - 5) + KEY.encode())
@@ -125,7 +125,7 @@ NOBODY = {"name": "Agent", "email": "agent@example.org"}
 
 
 def crafted(place: Place, author: dict[str, str], committer: dict[str, str], *headers: str) -> str:
-    """Write a commit as an agent can, on the base and with its tree, and return it."""
+    """Write a commit with the given people and headers on the base, as an agent can, and return its id."""
     people = zip(("author", "committer"), (author, committer), strict=True)
     lines = [f"{role} {who['name']} <{who['email']}> 1700000000 +0000" for role, who in people]
     tree = git(place.worktree, "rev-parse", f"{place.base_sha}^{{tree}}")
@@ -151,7 +151,7 @@ def crafted(place: Place, author: dict[str, str], committer: dict[str, str], *he
 def test_a_key_is_found_in_all_that_a_commit_says(
     place: Place, author: dict[str, str], committer: dict[str, str], headers: tuple[str, ...]
 ) -> None:
-    """Names and addresses are pushed as messages are, and so is what else stands in a commit's head."""
+    """A key is found in names, addresses and other headers of a commit, since a push sends all of them."""
     head = crafted(place, author, committer, *headers)
     with pytest.raises(KeysFoundError, match=head[:12]):
         refuse_keys_in_commits(place, place.base_sha, head)
@@ -160,7 +160,7 @@ def test_a_key_is_found_in_all_that_a_commit_says(
 
 
 def test_controls_in_a_name_are_refused(place: Place) -> None:
-    """A name that moves a cursor is told as such a message is."""
+    """A control character in an author's name causes an error."""
     head = crafted(place, NOBODY | {"name": "Agent\x1b[2J"}, NOBODY)
     with pytest.raises(EvidenceError, match=f"{head[:12]} .* control characters"):
         refuse_controls(added_lines(place, place.base_sha, head))

@@ -1,4 +1,4 @@
-"""Addresses of origins."""
+"""Addresses of origins: their parts, their refusals, their keys and their credentials."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ HOME = Path("/home/ada")
     ],
 )
 def test_a_remote_address_is_taken_apart(repository: str, url: str, host: str, project: str) -> None:
-    """Every form that git takes gives the URL without credentials, the forge's host and the project."""
+    """A remote address in each form of git has a URL without credentials, a host and a project."""
     address = parse_address(repository)
 
     assert (url, "remote", host, project, None) == (
@@ -67,7 +67,7 @@ def test_a_remote_address_is_taken_apart(repository: str, url: str, host: str, p
     ],
 )
 def test_a_path_is_made_absolute(repository: str, path: str, project: str) -> None:
-    """A path and a file:// address name the same local repository; `~` and relative paths expand."""
+    """A path and a `file://` address name the same repository; `~` and relative paths become absolute."""
     address = parse_address(repository, home=HOME, cwd=Path("/srv/here"))
 
     assert ("local", path, Path(path), "", project) == (
@@ -116,7 +116,7 @@ def test_a_path_is_made_absolute(repository: str, path: str, project: str) -> No
     ],
 )
 def test_what_is_no_address_is_refused_with_a_remedy(repository: str) -> None:
-    """Options, other transports, clear text and half addresses are refused, and the field is named."""
+    """Options, other transports and incomplete addresses are refused, and the error names the field."""
     with pytest.raises(InvalidInputError, match="repository") as refused:
         parse_address(repository)
 
@@ -124,7 +124,7 @@ def test_what_is_no_address_is_refused_with_a_remedy(repository: str) -> None:
 
 
 def test_home_is_not_expanded_for_somebody_else() -> None:
-    """`~bob` is refused: nobody knows where that is."""
+    """`~bob` is refused, since the home of another user is unknown."""
     with pytest.raises(InvalidInputError, match="home"):
         parse_address("~bob/r", home=HOME)
 
@@ -142,7 +142,7 @@ def test_home_is_not_expanded_for_somebody_else() -> None:
     ],
 )
 def test_a_refusal_shows_no_password(repository: str) -> None:
-    """What may be a secret in a refused address is in no message and no remedy."""
+    """No refusal shows a possible secret of the address."""
     with pytest.raises(InvalidInputError) as refused:
         parse_address(repository)
 
@@ -152,7 +152,7 @@ def test_a_refusal_shows_no_password(repository: str) -> None:
 
 @given(secret=st.text(st.characters(min_codepoint=48, max_codepoint=122, categories=["L", "N"]), min_size=8))
 def test_credentials_leave_no_trace(secret: str) -> None:
-    """Whatever stands before the `@` of an https address is in no field of the result."""
+    """The parts of an https address contain nothing of its credentials."""
     address = parse_address(f"https://user:{secret}-tail@github.com/o/r")
 
     assert secret not in repr(address)
@@ -160,7 +160,7 @@ def test_credentials_leave_no_trace(secret: str) -> None:
 
 
 def test_the_key_is_a_readable_stable_folder_name() -> None:
-    """The key shows the project and ends with eight digits that tell repositories apart."""
+    """The key shows the project and ends with eight digits that are different for each repository."""
     key = parse_address("https://github.com/o/foo.js").key
 
     assert key == parse_address("https://github.com/o/foo.js.git/").key
@@ -171,7 +171,7 @@ def test_the_key_is_a_readable_stable_folder_name() -> None:
 
 
 def test_https_and_ssh_share_a_mirror() -> None:
-    """The https, ssh and scp addresses of a repository have one key; another port or host has another."""
+    """The https, ssh and scp addresses of a repository have one key; another port or host has another key."""
     keys = {
         parse_address(repository).key
         for repository in ("https://github.com/o/r", "ssh://git@github.com/o/r.git", "git@github.com:o/r.git")
@@ -183,7 +183,7 @@ def test_https_and_ssh_share_a_mirror() -> None:
 
 
 def test_a_strange_folder_name_still_makes_a_key() -> None:
-    """A local repository whose name has nothing that a slug keeps has a key all the same."""
+    """A local repository whose name has no usable letter still has a key."""
     address = parse_address("/srv/…")
 
     assert isinstance(address, Address)
@@ -205,7 +205,7 @@ def test_a_strange_folder_name_still_makes_a_key() -> None:
     ],
 )
 def test_a_client_leaves_the_credentials_of_an_address_behind(address: str, shown: str) -> None:
-    """An address goes on its way without password, token and query; a user of ssh and a path stay."""
+    """An address loses its password, token and query, and keeps an ssh user and a path."""
     assert without_credentials(address) == shown
 
 
@@ -220,13 +220,13 @@ def test_a_client_leaves_the_credentials_of_an_address_behind(address: str, show
     ],
 )
 def test_a_fork_has_an_address_of_the_same_form(address: str, fork: str) -> None:
-    """Scheme, host, account and ending stay; the name alone is another."""
+    """A fork's address has the scheme, host, account and ending of the origin, and another name."""
     assert parse_address(address).beside("me/r2").url == fork
 
 
 @pytest.mark.parametrize("fork", ["me/../../x", "me r", "..", "x@evil.example:o/r", "me/r?x=1", "me/r#x"])
 def test_a_fork_cannot_lead_elsewhere(fork: str) -> None:
-    """What is no name of a repository is refused, and so is a fork of a folder."""
+    """A name that is no repository's name is refused, and so is a fork of a folder."""
     with pytest.raises(InvalidInputError):
         parse_address("https://github.com/o/r").beside(fork)
     with pytest.raises(InvalidInputError, match="no other repositories next to it"):

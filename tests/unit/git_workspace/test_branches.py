@@ -1,4 +1,4 @@
-"""The branch of a work order."""
+"""The branch of a work order: its name, its owner and its creation."""
 
 import subprocess
 from collections.abc import Callable
@@ -21,7 +21,7 @@ NAME = "feat-issue-7-wo-1-add-a-thing"
 
 
 def test_a_good_name_is_taken(place: Place) -> None:
-    """A name that is free on the remote is not refused, also with slashes and dots."""
+    """A free name is accepted, also with slashes and dots."""
     assert branch_refusal(place, NAME) is None
     assert branch_refusal(place, "feat/v1.2_x/1") is None
 
@@ -64,7 +64,7 @@ def test_a_good_name_is_taken(place: Place) -> None:
     ],
 )
 def test_a_name_that_git_or_we_do_not_take_is_refused(place: Place, name: str) -> None:
-    """Options, special names, what `git check-ref-format` refuses and what a shell may read are told to the agent."""
+    """Options, special names, names that git refuses and names with characters of a shell are refused."""
     assert branch_refusal(place, name)
 
 
@@ -75,7 +75,7 @@ def test_a_name_that_git_or_we_do_not_take_is_refused(place: Place, name: str) -
     )
 )
 def test_what_git_takes_for_a_branch_is_known_without_asking_it(env: dict[str, str], name: str) -> None:
-    """The rules of names are git's own."""
+    """The name check agrees with `git check-ref-format`."""
     asked = subprocess.run(["git", "check-ref-format", f"refs/heads/{name}"], env=env, check=False)
     assert is_branch_name(name) == (asked.returncode == 0)
 
@@ -83,7 +83,7 @@ def test_what_git_takes_for_a_branch_is_known_without_asking_it(env: dict[str, s
 def test_the_base_and_the_default_branch_are_refused(
     open_place: Callable[..., Place], origin: Origin, place: Place
 ) -> None:
-    """A work order never works on the branch it started from, nor on the origin's default."""
+    """A work order may use neither its base branch nor the origin's default branch."""
     origin.push({"a": "1"}, branch="release")
     other = open_place("wo-2", base="release")
 
@@ -93,7 +93,7 @@ def test_the_base_and_the_default_branch_are_refused(
 
 
 def test_branches_are_those_of_the_fork(place: Place, origin: Origin, tmp_path: Path) -> None:
-    """What the origin has does not count there; what the fork has does, its default branch above all."""
+    """A work order on a fork checks the fork's branches and its default branch, and not the origin's branches."""
     fork = make_origin(tmp_path / "fork", default_branch="develop")
     git(fork.bare, "fetch", "-q", str(origin.bare), "main:develop")
     fork.push({"other.py": "x = 1\n"}, branch="taken")
@@ -122,14 +122,14 @@ def test_branches_are_those_of_the_fork(place: Place, origin: Origin, tmp_path: 
 def test_a_branch_of_somebody_else_is_named(
     place: Place, origin: Origin, there: str, name: str, words: str | None
 ) -> None:
-    """`feat` leaves no room for `feat/x`; where file names have no case, `Release` and `release` are one branch."""
+    """The refusal names the branch in the way: `feat` blocks `feat/x`, and `Release` blocks `release`."""
     origin.push({"a": "1"}, branch=there)
     refusal = branch_refusal(place, name)
     assert refusal is None if words is None else words in (refusal or "")
 
 
 def test_a_branch_that_the_agent_pushed_is_its_own(place: Place) -> None:
-    """A branch that the remote has at the worktree's HEAD was pushed from here."""
+    """A remote branch at the worktree's HEAD counts as the work order's own push."""
     git(place.worktree, "checkout", "-q", "-b", NAME)
     git(place.worktree, "commit", "-q", "--allow-empty", "-m", "x")
     git(place.worktree, "push", "-q", "origin", NAME)
@@ -138,7 +138,7 @@ def test_a_branch_that_the_agent_pushed_is_its_own(place: Place) -> None:
 
 
 def test_the_first_name_that_is_free_is_taken(place: Place, origin: Origin) -> None:
-    """Others' branches are passed over, and what is refused is told by the first name."""
+    """The first free name is chosen, and the error names the first name if no name is free."""
     origin.push({"a": "1"}, branch="septet")
     origin.push({"a": "2"}, branch="septet-bug-7-x")
 
@@ -148,7 +148,7 @@ def test_the_first_name_that_is_free_is_taken(place: Place, origin: Origin) -> N
 
 
 def test_branches_are_found_by_the_number_of_their_issue(place: Place, origin: Origin) -> None:
-    """A branch that is named after the issue may be the work order's, whatever class that had."""
+    """Branches with the issue's number in their name may belong to the work order, whatever their class."""
     for name in ("septet/bug-7-x", "septet-feat-7", "septet/bug-70-x", "fix-bug-17"):
         origin.push({"a": name}, branch=name)
 
@@ -157,7 +157,7 @@ def test_branches_are_found_by_the_number_of_their_issue(place: Place, origin: O
 
 
 def test_it_is_made_at_head_without_touching_files_or_index(place: Place) -> None:
-    """The branch is checked out, and files, index and their time stamps are as they were."""
+    """A new branch is checked out at HEAD, and files and index do not change."""
     (place.worktree / "new.py").write_text("1")
     git(place.worktree, "add", "new.py")
     index = (place.worktree / ".git" / "index").stat().st_mtime_ns
@@ -173,7 +173,7 @@ def test_it_is_made_at_head_without_touching_files_or_index(place: Place) -> Non
 
 
 def test_it_is_fine_when_the_agent_did_it(place: Place) -> None:
-    """A branch that is checked out stays, and one that stands at HEAD is only checked out."""
+    """A branch that the agent has checked out stays, and a branch at HEAD is only checked out."""
     git(place.worktree, "checkout", "-q", "-b", NAME)
     git(place.worktree, "commit", "-q", "--allow-empty", "-m", "x")
     sha = git(place.worktree, "rev-parse", "HEAD")
@@ -186,7 +186,7 @@ def test_it_is_fine_when_the_agent_did_it(place: Place) -> None:
 
 
 def test_a_local_branch_with_other_commits_is_not_taken(place: Place) -> None:
-    """A branch that the agent made, filled and left is not moved."""
+    """A local branch with other commits of the agent is refused and does not move."""
     git(place.worktree, "checkout", "-q", "-b", NAME)
     git(place.worktree, "commit", "-q", "--allow-empty", "-m", "x")
     git(place.worktree, "checkout", "-q", "main")
@@ -198,7 +198,7 @@ def test_a_local_branch_with_other_commits_is_not_taken(place: Place) -> None:
 
 
 def test_a_branch_folder_in_the_way_is_an_error(place: Place) -> None:
-    """Where the agent has `feat`, there can be no `feat/x`, and HEAD stays."""
+    """A local branch `feat` makes `feat/x` impossible, and HEAD does not move."""
     git(place.worktree, "branch", "feat")
 
     with pytest.raises(GitError):
@@ -208,7 +208,7 @@ def test_a_branch_folder_in_the_way_is_an_error(place: Place) -> None:
 
 
 def test_locks_of_a_killed_git_do_not_hold_it_up(place: Place) -> None:
-    """A lock file that a killed agent left is cleared."""
+    """The lock file of a killed git does not stop the creation of a branch."""
     (place.worktree / ".git" / "HEAD.lock").touch()
 
     create_branch(place, NAME)
@@ -217,7 +217,7 @@ def test_locks_of_a_killed_git_do_not_hold_it_up(place: Place) -> None:
 
 
 def test_a_damaged_repository_is_an_error(place: Place) -> None:
-    """Without refs there is no branch to make."""
+    """A repository without `refs` causes an error."""
     (place.worktree / ".git" / "refs").rename(place.worktree / "refs")
 
     with pytest.raises(WorkspaceError):

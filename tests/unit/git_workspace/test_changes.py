@@ -1,4 +1,4 @@
-"""Reading what git prints about changed files."""
+"""The changed files in git's output."""
 
 import pytest
 
@@ -24,14 +24,14 @@ _FACTS = b"N... 100644 100644 100644 " + b"1" * 40 + b" " + b"2" * 40
     ],
 )
 def test_index_and_worktree_are_read_as_one_change(codes: bytes, operation: str) -> None:
-    """What the index did to HEAD and the worktree to the index is one operation on the file."""
+    """The change from HEAD to the index and the change from the index to the worktree become one operation."""
     (entry,) = read_status(b"1 " + codes + b" " + _FACTS + b" src/a b.py\0")
 
     assert (operation, b"src/a b.py") == entry.change
 
 
 def test_a_file_that_came_and_went_is_no_change() -> None:
-    """A file that was staged as new and then removed differs from nothing."""
+    """A file that was staged as new and then removed is no change."""
     (entry,) = read_status(b"1 AD " + _FACTS + b" a\0")
 
     assert entry.change is None
@@ -52,21 +52,21 @@ def test_a_file_that_came_and_went_is_no_change() -> None:
     ],
 )
 def test_renames_copies_conflicts_and_new_files_are_read(record: bytes, change: object) -> None:
-    """Every other kind of record has its operation and its path."""
+    """Renames, copies, new files and conflicts have an operation and a path."""
     (entry,) = read_status(record)
 
     assert change == entry.change
 
 
 def test_headers_and_ignored_files_are_passed_over() -> None:
-    """Lines that are about no change give no entry, and the fields after a rename stay in step."""
+    """Headers and ignored files give no entry, and a rename's second path does not shift the next records."""
     output = b"# branch.oid x\0! dist/a\0" + b"2 R. " + _FACTS + b" R100 new\0? old\0? other\0"
 
     assert [entry.path for entry in read_status(output)] == [b"new", b"other"]
 
 
 def test_a_nested_repository_is_told_by_its_slash() -> None:
-    """Git shows a repository inside the worktree as a folder."""
+    """A path with a slash at its end is a nested repository if it is untracked."""
     nested, plain = read_status(b"? vendor/\0? file\0")
 
     assert (nested.is_nested_repository, plain.is_nested_repository) == (True, False)
@@ -74,7 +74,7 @@ def test_a_nested_repository_is_told_by_its_slash() -> None:
 
 
 def test_name_status_is_read() -> None:
-    """All letters of `git diff --name-status -z` have their operation; a copy is a new file."""
+    """Each letter of `git diff --name-status -z` has its operation; a copy is a new file."""
     output = b"A\0a\0D\0d\0M\0m\0T\0t\0U\0u\0R100\0from\0r\0C075\0from\0c\0"
 
     assert list(read_name_status(output)) == [
@@ -89,7 +89,7 @@ def test_name_status_is_read() -> None:
 
 
 def test_changes_are_sorted_and_shown() -> None:
-    r"""Changes stand in the order of their paths; bytes that are not UTF-8 are shown as `\xNN`."""
+    r"""Changes are in the order of their paths, and bytes that are not UTF-8 are shown as `\xNN`."""
     changes = file_changes([("create", b"z\xff.txt"), ("delete", "ä b".encode()), ("create", b"z\xff.txt")])
 
     assert (

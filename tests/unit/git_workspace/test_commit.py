@@ -1,4 +1,4 @@
-"""The engine's commit."""
+"""The commit of the engine."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +29,7 @@ def branched(place: Place) -> Place:
 
 
 def test_everything_that_is_not_ignored_is_committed(branched: Place) -> None:
-    """New, changed and removed files are in the commit, ignored ones are not; the worktree is clean."""
+    """The commit contains new, changed and removed files and no ignored file, and the worktree is clean."""
     sha = commit_all(branched, "feat: a thing\n\nBody.")
 
     assert Head("feat-1", sha) == current_head(branched)
@@ -49,7 +49,7 @@ def test_everything_that_is_not_ignored_is_committed(branched: Place) -> None:
 
 
 def test_a_clean_worktree_stays_as_it_is(branched: Place) -> None:
-    """A second attempt, or one after the agent has committed everything, makes no commit."""
+    """The engine makes no commit if the worktree is clean."""
     sha = commit_all(branched, "one")
 
     assert sha == commit_all(branched, "two")
@@ -57,7 +57,7 @@ def test_a_clean_worktree_stays_as_it_is(branched: Place) -> None:
 
 
 def test_an_attempt_after_a_dead_one_goes_on(branched: Place) -> None:
-    """Locks and indexes that a killed attempt left behind do not hold up the next one."""
+    """Locks and indexes that a killed attempt left do not stop the next attempt."""
     folder = view_folder(branched)
     for name in ("index.lock", "staging-index.lock", "staging-index"):
         (folder / name).write_bytes(b"half")
@@ -72,7 +72,7 @@ def test_an_attempt_after_a_dead_one_goes_on(branched: Place) -> None:
 
 
 def test_commits_of_the_agent_are_kept(branched: Place) -> None:
-    """What the agent has committed stays below the engine's commit, with its author."""
+    """A commit of the agent stays as the parent of the engine's commit, with its author."""
     git(branched.worktree, "add", "new.py")
     git(branched.worktree, "commit", "-q", "-m", "by the agent")
     agents = git(branched.worktree, "rev-parse", "HEAD")
@@ -85,7 +85,7 @@ def test_commits_of_the_agent_are_kept(branched: Place) -> None:
 
 
 def test_the_agent_can_go_on_working(branched: Place) -> None:
-    """After the engine's commit the agent's git works as ever."""
+    """After the engine's commit the agent can commit and rename with its own git."""
     commit_all(branched, "one")
     (branched.worktree / "more.py").write_text("1")
     git(branched.worktree, "add", "-A")
@@ -101,7 +101,7 @@ def test_the_agent_can_go_on_working(branched: Place) -> None:
 
 
 def test_septet_commits_where_nobody_has_an_identity(branched: Place) -> None:
-    """Without an identity in git's settings the engine commits under its own name."""
+    """The engine commits as `Septet` if git's settings name no identity."""
     commit_all(branched, "one")
 
     assert (
@@ -111,7 +111,7 @@ def test_septet_commits_where_nobody_has_an_identity(branched: Place) -> None:
 
 
 def test_the_workers_own_identity_is_taken(branched: Place) -> None:
-    """An identity in the worker's settings is used; one that the agent set is not."""
+    """The engine uses the identity in the worker's settings, and not an identity that the agent set."""
     (Path(branched.env["HOME"]) / ".gitconfig").write_text("[user]\n\tname = Grace\n\temail = grace@example.org\n")
     git(branched.worktree, "config", "user.name", "Mallory")
 
@@ -121,7 +121,7 @@ def test_the_workers_own_identity_is_taken(branched: Place) -> None:
 
 
 def test_author_and_committer_may_differ(branched: Place) -> None:
-    """`author.*` and `committer.*` of the worker's settings go before `user.*`, each fact by itself."""
+    """`author.*` and `committer.*` of the worker's settings come before `user.*`, each value by itself."""
     (Path(branched.env["HOME"]) / ".gitconfig").write_text(
         "[user]\n\tname = Grace\n\temail = grace@example.org\n"
         "[author]\n\tname = Ada\n\temail = ada@example.org\n[committer]\n\tname = Bot\n"
@@ -137,7 +137,7 @@ def test_author_and_committer_may_differ(branched: Place) -> None:
 
 
 def test_it_signs_only_where_set(branched: Place, tmp_path: Path) -> None:
-    """The worker's signing program runs when asked for, and not because a setting wishes it."""
+    """The worker's signing program runs only for `sign=True`, and not because of `commit.gpgSign`."""
     signer, called = tmp_path / "signer", tmp_path / "called"
     signer.write_text(
         f"#!/bin/sh\ntouch {called}\ncat >/dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\n"
@@ -158,14 +158,14 @@ def test_it_signs_only_where_set(branched: Place, tmp_path: Path) -> None:
 
 
 def test_the_message_is_taken_as_text(branched: Place) -> None:
-    """A message is data: comment signs, options, NULs and blanks at the end do no harm."""
+    """Comment signs, options, NULs and blanks in a message are only text."""
     commit_all(branched, "\n\n# not a comment  \n\n--amend\t\nnull\0byte\r\n" + " " * 60_000 + "\n")
 
     assert git(branched.worktree, "log", "-1", "--format=%B") == "# not a comment\n\n--amend\nnullbyte"
 
 
 def test_a_message_has_no_control_characters(branched: Place) -> None:
-    """What clears a terminal or turns the direction of reading is left out; letters of all languages stay."""
+    """A message loses its control characters and keeps letters of all languages."""
     commit_all(branched, "\x1b[2Jfix größe 👩‍💻\u202e gnihton\r\n\n\ttold\x9b1m")
 
     assert git(branched.worktree, "log", "-1", "--format=%B") == "[2Jfix größe 👩‍💻 gnihton\n\n\ttold1m"
@@ -173,13 +173,13 @@ def test_a_message_has_no_control_characters(branched: Place) -> None:
 
 @pytest.mark.parametrize("message", ["", " \n\t\n", "\0", "\x1b\x07"])
 def test_a_blank_message_is_refused(branched: Place, message: str) -> None:
-    """A commit has a message."""
+    """A message without a visible character is refused."""
     with pytest.raises(EvidenceError, match="blank"):
         commit_all(branched, message)
 
 
 def test_a_detached_head_is_refused(branched: Place) -> None:
-    """Work on a detached HEAD is not committed where nobody finds it."""
+    """Work on a detached HEAD is refused, since no branch would have the commit."""
     git(branched.worktree, "checkout", "-q", "--detach")
 
     with pytest.raises(EvidenceError, match="detached"):
@@ -187,7 +187,7 @@ def test_a_detached_head_is_refused(branched: Place) -> None:
 
 
 def test_half_a_merge_is_refused(branched: Place) -> None:
-    """Conflict markers are never committed: the agent has to end what it began."""
+    """Work with an unfinished merge is refused, so that no conflict marker is committed."""
     commit_all(branched, "ours")
     git(branched.worktree, "checkout", "-q", "-b", "theirs", branched.base_sha)
     (branched.worktree / "README.md").write_text("# Theirs\n")
@@ -200,7 +200,7 @@ def test_half_a_merge_is_refused(branched: Place) -> None:
 
 
 def test_a_branch_that_moved_meanwhile_is_not_overwritten(branched: Place) -> None:
-    """The branch is moved only from where it was seen: a commit that came in between stays."""
+    """The engine does not overwrite a commit that appeared on the branch meanwhile."""
     elsewhere = git(branched.worktree, "commit-tree", "-m", "elsewhere", f"{branched.base_sha}^{{tree}}")
     real = git(branched.worktree, "--exec-path")
     folder = branched.worktree.parent / "bin"
@@ -238,6 +238,6 @@ def test_a_branch_that_moved_meanwhile_is_not_overwritten(branched: Place) -> No
     ],
 )
 def test_a_trailer_stands_beside_those_that_there_are(message: str, expected: str) -> None:
-    """It has a paragraph of its own, or stands with other trailers; it is never there twice."""
+    """A trailer joins the other trailers or gets its own paragraph, and never appears twice."""
     assert with_trailer(message, "Assisted-by: claude") == expected
     assert with_trailer(message, "") == message

@@ -1,4 +1,4 @@
-"""The engine's git reads a configuration of its own, which holds nothing that leads it elsewhere."""
+"""The engine's git reads its own configuration, and no setting in it sends git elsewhere."""
 
 import subprocess
 from pathlib import Path
@@ -12,7 +12,7 @@ from septet.settings import Settings
 
 @pytest.fixture
 def home(tmp_path: Path, env: dict[str, str]) -> Path:
-    """The home of the user whose git is asked; the environment names no other configuration."""
+    """The home of the user whose git configuration is copied; the environment names no other configuration."""
     env.pop("GIT_CONFIG_GLOBAL", None)
     return Path(env["HOME"])
 
@@ -23,7 +23,7 @@ def _asked(path: Path, env: dict[str, str], *args: str) -> str:
 
 
 def test_names_keys_and_certificates_are_taken_over(home: Path, env: dict[str, str], tmp_path: Path) -> None:
-    """Who commits, what signs, which helpers know the keys and which certificates count: as git itself has it."""
+    """The configuration has the user's identity, signing, credential helpers and certificates."""
     (home / "more").write_text('[credential]\n\thelper =\n\thelper = "!printf \\"a\\\\tb\\"; # c"\n')
     (home / ".gitconfig").write_text(
         '[user]\n\tname = Größe "G"\n[include]\n\tpath = more\n'
@@ -61,7 +61,7 @@ def test_names_keys_and_certificates_are_taken_over(home: Path, env: dict[str, s
     ],
 )
 def test_what_leads_elsewhere_is_left_out(home: Path, env: dict[str, str], tmp_path: Path, setting: str) -> None:
-    """No proxy, rewritten address, trace or program gets into it; who may miss one is told its name."""
+    """The configuration omits proxies, rewritten addresses and programs, and lists those a user may miss."""
     subprocess.run(["git", "config", "--global", setting, str(tmp_path / "canary")], env=env, check=True)
     left_out = write_configuration(tmp_path / "own", env)
 
@@ -73,7 +73,7 @@ def test_what_leads_elsewhere_is_left_out(home: Path, env: dict[str, str], tmp_p
 def test_what_an_agent_writes_into_the_users_configuration_is_not_read(
     home: Path, env: dict[str, str], tmp_path: Path
 ) -> None:
-    """Once a worker has started, the configuration of its user is nothing to its git any more."""
+    """After the start of a worker its git does not read the user's configuration."""
     settings = Settings(state_dir=tmp_path / "state", environ=env)
     settings.state_dir.mkdir()
     write_configuration(settings.git_configuration, settings.user_git_env)
@@ -88,7 +88,7 @@ def test_what_an_agent_writes_into_the_users_configuration_is_not_read(
 
 
 def test_a_configuration_that_git_cannot_read_is_told(home: Path, env: dict[str, str], tmp_path: Path) -> None:
-    """The worker does not start with half of it."""
+    """A user's configuration that git cannot read causes an error, and no configuration is written."""
     (home / ".gitconfig").write_text("[user\n")
     with pytest.raises(GitError, match=r"\.gitconfig"):
         write_configuration(tmp_path / "own", env)

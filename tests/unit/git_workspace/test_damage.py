@@ -1,4 +1,4 @@
-"""A mirror that is damaged, and locks that a killed git left."""
+"""A damaged mirror, and lock files of a killed git."""
 
 import os
 import subprocess
@@ -36,12 +36,12 @@ def truncated_pack(mirror: Path) -> None:
 
 
 def missing_head(mirror: Path) -> None:
-    """Take HEAD away: git takes the folder for no repository any more."""
+    """Remove HEAD, so that git does not recognise the folder as a repository."""
     (mirror / "HEAD").unlink()
 
 
 def zeroed_objects(mirror: Path) -> None:
-    """Let every loose object be of its size, and zeros, as after a power cut."""
+    """Fill every loose object with zeros of the same size, as after a power cut."""
     for path in mirror.glob("objects/??/*"):
         size = path.stat().st_size
         path.chmod(0o600)
@@ -49,13 +49,13 @@ def zeroed_objects(mirror: Path) -> None:
 
 
 def torn_ref(mirror: Path) -> None:
-    """Let the branch's ref be empty."""
+    """Empty the branch's ref."""
     (mirror / "packed-refs").unlink(missing_ok=True)
     (mirror / "refs/remotes/origin/main").write_bytes(b"")
 
 
 def is_object(path: Path) -> bool:
-    """Say whether a file holds objects, damaged or not."""
+    """Return whether a file contains objects, damaged or not."""
     return "damaged" in path.parts or "objects" in path.parts
 
 
@@ -66,7 +66,7 @@ DAMAGES = [truncated_pack, missing_head, zeroed_objects, torn_ref]
 def test_a_damaged_mirror_is_mended_where_it_is(
     place: Place, open_place: Open, origin: Origin, damage: Callable[[Path], None]
 ) -> None:
-    """The next workspace is opened from what the origin has, the one before it works again, and no byte is gone."""
+    """A new workspace repairs the mirror, an older workspace works again, and no object file is lost."""
     damage(place.mirror)
     before = {path.stat().st_ino for path in place.mirror.rglob("*") if path.is_file() and is_object(path)}
     origin.push({"new.txt": "new"})
@@ -83,7 +83,7 @@ def test_a_damaged_mirror_is_mended_where_it_is(
 
 
 def test_a_mirror_is_mended_for_a_workspace_that_is_open(place: Place, env: dict[str, str]) -> None:
-    """What a workspace borrows is there again after the mirror was fetched anew."""
+    """A repaired mirror has the objects that an open workspace borrows."""
     truncated_pack(place.mirror)
     with pytest.raises(AssertionError):
         git(place.worktree, "show", "HEAD:README.md")
@@ -93,7 +93,7 @@ def test_a_mirror_is_mended_for_a_workspace_that_is_open(place: Place, env: dict
 
 
 def test_what_the_origin_has_no_more_is_named(place: Place, origin: Origin, env: dict[str, str]) -> None:
-    """A commit that neither the mirror nor the origin has is an error with its name; the worktree stays."""
+    """The error names a commit that neither the mirror nor the origin has, and the worktree stays."""
     truncated_pack(place.mirror)
     git(origin.checkout, "commit", "-q", "--amend", "-m", "another first")
     git(origin.checkout, "push", "-q", "--force", "origin", "main")
@@ -106,7 +106,7 @@ def test_what_the_origin_has_no_more_is_named(place: Place, origin: Origin, env:
 
 
 def test_an_origin_that_is_gone_changes_nothing(place: Place, env: dict[str, str]) -> None:
-    """A mirror is not touched while what would mend it cannot be fetched."""
+    """The mirror does not change if its origin cannot be fetched."""
     truncated_pack(place.mirror)
     before = {path: path.stat().st_mtime_ns for path in place.mirror.rglob("*")}
     Path(place.origin).rename(f"{place.origin}.away")
@@ -127,7 +127,7 @@ def test_an_origin_that_is_gone_changes_nothing(place: Place, env: dict[str, str
     ],
 )
 def test_damage_is_told_by_git_s_words(said: str) -> None:
-    """What git prints about its own files is told from refusals."""
+    """Git's words about damaged files are recognised, and its words about refusals are not."""
     assert looks_damaged(said)
     assert not looks_damaged("fatal: could not read Username for 'https://example.org'")
     assert not looks_damaged("fatal: unable to access 'https://example.org/': Could not resolve host")
@@ -135,7 +135,7 @@ def test_damage_is_told_by_git_s_words(said: str) -> None:
 
 @contextmanager
 def living_git(folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
-    """Run a git that waits in a folder."""
+    """Run a git that waits for input in the folder."""
     process = subprocess.Popen(
         ["git", "hash-object", "--stdin"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
     )
@@ -147,7 +147,7 @@ def living_git(folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
 
 
 def test_a_lock_of_a_dead_git_does_not_stop_the_engine(place: Place, env: dict[str, str]) -> None:
-    """Locks left in mirror and vault are removed by who may: the holder of the engine's own lock."""
+    """The engine removes lock files of a dead git in the mirror and the vault."""
     for folder, names in ((place.mirror, ("packed-refs.lock", "config.lock")), (place.vault, ("config.lock",))):
         folder.mkdir(exist_ok=True)
         for name in names:
@@ -160,7 +160,7 @@ def test_a_lock_of_a_dead_git_does_not_stop_the_engine(place: Place, env: dict[s
 
 
 def test_a_lock_of_a_living_git_is_respected(place: Place) -> None:
-    """While a git works in the worktree its lock stays, and the error names the process."""
+    """The lock file of a running git stays, and the error names the process."""
     dot_git = place.worktree / ".git"
     (dot_git / "index.lock").touch()
     with living_git(place.worktree) as process:
@@ -173,7 +173,7 @@ def test_a_lock_of_a_living_git_is_respected(place: Place) -> None:
 
 
 def test_a_lock_that_a_program_has_open_is_respected(place: Place) -> None:
-    """Not only git writes repositories: whoever has a lock open holds it."""
+    """The lock file that any program has open stays, and the error names the process."""
     lock = place.worktree / ".git" / "index.lock"
     lock.touch()
     with lock.open() as held:

@@ -18,7 +18,7 @@ LIMIT = 10_000
 
 
 def test_what_an_agent_changed_is_seen_committed_or_not(place: Place) -> None:
-    """New, changed and deleted files are counted and shown; a commit of the agent's hides nothing; ignored ones do."""
+    """New, changed and deleted files are shown, committed or not; ignored files are not shown."""
     work = place.worktree
     (work / "README.md").write_text("# Sample\n\nMore.\n")
     git(work, "add", "-A")
@@ -41,13 +41,13 @@ def test_what_an_agent_changed_is_seen_committed_or_not(place: Place) -> None:
 
 
 def test_a_worktree_without_changes_has_none(place: Place) -> None:
-    """Of a fresh checkout there is nothing to show."""
+    """A fresh checkout has no difference."""
     found = difference(place, limit_bytes=LIMIT)
     assert (found.files, found.patch, found.whole) == ((), "", True)
 
 
 def test_a_long_patch_is_cut_and_said_to_be(place: Place) -> None:
-    """Of a patch over the limit the beginning is shown; all files are counted."""
+    """A patch over the limit is cut and marked as incomplete, and all files are counted."""
     (place.worktree / "long.txt").write_text("line\n" * 20_000)
     found = difference(place, limit_bytes=1000)
     assert (len(found.patch), found.whole) == (1000, False)
@@ -55,7 +55,7 @@ def test_a_long_patch_is_cut_and_said_to_be(place: Place) -> None:
 
 
 def test_a_look_costs_what_is_shown_of_it(place: Place) -> None:
-    """Of many large files git does not print all: a look reads no more, and leaves no more on a disk."""
+    """The difference of many large files reads and writes no more than the limit requires."""
     line = "x" * 1000 + "\n"
     for number in range(30):
         (place.worktree / f"{number}.txt").write_text(line * 1000)
@@ -68,7 +68,7 @@ def test_a_look_costs_what_is_shown_of_it(place: Place) -> None:
 
 @pytest.mark.parametrize("setting", ["mnemonicPrefix", "noprefix"])
 def test_a_users_prefixes_do_not_count(place: Place, tmp_path: Path, setting: str) -> None:
-    """A person's own git settings change nothing about the names in the patch."""
+    """The user's git settings do not change the names in the patch."""
     settings = tmp_path / "gitconfig"
     settings.write_text(f"[diff]\n\t{setting} = true\n")
     (place.worktree / "README.md").write_text("changed\n")
@@ -78,7 +78,7 @@ def test_a_users_prefixes_do_not_count(place: Place, tmp_path: Path, setting: st
 
 
 def test_looking_writes_nothing(place: Place) -> None:
-    """Worktree, `.git` and the engine's view are as they were before somebody looked."""
+    """The difference changes neither the worktree nor `.git` nor the engine's view."""
     (place.worktree / "new.txt").write_text("new\n")
     before = picture(place.worktree), picture(view_folder(place))
     difference(place, limit_bytes=LIMIT)
@@ -86,7 +86,7 @@ def test_looking_writes_nothing(place: Place) -> None:
 
 
 def test_a_symlink_is_shown_as_one(place: Place, tmp_path: Path) -> None:
-    """What a symlink leads to is not shown: neither that of a file nor what lies in a folder."""
+    """The difference shows a symlink and not the file or folder behind it."""
     secret = tmp_path / "secret"
     secret.mkdir()
     (secret / "key").write_text("very secret\n")
@@ -98,7 +98,7 @@ def test_a_symlink_is_shown_as_one(place: Place, tmp_path: Path) -> None:
 
 
 def test_a_git_folder_that_leads_elsewhere_is_refused(place: Place, tmp_path: Path) -> None:
-    """A `.git` that an agent made a symlink is not looked into."""
+    """A `.git` that the agent made a symlink is refused."""
     (place.worktree / ".git").rename(tmp_path / "moved")
     (place.worktree / ".git").symlink_to(tmp_path / "moved")
     with pytest.raises(SeptetError):
@@ -106,7 +106,7 @@ def test_a_git_folder_that_leads_elsewhere_is_refused(place: Place, tmp_path: Pa
 
 
 def test_a_pipe_in_the_git_folder_is_refused(place: Place) -> None:
-    """A named pipe that an agent put where git reads what to leave out holds nobody up."""
+    """A named pipe in the place of `info/exclude` is refused at once."""
     exclude = place.worktree / ".git" / "info" / "exclude"
     exclude.parent.mkdir(exist_ok=True)
     exclude.unlink(missing_ok=True)
@@ -144,7 +144,7 @@ def _nothing(root: Path) -> None:
     ],
 )
 def test_nothing_outside_a_worktree_is_read(tmp_path: Path, spoil: Callable[[Path], None], path: str) -> None:
-    """A symlink on the way, a pipe, `..` and an absolute path read as nothing."""
+    """A symlink in the path, a pipe, `..` and an absolute path return nothing."""
     root = tmp_path / "work"
     root.mkdir()
     (tmp_path / "outside.md").write_text("outside\n")
@@ -153,7 +153,7 @@ def test_nothing_outside_a_worktree_is_read(tmp_path: Path, spoil: Callable[[Pat
 
 
 def test_a_file_inside_is_read_to_the_limit(tmp_path: Path) -> None:
-    """A plain file in a folder is read, and no more of it than was asked for."""
+    """A plain file is read up to the limit."""
     (tmp_path / "specs").mkdir()
     (tmp_path / "specs" / "plan.md").write_text("# Plan\n")
     assert read_inside(tmp_path, "specs/plan.md", 6) == b"# Plan"

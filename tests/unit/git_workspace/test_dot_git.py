@@ -1,4 +1,4 @@
-"""A worktree's `.git`, read as data."""
+"""A worktree's `.git`, read as data without git."""
 
 import os
 from collections.abc import Callable
@@ -19,7 +19,7 @@ def dot_git(place: Place) -> Path:
 
 
 def test_head_is_read_as_git_reads_it(place: Place, dot_git: Path) -> None:
-    """Packed, loose, detached and nested HEADs are read without git, and agree with it."""
+    """Packed, loose, detached and nested HEADs are read without git, with git's result."""
     sha = place.base_sha
     assert Head("main", sha) == read_head(dot_git)
 
@@ -53,7 +53,7 @@ def test_head_is_read_as_git_reads_it(place: Place, dot_git: Path) -> None:
     ],
 )
 def test_a_head_that_leads_to_no_commit_is_an_error(dot_git: Path, content: bytes) -> None:
-    """An unborn, looping or crooked HEAD is an error with a remedy, and reads nothing outside."""
+    """A HEAD without a commit causes an error with a remedy, and no file outside is read."""
     (dot_git / "refs" / "heads").mkdir(exist_ok=True)
     (dot_git / "refs" / "heads" / "loop").write_text("ref: refs/heads/loop\n")
     (dot_git / "HEAD").write_bytes(content)
@@ -65,7 +65,7 @@ def test_a_head_that_leads_to_no_commit_is_an_error(dot_git: Path, content: byte
 
 
 def test_a_symlink_or_a_fifo_is_no_head(dot_git: Path, tmp_path: Path) -> None:
-    """Only a plain file is read: nobody is led elsewhere, and nobody waits for ever."""
+    """A HEAD that is a symlink or a FIFO causes an error: only a plain file is read."""
     secret = tmp_path / "secret"
     secret.write_text("1" * 40)
     (dot_git / "HEAD").unlink()
@@ -97,7 +97,7 @@ def _file(path: Path) -> None:
 @pytest.mark.parametrize("damage", [_remove, _link, _file])
 @pytest.mark.parametrize("name", [".", "objects", "refs"])
 def test_a_git_folder_that_is_none_is_refused(dot_git: Path, name: str, damage: Callable[[Path], None]) -> None:
-    """A `.git`, objects or refs that are gone, a link or a file are refused before anything is written."""
+    """A `.git`, `objects` or `refs` that is missing, a link or a file is refused."""
     damage(dot_git if name == "." else dot_git / name)
 
     with pytest.raises(WorkspaceError, match="no longer a plain folder"):
@@ -106,7 +106,7 @@ def test_a_git_folder_that_is_none_is_refused(dot_git: Path, name: str, damage: 
 
 @pytest.mark.parametrize("linked", ["heads", "heads/feat"])
 def test_a_ref_folder_that_leads_out_is_refused(dot_git: Path, tmp_path: Path, linked: str) -> None:
-    """A branch is never written through a link that the agent made."""
+    """A ref folder that the agent made a link is refused, so that no branch is written through the link."""
     outside = tmp_path / "outside"
     (outside / "x").mkdir(parents=True)
     (outside / "important.lock").write_text("theirs")
@@ -126,7 +126,7 @@ def test_a_ref_folder_that_leads_out_is_refused(dot_git: Path, tmp_path: Path, l
 
 
 def test_switching_takes_nobody_by_surprise(place: Place, dot_git: Path) -> None:
-    """HEAD moves only from where it was seen, and not while another git writes it."""
+    """HEAD moves only from its expected value, and not while another git holds its lock."""
     was = read_head(dot_git)
     git(place.worktree, "branch", "topic")
     (dot_git / "HEAD.lock").touch()
@@ -145,7 +145,7 @@ def test_switching_takes_nobody_by_surprise(place: Place, dot_git: Path) -> None
 
 
 def test_locks_of_a_killed_git_are_cleared(place: Place, dot_git: Path) -> None:
-    """After a kill in the middle, git works again in the worktree."""
+    """Git works again in the worktree after locks of a killed git were cleared."""
     locks = [dot_git / "index.lock", dot_git / "HEAD.lock", dot_git / "refs" / "heads" / "main.lock"]
     for lock in locks:
         lock.parent.mkdir(exist_ok=True)
@@ -159,7 +159,7 @@ def test_locks_of_a_killed_git_are_cleared(place: Place, dot_git: Path) -> None:
 
 
 def test_only_plain_files_of_bounded_size_are_read(tmp_path: Path) -> None:
-    """A folder, a file over the limit and a missing file are read as nothing."""
+    """A folder, a file over the limit and a missing file return nothing."""
     (tmp_path / "large").write_bytes(b"x" * 11)
 
     assert read_file(tmp_path) is None

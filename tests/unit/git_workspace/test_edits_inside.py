@@ -1,4 +1,4 @@
-"""Edits in the worktrees of submodules, which a commit of the repository does not hold."""
+"""Edits in the worktrees of submodules, which no commit of the repository contains."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -18,7 +18,7 @@ LONG_AGO: Final = "2000-01-01T00:00:00Z"
 
 @pytest.fixture
 def place(tmp_path: Path, open_place: Callable[..., Place]) -> Place:
-    """Give a workspace in which a submodule is checked out, and one inside it."""
+    """Return a workspace with a submodule and a submodule in the submodule, both checked out."""
     inner = make_origin(tmp_path / "origins", "inner.git")
     inner.push({"inner.py": "1\n"})
     library = make_origin(tmp_path / "origins", "lib.git")
@@ -58,7 +58,7 @@ def _commit(place: Place) -> None:
 
 
 def _hide(place: Place) -> None:
-    """As an agent may, that has git pass over it: flags, excludes, a program that says what is changed."""
+    """Edit files and hide the edits from git, as an agent can, by flags, settings and a monitor program."""
     _write(place, f"{LIB}/lib.py", f"{LIB}/new.py")
     git(place.worktree / LIB, "update-index", "--assume-unchanged", "lib.py")
     git(place.worktree / LIB, "config", "status.showUntrackedFiles", "no")
@@ -94,7 +94,7 @@ def _take_out(place: Place) -> None:
 def test_files_in_submodules_that_no_commit_holds_are_told(
     place: Place, act: Callable[[Place], None], told: list[str]
 ) -> None:
-    """Changed, new and deleted files count, in nested submodules too, whatever an agent has set there."""
+    """Changed, new and deleted files in submodules are found, also in nested submodules and despite hiding."""
     act(place)
     look(place)
     for _ in range(2):
@@ -104,7 +104,7 @@ def test_files_in_submodules_that_no_commit_holds_are_told(
 
 
 def test_what_was_there_before_is_not_told(place: Place) -> None:
-    """What a set-up command has built is nobody's edit; a file that is gone has no time, and is told."""
+    """A file that is older than the given time is no edit; a deleted file has no time and always counts."""
     _write(place, f"{LIB}/out.o")
     look(place)
     later = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
@@ -115,7 +115,7 @@ def test_what_was_there_before_is_not_told(place: Place) -> None:
 
 @pytest.mark.parametrize("text", ["gitdir: /etc\n", "gitdir: ../../..\n", "no pointer\n", ""])
 def test_a_submodule_that_leads_elsewhere_is_not_looked_into(place: Place, text: str) -> None:
-    """Its `.git` is the agent's: nothing outside of the workspace is read for it, and that is said."""
+    """A submodule whose `.git` leads elsewhere is reported as unknown, and nothing outside is read."""
     look(place)
     (place.worktree / LIB / ".git").write_text(text)
     found, unknown = edits_inside(place, LONG_AGO)
@@ -124,7 +124,7 @@ def test_a_submodule_that_leads_elsewhere_is_not_looked_into(place: Place, text:
 
 
 def test_a_repository_without_submodules_is_not_looked_through(place: Place) -> None:
-    """Where there is no `.gitmodules`, no git is started."""
+    """A repository without `.gitmodules` has no edits inside submodules."""
     (place.worktree / ".gitmodules").unlink()
     _write(place, f"{LIB}/lib.py")
     assert edits_inside(place, LONG_AGO) == ([], [])

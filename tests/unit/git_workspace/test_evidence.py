@@ -1,4 +1,4 @@
-"""Evidence: what git says happened in a worktree."""
+"""Evidence: the changes in a worktree, as git reports them."""
 
 import os
 import subprocess
@@ -29,12 +29,12 @@ def write(place: Place) -> Write:
 
 
 def changes(place: Place, since: str | None = None) -> dict[str, str]:
-    """Return operation by path."""
+    """Return the operation of each changed path."""
     return {change.path: change.operation for change in gather(place, since).files_changed}
 
 
 def test_flags_in_the_agents_index_hide_nothing(place: Place, write: Write) -> None:
-    """assume-unchanged and skip-worktree are for the agent's own git."""
+    """`assume-unchanged` and `skip-worktree` in the agent's index hide no change."""
     git(place.worktree, "update-index", "--assume-unchanged", "README.md")
     git(place.worktree, "update-index", "--skip-worktree", "src/app.py")
     write("README.md", "changed")
@@ -45,7 +45,7 @@ def test_flags_in_the_agents_index_hide_nothing(place: Place, write: Write) -> N
 
 @pytest.mark.parametrize("content", [b"", b"garbage", b"DIRC" + b"\0" * 100])
 def test_an_index_that_git_cannot_read_does_no_harm(place: Place, write: Write, content: bytes) -> None:
-    """A broken, split or missing index of the agent's leaves the evidence as it is."""
+    """A broken or missing index of the agent does not change the evidence."""
     write("new.py", "1")
     (place.worktree / ".git" / "index").write_bytes(content)
     assert changes(place) == {"new.py": "create"}
@@ -55,7 +55,7 @@ def test_an_index_that_git_cannot_read_does_no_harm(place: Place, write: Write, 
 
 
 def test_a_split_index_does_no_harm(place: Place, write: Write) -> None:
-    """An index in two files is passed over."""
+    """A split index of the agent does not change the evidence."""
     git(place.worktree, "update-index", "--split-index")
     write("new.py", "1")
     git(place.worktree, "add", "new.py")
@@ -64,7 +64,7 @@ def test_a_split_index_does_no_harm(place: Place, write: Write) -> None:
 
 
 def test_paths_that_git_refuses_in_an_index_do_no_harm(place: Place, write: Write) -> None:
-    """An index with a path into `.git` is not followed."""
+    """An index of the agent with a path into `.git` does not change the evidence."""
     blob = git(place.worktree, "hash-object", "-w", "--stdin", stdin=b"evil")
     git(place.worktree, "update-index", "--add", "--cacheinfo", f"100644,{blob},xgit/hooks/pre-commit")
     index = place.worktree / ".git" / "index"
@@ -75,7 +75,7 @@ def test_paths_that_git_refuses_in_an_index_do_no_harm(place: Place, write: Writ
 
 
 def test_commits_of_the_agent_count_since_the_base(place: Place, write: Write) -> None:
-    """What the agent committed is a change since the base, together with what it did not commit."""
+    """The agent's commits and its uncommitted changes both count as changes since the base."""
     write("one.py", "1")
     write("gone.py", "1")
     git(place.worktree, "add", "-A")
@@ -89,7 +89,7 @@ def test_commits_of_the_agent_count_since_the_base(place: Place, write: Write) -
 
 
 def test_a_commit_that_was_taken_back_is_seen(place: Place) -> None:
-    """HEAD keeps the base when the agent commits, and not when it goes elsewhere."""
+    """HEAD contains the base after the agent's commits, and not after a switch to an unrelated branch."""
     git(place.worktree, "commit", "-q", "--allow-empty", "-m", "one")
     one = git(place.worktree, "rev-parse", "HEAD")
     assert keeps(place, place.base_sha)
@@ -103,7 +103,7 @@ def test_a_commit_that_was_taken_back_is_seen(place: Place) -> None:
 
 
 def test_nested_repositories_are_left_out(place: Place, write: Write) -> None:
-    """A repository that the agent cloned into the worktree is named, and is nothing that a commit could hold."""
+    """A repository that the agent made inside the worktree is listed and is no change."""
     write("vendor/tool/tool.py", "1")
     git(place.worktree / "vendor" / "tool", "init", "-q")
     assert (gather(place).left_out, gather(place).clean) == (("vendor/tool",), True)
@@ -115,7 +115,7 @@ def test_nested_repositories_are_left_out(place: Place, write: Write) -> None:
 
 
 def test_a_submodule_that_was_added_or_moved_is_seen(place: Place, tmp_path: Path) -> None:
-    """`git submodule add` is a change like any other, and so is another commit in it."""
+    """A new submodule is a change, and so is another commit in a submodule."""
     library = make_origin(tmp_path / "library")
     library.push({"lib.py": "1"})
     git(place.worktree, "submodule", "add", "-q", str(library.bare), "lib", env=ALLOW)
@@ -135,7 +135,7 @@ def test_a_submodule_that_was_added_or_moved_is_seen(place: Place, tmp_path: Pat
     [(("merge", "theirs"), "merge"), (("rebase", "theirs"), "rebase"), (("cherry-pick", "theirs"), "cherry-pick")],
 )
 def test_what_was_not_ended_is_named(place: Place, write: Write, command: tuple[str, ...], what: str) -> None:
-    """A merge, rebase or pick that stopped at a conflict is evidence."""
+    """The evidence names a merge, rebase or cherry-pick that stopped at a conflict."""
     conflict(place, write)
     git(place.worktree, *command, check=False)
 
@@ -143,7 +143,7 @@ def test_what_was_not_ended_is_named(place: Place, write: Write, command: tuple[
 
 
 def test_a_conflict_without_a_merge_is_named(place: Place, write: Write) -> None:
-    """Conflicts that a stash left in the index are evidence, and the files are named."""
+    """The evidence names the files of a conflict that a stash left in the index."""
     write("README.md", "stashed")
     git(place.worktree, "stash", "-q")
     write("README.md", "other")
@@ -155,7 +155,7 @@ def test_a_conflict_without_a_merge_is_named(place: Place, write: Write) -> None
 
 
 def conflict(place: Place, write: Write) -> None:
-    """Make two branches that cannot be merged; the worktree is on the first."""
+    """Make two branches that conflict, and check out the first branch."""
     git(place.worktree, "checkout", "-q", "-b", "theirs")
     write("README.md", "theirs")
     git(place.worktree, "commit", "-q", "-a", "-m", "theirs")
@@ -165,7 +165,7 @@ def conflict(place: Place, write: Write) -> None:
 
 
 def test_a_removed_git_folder_never_means_the_enclosing_repository(place: Place, tmp_path: Path) -> None:
-    """Without its `.git`, a worktree inside another repository is an error, and that one is not touched."""
+    """A worktree without `.git` causes an error, even inside another repository."""
     git(tmp_path, "init", "-q", "-b", "outer")
     (place.worktree / ".git").rename(tmp_path / "taken-away")
 
@@ -174,7 +174,7 @@ def test_a_removed_git_folder_never_means_the_enclosing_repository(place: Place,
 
 
 def test_few_processes_are_started(place: Place, write: Write, tmp_path: Path) -> None:
-    """Evidence costs one git process for an agent that did not use git, and two for one that did."""
+    """Evidence starts one git process if the agent did not use git, and two if the agent did."""
     write("new.py", "1")
     gather(place)
 
@@ -185,7 +185,7 @@ def test_few_processes_are_started(place: Place, write: Write, tmp_path: Path) -
 
 
 def processes_of(place: Place, tmp_path: Path) -> int:
-    """Return how many git processes one look takes, counted by a git on PATH that counts."""
+    """Return the number of git processes that one call of `gather` starts."""
     counter, real = (
         tmp_path / "counted",
         subprocess.check_output(["sh", "-c", "command -v git"], text=True).strip(),
@@ -207,14 +207,14 @@ def processes_of(place: Place, tmp_path: Path) -> int:
     "path", ["specs/plan.md", "./specs/plan.md", " specs/plan.md\n", "specs//plan.md", "{root}/specs/plan.md"]
 )
 def test_a_plan_is_named_relative_to_the_root(place: Place, write: Write, path: str) -> None:
-    """A plan may be given relative to the root or absolute, and is named one way."""
+    """A relative or absolute path to a plan becomes the path relative to the root."""
     write("specs/plan.md", "# Plan")
 
     assert plan_file(place, path.format(root=place.worktree)) == "specs/plan.md"
 
 
 def test_a_symlink_inside_the_worktree_is_followed(place: Place, write: Write) -> None:
-    """A link that stays inside leads to a plan."""
+    """A symlink that stays inside the worktree may name a plan."""
     write("specs/plan.md", "# Plan")
     (place.worktree / "plan.md").symlink_to("specs/plan.md")
 
@@ -245,7 +245,7 @@ def test_a_symlink_inside_the_worktree_is_followed(place: Place, write: Write) -
     ],
 )
 def test_what_is_no_plan_is_refused(place: Place, write: Write, tmp_path: Path, path: str, why: str) -> None:
-    """A missing or empty file, a folder, a FIFO, and whatever lies outside the worktree prove nothing."""
+    """A missing or empty file, a folder, a FIFO and a file outside the worktree are refused as plans."""
     (tmp_path / "secret.md").write_text("secret")
     write("specs/empty.md", "")
     os.mkfifo(place.worktree / "specs" / "fifo.md")
@@ -259,7 +259,7 @@ def test_what_is_no_plan_is_refused(place: Place, write: Write, tmp_path: Path, 
 
 
 def test_a_file_is_read_as_of_the_base(place: Place, write: Write, origin: Origin) -> None:
-    """What an agent or somebody else writes later is not read."""
+    """A base file has the content of the base commit, whatever an agent or another person writes later."""
     git(place.worktree, "commit", "-q", "--allow-empty", "-m", "x")
     write("README.md", "changed by the agent")
     origin.push({"README.md": "changed by others"})
@@ -274,7 +274,7 @@ def test_a_file_is_read_as_of_the_base(place: Place, write: Write, origin: Origi
 
 
 def test_links_in_the_base_are_followed_inside(open_place: Open, origin: Origin) -> None:
-    """A symlink in the repository leads to another file of it, and never out of it."""
+    """A symlink in the base commit is followed to another file of the commit, and never out of it."""
     (origin.checkout / ".septet").mkdir()
     (origin.checkout / ".septet" / "in.md").symlink_to("../README.md")
     (origin.checkout / ".septet" / "out.md").symlink_to("/etc/passwd")

@@ -1,4 +1,4 @@
-"""Nothing that an agent leaves in a worktree or its `.git` starts a program when the engine looks, commits or pushes."""
+"""No program of an agent in a worktree or its `.git` runs when the engine reads, commits or pushes."""
 
 import contextlib
 import os
@@ -31,13 +31,13 @@ SECONDS = 60
 
 @pytest.fixture
 def canary(tmp_path: Path) -> Path:
-    """Return a file that only a program of the agent's would make."""
+    """Return a file that exists only after a program of the agent ran."""
     return tmp_path / "canary"
 
 
 @pytest.fixture
 def program(tmp_path: Path, canary: Path) -> Path:
-    """Return a program of the agent's; it also works as a filter."""
+    """Return a program of the agent, which also works as a filter."""
     path = tmp_path / "program"
     path.write_text(f"#!/bin/sh\necho \"$0 $*\" >> '{canary}'\nexec cat\n")
     path.chmod(0o755)
@@ -45,7 +45,7 @@ def program(tmp_path: Path, canary: Path) -> Path:
 
 
 def poison(place: Place, program: Path) -> None:
-    """Write every setting that makes git run a program into the worktree's own config."""
+    """Write every setting with which git runs a program into the worktree's own configuration."""
     dot_git = place.worktree / ".git"
     hooks = dot_git / "hooks"
     hooks.mkdir(exist_ok=True)
@@ -138,7 +138,7 @@ _CONFIG = """
 
 
 def work(place: Place) -> None:
-    """Change, add, rename and remove files of every kind that a filter was set on."""
+    """Change, add, rename and remove files of every kind that has a filter."""
     (place.worktree / "README.md").write_text("changed\n")
     (place.worktree / "src" / "app.py").rename(place.worktree / "src" / "moved.py")
     (place.worktree / "new.py").write_text("x = 1\n")
@@ -148,7 +148,7 @@ def work(place: Place) -> None:
 def test_a_poisoned_config_runs_nothing(
     place: Place, origin: Origin, program: Path, canary: Path, tmp_path: Path
 ) -> None:
-    """From the first look to the push no filter, hook, monitor, diff, pager, helper or transport of the agent's runs."""
+    """From the evidence to the push no filter, hook, monitor, helper or transport of the agent runs."""
     poison(place, program)
     work(place)
 
@@ -177,7 +177,7 @@ def test_a_poisoned_config_runs_nothing(
 
 
 def test_a_poisoned_submodule_runs_nothing(open_place: Open, tmp_path: Path, program: Path, canary: Path) -> None:
-    """Git would start another git inside a submodule, with the submodule's own settings; the engine's does not."""
+    """The engine runs no program of a submodule's own settings, and git by itself would run the program."""
     library = make_origin(tmp_path / "library")
     library.push({"lib.py": "1"})
     main = make_origin(tmp_path / "main")
@@ -208,7 +208,7 @@ def test_a_poisoned_submodule_runs_nothing(open_place: Open, tmp_path: Path, pro
 
 
 def test_a_poisoned_nested_repository_runs_nothing(place: Place, program: Path, canary: Path) -> None:
-    """A repository that was put into the worktree is only looked at from outside."""
+    """The engine runs no program of a repository inside the worktree, and lists the repository as left out."""
     nested = place.worktree / "src" / "nested"
     nested.mkdir()
     git(nested, "init", "-q")
@@ -229,7 +229,7 @@ def test_a_poisoned_nested_repository_runs_nothing(place: Place, program: Path, 
 
 
 def test_objects_are_never_fetched_from_a_remote_of_the_agents(place: Place, program: Path, canary: Path) -> None:
-    """A missing object is an error, and not fetched from the agent's promisor remote."""
+    """A missing object causes an error, and is not fetched from a remote that the agent configured."""
     poison(place, program)
     (place.worktree / ".git" / "HEAD").write_text("1" * 40 + "\n")
 
@@ -240,7 +240,7 @@ def test_objects_are_never_fetched_from_a_remote_of_the_agents(place: Place, pro
 
 
 def test_replacements_and_grafts_do_not_change_what_is_seen(place: Place, origin: Origin) -> None:
-    """What is pushed is what was committed, whatever the agent wants git to take for it."""
+    """A replacement of a commit changes neither the evidence nor the pushed commit."""
     (place.worktree / "new.py").write_text("1")
     create_branch(place, "feat/x")
     sha = commit_all(place, "work")
@@ -253,7 +253,7 @@ def test_replacements_and_grafts_do_not_change_what_is_seen(place: Place, origin
 
 
 def test_nothing_is_written_through_links_of_the_agents(place: Place, tmp_path: Path) -> None:
-    """Objects and refs that were replaced by links to elsewhere are refused before anything is written."""
+    """`refs/heads` as a link out of the repository is refused, and nothing is written through the link."""
     outside = tmp_path / "outside"
     outside.mkdir()
     (place.worktree / "new.py").write_text("1")
@@ -270,7 +270,7 @@ def test_nothing_is_written_through_links_of_the_agents(place: Place, tmp_path: 
 
 
 def test_the_agents_index_is_replaced_and_not_written_through(place: Place, tmp_path: Path) -> None:
-    """An index that is a link to somewhere is replaced; what it led to stays."""
+    """An index that is a link is replaced, and the file behind the link does not change."""
     target = tmp_path / "target"
     target.write_text("theirs")
     (place.worktree / ".git" / "index").unlink()
@@ -299,7 +299,7 @@ def test_the_agents_index_is_replaced_and_not_written_through(place: Place, tmp_
     ids=lambda name: name[-26:],
 )
 def test_git_waits_for_no_pipe(place: Place, name: str) -> None:
-    """A pipe in the place of what git opens is refused at once; a snapshot is taken all the same."""
+    """A pipe in the place of a file that git opens is refused at once, and a snapshot is still possible."""
     _prepare(place)
     _make_pipe(place.worktree, Path(name))
     began = time.monotonic()
@@ -318,7 +318,7 @@ def test_git_waits_for_no_pipe(place: Place, name: str) -> None:
 
 
 def test_a_pipe_ignores_nothing(place: Place) -> None:
-    """A snapshot holds what a `.gitignore` would leave out that is a pipe, and leaves out what another one says."""
+    """A `.gitignore` that is a pipe excludes no file from a snapshot; another `.gitignore` still counts."""
     _prepare(place)
     for folder in ("src", "other"):
         (place.worktree / folder).mkdir(exist_ok=True)
@@ -332,7 +332,7 @@ def test_a_pipe_ignores_nothing(place: Place) -> None:
 
 @pytest.mark.parametrize("name", ["pipe", "src/pipe", ".git/pipe"])
 def test_a_pipe_that_git_does_not_open_is_left_alone(place: Place, name: str) -> None:
-    """A pipe of the work's own holds nobody up."""
+    """A pipe that git does not open does not stop the evidence."""
     _prepare(place)
     _make_pipe(place.worktree, Path(name))
     assert gather(place).clean
@@ -344,13 +344,13 @@ def _survey(place: Place) -> Survey:
 
 
 def _prepare(place: Place) -> None:
-    """Make the place of snapshots, and take the first one."""
+    """Prepare the vault and take the first snapshot."""
     prepare(place)
     seed(place, ignored_limit_bytes=LIMIT)
 
 
 def _make_pipe(root: Path, path: Path) -> None:
-    """Make a pipe and the folders above it, also where the whole path is longer than the system takes."""
+    """Make a pipe and its folders, even if the whole path is longer than the system's limit."""
     with contextlib.chdir(root):
         for folder in path.parts[:-1]:
             Path(folder).mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""An origin over https, and what others get of the worker's key: with a bad certificate, or where it leads elsewhere."""
+"""An origin over https, and the worker's key: not for an untrusted certificate, and not for another host."""
 
 import subprocess
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def origin(tmp_path: Path) -> Origin:
 
 @pytest.fixture
 def authority(tmp_path: Path) -> Authority:
-    """Return whoever signs the certificates of the origin."""
+    """Return the authority that signs the origin's certificates."""
     return Authority(tmp_path / "authority")
 
 
@@ -40,7 +40,7 @@ def server(tmp_path: Path, origin: Origin, authority: Authority) -> Iterator[Git
 
 @pytest.fixture
 def remote(server: GitHttp, env: dict[str, str], authority: Authority) -> Remote:
-    """Return the way to it, of a worker that trusts that authority."""
+    """Return the remote of a worker that trusts the authority."""
     trusting = {**env, "GIT_SSL_CAINFO": str(authority.own.certificate)}
     return Remote(f"{server.url}/o/app.git", trusting, TOKEN)
 
@@ -48,7 +48,7 @@ def remote(server: GitHttp, env: dict[str, str], authority: Authority) -> Remote
 def test_an_https_origin_answers_whoever_trusts_its_certificate(
     remote: Remote, origin: Origin, tmp_path: Path
 ) -> None:
-    """The worker's key opens it, for reading and for writing."""
+    """The worker fetches and pushes with its key if it trusts the certificate."""
     head = origin.sha("main")
     vault = bare(tmp_path)
     remote.fetch(vault, "+refs/heads/*:refs/remotes/origin/*")
@@ -75,7 +75,7 @@ def test_a_certificate_that_does_not_fit_gets_no_key(
     *,
     trusts: bool,
 ) -> None:
-    """Who stands between worker and forge sees no request."""
+    """A host with an untrusted or wrong certificate gets no request and no key."""
     url = remote.url.replace("127.0.0.1", host)
     with pytest.raises(GitError, match=what) as refused:
         replace(remote, url=url, env=remote.env if trusts else env).refs(bare(tmp_path))
@@ -87,7 +87,7 @@ def test_a_certificate_that_does_not_fit_gets_no_key(
 def test_an_origin_that_leads_elsewhere_takes_no_key_along(
     remote: Remote, server: GitHttp, authority: Authority, origin: Origin, tmp_path: Path, *, is_tls: bool
 ) -> None:
-    """Neither to another host nor to plain HTTP, also where everybody may read; and nothing of there is believed."""
+    """Another host and plain HTTP get no key from a redirect, and their answers do not count."""
     pair = authority.sign("other") if is_tls else None
     vault = bare(tmp_path)
     with serving_git(GitHttp(tmp_path / "served", TOKEN, is_public=True, pair=pair)) as other:
@@ -109,7 +109,7 @@ def test_an_origin_that_leads_elsewhere_takes_no_key_along(
 def test_an_origin_may_lead_to_a_new_name_of_a_repository(
     remote: Remote, server: GitHttp, origin: Origin, tmp_path: Path, leads_to: str
 ) -> None:
-    """On the same host, as forges do after a rename; a circle comes to an end."""
+    """A redirect on the same host is followed and remembered; a redirect in a circle causes an error."""
     vault = bare(tmp_path)
     server.renamed = {"/o/old.git": f"{server.url}{leads_to or '/o/app.git'}"} | (
         {leads_to: f"{server.url}{leads_to}"} if leads_to else {}
@@ -126,7 +126,7 @@ def test_an_origin_may_lead_to_a_new_name_of_a_repository(
 
 
 def bare(tmp_path: Path) -> Path:
-    """Make an empty repository of the worker's."""
+    """Make an empty bare repository."""
     folder = tmp_path / "vault.git"
     subprocess.run(["git", "init", "--quiet", "--bare", str(folder)], check=True)
     return folder

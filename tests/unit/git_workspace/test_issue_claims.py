@@ -1,4 +1,4 @@
-"""Which issues were taken, on a real repository."""
+"""Claims of issues in a real repository."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ def claims(tmp_path: Path, env: dict[str, str], origin: Origin) -> IssueClaims:
 
 
 def test_who_has_taken_an_issue_has_it_when_it_asks_again(claims: IssueClaims) -> None:
-    """A pass that was reset asks at another time: the issue is its own, and nobody else's."""
+    """A claim counts again for its own pass, even at a later time, and blocks another pass."""
     assert claims.claim(7, "wo-app-7", "pass-1", FIRST)
     assert claims.claim(7, "wo-app-7", "pass-1", LATER)
     assert not claims.claim(7, "wo-app-7", "pass-2", LATER)

@@ -1,4 +1,4 @@
-"""Files that a repository keeps in Git LFS, where nobody runs its filter."""
+"""Files of Git LFS in a repository whose LFS filter never runs."""
 
 from septet.git.engine.place import Place
 from septet.git.evidence.lfs import whole_lfs_files
@@ -7,7 +7,7 @@ POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 123
 
 
 def test_files_that_should_be_pointers_are_named(place: Place) -> None:
-    """Those alone whose attributes give them to LFS, of any folder's; what is a pointer, or gone, is none."""
+    """A file is named if its attributes belong to LFS and the file exists and is no pointer."""
     files = {
         ".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\nkept.bin -filter\n",
         "assets/.gitattributes": "*.png filter=lfs\n",

@@ -1,4 +1,4 @@
-"""What a look at a worktree tells is what a person's own `git add --all` would commit, submodules among it."""
+"""The evidence equals the changes that a person's `git add --all` would commit, submodules included."""
 
 import os
 import shutil
@@ -66,7 +66,7 @@ def _move(old: str, new: str) -> Edit:
 
 
 def _link(name: str, target: str) -> Edit:
-    """Put a symlink in the place of a file."""
+    """Replace a file with a symlink."""
 
     def link(tree: Path) -> None:
         (tree / name).unlink()
@@ -84,7 +84,7 @@ def _mode(name: str, bits: int) -> Edit:
 
 
 def _git(*arguments: str, inside: str = "") -> Edit:
-    """Run git, in a submodule where one is checked out; git may refuse."""
+    """Run git, inside a submodule only if the submodule is checked out; a refusal of git is fine."""
 
     def run(tree: Path) -> None:
         if not inside or (tree / inside / ".git").exists():
@@ -94,7 +94,7 @@ def _git(*arguments: str, inside: str = "") -> Edit:
 
 
 def _nested(name: str) -> Edit:
-    """Make a repository of its own, with a commit."""
+    """Make a nested repository with a commit."""
 
     def make(tree: Path) -> None:
         _write(f"{name}/file", "nested\n")(tree)
@@ -146,16 +146,16 @@ EDITS: Final = st.one_of(
 
 @dataclass(frozen=True)
 class Truth:
-    """What plain git would commit of a worktree."""
+    """The tree and changes that plain git would commit."""
 
     tree: str
     files_changed: tuple[FileChange, ...]
     nested: tuple[str, ...]
-    """Repositories that `git add` would make gitlinks of which no submodule stands for."""
+    """The repositories that `git add` would make gitlinks and that are no submodules."""
 
 
 def _truth(place: Place) -> Truth:
-    """Let plain git add everything, in an index of the test's own."""
+    """Add everything with plain git, in a separate index."""
     tree, index = place.worktree, place.worktree / ".git" / "index.test"
     env = {"GIT_INDEX_FILE": str(index)}
     shutil.copyfile(tree / ".git" / "index", index)
@@ -182,7 +182,7 @@ def _gitlinks(listing: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Place]:
-    """Return a function that opens one more workspace of a repository with a submodule, which has a newer commit."""
+    """Return a function that opens workspaces of a repository whose submodule has a newer commit."""
     root = tmp_path_factory.mktemp("looks")
     library = make_origin(root / "library")
     library.push({"lib.py": "1\n"})
@@ -232,7 +232,7 @@ CASES: Final[dict[str, list[list[Edit]]]] = {
 
 
 def _cases(test: Callable[..., None]) -> Callable[..., None]:
-    """Have a property tried with each case."""
+    """Add each case of `CASES` as an example of the property."""
     for steps in CASES.values():
         test = example(steps=steps)(test)
     return test
@@ -262,7 +262,7 @@ def _cases(test: Callable[..., None]) -> Callable[..., None]:
     steps=[[_git("submodule", "update", "-q", "--init"), COMMIT_INSIDE, _nested("inner"), _remove("README.md")]]
 )
 def test_a_look_tells_what_plain_git_would_commit(opened: Callable[[], Place], steps: list[list[Edit]]) -> None:
-    """Whatever agents do in step after step: the evidence is git's own, and so is the tree that is committed."""
+    """After each step of an agent's edits the evidence, the staged tree and the commit equal plain git's."""
     place = opened()
     truth = _truth(place)
     for edits in steps:
@@ -277,7 +277,7 @@ def test_a_look_tells_what_plain_git_would_commit(opened: Callable[[], Place], s
 
 
 def test_after_the_commit_of_the_engine_the_worktree_is_clean(opened: Callable[[], Place]) -> None:
-    """What was committed is no change any more, and what comes after is seen."""
+    """The worktree is clean after the engine's commit, and a later change counts."""
     place = opened()
     BUMP(place.worktree)
     (place.worktree / "new.py").write_text("new\n")

@@ -16,14 +16,14 @@ from septet.git.workspace.mirror import Base, find_base, refresh_mirror, tidy_mi
 
 @pytest.fixture
 def mirror(tmp_path: Path) -> Path:
-    """Return where a mirror is to be."""
+    """Return the path of a mirror that does not exist yet."""
     (tmp_path / "mirrors").mkdir()
     return tmp_path / "mirrors" / "key.git"
 
 
 @pytest.fixture
 def remote(origin: Origin, env: dict[str, str]) -> Remote:
-    """Return the way to the origin."""
+    """Return the remote of the origin."""
     return Remote(str(origin.bare), env)
 
 
@@ -33,7 +33,7 @@ def test_it_starts_at_the_default_branch(mirror: Path, remote: Remote, origin: O
 
 
 def test_the_default_branch_need_not_be_main(mirror: Path, tmp_path: Path, env: dict[str, str]) -> None:
-    """A default branch of another name is found by asking the origin."""
+    """The origin's HEAD names the default branch, even if the origin has a branch `main`."""
     origin = make_origin(tmp_path / "trunks", default_branch="trunk")
     sha = origin.push({"a": "1"})
     origin.push({"b": "1"}, branch="main")
@@ -43,7 +43,7 @@ def test_the_default_branch_need_not_be_main(mirror: Path, tmp_path: Path, env: 
 
 @pytest.mark.parametrize("base", ["release/1.0", "refs/heads/release/1.0"])
 def test_it_starts_at_a_named_branch(mirror: Path, remote: Remote, origin: Origin, base: str) -> None:
-    """A base is the name of one of the origin's branches."""
+    """A base is the name of one of the origin's branches, with or without `refs/heads/`."""
     sha = origin.push({"a": "1"}, branch="release/1.0")
 
     assert Base("release/1.0", sha, "main") == refresh_mirror(mirror, remote, base)
@@ -51,7 +51,7 @@ def test_it_starts_at_a_named_branch(mirror: Path, remote: Remote, origin: Origi
 
 @pytest.mark.parametrize("base", ["mian", "HEAD", "v1", "--all", "", "main^"])
 def test_a_base_that_is_no_branch_is_refused(mirror: Path, remote: Remote, origin: Origin, base: str) -> None:
-    """A pull request goes to a branch, so nothing else is a base; the remedy names branches that are there."""
+    """A base that is no branch is refused, since a pull request needs one; the remedy names existing branches."""
     git(origin.checkout, "tag", "v1")
     git(origin.checkout, "push", "-q", "origin", "v1")
 
@@ -62,7 +62,7 @@ def test_a_base_that_is_no_branch_is_refused(mirror: Path, remote: Remote, origi
 
 
 def test_the_likeliest_branch_is_named_first(mirror: Path, remote: Remote, origin: Origin) -> None:
-    """The branch that the origin's HEAD names comes before all others, whatever their names."""
+    """The remedy names the branch of the origin's HEAD first."""
     for number in range(4):
         origin.push({"a": str(number)}, branch=f"chore-{number}")
 
@@ -73,7 +73,7 @@ def test_the_likeliest_branch_is_named_first(mirror: Path, remote: Remote, origi
 
 
 def test_it_follows_the_origin(mirror: Path, remote: Remote, origin: Origin) -> None:
-    """What was pushed since, also by force, is fetched."""
+    """A refresh fetches later pushes, forced pushes too."""
     refresh_mirror(mirror, remote)
     git(origin.checkout, "commit", "-q", "--amend", "-m", "rewritten")
     git(origin.checkout, "push", "-q", "--force", "origin", "HEAD")
@@ -84,7 +84,7 @@ def test_it_follows_the_origin(mirror: Path, remote: Remote, origin: Origin) -> 
 def test_a_branch_that_is_gone_is_no_base_and_its_commits_stay(
     mirror: Path, remote: Remote, origin: Origin
 ) -> None:
-    """A deleted branch is not found any more, and a workspace that borrows its objects still has them."""
+    """A deleted branch is refused as a base, and the mirror keeps its commits for workspaces that borrow them."""
     sha = origin.push({"a": "1"}, branch="topic")
     refresh_mirror(mirror, remote)
     git(origin.bare, "branch", "-D", "topic")
@@ -109,7 +109,7 @@ def test_a_branch_makes_room_for_a_folder_of_branches(mirror: Path, remote: Remo
 
 
 def test_nobody_can_collect_its_objects(mirror: Path, remote: Remote, origin: Origin) -> None:
-    """Not even `git gc` or `git prune` by hand takes an object away that a workspace may borrow."""
+    """Neither `git gc` nor `git prune` removes an object that a workspace may borrow."""
     sha = origin.push({"a": "1"}, branch="topic")
     refresh_mirror(mirror, remote)
     git(mirror, "update-ref", "-d", "refs/remotes/origin/topic")
@@ -121,7 +121,7 @@ def test_nobody_can_collect_its_objects(mirror: Path, remote: Remote, origin: Or
 
 
 def test_an_empty_repository_is_refused(mirror: Path, tmp_path: Path, env: dict[str, str]) -> None:
-    """A repository without a commit gives a clear error."""
+    """A repository without a commit is refused."""
     origin = make_origin(tmp_path / "empty")
 
     with pytest.raises(InvalidInputError, match="no commit yet") as refused:
@@ -131,14 +131,14 @@ def test_an_empty_repository_is_refused(mirror: Path, tmp_path: Path, env: dict[
 
 
 def test_the_only_branch_is_the_default_where_head_dangles(mirror: Path, origin: Origin, remote: Remote) -> None:
-    """`git init --bare` may name a branch that nobody pushed; the only branch there is serves."""
+    """The only branch of an origin is its default branch if the origin's HEAD names a missing branch."""
     git(origin.bare, "symbolic-ref", "HEAD", "refs/heads/master")
 
     assert Base("main", origin.sha("main"), "") == refresh_mirror(mirror, remote)
 
 
 def test_a_dangling_head_with_many_branches_asks_for_a_base(mirror: Path, origin: Origin, remote: Remote) -> None:
-    """Where nothing says which branch to start from, the error names `base`."""
+    """An origin with several branches and no valid HEAD causes an error that names `base`."""
     origin.push({"a": "1"}, branch="topic")
     git(origin.bare, "symbolic-ref", "HEAD", "refs/heads/master")
 
@@ -149,7 +149,7 @@ def test_a_dangling_head_with_many_branches_asks_for_a_base(mirror: Path, origin
 
 
 def test_a_checkout_is_an_origin(mirror: Path, origin: Origin, env: dict[str, str]) -> None:
-    """A path that is a person's checkout is itself the origin, and starts where it has checked out."""
+    """A person's checkout can be the origin, and the work starts at its current branch."""
     git(origin.checkout, "checkout", "-q", "-b", "theirs")
 
     base = refresh_mirror(mirror, Remote(str(origin.checkout), env))
@@ -158,7 +158,7 @@ def test_a_checkout_is_an_origin(mirror: Path, origin: Origin, env: dict[str, st
 
 
 def test_a_path_without_a_repository_is_not_found(mirror: Path, tmp_path: Path, env: dict[str, str]) -> None:
-    """A path that holds no repository is not found, and the remedy says what to look at."""
+    """A path without a repository is not found, and the remedy mentions the address."""
     with pytest.raises(NotFoundError) as refused:
         refresh_mirror(mirror, Remote(str(tmp_path / "nowhere"), env))
 
@@ -167,7 +167,7 @@ def test_a_path_without_a_repository_is_not_found(mirror: Path, tmp_path: Path, 
 
 
 def test_a_sha256_repository_is_refused(mirror: Path, tmp_path: Path, env: dict[str, str]) -> None:
-    """A repository with SHA-256 names gives an error that says so."""
+    """A repository with SHA-256 ids is refused, and the error says so."""
     git(tmp_path, "init", "-q", "--object-format=sha256", "-b", "main", "new")
     git(tmp_path / "new", "commit", "-q", "--allow-empty", "-m", "first")
 
@@ -176,7 +176,7 @@ def test_a_sha256_repository_is_refused(mirror: Path, tmp_path: Path, env: dict[
 
 
 def followed(refused: SeptetError, env: dict[str, str], folder: Path) -> None:
-    """Run the command in a remedy, as a person in another folder does."""
+    """Run the command of the remedy in another folder, as a person would."""
     command = re.findall("`([^`]+)`", refused.remedy)[0]
     subprocess.run(["/bin/sh", "-c", command], check=True, cwd=folder, env=env)
 
@@ -184,7 +184,7 @@ def followed(refused: SeptetError, env: dict[str, str], folder: Path) -> None:
 def test_a_shallow_origin_is_refused_with_a_remedy_that_works(
     mirror: Path, origin: Origin, tmp_path: Path, env: dict[str, str]
 ) -> None:
-    """It would be fetched as nothing, and well; the command of the remedy makes it usable."""
+    """A shallow clone is refused as an origin, and the remedy's command makes the clone usable."""
     origin.push({"a": "1"})
     shallow = tmp_path / "a shallow one"
     git(tmp_path, "clone", "-q", "--depth=1", origin.bare.as_uri(), str(shallow))
@@ -201,9 +201,9 @@ def test_a_shallow_origin_is_refused_with_a_remedy_that_works(
 def test_a_repository_of_somebody_else_is_refused_with_a_remedy_that_works(
     mirror: Path, origin: Origin, tmp_path: Path, env: dict[str, str]
 ) -> None:
-    """The command of the remedy names the folder that git looks at; followed, the repository can be used.
+    """The remedy's command names the folder that git checks, and makes another user's repository usable.
 
-    Since 2.48 git takes commits out of a repository of somebody else: where it does, nothing is refused.
+    Since 2.48 git fetches from a repository of another user; such a git refuses nothing here.
     """
     foreign = {**env, "GIT_TEST_ASSUME_DIFFERENT_OWNER": "true"}
     checkout = origin.checkout.rename(tmp_path / "it's theirs")
@@ -217,7 +217,7 @@ def test_a_repository_of_somebody_else_is_refused_with_a_remedy_that_works(
 
 
 def test_a_form_that_git_does_not_know_is_told(mirror: Path, origin: Origin, env: dict[str, str]) -> None:
-    """An older git names an extension, such as reftable's, and what helps is a newer one."""
+    """An origin with an extension that git does not know is refused, and the remedy recommends a newer git."""
     git(origin.bare, "config", "core.repositoryFormatVersion", "1")
     git(origin.bare, "config", "extensions.unheardOf", "true")
 
@@ -227,7 +227,7 @@ def test_a_form_that_git_does_not_know_is_told(mirror: Path, origin: Origin, env
 
 
 def test_repositories_of_the_engine_have_one_form(mirror: Path, origin: Origin, env: dict[str, str]) -> None:
-    """Whatever git's defaults are, names are SHA-1, refs are files, and a branch has a known name."""
+    """The engine's repositories have SHA-1 ids, refs in files and a known branch, whatever git's defaults are."""
     other = {**env, "GIT_DEFAULT_HASH": "sha256", "GIT_DEFAULT_REF_FORMAT": "reftable"}
     git(origin.checkout, "config", "--global", "init.defaultBranch", "other", env={"HOME": env["HOME"]})
 
@@ -240,7 +240,7 @@ def test_repositories_of_the_engine_have_one_form(mirror: Path, origin: Origin, 
 
 
 def test_what_a_dead_attempt_began_is_begun_again(mirror: Path, remote: Remote, origin: Origin) -> None:
-    """A mirror that was half made when the worker died does no harm."""
+    """A mirror that was unfinished when the worker died is made again."""
     unfinished = mirror.with_suffix(".new")
     (unfinished / "objects").mkdir(parents=True)
 
@@ -249,7 +249,7 @@ def test_what_a_dead_attempt_began_is_begun_again(mirror: Path, remote: Remote, 
 
 
 def test_many_at_once_share_one_mirror(mirror: Path, remote: Remote, origin: Origin) -> None:
-    """Work orders that start at the same time on one repository take turns."""
+    """Six refreshes at the same time share one mirror and find the same base."""
     with ThreadPoolExecutor(6) as threads:
         bases = list(threads.map(lambda _: refresh_mirror(mirror, remote), range(6)))
 
@@ -261,12 +261,12 @@ def test_many_at_once_share_one_mirror(mirror: Path, remote: Remote, origin: Ori
 
 
 def _loose(mirror: Path) -> int:
-    """Return how many objects are files of their own."""
+    """Return the number of loose objects."""
     return int(git(mirror, "count-objects").partition(" ")[0])
 
 
 def _fetch_often(origin: Origin, mirror: Path, remote: Remote) -> list[str]:
-    """Fetch small branches one after the other, one of which is rewritten each time; return all commits."""
+    """Push and fetch forty branches and rewrite one more branch each time; return all commits."""
     commits = []
     for number in range(40):
         commits.append(origin.push({f"{number}.txt": f"{number}\n"}, branch=f"work-{number}"))
@@ -280,7 +280,7 @@ def _fetch_often(origin: Origin, mirror: Path, remote: Remote) -> list[str]:
 def test_loose_objects_of_a_mirror_are_packed_and_none_is_lost(
     mirror: Path, remote: Remote, origin: Origin, env: dict[str, str], tmp_path: Path
 ) -> None:
-    """What fetches of branches unpack takes few files; a commit that its branch has left stays, with all it holds."""
+    """The mirror's loose objects become one pack, and a commit without a branch stays with all its objects."""
     commits = _fetch_often(origin, mirror, remote)
     left = git(origin.checkout, "commit-tree", "-p", commits[0], "-m", "left", f"{commits[0]}^{{tree}}")
     git(origin.checkout, "push", "--quiet", "--force", "origin", f"{left}:refs/heads/rewritten")
@@ -308,7 +308,7 @@ def test_loose_objects_of_a_mirror_are_packed_and_none_is_lost(
 def test_who_reads_a_mirror_while_it_is_packed_finds_everything(
     mirror: Path, remote: Remote, origin: Origin, env: dict[str, str], tmp_path: Path
 ) -> None:
-    """A workspace's git that looks for objects meanwhile misses none, however often they move."""
+    """A workspace that borrows from the mirror finds each object while the mirror is packed."""
     commits = _fetch_often(origin, mirror, remote)
     borrower = tmp_path / "borrower"
     git(tmp_path, "clone", "--quiet", "--shared", "--no-checkout", str(mirror), str(borrower))
@@ -323,7 +323,7 @@ def test_who_reads_a_mirror_while_it_is_packed_finds_everything(
 def test_a_mirror_with_few_loose_objects_is_let_be(
     mirror: Path, remote: Remote, env: dict[str, str], tmp_path: Path
 ) -> None:
-    """Packing is for where there are many; nobody waits for it else."""
+    """A mirror with few loose objects is not packed."""
     refresh_mirror(mirror, remote)
     before = _loose(mirror)
 

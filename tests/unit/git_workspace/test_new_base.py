@@ -1,4 +1,4 @@
-"""A base that was written anew while the work went on: what was taken out of it does not go out with the work."""
+"""A base branch that was rewritten during the work: the removed content does not leave with the work."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -31,7 +31,7 @@ LIMIT = 1 << 20
 
 @pytest.fixture
 def origin(tmp_path: Path) -> Origin:
-    """Give an origin whose last commit has a file that should not be there."""
+    """Return an origin whose last commit has a file that somebody will remove."""
     origin = make_origin(tmp_path / "origins")
     origin.push({"a.txt": "a\n", "b.txt": "b\n"})
     origin.push({"key.txt": "a key\n"})
@@ -40,7 +40,7 @@ def origin(tmp_path: Path) -> Origin:
 
 @pytest.fixture
 def place(open_place: Callable[..., Place]) -> Place:
-    """Give a workspace whose branch has the work: a changed file, a new one."""
+    """Return a workspace whose branch has a commit with a changed file and a new file."""
     place = open_place()
     prepare(place)
     seed(place, ignored_limit_bytes=LIMIT)
@@ -52,7 +52,7 @@ def place(open_place: Callable[..., Place]) -> Place:
 
 
 def _erase(origin: Origin, **files: str) -> str:
-    """Take the last commit out of the base, and put another one in its place; return that."""
+    """Replace the last commit of the base with a commit that has the files, and return the new commit."""
     git(origin.checkout, "reset", "-q", "--hard", "HEAD~1")
     for name, text in files.items():
         (origin.checkout / f"{name}.txt").write_text(text)
@@ -71,7 +71,7 @@ def _files(place: Place, sha: str) -> list[str]:
 
 
 def test_the_work_is_laid_over_a_base_that_was_written_anew(place: Place, origin: Origin) -> None:
-    """One commit on the new base has what the work changed, its message, and nothing that was taken out."""
+    """The work becomes one commit on the new base, with its message and without the removed content."""
     commit, tip = _head(place), _erase(origin, b="others\n")
     work = work_on_base(place, BranchWork(BRANCH, commit, place.base_sha))
     assert git(place.worktree, "log", "-1", "--format=%P%n%B", work.sha).splitlines() == [
@@ -111,14 +111,14 @@ def _is_gone(origin: Origin) -> None:
 def test_work_on_a_base_that_still_holds_its_beginning_stays(
     place: Place, origin: Origin, act: Callable[[Origin], None]
 ) -> None:
-    """A commit stays as it is where nothing was taken out of the base, and where there is none to begin from."""
+    """A commit stays unchanged if the base lost no commit, and if the base branch is gone."""
     act(origin)
     work = work_on_base(place, BranchWork(BRANCH, _head(place), place.base_sha))
     assert (work.sha, work.base) == (_head(place), place.base_sha)
 
 
 def _lay(place: Place, commit: str) -> None:
-    """Find that the work does not fit on the base as it is now, and lay it into the worktree."""
+    """Expect that the work does not fit on the present base, and lay it into the worktree."""
     with pytest.raises(UnfitWorkError, match=r"does not fit .* a\.txt") as raised:
         work_on_base(place, BranchWork(BRANCH, commit, place.base_sha))
     assert "push it to main and run `septet retry ID`" in raised.value.remedy
@@ -128,7 +128,7 @@ def _lay(place: Place, commit: str) -> None:
 
 
 def test_work_that_does_not_fit_on_the_new_base_is_brought_together_with_it(place: Place, origin: Origin) -> None:
-    """The worktree has both with git's markers; what an agent makes of that is the work, on the new base."""
+    """The worktree has both sides with git's markers; an agent's result becomes the work on the new base."""
     commit, tip = _head(place), _erase(origin, a="others\n", b="others\n")
     _lay(place, commit)
     _lay(place, commit)  # an attempt that was killed comes again
@@ -177,7 +177,7 @@ def _bring_back_a_file(worktree: Path) -> None:
 def test_what_was_not_brought_together_is_not_pushed(
     place: Place, origin: Origin, act: Callable[[Path], None], why: str
 ) -> None:
-    """Neither markers go out, nor what was taken out of the base, nor work without what others changed there."""
+    """Work with markers, with removed content or without the others' changes is not pushed."""
     commit = _head(place)
     erased = _erase(origin, a="others\n", b="others\n")
     _lay(place, commit)
@@ -193,7 +193,7 @@ def test_what_was_not_brought_together_is_not_pushed(
 
 
 def test_work_that_is_done_anew_is_not_taken_for_what_was_brought_together(place: Place, origin: Origin) -> None:
-    """Where the steps go back behind it, the work is laid over the base as ever."""
+    """Work that was done again after a return to an earlier step is laid over the base as any work."""
     commit = _head(place)
     _erase(origin, a="others\n")
     _lay(place, commit)
@@ -206,7 +206,7 @@ def test_work_that_is_done_anew_is_not_taken_for_what_was_brought_together(place
 
 
 def test_a_branch_that_holds_what_was_erased_is_told(place: Place, origin: Origin) -> None:
-    """Both where the work began and what a round has merged since count; a branch without them is fine."""
+    """A branch is refused if its beginning or a merged commit is no longer part of the base."""
     commit, began, merged = _head(place), place.base_sha, origin.push({"b.txt": "others\n"})
     git(place.worktree, "fetch", "-q", str(origin.bare), "main")
     refuse_erased_base(place, commit, merged)
@@ -221,7 +221,7 @@ def test_a_branch_that_holds_what_was_erased_is_told(place: Place, origin: Origi
 
 
 def test_work_that_uses_what_was_taken_out_does_not_bring_it_back(place: Place, origin: Origin) -> None:
-    """A file that the work changed and the base has no longer is a conflict, and is not put back."""
+    """A file that the work changed and the base lost is a conflict, and does not return."""
     (place.worktree / "key.txt").write_text("a key, and more\n")
     commit = commit_all(place, "more")
     _erase(origin)

@@ -1,4 +1,4 @@
-"""After a guest, `.git` is what the engine says: what it left there for git to run or follow is gone, and kept."""
+"""After a guest the engine restores its own `.git`: the guest's programs and links are removed and kept."""
 
 import os
 import shlex
@@ -29,7 +29,7 @@ LOOKS = (("status",), ("diff",), ("diff", "HEAD"), ("reset", "-q"), ("reset", "-
 
 @pytest.fixture
 def began(place: Place) -> Place:
-    """A workspace before its first agent."""
+    """Return a workspace before its first agent."""
     _begin(place)
     return place
 
@@ -42,14 +42,14 @@ def _begin(place: Place) -> Snapshot:
 
 
 def _set_up(place: Place) -> None:
-    """Note what is there now as what set-up has left."""
+    """Note the present state as the result of the set-up command."""
     taken = take(place, "checkpoint", SnapshotOptions("set-up has run", LIMIT))
     assert taken is not None
     note_baseline(place, taken)
 
 
 def _evil(place: Place) -> str:
-    """Return a program that leaves a mark; nobody is to start it."""
+    """Return a program that writes a mark when it runs; no git may start it."""
     program = place.worktree / ".git" / "evil"
     program.write_text(f"#!/bin/sh\n: > {shlex.quote(str(_mark(place)))}\ncat\n", encoding="utf-8")
     program.chmod(0o755)
@@ -61,7 +61,7 @@ def _mark(place: Place) -> Path:
 
 
 def _look(tree: Path, env: dict[str, str]) -> None:
-    """Look at a worktree and take changes back, as a person does, with whatever its repository says."""
+    """Run the git commands of a person in the worktree, with the settings of its repository."""
     for words in LOOKS:
         subprocess.run(["git", *words], cwd=tree, env=env, capture_output=True, check=False, timeout=20)
 
@@ -77,7 +77,7 @@ def _config(place: Place, *words: str, folder: str = ".git") -> None:
 
 
 def _inner(place: Place) -> Path:
-    """Make a repository inside the worktree that the index has as a submodule."""
+    """Make a repository inside the worktree that the index lists as a submodule."""
     inner = place.worktree / "inner"
     git(place.worktree, "init", "-q", "inner")
     git(inner, "-c", "user.name=a", "-c", "user.email=b", "commit", "-q", "--allow-empty", "-m", "x")
@@ -202,7 +202,7 @@ def _poison(place: Place, poison: object) -> None:
 
 @pytest.mark.parametrize("poison", POISONS, ids=lambda poison: poison.__name__)
 def test_a_persons_git_runs_nothing_of_a_guests(began: Place, env: dict[str, str], poison: object) -> None:
-    """It would have run the guest's program; after the engine it does not, and is a repository still."""
+    """A person's git runs no program of the guest after the engine restored `.git`, and `.git` still works."""
     _poison(began, poison)
     paths, _ = own_repository(began, OPTIONS)
     assert paths
@@ -218,7 +218,7 @@ def test_a_persons_git_runs_nothing_of_a_guests(began: Place, env: dict[str, str
 def test_each_poison_runs_where_the_engine_does_not_come_by(
     began: Place, env: dict[str, str], poison: object
 ) -> None:
-    """So each is a real one."""
+    """Without the engine each poison runs its program, so each poison is real."""
     _poison(began, poison)
     _look(began.worktree, env)
     assert _mark(began).exists()
@@ -228,7 +228,7 @@ def test_each_poison_runs_where_the_engine_does_not_come_by(
 def test_a_restored_snapshot_is_as_harmless(
     began: Place, env: dict[str, str], tmp_path: Path, poison: object
 ) -> None:
-    """In a folder of a person's, and in a workspace that goes back to it."""
+    """A restored snapshot runs no program of the guest, in a person's folder and in a workspace."""
     _poison(began, poison)
     rescue = take(began, "rescue", SnapshotOptions("x", LIMIT))
     assert rescue is not None
@@ -242,7 +242,7 @@ def test_a_restored_snapshot_is_as_harmless(
 
 
 def test_an_untouched_repository_costs_no_snapshot(began: Place) -> None:
-    """Work, commits and branches are none of this."""
+    """Files, commits and branches alone cause no snapshot."""
     before = list_snapshots(vault_at(began))
     (began.worktree / "new.py").write_text("x = 1\n", encoding="utf-8")
     git(began.worktree, "checkout", "-q", "-b", "work")
@@ -253,7 +253,7 @@ def test_an_untouched_repository_costs_no_snapshot(began: Place) -> None:
 
 
 def test_settings_that_are_harmless_survive(began: Place) -> None:
-    """By name and by value; the same name with another value does not."""
+    """A harmless setting survives by name and value; the same name with another value does not survive."""
     kept = {
         "submodule.lib.url": "https://example.org/lib.git",
         "submodule.lib.active": "true",
@@ -288,7 +288,7 @@ def test_settings_that_are_harmless_survive(began: Place) -> None:
 
 
 def test_what_set_up_wrote_survives_as_it_is(began: Place) -> None:
-    """Husky's folder of hooks, git-lfs's filters, a hook: also where a guest has changed or removed them."""
+    """The set-up's hooks, hook folder and filters survive, and return if a guest changed or removed them."""
     (began.worktree / ".husky").mkdir()
     (began.worktree / ".husky" / "pre-commit").write_text("echo checked\n", encoding="utf-8")
     lfs = {"clean": "git-lfs clean -- %f", "smudge": "git-lfs smudge -- %f", "process": "git-lfs filter-process"}
@@ -326,7 +326,7 @@ def test_what_set_up_wrote_survives_as_it_is(began: Place) -> None:
 def test_a_setting_of_set_up_counts_while_the_file_that_it_names_is_the_same(
     began: Place, name: str, value: str
 ) -> None:
-    """A guest that changes the file would else have git run it."""
+    """A setting of the set-up survives only while the file that it names is unchanged."""
     (began.worktree / ".husky").mkdir()
     (began.worktree / ".husky" / "monitor").write_text("exit 0\n", encoding="utf-8")
     (began.worktree / ".gitconfig").write_text("", encoding="utf-8")
@@ -343,7 +343,7 @@ def test_a_setting_of_set_up_counts_while_the_file_that_it_names_is_the_same(
 
 
 def test_a_hook_of_a_submodule_goes(began: Place) -> None:
-    """Also of one whose name has a slash; its sample hooks stay, for git runs none of them."""
+    """A hook of a submodule is removed, and its sample hooks stay, since git runs no sample."""
     submodule_of_git(began)
     hooks = began.worktree / ".git/modules/deep/inner/hooks"
     _program(hooks / "post-checkout", began)
@@ -355,7 +355,7 @@ def test_a_hook_of_a_submodule_goes(began: Place) -> None:
 
 
 def test_a_linked_worktree_is_rescued_and_unlinked(began: Place) -> None:
-    """Its branch stays, and its files and index are in the rescue: without its link they would be part of the work."""
+    """A linked worktree is removed, its branch stays, and the rescue has its files and its index."""
     git(began.worktree, "worktree", "add", "-q", "side", "-b", "side")
     (began.worktree / "side" / "new.py").write_text("x\n", encoding="utf-8")
     git(began.worktree / "side", "add", "-A")
@@ -371,7 +371,7 @@ def test_a_linked_worktree_is_rescued_and_unlinked(began: Place) -> None:
 
 
 def test_a_linked_repository_is_not_followed(began: Place, env: dict[str, str]) -> None:
-    """What stands in the place of `.git` leads a person's git nowhere."""
+    """A `.git` that is a link to another repository is not followed."""
     (began.worktree / ".git").rename(began.worktree / "was")
     git(began.worktree, "config", "--file", "was/config", "core.fsmonitor", "touch ran; false")
     (began.worktree / ".git").symlink_to("was")
@@ -382,7 +382,7 @@ def test_a_linked_repository_is_not_followed(began: Place, env: dict[str, str]) 
 
 @pytest.mark.parametrize("kind", ["fifo", "unreadable"])
 def test_what_no_snapshot_holds_is_renamed(began: Place, kind: str) -> None:
-    """A FIFO in the place of settings, or a program that nobody may read: it is there still, and git passes by."""
+    """A FIFO in the place of the configuration is renamed, and a missing configuration is written again."""
     config = began.worktree / ".git" / "config"
     config.unlink()
     if kind == "fifo":
@@ -396,7 +396,7 @@ def test_what_no_snapshot_holds_is_renamed(began: Place, kind: str) -> None:
     "name", ["worktrees/x/.git", "commondir/x/.git", "config/.git", "hooks/.git", "x/.git/worktrees"]
 )
 def test_a_repository_in_an_odd_place_keeps_nothing_from_going(began: Place, name: str) -> None:
-    """Folders with the names of files, and repositories in what goes."""
+    """A folder with the name of a file and a nested repository do not stop the removal."""
     (began.worktree / ".git" / "config").rename(began.worktree / ".git" / "was")
     inner = began.worktree / ".git" / name
     inner.mkdir(parents=True)
@@ -411,7 +411,7 @@ def test_a_repository_in_an_odd_place_keeps_nothing_from_going(began: Place, nam
 
 @pytest.mark.parametrize("poison", [fsmonitor, hook, common_folder, worktree_config, submodule_of_git])
 def test_where_no_snapshot_can_be_taken_it_is_renamed(began: Place, env: dict[str, str], poison: object) -> None:
-    """As where a file is too large: nothing runs, no byte goes, and the next end of a guest puts it in order."""
+    """If no snapshot is possible, the guest's settings are renamed, and a later call restores `.git`."""
     _poison(began, poison)
     settings = (began.worktree / ".git" / "config").read_bytes()
     with (began.worktree / "large").open("wb") as file:
@@ -431,7 +431,7 @@ def test_where_no_snapshot_can_be_taken_it_is_renamed(began: Place, env: dict[st
 def test_gitlinks_are_found_in_an_index_of_each_version(
     state: StateDir, env: dict[str, str], origin: Origin
 ) -> None:
-    """Beside many files, and in folders whose names are alike."""
+    """Gitlinks are found in each version of the index, among many files and similar names."""
     origin.push({f"a/{number}.txt": "x" for number in range(300)})
     place = open_workspace(state, parse_address(str(origin.bare)), OrderStart("wo-9", "r"), env=env)
     for path in ("a/150.d", "b/sub", "z"):

@@ -18,12 +18,12 @@ from septet.git.engine.project import with_project
     ],
 )
 def test_a_work_order_has_the_project_of_its_repository(repository: str, project: str | None) -> None:
-    """It can be found on the board while it waits; an address that cannot be read is left to the worker."""
+    """A work order gets its repository's project before it starts, and none for an address that cannot be read."""
     order = WorkOrderInput(repository=repository, title="Totals are wrong", priority=5)
     assert with_project(order) == order.model_copy(update={"project": project})
 
 
 def test_a_project_that_is_given_stays() -> None:
-    """A person's word goes before the repository's name."""
+    """A given project stays."""
     order = WorkOrderInput(repository="/srv/app.git", title="Totals are wrong", project="till")
     assert with_project(order) is order

@@ -1,4 +1,4 @@
-"""What a work order changes of protected paths: by name, mode, rename and deletion, and by symlinks in either way."""
+"""Changes of protected paths in a work order: by name, mode, rename, deletion and symlink."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +17,7 @@ Edit = Callable[[Path], None]
 
 @pytest.fixture(scope="session")
 def first_origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
-    """Return an origin that has protected files, and symlinks that lead from and to them."""
+    """Return an origin with protected files, and with symlinks from and to protected paths."""
     origin = make_origin(tmp_path_factory.mktemp("linking"))
     (origin.checkout / "docs").mkdir()
     (origin.checkout / "CLAUDE.md").symlink_to("docs/guide.md")
@@ -49,7 +49,7 @@ def move(old: str, new: str) -> Edit:
 
 
 def link(name: str, target: str) -> Edit:
-    """Return an edit that puts a symlink in the place of what is there."""
+    """Return an edit that puts a symlink in the place of a file or folder."""
 
     def edit(worktree: Path) -> None:
         if (worktree / name).is_dir():
@@ -62,12 +62,12 @@ def link(name: str, target: str) -> Edit:
 
 
 def changes(place: Place, *since: str) -> dict[str, str]:
-    """Return what the worktree changes of protected paths, as it would be committed."""
+    """Return the worktree's changes of protected paths, as a commit would contain them."""
     return {change.path: change.what for change in found(place, *since)}
 
 
 def found(place: Place, *since: str) -> tuple[ProtectedChange, ...]:
-    """Return the same with their ids."""
+    """Return the worktree's changes of protected paths with their ids."""
     tree = stage(place, look(place)).text("write-tree")
     return protected_changes(place, ProtectedPaths(PROTECTED), since or (place.base_sha,), tree)
 
@@ -90,7 +90,7 @@ def found(place: Place, *since: str) -> tuple[ProtectedChange, ...]:
         (link("docs/x", "../.GITHUB"), {"docs/x": "added, a symlink to .GITHUB"}),
         (link("x", "/srv/repo/.claude"), {"x": "added, a symlink to /srv/repo/.claude"}),
         (link("README.md", "x/../.mcp.json"), {"README.md": "changed, a symlink to .mcp.json"}),
-        # what protected symlinks of the base lead to
+        # the targets of protected symlinks in the base
         (link("docs/guide.md", "../README.md"), {"docs/guide.md": "changed, through CLAUDE.md"}),
         (move("src/app.py", "docs/guide.md"), {"docs/guide.md": "changed, through CLAUDE.md"}),
         (write("docs/notes.md"), {"docs/notes.md": "changed, through CLAUDE.md"}),
@@ -105,13 +105,13 @@ def found(place: Place, *since: str) -> tuple[ProtectedChange, ...]:
     ],
 )  # fmt: skip
 def test_each_way_to_change_a_protected_path_is_found(place: Place, edit: Edit, expected: dict[str, str]) -> None:
-    """By both names of a rename, and by what the symlinks of the tree come to."""
+    """A change counts by both names of a rename, and by the targets of symlinks."""
     edit(place.worktree)
     assert changes(place) == expected
 
 
 def test_a_submodule_in_the_place_of_a_folder_is_found(place: Place) -> None:
-    """It leads to a repository that nobody has looked at."""
+    """A submodule in the place of a protected folder counts as added, since its files are unknown."""
     git(place.worktree, "rm", "-rq", "--cached", ".github")
     entry = f"160000 {place.base_sha} 0\t.github"
     git(place.worktree, "update-index", "--add", "--index-info", stdin=f"{entry}\n".encode())
@@ -122,7 +122,7 @@ def test_a_submodule_in_the_place_of_a_folder_is_found(place: Place) -> None:
 
 
 def test_what_every_commit_before_has_differently_counts(place: Place) -> None:
-    """What stands on the forge's branch already is no change of this round, nor is what the base brings."""
+    """A change counts only if it differs from all given commits, such as the base and the pushed branch."""
     write(WORKFLOW)(place.worktree)
     write("CLAUDE.md.d/AGENTS.md")(place.worktree)
     git(place.worktree, "add", "-A")
@@ -134,7 +134,7 @@ def test_what_every_commit_before_has_differently_counts(place: Place) -> None:
 
 
 def test_an_id_is_for_one_content_of_one_path(place: Place) -> None:
-    """The same content has the same id on each look; another content, mode or path has another one."""
+    """The same content of a path has the same id; another content or mode has another id."""
     ids = []
     for edit in (
         write(WORKFLOW),
@@ -149,5 +149,5 @@ def test_an_id_is_for_one_content_of_one_path(place: Place) -> None:
 
 
 def test_without_patterns_nothing_is_looked_at(place: Place) -> None:
-    """A repository that protects nothing has no findings."""
+    """A repository without protected paths has no findings, and its commits are not read."""
     assert protected_changes(place, ProtectedPaths([]), ("no commit",), "no tree") == ()

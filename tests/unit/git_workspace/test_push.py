@@ -1,4 +1,4 @@
-"""The engine's push."""
+"""The push of the engine."""
 
 import subprocess
 from collections.abc import Callable
@@ -28,7 +28,7 @@ BRANCH = "feat/wo-1"
 
 @pytest.fixture
 def commit(place: Place) -> Callable[[], str]:
-    """Return a function that makes one more commit on the branch."""
+    """Return a function that adds a commit to the branch."""
 
     def commit_it() -> str:
         create_branch(place, BRANCH)
@@ -40,7 +40,7 @@ def commit(place: Place) -> Callable[[], str]:
 
 
 def test_a_new_branch_is_pushed_once(place: Place, origin: Origin, commit: Callable[[], str]) -> None:
-    """The remote has the commit; a second push of it changes nothing."""
+    """The first push creates the branch, and a second push of the same commit changes nothing."""
     sha = commit()
     assert remote_branch(place, BRANCH) is None
 
@@ -57,7 +57,7 @@ def test_a_new_branch_is_pushed_once(place: Place, origin: Origin, commit: Calla
 def test_a_push_whose_answer_is_lost_is_looked_up(
     tmp_path: Path, state: StateDir, env: dict[str, str], fault: Fault
 ) -> None:
-    """Git sends it again by itself and is refused: what counts is that the origin has the commit."""
+    """A push without an answer succeeds if the origin has the commit."""
     origin = make_origin(tmp_path / "hosted" / "o", "foo.js.git")
     origin.push({"app.py": "x = 1\n"})
     with serving_forge(GitHubFake(repositories=tmp_path / "hosted")) as forge:
@@ -75,7 +75,7 @@ def test_a_push_whose_answer_is_lost_is_looked_up(
 def test_somebody_elses_branch_is_never_overwritten(
     place: Place, origin: Origin, commit: Callable[[], str]
 ) -> None:
-    """A branch that should not be there, is elsewhere, or holds other commits is left as it is."""
+    """A push does not overwrite a branch that has an unexpected commit."""
     theirs = origin.push({"theirs": "1"}, branch=BRANCH)
     sha = commit()
 
@@ -90,7 +90,7 @@ def test_somebody_elses_branch_is_never_overwritten(
 def test_work_that_begins_again_replaces_its_own_push(
     place: Place, origin: Origin, commit: Callable[[], str]
 ) -> None:
-    """After a return to an earlier step the branch that this work order pushed gets the new commits."""
+    """After a return to an earlier step new commits replace the commits that the work order pushed itself."""
     first = push(place, BRANCH, commit())
     git(place.worktree, "reset", "--hard", place.base_sha)
     (place.worktree / "other.py").write_text("y = 2\n")
@@ -102,7 +102,7 @@ def test_work_that_begins_again_replaces_its_own_push(
 
 
 def test_a_branch_that_vanished_is_not_made_again(place: Place, origin: Origin, commit: Callable[[], str]) -> None:
-    """A branch that was deleted on the remote is not where it is expected to be."""
+    """A push to a branch that was deleted on the remote is refused."""
     first = push(place, BRANCH, commit())
     git(origin.bare, "branch", "-D", BRANCH)
 
@@ -112,7 +112,7 @@ def test_a_branch_that_vanished_is_not_made_again(place: Place, origin: Origin, 
 
 @pytest.mark.parametrize("branch", ["main"])
 def test_the_base_is_never_pushed_to(place: Place, origin: Origin, commit: Callable[[], str], branch: str) -> None:
-    """A push to where the work starts from is refused before git is asked."""
+    """A push to the base branch is refused before git runs."""
     with pytest.raises(InvalidInputError, match="never pushes to"):
         push(place, branch, commit())
 
@@ -135,7 +135,7 @@ def test_the_base_is_never_pushed_to(place: Place, origin: Origin, commit: Calla
 def test_what_the_remote_says_is_told(
     place: Place, origin: Origin, commit: Callable[[], str], hook: str, remedy: str
 ) -> None:
-    """A refusal of the remote comes with its own words, and with what to do."""
+    """A refusal of the remote causes an error with the remedy for the remote's words, without escape sequences."""
     update = origin.bare / "hooks" / "update"
     update.parent.mkdir(exist_ok=True)
     update.write_text(f"#!/bin/sh\nprintf '\\033[31m' >&2\n{hook}\n")
@@ -149,7 +149,7 @@ def test_what_the_remote_says_is_told(
 
 
 def test_a_remote_without_room_is_waited_for(place: Place, origin: Origin, commit: Callable[[], str]) -> None:
-    """A push that the remote rejects for want of room is tried again; with room there, it is taken."""
+    """A push to a full remote fails with an error to retry, and succeeds after there is room."""
     hook = origin.bare / "hooks" / "pre-receive"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\necho 'fatal: write error: No space left on device' >&2\nexit 1\n")
@@ -163,7 +163,7 @@ def test_a_remote_without_room_is_waited_for(place: Place, origin: Origin, commi
 
 
 def test_a_checkout_takes_a_new_branch(origin: Origin, state: StateDir, env: dict[str, str]) -> None:
-    """A person's checkout is an origin too: it gets the branch, and its files stay."""
+    """A person's checkout takes a new branch, and its files do not change."""
     address = parse_address(str(origin.checkout))
     place = open_workspace(state, address, OrderStart("wo-5", "r"), env=env)
     create_branch(place, "feat-5")
@@ -179,7 +179,7 @@ def test_a_checkout_takes_a_new_branch(origin: Origin, state: StateDir, env: dic
 def test_a_branch_that_is_checked_out_there_is_refused(
     origin: Origin, state: StateDir, env: dict[str, str]
 ) -> None:
-    """Git does not push under a person's feet, and the error says so."""
+    """A push to the branch that a person's checkout has checked out is refused, and the remedy says so."""
     address = parse_address(str(origin.checkout))
     place = open_workspace(state, address, OrderStart("wo-5", "r"), env=env)
     create_branch(place, "feat-5")
@@ -195,7 +195,7 @@ def test_a_branch_that_is_checked_out_there_is_refused(
 
 
 def test_an_origin_that_is_gone_is_not_found(place: Place, origin: Origin, commit: Callable[[], str]) -> None:
-    """A repository that was moved away is an error that names it."""
+    """The error for an origin that was moved away names the origin."""
     sha = commit()
     origin.bare.rename(origin.bare.with_name("moved"))
 
@@ -204,13 +204,13 @@ def test_an_origin_that_is_gone_is_not_found(place: Place, origin: Origin, commi
 
 
 def test_a_commit_that_nobody_has_is_an_error(place: Place) -> None:
-    """Git says that there is no such commit, and nothing happens."""
+    """A push of an unknown commit causes an error."""
     with pytest.raises(GitError):
         push(place, BRANCH, "1" * 40)
 
 
 def test_pushed_commits_are_whole(place: Place, origin: Origin, commit: Callable[[], str]) -> None:
-    """Everything that the commit needs is on the remote, though the workspace borrows most of it."""
+    """The remote has all objects of the commit, although the workspace borrows most of them."""
     push(place, BRANCH, commit())
 
     subprocess.run(["git", "-C", str(origin.bare), "fsck", "--strict", "--full"], check=True, capture_output=True)

@@ -1,4 +1,4 @@
-"""Origins over HTTP and ssh, as far as loopback goes, and what is said when they refuse."""
+"""Origins over HTTP and ssh on loopback, and the errors for their refusals."""
 
 import socket
 import subprocess
@@ -27,7 +27,7 @@ TOKEN = "ghs_top_secret_token"  # noqa: S105 -- of the fake
 
 @pytest.fixture
 def origin(tmp_path: Path) -> Origin:
-    """Return an origin that takes pushes over HTTP."""
+    """Return an origin that accepts pushes over HTTP."""
     origin = make_origin(tmp_path / "served" / "o", name="foo.js.git")
     origin.push({"README.md": "# Sample\n"})
     git(origin.bare, "config", "http.receivepack", "true")
@@ -36,7 +36,7 @@ def origin(tmp_path: Path) -> Origin:
 
 @pytest.fixture
 def server(tmp_path: Path, origin: Origin) -> Iterator[GitHttp]:
-    """Return a server of the origin."""
+    """Serve the origin over HTTP."""
     with serving_git(GitHttp(tmp_path / "served", TOKEN)) as server:
         yield server
 
@@ -57,7 +57,7 @@ def opened(server: GitHttp, state: StateDir, env: dict[str, str]) -> Opened:
 
 
 def test_an_https_origin_is_fetched_and_pushed_with_the_token(opened: Opened, origin: Origin) -> None:
-    """From the mirror to the pushed branch, with large chunked bodies, the token opens the way."""
+    """The token opens a fetch, a push and the list of branches over HTTP, also for a large body."""
     place = opened()
     assert branch_refusal(place, "feat-1", token=TOKEN) is None
     create_branch(place, "feat-1")
@@ -72,7 +72,7 @@ def test_an_https_origin_is_fetched_and_pushed_with_the_token(opened: Opened, or
 def test_the_token_is_in_no_file_no_environment_and_no_argument(
     opened: Opened, server: GitHttp, state: StateDir, env: dict[str, str], tmp_path: Path
 ) -> None:
-    """Nothing under the state directory holds the token, nor does a command line, an environment or an error."""
+    """No file of the state directory, command line, environment and error contains the token."""
     real = subprocess.check_output(["sh", "-c", "command -v git"], text=True).strip()
     folder, seen = tmp_path / "bin", tmp_path / "argv"
     folder.mkdir()
@@ -95,7 +95,7 @@ def test_the_token_is_in_no_file_no_environment_and_no_argument(
 
 
 def test_the_token_goes_to_its_host_alone(server: GitHttp, tmp_path: Path, env: dict[str, str]) -> None:
-    """A user's rewriting of URLs to another host does not take the token along."""
+    """The token does not go to another host when the user's settings rewrite the URL."""
     (Path(env["HOME"]) / ".gitconfig").write_text(f'[url "{server.url}/"]\n\tinsteadOf = http://localhost:1/\n')
     (tmp_path / "m").mkdir()
     git(tmp_path / "m", "init", "-q", "--bare", ".")
@@ -109,7 +109,7 @@ def test_the_token_goes_to_its_host_alone(server: GitHttp, tmp_path: Path, env: 
 def test_the_users_credential_helper_serves_without_a_token(
     opened: Opened, env: dict[str, str], tmp_path: Path
 ) -> None:
-    """Where the worker has no token, git's own helpers are asked; with a token they learn nothing."""
+    """Git uses the user's credential helper only if the worker has no token."""
     helper, asked = tmp_path / "helper", tmp_path / "asked"
     helper.write_text(f"#!/bin/sh\necho $1 >> {asked}\necho username=x-access-token\necho password={TOKEN}\n")
     helper.chmod(0o755)
@@ -123,7 +123,7 @@ def test_the_users_credential_helper_serves_without_a_token(
 
 @pytest.mark.parametrize("token", [None, "wrong"])
 def test_refused_credentials_are_told_at_once(opened: Opened, env: dict[str, str], token: str | None) -> None:
-    """Nobody is asked at a prompt or by a program; the error names what to set."""
+    """Refused credentials cause an error without a prompt, and the remedy names the setting."""
     asking = {**env, "GIT_ASKPASS": "/bin/false", "SSH_ASKPASS": "/bin/false", "DISPLAY": ":0"}
 
     with pytest.raises(GitError, match="credentials") as refused:
@@ -134,7 +134,7 @@ def test_refused_credentials_are_told_at_once(opened: Opened, env: dict[str, str
 
 
 def test_an_account_that_may_not_push_is_told(opened: Opened, server: GitHttp) -> None:
-    """A token that may read and not write opens the workspace, and the push names the missing right."""
+    """A token that may only read opens the workspace, and the error of its push names the missing right."""
     server.readers = frozenset({"reader"})
     place = opened(token="reader")
     create_branch(place, "feat-1")
@@ -147,14 +147,14 @@ def test_an_account_that_may_not_push_is_told(opened: Opened, server: GitHttp) -
 
 
 def test_a_repository_that_is_not_there_is_not_found(opened: Opened) -> None:
-    """404 means that the address is wrong, or that the account may not see it."""
+    """A repository that the server does not show is not found."""
     with pytest.raises(NotFoundError, match="none"):
         opened(name="none")
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_a_busy_host_is_worth_another_try(opened: Opened, server: GitHttp, status: int) -> None:
-    """A server error is no fault of the work order: a retry can help."""
+    """A server error and a spent limit cause an error to retry."""
     server.status = status
     with pytest.raises(GitUnavailableError) as refused:
         opened()
@@ -165,7 +165,7 @@ def test_a_busy_host_is_worth_another_try(opened: Opened, server: GitHttp, statu
 
 
 def test_a_host_that_stays_silent_is_given_up(tmp_path: Path, env: dict[str, str]) -> None:
-    """A remote that takes too long is network trouble, and git is killed."""
+    """Git is killed if a remote takes too long, and the error says so."""
     slow = tmp_path / "bin" / "git"
     slow.parent.mkdir()
     slow.write_text("#!/bin/sh\nexec sleep 60\n")
@@ -178,7 +178,7 @@ def test_a_host_that_stays_silent_is_given_up(tmp_path: Path, env: dict[str, str
 
 
 def test_a_host_that_accepts_and_never_answers_is_given_up(tmp_path: Path, env: dict[str, str]) -> None:
-    """Over HTTP that is network trouble after a limit, which the error names with the remote."""
+    """A silent HTTP server causes a network error that names the limit and the remote."""
     git(tmp_path, "init", "-q", "--bare", "m")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/o/r.git"
@@ -189,7 +189,7 @@ def test_a_host_that_accepts_and_never_answers_is_given_up(tmp_path: Path, env: 
 
 @pytest.fixture
 def ssh(tmp_path: Path) -> Callable[[str], Path]:
-    """Return a function that makes an `ssh` which notes how it was called and then runs what it was told to."""
+    """Return a function that makes an `ssh` which records its arguments and then runs the remote command here."""
 
     def make(name: str) -> Path:
         path = tmp_path / "ssh-bin" / name
@@ -213,7 +213,7 @@ def test_an_ssh_origin_is_reached_in_batch_mode(
     env: dict[str, str],
     tmp_path: Path,
 ) -> None:
-    """Both ssh forms fetch and push, and ssh is told never to ask."""
+    """Both forms of ssh addresses fetch and push, and ssh always runs in batch mode."""
     folder = ssh("ssh").parent
     address = parse_address(form.format(path=origin.bare))
     with_ssh = {**env, "PATH": f"{folder}:{env['PATH']}"}
@@ -232,7 +232,7 @@ def test_an_ssh_origin_is_reached_in_batch_mode(
 def test_the_users_own_way_to_ssh_is_taken(
     ssh: Callable[[str], Path], origin: Origin, tmp_path: Path, env: dict[str, str]
 ) -> None:
-    """`core.sshCommand` of the user's settings is used in batch mode; GIT_SSH_COMMAND goes before it, as it is."""
+    """The user's `core.sshCommand` runs in batch mode; `GIT_SSH_COMMAND` comes first and stays unchanged."""
     git(tmp_path, "init", "-q", "--bare", "m")
     configured, from_env = ssh("ssh-configured"), ssh("ssh-from-env")
     (Path(env["HOME"]) / ".gitconfig").write_text(f"[core]\n\tsshCommand = {configured} -i key\n")
@@ -250,7 +250,7 @@ def test_the_users_own_way_to_ssh_is_taken(
 
 
 def test_refs_are_listed(origin: Origin, tmp_path: Path, env: dict[str, str]) -> None:
-    """HEAD and the commits of all refs come in one answer; a detached HEAD names no branch."""
+    """One answer has HEAD and the commits of all refs; a detached HEAD names no branch."""
     git(tmp_path, "init", "-q", "--bare", "m")
     remote = Remote(str(origin.bare), env)
     sha = origin.sha("main")
@@ -300,7 +300,7 @@ def test_refs_are_listed(origin: Origin, tmp_path: Path, env: dict[str, str]) ->
     ],
 )
 def test_gits_words_are_told_with_a_remedy(said: str, error: type[SeptetError], words: str) -> None:
-    """What git prints becomes an error that says whether a retry can help, and what to do."""
+    """Git's words become an error with a remedy, and the error's class says whether a retry can help."""
     failure = failure_of("fetch", "https://h/o/r", said.encode())
 
     assert error is type(failure)
@@ -310,7 +310,7 @@ def test_gits_words_are_told_with_a_remedy(said: str, error: type[SeptetError], 
 
 
 def test_words_of_git_that_may_quote_a_file_are_not_told() -> None:
-    """A line of a file that git did not understand stays in the worker's log, beside a remote's own words."""
+    """The error omits a line of git that may quote a file, and keeps the remote's own words."""
     said = "fatal: unexpected line in .git/packed-refs: secret access denied\nremote: go away\nerror: odd secret\n"
 
     failure = failure_of("push", "https://h/o/r", said.encode())
@@ -320,7 +320,7 @@ def test_words_of_git_that_may_quote_a_file_are_not_told() -> None:
 
 
 def test_words_of_a_remote_are_cleaned_and_bounded() -> None:
-    """Escape sequences, progress and endless output of a remote do not reach a terminal or a payload."""
+    """The words of a remote lose escape sequences and keep at most 2000 characters."""
     shown = printable(b"a\x1b[31mred\rb\n\n\xff" + b"x" * 10_000)
 
     assert "\x1b" not in shown

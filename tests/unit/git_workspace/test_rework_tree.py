@@ -1,4 +1,4 @@
-"""The worktree of a rework: what others pushed stays, whatever was done here meanwhile."""
+"""The worktree of a round: others' pushes stay, and so do the commits of the worktree."""
 
 from dataclasses import replace
 
@@ -28,13 +28,13 @@ def write(place: Place, path: str, content: str) -> None:
 
 
 def read(place: Place, path: str) -> str:
-    """Read a file of the worktree."""
+    """Return the text of a file of the worktree."""
     return (place.worktree / path).read_text(encoding="utf-8")
 
 
 @pytest.fixture
 def pushed(place: Place) -> str:
-    """Push a first commit of the branch, and return it."""
+    """Push a first commit of the branch, and return the commit."""
     prepare(place)
     seed(place, ignored_limit_bytes=1_000_000)
     create_branch(place, BRANCH)
@@ -43,7 +43,7 @@ def pushed(place: Place) -> str:
 
 
 def push_of_another(origin: Origin, files: dict[str, str], branch: str = "main") -> str:
-    """Push a commit as a person does who has the branch as it is, and return it."""
+    """Push a commit on the present branch as another person, and return the commit."""
     clone = origin.bare.with_name(f"clone-{len(list(origin.bare.parent.iterdir()))}")
     git(origin.bare.parent, "clone", "-q", "-b", branch, str(origin.bare), str(clone))
     for path, content in files.items():
@@ -55,20 +55,20 @@ def push_of_another(origin: Origin, files: dict[str, str], branch: str = "main")
 
 
 def kept(place: Place) -> Snapshot:
-    """Return a snapshot of the worktree as it is."""
+    """Return a snapshot of the present worktree."""
     taken = take(place, "checkpoint", SnapshotOptions("test", 1_000_000))
     return taken or list_snapshots(vault_at(place), place.order_id)[-1]
 
 
 def forward(place: Place) -> str:
-    """Bring the worktree to where the branch is, and return what is left to be merged."""
+    """Bring the worktree to the tip of the branch, and return the commit that still needs a merge."""
     tips = fetch_tips(place, BRANCH, None)
     assert tips is not None
     return go_forward(place, BRANCH, tips.head, replace(OPTIONS, equal_to=kept(place)))
 
 
 def test_the_push_of_another_is_gone_forward_to(place: Place, origin: Origin, pushed: str) -> None:
-    """The worktree, its branch and its index are as the branch is on the forge, and nothing waits for a commit."""
+    """The worktree, its branch and its index move to another person's push, and nothing is left to commit."""
     theirs = push_of_another(origin, {"theirs.py": "y = 2\n"}, branch=BRANCH)
     assert forward(place) == ""
     head = read_head(place.worktree / ".git")
@@ -82,7 +82,7 @@ def test_the_push_of_another_is_gone_forward_to(place: Place, origin: Origin, pu
 def test_commits_that_were_not_pushed_are_merged_with_those_of_others(
     place: Place, origin: Origin, pushed: str
 ) -> None:
-    """Both stay: the next commit has both as its parents, and its push overwrites nothing."""
+    """The commit of a merge has the worktree's commit and the other person's commit as its parents."""
     write(place, "mine.py", "z = 3\n")
     mine = commit_all(place, "mine")
     theirs = push_of_another(origin, {"theirs.py": "y = 2\n"}, branch=BRANCH)
@@ -97,7 +97,7 @@ def test_commits_that_were_not_pushed_are_merged_with_those_of_others(
 
 
 def test_a_branch_that_others_wrote_anew_is_taken_as_it_is(place: Place, origin: Origin, pushed: str) -> None:
-    """What a person has taken out of the branch on purpose stays out."""
+    """Files that another person removed from the branch by a rewrite stay removed."""
     git(origin.bare, "update-ref", f"refs/heads/{BRANCH}", origin.sha("main"))
     theirs = push_of_another(origin, {"theirs.py": "y = 2\n"}, branch=BRANCH)
     assert forward(place) == ""
@@ -108,7 +108,7 @@ def test_a_branch_that_others_wrote_anew_is_taken_as_it_is(place: Place, origin:
 def test_a_conflict_is_laid_with_its_markers_and_committed_with_both_parents(
     place: Place, origin: Origin, pushed: str
 ) -> None:
-    """The file holds both sides until somebody resolves it; a base that merges by itself has no conflict."""
+    """A conflict is written with its markers, and its resolution is committed with both parents."""
     base = push_of_another(origin, {"new.py": "x = 'theirs'\n"})
     assert forward(place) == ""
     tips = fetch_tips(place, BRANCH, None)
@@ -127,7 +127,7 @@ def test_a_conflict_is_laid_with_its_markers_and_committed_with_both_parents(
 
 
 def test_a_merge_is_committed_also_where_it_changes_nothing(place: Place, origin: Origin, pushed: str) -> None:
-    """Whoever keeps their own side says so by a commit: else the forge would call it a conflict for ever."""
+    """A merge that keeps our side is still committed; otherwise the forge would report the conflict again."""
     base = push_of_another(origin, {"new.py": "x = 'theirs'\n"})
     fetch_tips(place, BRANCH, None)
     lay_merge(place, merge_trees(place, base), replace(OPTIONS, equal_to=kept(place)))
@@ -137,7 +137,7 @@ def test_a_merge_is_committed_also_where_it_changes_nothing(place: Place, origin
 
 
 def test_a_file_that_git_ignores_is_merged_all_the_same(place: Place, origin: Origin, pushed: str) -> None:
-    """The base holds a file that is ignored: the merge's commit holds it as well."""
+    """The commit of a merge contains a file of the base that git ignores."""
     base = push_of_another(origin, {"new.py": "x = 'theirs'\n", ".gitignore": "*.log\n", "kept.log": "kept\n"})
     fetch_tips(place, BRANCH, None)
     lay_merge(place, merge_trees(place, base), replace(OPTIONS, equal_to=kept(place)))
@@ -147,19 +147,19 @@ def test_a_file_that_git_ignores_is_merged_all_the_same(place: Place, origin: Or
 
 
 def test_of_a_merge_that_fails_known_words_are_told(place: Place) -> None:
-    """What git says is told by its own phrases, and by nothing that it may quote."""
+    """The error of a failed merge has git's known words, and no quoted words."""
     with pytest.raises(GitError, match=r"/wo-1: not something we can merge$"):
         merge_trees(place, "1" * 40)
 
 
 def test_a_branch_that_is_gone_is_told(place: Place, origin: Origin, pushed: str) -> None:
-    """Nothing is begun where the branch was deleted."""
+    """A deleted branch has no tips."""
     git(origin.bare, "update-ref", "-d", f"refs/heads/{BRANCH}")
     assert fetch_tips(place, BRANCH, None) is None
 
 
 def test_nothing_that_is_there_is_overwritten(place: Place, origin: Origin, pushed: str) -> None:
-    """A file that nobody committed is in the way: git refuses, and the worktree stays as it is."""
+    """A move is refused if an uncommitted file is in the way, and the worktree does not change."""
     theirs = push_of_another(origin, {"theirs.py": "y = 2\n"}, branch=BRANCH)
     write(place, "theirs.py", "mine\n")
     fetch_tips(place, BRANCH, None)
@@ -170,7 +170,7 @@ def test_nothing_that_is_there_is_overwritten(place: Place, origin: Origin, push
 
 
 def test_another_branch_is_not_moved(place: Place, origin: Origin, pushed: str) -> None:
-    """A worktree on another branch is told: nobody's commits are mixed up."""
+    """A worktree on another branch is refused."""
     theirs = push_of_another(origin, {"theirs.py": "y = 2\n"}, branch=BRANCH)
     fetch_tips(place, BRANCH, None)
     git(place.worktree, "checkout", "-q", "-b", "elsewhere")

@@ -1,4 +1,4 @@
-"""Whether anybody else has the commits that submodules are moved to: their origins are asked, and no other place."""
+"""Whether the origin of a submodule has the commit that the work uses; no other host is contacted."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,7 +19,7 @@ SHA: Final = "1" * 40
 
 @pytest.fixture
 def library(tmp_path: Path) -> Origin:
-    """Give the origin of a submodule, with two commits."""
+    """Return the origin of a submodule, with two commits."""
     library = make_origin(tmp_path / "origins", "lib.git")
     library.push({"lib.py": "1\n"})
     library.push({"lib.py": "2\n"})
@@ -28,7 +28,7 @@ def library(tmp_path: Path) -> Origin:
 
 @pytest.fixture
 def place(tmp_path: Path, library: Origin, open_place: Callable[..., Place]) -> Place:
-    """Give a workspace in which the submodule is checked out."""
+    """Return a workspace in which the submodule is checked out."""
     del library
     origin = make_origin(tmp_path / "origins", "main.git")
     origin.push({"a.txt": "a\n"})
@@ -41,13 +41,13 @@ def place(tmp_path: Path, library: Origin, open_place: Callable[..., Place]) -> 
 
 
 def moved(place: Place) -> list[MovedSubmodule]:
-    """Return what has moved, staged or committed."""
+    """Return the submodules that moved, staged or committed."""
     dirt = look(place)
     return moved_submodules(place, place.base_sha, stage(place, dirt).text("write-tree"))
 
 
 def lost(place: Place) -> list[str]:
-    """Return the submodules whose origin has not what they are at."""
+    """Return the submodules whose origin does not have their commit."""
     found = []
     for each in moved(place):
         address = origin_of(place, each) if each.url else None
@@ -117,7 +117,7 @@ def _removed(place: Place) -> None:
 def test_a_commit_that_the_origin_has_not_is_told(
     place: Place, act: Callable[[Place], None], moved_to: list[str], are_lost: list[str]
 ) -> None:
-    """The submodule's own origin is asked, whatever the submodule's refs and settings say."""
+    """A commit that the submodule's origin lacks is found, whatever the submodule's refs and settings are."""
     act(place)
     assert [each.path for each in moved(place)] == moved_to
     assert lost(place) == are_lost
@@ -150,6 +150,6 @@ def test_a_commit_that_the_origin_has_not_is_told(
 def test_only_the_works_own_host_is_asked(
     place: Place, origin: str, url: str, is_known: bool, asked: str | None
 ) -> None:
-    """An agent may write any URL: elsewhere the engine asks where the base commit says so, over https."""
+    """The engine contacts the work's own host, and another host only over https and if the base names it."""
     address = origin_of(replace(place, origin=origin), MovedSubmodule(LIB, SHA, url, is_known))
     assert (address.url if address else None) == asked

@@ -1,4 +1,4 @@
-"""A commit of few objects that unfolds to more files than any disk holds."""
+"""A commit of few objects with more files than any disk holds."""
 
 import subprocess
 from dataclasses import replace
@@ -14,7 +14,7 @@ DEEP, WIDE = 9, 10
 
 
 def git(place: Place, *args: str, stdin: str = "") -> str:
-    """Run git as the agent does, and return what it prints."""
+    """Run git as the agent does, and return its output."""
     command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *args]
     done = subprocess.run(command, cwd=place.worktree, input=stdin, capture_output=True, text=True, check=True)
     return done.stdout.strip()
@@ -23,7 +23,7 @@ def git(place: Place, *args: str, stdin: str = "") -> str:
 @pytest.mark.parametrize("leaf", ["blob", "tree"])
 @pytest.mark.timeout(60)
 def test_a_tree_that_unfolds_without_end_is_refused_by_the_name_of_its_limit(place: Place, leaf: str) -> None:
-    """A thousand million files of ten objects, or as many empty folders: the engine stops counting, and says so."""
+    """A thousand million files or empty folders in ten objects are refused at the limit of entries."""
     if leaf == "blob":
         sha, mode = git(place, "hash-object", "-w", "--stdin", stdin="x"), "100644"
     else:
@@ -39,7 +39,7 @@ def test_a_tree_that_unfolds_without_end_is_refused_by_the_name_of_its_limit(pla
 
 @pytest.mark.timeout(60)
 def test_a_commit_that_unfolds_to_too_many_bytes_is_refused_by_the_name_of_its_limit(place: Place) -> None:
-    """Ten thousand times the same large file are five objects; what it comes to counts, and the setting moves it."""
+    """A large file that appears ten thousand times is refused at the limit of bytes; a setting moves the limit."""
     (place.worktree / "large.bin").write_bytes(b"0" * 2_000_000)
     sha, mode, kind = git(place, "hash-object", "-w", "large.bin"), "100644", "blob"
     for _ in range(4):
@@ -52,7 +52,7 @@ def test_a_commit_that_unfolds_to_too_many_bytes_is_refused_by_the_name_of_its_l
 
 
 def test_a_commit_of_the_usual_size_is_held(place: Place) -> None:
-    """What an agent commits is taken as ever."""
+    """A commit of a usual size is accepted."""
     (place.worktree / "new.txt").write_text("new", encoding="utf-8")
     commit_all(place, "new")
     git(place, "commit", "--allow-empty", "-m", "another")

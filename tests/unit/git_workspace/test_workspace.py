@@ -1,4 +1,4 @@
-"""Workspaces: opened once, side by side, whole or not at all."""
+"""Workspaces: opened once, separate from each other, whole or not at all."""
 
 import json
 import os
@@ -23,7 +23,7 @@ Open = Callable[..., Place]
 
 
 def test_it_is_a_clone_at_the_base_commit(place: Place, origin: Origin) -> None:
-    """The worktree has the base branch checked out, knows its origin, and is clean."""
+    """The worktree has the base branch, knows its origin, and is clean."""
     assert ("main", origin.sha("main")) == (current_head(place).branch, current_head(place).sha)
     assert (place.base_branch, place.base_sha) == ("main", origin.sha("main"))
     assert (place.worktree / "README.md").read_text() == "# Sample\n"
@@ -34,14 +34,14 @@ def test_it_is_a_clone_at_the_base_commit(place: Place, origin: Origin) -> None:
 
 
 def test_it_is_no_linked_worktree_and_borrows_its_objects(place: Place) -> None:
-    """It has a `.git` of its own, and no object of the mirror is copied."""
+    """The workspace has its own `.git`, and copies no object of the mirror."""
     assert (place.worktree / ".git").is_dir()
     assert git(place.worktree, "count-objects", "-v").splitlines()[0] == "count: 0"
     assert list((place.worktree / ".git" / "hooks").glob("*")) == []
 
 
 def test_it_has_the_branches_and_tags_of_the_origin(open_place: Open, origin: Origin) -> None:
-    """The agent can compare with every branch and tag that the origin had."""
+    """The workspace has every branch and tag of the origin."""
     sha = origin.push({"a": "1"}, branch="topic/one")
     git(origin.checkout, "tag", "-a", "v1", "-m", "first", sha)
     git(origin.checkout, "push", "-q", "origin", "v1")
@@ -58,7 +58,7 @@ def test_it_has_the_branches_and_tags_of_the_origin(open_place: Open, origin: Or
 def test_names_are_taken_as_they_are(
     tmp_path: Path, state: StateDir, env: dict[str, str], name: str, branch: str
 ) -> None:
-    """Dots, quotes and blanks in names of repositories and branches do no harm."""
+    """Dots, quotes and blanks in the names of repositories and branches do no harm."""
     origin = make_origin(tmp_path / "odd", name=name, default_branch=branch)
     origin.push({"a": "1"})
 
@@ -70,7 +70,7 @@ def test_names_are_taken_as_they_are(
 
 
 def test_agents_have_an_identity_and_the_users_settings_are_not_written(place: Place) -> None:
-    """An agent's commit has an author where the user has none configured, and HOME stays empty."""
+    """An agent's commit has an author even if the user has no identity, and the user's HOME stays empty."""
     (place.worktree / "a").write_text("1")
     git(place.worktree, "add", "a")
     git(place.worktree, "commit", "-q", "-m", "by the agent", env={"HOME": place.env["HOME"]}, person=False)
@@ -80,7 +80,7 @@ def test_agents_have_an_identity_and_the_users_settings_are_not_written(place: P
 
 
 def test_the_users_own_identity_is_taken(open_place: Open, env: dict[str, str]) -> None:
-    """Where git knows an identity of the worker's user, agents commit as that one."""
+    """Agents commit with the identity of the worker's user if git knows an identity."""
     (Path(env["HOME"]) / ".gitconfig").write_text("[user]\n\tname = Grace\n")
 
     place = open_place()
@@ -90,7 +90,7 @@ def test_the_users_own_identity_is_taken(open_place: Open, env: dict[str, str]) 
 
 
 def test_submodules_are_left_alone(tmp_path: Path, open_place: Open) -> None:
-    """A submodule is an empty folder, and nothing is fetched for it."""
+    """A submodule is an empty folder, and git fetches nothing for the submodule."""
     library, main = make_origin(tmp_path / "library"), make_origin(tmp_path / "main")
     library.push({"lib.py": "1"})
     main.push({"a": "1"})
@@ -106,7 +106,7 @@ def test_submodules_are_left_alone(tmp_path: Path, open_place: Open) -> None:
 
 
 def test_lfs_pointers_stay_pointers(tmp_path: Path, open_place: Open, env: dict[str, str]) -> None:
-    """No filter runs at checkout, even where the user's settings name one."""
+    """A checkout runs no LFS filter, even if the user's settings name a filter."""
     canary = tmp_path / "canary"
     (Path(env["HOME"]) / ".gitconfig").write_text(
         f'[filter "lfs"]\n\tsmudge = touch {canary}; cat\n\tclean = touch {canary}; cat\n'
@@ -124,7 +124,7 @@ def test_lfs_pointers_stay_pointers(tmp_path: Path, open_place: Open, env: dict[
 
 
 def test_two_work_orders_share_nothing_but_the_mirror(open_place: Open) -> None:
-    """What an agent does in one workspace is not seen in another one of the same repository."""
+    """Files, branches and settings of one workspace do not appear in another workspace of the repository."""
     one, two = open_place("wo-1"), open_place("wo-2")
     (one.worktree / "README.md").write_text("changed")
     git(one.worktree, "checkout", "-q", "-b", "mine")
@@ -140,7 +140,7 @@ def test_two_work_orders_share_nothing_but_the_mirror(open_place: Open) -> None:
 
 
 def test_opening_again_changes_nothing(open_place: Open, origin: Origin) -> None:
-    """A second attempt gets the same place at the same base, with the agent's work, whatever was pushed since."""
+    """A second attempt returns the same workspace with the agent's files, whatever was pushed since."""
     place = open_place()
     (place.worktree / "work.py").write_text("x = 1")
     origin.push({"a": "1"})
@@ -152,7 +152,7 @@ def test_opening_again_changes_nothing(open_place: Open, origin: Origin) -> None
 
 
 def test_a_used_id_is_refused(state: StateDir, env: dict[str, str], origin: Origin, open_place: Open) -> None:
-    """Another run under the same id is refused, on the same repository or on another one."""
+    """Another run with the same id is refused, on any repository."""
     open_place("wo-42")
 
     for repository in (origin.bare, origin.checkout):
@@ -165,13 +165,13 @@ def test_a_used_id_is_refused(state: StateDir, env: dict[str, str], origin: Orig
 def test_an_id_that_is_no_folder_name_is_refused(
     state: StateDir, env: dict[str, str], origin: Origin, order_id: str
 ) -> None:
-    """An id can lead nowhere but into its own folder."""
+    """An id that is no plain folder name is refused."""
     with pytest.raises(InvalidInputError, match="id"):
         open_workspace(state, parse_address(str(origin.bare)), OrderStart(order_id, "r"), env=env)
 
 
 def test_a_half_made_clone_is_made_anew(open_place: Open, state: StateDir) -> None:
-    """An attempt that died between the record and the clone is gone on with, at the base it chose."""
+    """An attempt that died before the clone was complete is repeated at the recorded base."""
     first = open_place()
     shutil.rmtree(first.worktree)
     half = state.workspaces / "wo-1~new"
@@ -186,7 +186,7 @@ def test_a_half_made_clone_is_made_anew(open_place: Open, state: StateDir) -> No
 
 
 def test_it_is_opened_once_by_many_at_once(open_place: Open) -> None:
-    """Attempts that overlap end with one clone."""
+    """Four attempts at the same time end with one clone."""
     with ThreadPoolExecutor(4) as threads:
         places = list(threads.map(lambda _: open_place("wo-7"), range(4)))
 
@@ -195,7 +195,7 @@ def test_it_is_opened_once_by_many_at_once(open_place: Open) -> None:
 
 
 def test_a_folder_of_unknown_origin_is_not_touched(state: StateDir, open_place: Open) -> None:
-    """A folder in a workspace's place that no record knows is refused and kept."""
+    """A folder without a record in the place of a workspace is refused and stays."""
     stranger = state.workspaces / "wo-9"
     stranger.mkdir()
     (stranger / "file").write_text("theirs")
@@ -209,7 +209,7 @@ def test_a_folder_of_unknown_origin_is_not_touched(state: StateDir, open_place: 
 def test_a_repository_that_is_not_there_leaves_the_id_free(
     state: StateDir, env: dict[str, str], tmp_path: Path, open_place: Open
 ) -> None:
-    """An id is used only once a base was chosen."""
+    """An id stays free if its repository was not found."""
     with pytest.raises(NotFoundError):
         open_workspace(state, parse_address(str(tmp_path / "none")), OrderStart("wo-3", "r"), env=env)
 
@@ -218,21 +218,21 @@ def test_a_repository_that_is_not_there_leaves_the_id_free(
 
 
 def test_a_place_is_found_by_its_id(place: Place, state: StateDir, env: dict[str, str]) -> None:
-    """The id alone leads back to the place, and an unknown one is not found."""
+    """The id alone finds the workspace, and an unknown id is not found."""
     assert place == find_place(state, "wo-1", env)
     with pytest.raises(NotFoundError, match="wo-2"):
         find_place(state, "wo-2", env)
 
 
 def test_the_place_follows_from_id_and_address(place: Place, state: StateDir, origin: Origin) -> None:
-    """Where a workspace lies can be said before it is opened."""
+    """The id and the address determine a workspace's path before it is opened."""
     address = parse_address(str(origin.bare))
 
     assert place == place_for(state, "wo-1", address, Base("main", origin.sha("main")), place.env)
 
 
 def test_a_broken_record_is_an_error_with_a_remedy(place: Place, state: StateDir, env: dict[str, str]) -> None:
-    """A record that cannot be read names the file, and nothing is opened over it."""
+    """The error for a damaged record names the file."""
     record = json.loads((place.records / "workspace.json").read_text())
     assert "main" == record_of(place).default_branch == record["default_branch"]
     (place.records / "workspace.json").write_text("{")
@@ -242,7 +242,7 @@ def test_a_broken_record_is_an_error_with_a_remedy(place: Place, state: StateDir
 
 
 def test_a_large_repository_opens_quickly(tmp_path: Path, open_place: Open) -> None:
-    """A thousand files are no burden: no object is copied and no program starts for a file."""
+    """The workspace of a thousand files is whole and clean."""
     origin = make_origin(tmp_path / "large")
     origin.push({f"d{number % 50}/f{number}.py": f"x = {number}\n" for number in range(1000)})
 

@@ -1,4 +1,4 @@
-"""What a pass of the janitor removes, and what it never touches."""
+"""Files that a pass of the janitor removes, and files that a pass never touches."""
 
 import asyncio
 import json
@@ -51,7 +51,7 @@ TERMS = Terms(
 
 @dataclass
 class Home:
-    """A host with work orders whose ends a test tells."""
+    """A host whose work orders have ends that a test sets."""
 
     state: StateDir
     origin: Origin
@@ -62,7 +62,7 @@ class Home:
     asked: list[str] = field(default_factory=list)
 
     def open(self, order_id: str) -> Place:
-        """Open a workspace in which an agent has worked, and leave files of a run."""
+        """Open a workspace with a file of an agent and the files of a run."""
         address = parse_address(str(self.origin.bare))
         place = open_workspace(self.state, address, OrderStart(order_id, "run"), env=self.env)
         prepare(place)
@@ -75,7 +75,7 @@ class Home:
         return place
 
     def sweep(self, days: float, terms: Terms = TERMS, go_on: Callable[[], bool] = lambda: True) -> SweepReport:
-        """Make a pass so many days from now."""
+        """Make a pass at a time that many days from now."""
         now = datetime.now(UTC) + timedelta(days=days)
         runs = Runs(self.state.runs, self.runner)
         return Sweep(self.state, runs, terms, self.env, self._ask, now, go_on).run()
@@ -95,12 +95,12 @@ def home(tmp_path: Path) -> Home:
 
 
 def names(swept: SweepReport) -> list[tuple[str, str]]:
-    """Return what was removed: kind and name."""
+    """Return the kind and name of each removed thing."""
     return [(thing.kind, thing.name) for thing in swept.removed]
 
 
 def test_a_workspace_goes_when_its_time_is_over_and_its_last_state_is_kept(home: Home, tmp_path: Path) -> None:
-    """Fourteen days after the end a worktree goes; a verified snapshot holds every byte of it."""
+    """Fourteen days after the end a worktree is removed, and a verified snapshot has every byte of the worktree."""
     place = home.open("wo-1")
     before = picture(place.worktree)
     assert names(home.sweep(13.9)) == []
@@ -122,7 +122,7 @@ def test_a_workspace_goes_when_its_time_is_over_and_its_last_state_is_kept(home:
 
 
 def test_nothing_of_a_work_order_is_left_when_all_its_times_are_over(home: Home) -> None:
-    """Its lock goes too, with that of one whose opening failed; that of one that is open now stays."""
+    """The locks of a closed and of a failed work order are removed; a running work order keeps its lock."""
     for order_id in ("wo-1", "wo-2"):
         home.open(order_id)
     home.owners["wo-2"] = Owner("running")
@@ -135,7 +135,7 @@ def test_nothing_of_a_work_order_is_left_when_all_its_times_are_over(home: Home)
 
 
 def test_a_home_goes_with_its_workspace_and_no_login_with_it(home: Home, tmp_path: Path) -> None:
-    """What a CLI has refreshed is the user's before the copy goes; the home of another work order stays."""
+    """A work order's home is removed after its refreshed login went to the user's login; another home stays."""
     users = log_in(tmp_path / "user", "claude", login("claude", 1))
     homes = Homes(home.state.homes, Logins(home.state.logins))
     machine = Machine({"HOME": str(tmp_path / "user")})
@@ -154,7 +154,7 @@ def test_a_home_goes_with_its_workspace_and_no_login_with_it(home: Home, tmp_pat
 
 
 def test_a_home_that_a_pass_has_left_goes_with_the_runs(home: Home) -> None:
-    """Also that of a work order of which nothing else is kept."""
+    """A home without a workspace is removed with the runs of its work order."""
     (home.state.homes / "wo-9/claude").mkdir(parents=True)
     (home.state.runs / "wo-9").mkdir()
     assert names(home.sweep(31)) == [("runs", "wo-9")]
@@ -162,7 +162,7 @@ def test_a_home_that_a_pass_has_left_goes_with_the_runs(home: Home) -> None:
 
 
 def test_everything_goes_in_its_turn(home: Home) -> None:
-    """Worktree, runs, snapshots, and with the last of them mirror and vault; what is there for longer stays so long."""
+    """Worktree, runs and snapshots are removed in turn, and the last snapshot's mirror and vault with it."""
     place = home.open("wo-1")
     assert names(home.sweep(14.1)) == [("workspace", "wo-1")]
     assert ("runs", "wo-1") in names(home.sweep(30.1))
@@ -179,7 +179,7 @@ def test_everything_goes_in_its_turn(home: Home) -> None:
 
 
 def test_runs_that_are_kept_for_longer_than_snapshots_go_in_their_turn_too(home: Home) -> None:
-    """What agents were told and said is removed when its time is over, whatever was removed before it."""
+    """Runs that are kept for longer than snapshots are removed after their own time."""
     terms = replace(TERMS, runs_days=100)
     home.open("wo-1")
     home.sweep(14.1, terms)
@@ -194,7 +194,7 @@ def test_runs_that_are_kept_for_longer_than_snapshots_go_in_their_turn_too(home:
 
 
 def test_nothing_of_a_running_work_order_goes(home: Home) -> None:
-    """A work order that waits for years keeps all it has."""
+    """A running work order keeps all its files, whatever their age."""
     place = home.open("wo-1")
     home.owners["wo-1"] = Owner("running")
     assert names(home.sweep(1000)) == []
@@ -203,7 +203,7 @@ def test_nothing_of_a_running_work_order_goes(home: Home) -> None:
 
 
 def test_an_unknown_work_order_goes_by_its_age_here(home: Home) -> None:
-    """A work order that its server has forgotten is as old as what was last done for it."""
+    """A work order that its server does not know counts from its last file on this host."""
     place = home.open("wo-1")
     del home.owners["wo-1"]
     assert names(home.sweep(13.9)) == []
@@ -212,7 +212,7 @@ def test_an_unknown_work_order_goes_by_its_age_here(home: Home) -> None:
 
 
 def test_who_writes_is_left_alone(home: Home) -> None:
-    """While an agent or a person holds the workspace nothing of it goes, and the pass says so."""
+    """A workspace with a writer keeps its files, and the pass reports the refusal."""
     place = home.open("wo-1")
     lock = Runs(home.state.runs).lock_writer("wo-1")
     assert lock is not None
@@ -227,7 +227,7 @@ def test_who_writes_is_left_alone(home: Home) -> None:
 
 
 def test_an_agent_that_waits_in_a_workspace_goes_with_it(home: Home, tmp_path: Path) -> None:
-    """A process that was left running for a next turn is ended before its workspace and its runs are removed."""
+    """A stopped process that waits for a next turn is ended before its workspace and runs are removed."""
     place = home.open("wo-1")
     host = Machine(env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)})
     runs = Runs(home.state.runs)
@@ -244,7 +244,7 @@ def test_an_agent_that_waits_in_a_workspace_goes_with_it(home: Home, tmp_path: P
 
 
 def test_a_runner_ends_what_a_killed_supervisor_left_before_a_workspace_goes(home: Home) -> None:
-    """In containers nobody else may see those processes: the janitor asks it, as everybody does."""
+    """The janitor waits for the runner to end a supervisor's rest, since only the runner sees the processes."""
     home.open("wo-1")
     left = WarmProcess("mark", str(home.state.runs / "wo-1" / "5-implement_plan-1"), None, "")
     (home.state.runs / "wo-1" / "warm.lock").write_bytes(msgspec.json.encode(left))
@@ -261,7 +261,7 @@ def test_a_runner_ends_what_a_killed_supervisor_left_before_a_workspace_goes(hom
 
 
 def test_what_no_snapshot_holds_stays_until_a_person_says_so(home: Home) -> None:
-    """Ignored files over the limit keep their workspace; a setting lets them go."""
+    """A workspace with ignored files over the limit stays unless a setting drops such files."""
     place = home.open("wo-1")
     (place.worktree / "dist").mkdir()
     (place.worktree / "dist/large").write_bytes(os.urandom(2 * LIMIT_BYTES))
@@ -273,7 +273,7 @@ def test_what_no_snapshot_holds_stays_until_a_person_says_so(home: Home) -> None
 
 
 def test_a_snapshot_that_is_not_whole_keeps_its_workspace(home: Home) -> None:
-    """Where the vault lost what a snapshot needs, nothing is removed."""
+    """A workspace stays if the vault lost objects of its snapshot."""
     place = home.open("wo-1")
     assert take(place, "rescue", SnapshotOptions("a test", LIMIT_BYTES)) is not None
     for pack in (place.vault / "objects/pack").glob("*.pack"):
@@ -285,7 +285,7 @@ def test_a_snapshot_that_is_not_whole_keeps_its_workspace(home: Home) -> None:
 
 
 def test_links_are_not_followed(home: Home, tmp_path: Path) -> None:
-    """A link in a worktree goes as a link; one in the place of a folder is refused."""
+    """A link in a worktree is removed as a link; a link in the place of a folder is refused."""
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     (theirs / "precious").write_text("theirs")
@@ -303,7 +303,7 @@ def test_links_are_not_followed(home: Home, tmp_path: Path) -> None:
 
 
 def test_what_was_brought_from_another_host_goes_in_its_turn_too(home: Home) -> None:
-    """A snapshot of a workspace that never was here stays while its pipeline runs; after its time it goes, and keeps no mirror."""
+    """A snapshot from another host stays while its pipeline runs, and is removed after its time with the mirror."""
     place = home.open("wo-1")
     (first, *_) = list_snapshots(vault_at(place))
     publish(place, "pl.1-executor-2/0001-checkpoint", first.commit)
@@ -321,7 +321,7 @@ def test_what_was_brought_from_another_host_goes_in_its_turn_too(home: Home) -> 
 
 
 def test_a_draft_that_a_killed_process_left_goes_when_nobody_can_be_writing_it(home: Home) -> None:
-    """It lies beside the host's own notes, which stay; what is a work order's goes with the work order."""
+    """A draft of a killed process is removed after some days, and the notes in the same folder stay."""
     state = home.state
     places = (
         state.root,
@@ -342,7 +342,7 @@ def test_a_draft_that_a_killed_process_left_goes_when_nobody_can_be_writing_it(h
 
 
 def test_a_pack_that_a_killed_process_left_goes_when_nobody_can_be_writing_it(home: Home) -> None:
-    """Also where no snapshot is forgotten: an unfinished pack has no name by which anything finds it."""
+    """An unfinished pack of a killed process is removed when it is old, even if no snapshot is forgotten."""
     place = home.open("wo-1")
     folders = (place.vault / "objects/pack", place.mirror / "objects/pack")
     for folder in folders:
@@ -354,7 +354,7 @@ def test_a_pack_that_a_killed_process_left_goes_when_nobody_can_be_writing_it(ho
 
 
 def test_what_is_not_ours_is_not_touched(home: Home) -> None:
-    """A folder that no work order opened stays where it is."""
+    """A folder without a work order's record stays."""
     home.open("wo-1")
     other = home.state.workspaces / "a-person-s"
     other.mkdir()
@@ -364,7 +364,7 @@ def test_what_is_not_ours_is_not_touched(home: Home) -> None:
 
 
 def test_an_interrupted_pass_is_gone_on_with(home: Home) -> None:
-    """A pass that has to stop says so, and the next one removes the rest, also what was half gone."""
+    """An interrupted pass reports the interruption, and the next pass removes the rest."""
     home.open("wo-1")
     home.open("wo-2")
     answers = iter([True, False])
@@ -380,7 +380,7 @@ def test_an_interrupted_pass_is_gone_on_with(home: Home) -> None:
 
 @contextmanager
 def folders_looked_into() -> Iterator[set[str]]:
-    """Give the folders that this process lists for as long as the block lasts."""
+    """Collect the folders that this process lists during the block."""
     seen: set[str] = set()
     on = [True]
 
@@ -396,9 +396,9 @@ def folders_looked_into() -> Iterator[set[str]]:
 
 
 def test_files_of_worktrees_that_stay_cost_nothing(home: Home) -> None:
-    """No worktree or run is looked into as long as it is not removed: a million files cost what one does.
+    """A pass lists no folder of a worktree or run that stays, so that a million files cost no more than one.
 
-    Of a mirror it takes the names of its packs, and which of the 256 folders of loose objects there are.
+    Of a mirror the pass lists the packs and the folders of loose objects.
     """
     place = home.open("wo-1")
     with folders_looked_into() as seen:
@@ -411,7 +411,7 @@ def test_files_of_worktrees_that_stay_cost_nothing(home: Home) -> None:
 
 
 def test_a_pass_gives_back_the_room_of_what_it_forgot_earlier(home: Home) -> None:
-    """What was forgotten in one pass is dropped by a later one, also where that one forgets nothing."""
+    """A later pass drops the objects that an earlier pass forgot, even if it forgets no snapshot itself."""
     terms = replace(TERMS, forgotten_days=1e-6)
     place = home.open("wo-1")
     home.open("wo-2")

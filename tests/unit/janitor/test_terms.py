@@ -1,4 +1,4 @@
-"""Clocks that the janitor trusts, and those that it does not."""
+"""The clocks that the janitor trusts."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -11,7 +11,7 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
 def test_clocks_that_agree_are_trusted() -> None:
-    """A pass a few hours after the last one removes what is due."""
+    """A pass a few hours after the last pass, with the server's clock, may remove files."""
     assert distrust(NOW - 6 * HOUR, NOW, NOW + timedelta(seconds=3)) == ""
 
 
@@ -25,18 +25,18 @@ def test_clocks_that_agree_are_trusted() -> None:
     ],
 )
 def test_a_clock_that_jumped_makes_nothing_old(last: datetime | None, server: datetime, said: str) -> None:
-    """A pass after a jump, forward or back, or beside another clock than the server's, removes nothing and says why."""
+    """A pass after a jump of the clock, or with a clock unlike the server's, removes nothing and says why."""
     assert said in distrust(last, NOW, server)
 
 
 def test_days_are_counted_from_the_end() -> None:
-    """What is kept for two days is due after two days, and not before."""
+    """A thing that is kept for two days is due after two days, and not before."""
     assert is_over(NOW - 2 * DAY, 2, NOW)
     assert not is_over(NOW - 2 * DAY + timedelta(seconds=1), 2, NOW)
 
 
 def test_a_lane_is_over_with_its_pipeline() -> None:
-    """What may be a work order's workspace or a lane goes when neither is running, so long after the later end."""
+    """A name that fits a work order and a lane is closed when neither runs, at the later of their ends."""
     early, late = datetime(2025, 1, 1, tzinfo=UTC), datetime(2025, 1, 2, tzinfo=UTC)
     assert [pipeline_of(name) for name in ("pl-1-planner", "a-executor-12", "wo-1", "planner", "a-executor-0")] == [
         "pl-1", "a", None, None, None,

@@ -1,4 +1,4 @@
-"""The keys that seal what Temporal keeps."""
+"""The keys that seal the payloads that Temporal keeps."""
 
 import base64
 import os
@@ -22,7 +22,7 @@ from septet.system.masking import mask
 
 
 def test_what_is_sealed_opens_with_its_key_alone(tmp_path: Path) -> None:
-    """Another key, also one of the same id, opens nothing and says which key is missing."""
+    """Only its own key opens a seal; the error names the id of the missing key."""
     ring = keys_in_file(write_keys(tmp_path / "keys", "k1"))
     sealed = ring.seal(b"words", b"payload")
     assert b"words" not in sealed.content
@@ -33,14 +33,14 @@ def test_what_is_sealed_opens_with_its_key_alone(tmp_path: Path) -> None:
 
 
 def test_each_seal_differs(tmp_path: Path) -> None:
-    """Nobody sees that the same words were sealed twice."""
+    """A hundred seals of the same words are all different."""
     ring = keys_in_file(write_keys(tmp_path / "keys", "k1"))
     assert len({ring.seal(b"words").content for _ in range(100)}) == 100
 
 
 @pytest.mark.parametrize("place", [0, 11, 12, -1])
 def test_a_changed_byte_opens_nothing(tmp_path: Path, place: int) -> None:
-    """Neither the nonce, the words nor the tag can be changed, and nothing opens as what it is not about."""
+    """A seal with a changed byte, or with another subject, does not open."""
     ring = keys_in_file(write_keys(tmp_path / "keys", "k1"))
     sealed = ring.seal(b"words", b"payload")
     changed = bytearray(sealed.content)
@@ -51,7 +51,7 @@ def test_a_changed_byte_opens_nothing(tmp_path: Path, place: int) -> None:
 
 
 def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
-    """A key that is put first seals from then on, without a restart; the older one opens what it has sealed."""
+    """A changed file is read without a restart: its first key seals, and the older key opens older seals."""
     path = write_keys(tmp_path / "keys", "old")
     ring = keys_in_file(path)
     before = ring.seal(b"words")
@@ -65,7 +65,7 @@ def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("half", ["", "half", "gone"])
 def test_a_source_that_cannot_be_read_is_logged_and_leaves_the_keys(tmp_path: Path, half: str) -> None:
-    """While a new file is half-written, empty or away, the keys that are here seal; once it is whole, its first one does."""
+    """The present keys stay while a new file is incomplete, empty or missing, and a log event reports the file."""
     path = write_keys(tmp_path / "keys", "old")
     whole = f"{new_key_line('new')}\n{path.read_text()}"
     ring = keys_in_file(path)
@@ -81,7 +81,7 @@ def test_a_source_that_cannot_be_read_is_logged_and_leaves_the_keys(tmp_path: Pa
 
 
 def test_a_source_that_could_not_be_read_is_looked_at_again(tmp_path: Path) -> None:
-    """Every five seconds, also where it looks as it did when that failed: a disk may refuse now and not then."""
+    """A source that could not be read is read again after five seconds, even without a new version."""
     old, new = new_key_line("old"), new_key_line("new")
     now, source = [100.0], [old]
 
@@ -105,7 +105,7 @@ def test_a_source_that_could_not_be_read_is_looked_at_again(tmp_path: Path) -> N
 
 
 def test_a_command_gives_the_keys_and_no_shell_runs_it(tmp_path: Path) -> None:
-    """Its words are split as a shell would, and a failure says its exit code and last words."""
+    """The command's words are split without a shell, and its failure has the exit code and the last words."""
     keys = write_keys(tmp_path / "my keys", "k1")
     ring = keys_of_command(f"{sys.executable} -c \"print(open('{keys}').read())\"", dict(os.environ))
     assert ring.seal(b"words").key_id == "k1"
@@ -117,7 +117,7 @@ def test_a_command_gives_the_keys_and_no_shell_runs_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("line", ["k1", "k1 c2hvcnQ=", "k/1 " + base64.b64encode(b"x" * 32).decode(), "k1 ***"])
 def test_a_line_that_is_no_key_is_named_by_its_number(line: str) -> None:
-    """The message says which line and how one looks, and never what it holds."""
+    """The error names the line's number and the right form, and not the line's content."""
     with pytest.raises(InvalidInputError) as refused:
         parse_keys(f"# keys\n\n{line}\n")
     assert "Line 3" in refused.value.message
@@ -126,7 +126,7 @@ def test_a_line_that_is_no_key_is_named_by_its_number(line: str) -> None:
 
 
 def test_a_file_without_keys_or_with_one_id_twice_is_refused(tmp_path: Path) -> None:
-    """What would seal with nothing, or open with the wrong key, is a mistake."""
+    """A file without a key, with a repeated id or without permission to read is refused."""
     with pytest.raises(InvalidInputError, match="no key"):
         parse_keys("# nothing\n")
     with pytest.raises(InvalidInputError, match="repeats the id k1"):
@@ -136,7 +136,7 @@ def test_a_file_without_keys_or_with_one_id_twice_is_refused(tmp_path: Path) -> 
 
 
 def test_keys_are_masked_wherever_words_are() -> None:
-    """A key that comes into a log or an answer is shown as ***."""
+    """A key in a log or an answer appears as `***`."""
     line = new_key_line("k1")
     parse_keys(line)
     assert mask(f"it is {line}") == "it is k1 ***"

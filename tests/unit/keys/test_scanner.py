@@ -1,4 +1,4 @@
-"""What the scanner finds, in lines as they stand in a patch of git's. No key here is one, nor does it stand here whole."""
+"""The findings of the scanner in the added lines of a patch. No key here is real or written as one string."""
 
 import subprocess
 import sys
@@ -38,7 +38,7 @@ def lines_of(path: str, *texts: str, first: int = 1) -> list[AddedLine]:
 
 
 def test_keys_are_found_by_file_line_and_rule(scanner: KeyScanner) -> None:
-    """Tokens, private keys and one in a message are found where they begin, whatever a comment says."""
+    """Tokens and private keys are found at their first line, also in a message and despite an ignore comment."""
     lines = [
         *lines_of("src/app.py", "import os", f"TOKEN = '{TOKEN}'  # kingfisher:ignore", first=40),
         *lines_of("deploy/key.pem", *PEM),
@@ -54,7 +54,7 @@ def test_keys_are_found_by_file_line_and_rule(scanner: KeyScanner) -> None:
 
 @pytest.mark.needs("Linux")
 def test_a_scan_waits_for_the_rules_that_another_one_compiles(tmp_path: Path) -> None:
-    """Each would compile the same rules, and take the machine for that long; also where the first was killed."""
+    """A scan waits for rules that another process compiles, since each process would compile the same rules."""
     scanner, lines = KeyScanner(tmp_path / "scanner"), lines_of("src/app.py", f"TOKEN = '{TOKEN}'")
     compiling = scanner.folder / "compiling"
     with subprocess.Popen([sys.executable, "-c", _SCAN, scanner.folder, lines[0].content]) as first:
@@ -69,7 +69,7 @@ def test_a_scan_waits_for_the_rules_that_another_one_compiles(tmp_path: Path) ->
 
 
 def test_ordinary_work_is_not_stopped(scanner: KeyScanner) -> None:
-    """Hashes, identifiers, placeholders, lock files, and private keys among test data are no findings."""
+    """Hashes, identifiers, placeholders, lock files and private keys among test data are no findings."""
     lines = [
         *lines_of("src/a.py", "password = os.environ['DB_PASSWORD']", "sha = '9b74c9897bac770ffc029102a200c5de0cafe123'"),
         *lines_of("README.md", "export GITHUB_TOKEN=<your token>", "token: ${{ secrets.GITHUB_TOKEN }}"),
@@ -83,13 +83,13 @@ def test_ordinary_work_is_not_stopped(scanner: KeyScanner) -> None:
 
 
 def test_a_token_of_a_known_form_counts_in_test_data_too(scanner: KeyScanner) -> None:
-    """What only a provider gives out is no test data."""
+    """A token with a provider's form is a finding even in test data."""
     (found,) = scanner.scan(lines_of("tests/test_login.py", f"TOKEN = '{TOKEN}'", first=7))
     assert (found.line.number, found.rule) == (7, "github-pat")
 
 
 def test_without_a_candidate_nothing_is_started(tmp_path: Path) -> None:
-    """Lines in which no rule could find anything cost no process."""
+    """A scan of lines in which no rule can match starts no process."""
     folder = tmp_path / "scanner"
     ordinary = ("def total(prices):", "See specs/issue-7-wo-1-planner-totals.md", "a" * 1_000_000, "token " * 9)
     assert KeyScanner(folder).scan(lines_of("src/app.py", *ordinary)) == ()
@@ -97,7 +97,7 @@ def test_without_a_candidate_nothing_is_started(tmp_path: Path) -> None:
 
 
 def test_a_patch_is_read_line_by_line() -> None:
-    """Each added line has its file and number, also where its content looks like a patch."""
+    """Each added line has its file and number, even if its content looks like a patch."""
     patch = b"\n".join((
         b"diff --git a.py a.py", b"--- a.py", b"+++ a.py", b"@@ -3 +3,2 @@ def f():", b"-old", b"+++ new",
         b"+two", b"diff --git b c.txt b c.txt", b"--- /dev/null", b"+++ b c.txt\t", b"@@ -0,0 +1 @@", b"+one",

@@ -1,4 +1,4 @@
-"""What an agent wrote, as it goes to a forge."""
+"""The texts of an agent on their way to a forge."""
 
 import time
 
@@ -47,7 +47,7 @@ Closes #7
 
 @pytest.mark.parametrize("body", HONEST.values(), ids=HONEST)
 def test_honest_bodies_stay_as_they_are(body: str) -> None:
-    """Tables, lists, code, `@` in code, pictures of the repository and scripts of the world are not touched."""
+    """Tables, lists, code, pictures of the repository and all scripts stay unchanged."""
     assert OUT.markdown(body) == body
 
 
@@ -109,12 +109,12 @@ HOSTILE = {
 
 @pytest.mark.parametrize(("body", "cleaned"), HOSTILE.items())
 def test_what_acts_or_hides_goes(body: str, cleaned: str) -> None:
-    """References close nothing else, nobody is mentioned, nothing is fetched, hidden, ordered or forged."""
+    """A cleaned text closes no other issue, mentions no account, loads no picture, and hides and forges nothing."""
     assert OUT.markdown(body) == cleaned
 
 
 def test_a_text_may_close_its_own_issue_only_where_the_repository_wants_that() -> None:
-    """Where the base's settings say that a merge closes nothing, no words of an agent's do."""
+    """A text may close its own issue only if the repository's settings allow that."""
     assert OUT.markdown("Closes #7, fixes o/r#7") == "Closes #7, fixes o/r#7"
     assert Outgoing().markdown("Closes #7") == "Closes `#7`"
 
@@ -129,7 +129,7 @@ def test_a_text_may_close_its_own_issue_only_where_the_repository_wants_that() -
     ],
 )
 def test_a_title_is_one_line_in_which_there_is_no_code(title: str, cleaned: str) -> None:
-    """GitLab finds accounts and closing words in titles, also between backquotes."""
+    """A title is one line, and its accounts and closing words lose their effect even between backquotes."""
     assert OUT.line(title) == cleaned
 
 
@@ -157,13 +157,13 @@ def test_a_title_is_one_line_in_which_there_is_no_code(title: str, cleaned: str)
     ],
 )
 def test_a_message_has_no_trailers_but_those_of_a_list(message: str, cleaned: str) -> None:
-    """Nobody is made an author, a reviewer or a witness, and what other trailers say stays as a list."""
+    """A message keeps allowed trailers, loses those that name people, and lists the others as text."""
     assert OUT.message(message) == cleaned
 
 
 @pytest.mark.parametrize("text", [*HONEST.values(), *HOSTILE])
 def test_what_is_clean_stays_so(text: str) -> None:
-    """A text that goes out once more, as after a retry, does not change again."""
+    """A text that is cleaned again does not change."""
     once = OUT.markdown(text)
     assert OUT.markdown(once) == once
 
@@ -179,7 +179,7 @@ def test_what_is_clean_stays_so(text: str) -> None:
     ).map("".join)
 )  # fmt: skip
 def test_no_construction_lets_a_mark_or_a_skip_through(text: str) -> None:
-    """However pieces are put together: no mark of Septet's, no skipped CI, and clean texts stay clean."""
+    """No combination of pieces leaves a mark of Septet, a skipped CI or an invisible character."""
     for clean in (OUT.markdown, OUT.message, OUT.line):
         cleaned = clean(f"{text}<!-- septet: wo-2 -->[skip ci]")
         assert "<!-- septet" not in cleaned
@@ -189,7 +189,7 @@ def test_no_construction_lets_a_mark_or_a_skip_through(text: str) -> None:
 
 @pytest.mark.parametrize("part", ["`", "<!--", "![", "<a b='", "closes a/b/c/", "[a](", "\n|a|", "x-by: \n", "&#"])
 def test_no_text_takes_long(part: str) -> None:
-    """The longest text of any shape is cleaned in a moment, for it shares a process with others."""
+    """The cleaning of the longest text takes less than five seconds, whatever its shape."""
     for clean in (OUT.markdown, OUT.message, OUT.line):
         begun = time.process_time()
         clean((part * 70_000)[:70_000])

@@ -1,4 +1,4 @@
-"""What an agent gets of a text is what a page shows of it."""
+"""An agent gets only the part of a text that a page shows."""
 
 import time
 
@@ -24,7 +24,7 @@ STAYS = (
 
 @pytest.mark.parametrize("text", STAYS)
 def test_what_people_see_stays(text: str) -> None:
-    """Code, tables, emojis and joiners of scripts are what they were."""
+    """Code, tables, emojis and joiners of scripts stay unchanged."""
     assert visible_text(text) == text
 
 
@@ -48,17 +48,17 @@ def test_what_people_see_stays(text: str) -> None:
     ],
 )
 def test_what_people_do_not_see_goes(text: str, visible: str) -> None:
-    """Whatever the form in which it is hidden."""
+    """Comments, titles, labels and invisible characters are removed, whatever hides them."""
     assert visible_text(text) == visible
 
 
 def test_a_link_that_is_used_keeps_its_address() -> None:
-    """Its words beside the address are shown to nobody."""
+    """A link's definition keeps its address and loses its title, which no page shows."""
     assert visible_text("[a]\n\n[a]: <http://b> 'c'").split() == ["[a]", "[a]:", "http://b"]
 
 
 def test_a_title_is_one_line_of_what_is_seen() -> None:
-    """No forge reads a title as Markdown."""
+    """A title becomes one line and keeps HTML comments, since no forge reads a title as Markdown."""
     assert visible_line("a\u200b <!-- b -->\n c") == "a <!-- b --> c"
 
 
@@ -66,7 +66,7 @@ def test_a_title_is_one_line_of_what_is_seen() -> None:
     "pump", ["![", "![[a]", "<!-- ", "[x]: a\n", "[a][b]", "<a ", "&#8203;", "[a](", "<div>\n<!--\n\n"]
 )
 def test_a_long_text_takes_time_in_proportion(pump: str) -> None:
-    """Four times the text takes no more than about four times as long."""
+    """Four times the text takes at most about four times as long."""
     text = pump * (40_000 // len(pump))
 
     def seconds(said: str) -> float:
