@@ -89,7 +89,7 @@ def conclude_left_turn(host: Host, place_id: str, key: RunKey) -> Spending:
     if (payer := records[-1].payer) is not None:
         for worker, use in spending_by_worker(paid).items():
             note = _note_of(key, payer, worker, use, models[worker])
-            noted = host.cost_notes.find(note.key) or note  # a note holds more than the record of a run
+            noted = host.cost_notes.find(note.key) or note  # a note holds more than a run's record
             if use != Spending():
                 host.cost_notes.note(noted.model_copy(update={"use": use}))
     return spending_of(paid)

@@ -95,7 +95,7 @@ class HostActivities:
             await shielded_thread(network, prepare_host, move)
             if request.workspace.host != self.host.id or not await shielded_thread(network, is_here, move):
                 living = await shielded_thread(LOOKS, self.host.runs.living, move.place.order_id)
-                if living is not None:  # of an earlier time on this host
+                if living is not None:  # from an earlier time on this host
                     await end_agent(living, SUPERSEDED)
                 checkpoint = await shielded_thread(network, self._move, move, request.workspace)
                 agents = tuple(filter(None, (request.workspace.agent, request.workspace.fallback_agent)))

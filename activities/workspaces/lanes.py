@@ -87,7 +87,7 @@ class LaneActivities:
 
     def _make_ready(self, request: EnterLane, fence: Fence, writer: Writer) -> Workspace:
         pass_on(self.host.runs, request.lane.id)
-        with fence.halt.over():  # a remote that hangs, and a set-up
+        with fence.halt.over():  # ends a remote that hangs, and a set-up
             place, workspace = WorkspaceActivities(self.host).open(
                 request.opening, request.lane.id, request.lane.opened_by, lambda: nullcontext(writer)
             )
@@ -110,7 +110,7 @@ class LaneActivities:
         if plan is None and not request.lane.starts_from:
             return workspace
         fresh = self.host.snapshots.take(place, "checkpoint", f"the lane is {request.opening.work_order_id}'s now")
-        with fence.halt.over():  # its first step may have to begin elsewhere, with this and the session before it
+        with fence.halt.over():  # the first step may begin on another host, with this and the session
             keep(self.host, place, _session_before(request, workspace), claims=_was_to_be_elsewhere(request))
         return workspace.model_copy(update={"checkpoint": fresh.name if fresh is not None else start.name})
 

@@ -29,7 +29,7 @@ def describe_wait(amounts: AccountAmounts, step: str, limit: Limit, now: datetim
 def raise_command(amounts: AccountAmounts, step: str) -> str:
     """Return the command that raises the limit of a step or of the whole budget; queries use it too."""
     state, limit, option = amounts.state, amounts.limit_of(step), f" --step {step}" if step else ""
-    by_step = state.today_by_step if amounts.is_daily(step) else state.by_step  # a query asks for no patch
+    by_step = state.today_by_step if amounts.is_daily(step) else state.by_step  # a query needs no patch
     use = by_step.get(step, Spending()) if step else amounts.use_of()
     amount = amount_to_add(limit, use) if limit is not None else "5usd"
     return f"septet budget raise {state.scope} {amount}{option}"
