@@ -179,7 +179,7 @@ async def test_an_unsealed_start_fails_and_does_nothing(client: Client, doubles:
 async def test_a_budget_that_is_not_sealed_is_refused_in_words_and_is_none(
     client: Client, doubles: Doubles, keys: Path
 ) -> None:
-    """Who has no keys is told that they are missing; the next one with keys opens the budget."""
+    """A client without keys gets an error that names the setting; a client with keys then opens the budget."""
     own = sealing(client, keys, serves=True, required=True)
     strangers, budgets = (BudgetClient(each, doubles.task_queue) for each in (client, own))
     limit = LimitCall(limit="5usd")

@@ -1,4 +1,4 @@
-"""Work orders that closed and were taken up again by a reset, on a real server: what the board counts, and who may."""
+"""Closed work orders that a reset takes up again, on a real server: the board's counts, and the allowed retries."""
 
 import asyncio
 import uuid
@@ -45,7 +45,7 @@ WITHIN_SECONDS = 60
 
 @dataclass
 class Before(Interceptor):
-    """Has something happen before the server's index counts, and may have the index know of nothing yet."""
+    """Runs a callback before the server counts, and may let the server's index count nothing yet."""
 
     happens: Callable[[], Awaitable[None]]
     knows: bool = True
@@ -54,7 +54,7 @@ class Before(Interceptor):
         return _Counts(next, self)
 
     def board_of(self, client: Client) -> BoardRows:
-        """Return the board as who looks in that moment sees it."""
+        """Return the board as a reader at that moment sees it."""
         seen = Client(
             client.service_client,
             namespace=client.namespace,
@@ -77,19 +77,19 @@ class _Counts(OutboundInterceptor):
 
 @asynccontextmanager
 async def served(client: Client, doubles: Doubles) -> AsyncIterator[WorkOrders]:
-    """Give the typed client of a queue with a worker."""
+    """Yield the typed client of a queue with a worker."""
     async with worker_of(client, doubles):
         yield WorkOrders(client, doubles.task_queue)
 
 
 async def closed(orders: WorkOrders, project: str) -> Task:
-    """Start a work order and return it when it is closed."""
+    """Start a work order and return it after its end."""
     order = WorkOrderInput(repository="/app", title="Totals are wrong", project=project)
     return await asyncio.wait_for(orders.wait((await orders.put(order)).id), WITHIN_SECONDS)
 
 
 async def counted(client: Client, project: str, **expected: int) -> None:
-    """Wait until the numbers of a board that no page shows whole are these."""
+    """Wait until a board with more than one page has these counts."""
 
     async def counts() -> dict[str, int]:
         board = await BoardRows(client).page(project, limit=1)
@@ -99,7 +99,7 @@ async def counted(client: Client, project: str, **expected: int) -> None:
 
 
 async def test_one_that_is_taken_up_again_counts_once(client: Client, doubles: Doubles) -> None:
-    """Where the board has more than a page, each work order counts where it is now, however often it was retried."""
+    """On a board with more than one page, each work order counts in its present stage, however often it was retried."""
     project = f"o/{uuid.uuid4().hex}"
     doubles.steps[Step.CLASSIFY_ISSUE] = [lambda call: ended(call, Verdict.FAILED, "no such model")]
     async with served(client, doubles) as orders:
@@ -121,7 +121,7 @@ async def test_one_that_is_taken_up_again_counts_once(client: Client, doubles: D
 async def test_a_project_that_the_first_opening_did_not_tell_counts_no_run_of_before(
     client: Client, doubles: Doubles
 ) -> None:
-    """A run that ended before its project was known is on no project's board, and is not taken from its numbers."""
+    """A run that ended before its project was known counts on no project's board, and is not subtracted from it."""
     project = f"o/{uuid.uuid4().hex}"
 
     def refuses(_: OpenWorkspace) -> Workspace:
@@ -138,7 +138,7 @@ async def test_a_project_that_the_first_opening_did_not_tell_counts_no_run_of_be
 
 
 async def test_what_fails_again_during_a_look_counts_once(client: Client, doubles: Doubles) -> None:
-    """It is counted where it has come to; while the index lags, no number is below zero."""
+    """The work order counts in its new stage; while the index lags, no count is below zero."""
     project, go = f"o/{uuid.uuid4().hex}", asyncio.Event()
 
     async def fails(call: StepCall) -> StepResult:
@@ -166,7 +166,7 @@ async def test_what_fails_again_during_a_look_counts_once(client: Client, double
 
 
 async def test_an_opening_that_fails_again_counts_once(client: Client, doubles: Doubles) -> None:
-    """Its retry goes back to that, and the board counts one, with the title that was read, however often it fails."""
+    """A retry runs the opening again; the board counts one work order with its title, however often the opening fails."""
 
     def refuses(_: OpenWorkspace) -> Workspace:
         read = FailureFacts(issue_title="Totals are wrong")
@@ -190,7 +190,7 @@ async def test_an_opening_that_fails_again_counts_once(client: Client, doubles: 
 async def test_one_that_was_cancelled_as_it_waited_on_the_board_is_taken_up(
     client: Client, doubles: Doubles
 ) -> None:
-    """It has its turn, although nothing but the word of who retried it tells it of its reset."""
+    """The work order waits for its turn; only the signal of the retry says that it was reset."""
     order = WorkOrderInput(repository="/app", title="Totals are wrong", stage="collected")
     async with served(client, doubles) as orders:
         decisions = OrderDecisions(orders)
@@ -200,7 +200,7 @@ async def test_one_that_was_cancelled_as_it_waited_on_the_board_is_taken_up(
         await decisions.retry(task.id, RetryCall(who="bob", why="so", feedback="Round once."))
         moves = await taken_up(orders, task.id, "bob")
         assert (moves[-1].to, moves[-1].why) == ("triaged", "so")
-        await orders.handle(task.id).signal("begin")  # as the board gives it a seat
+        await orders.handle(task.id).signal("begin")  # as the board does with a seat
         again = await asyncio.wait_for(orders.wait_for_end(task.id), WITHIN_SECONDS)
         assert again.status is Status.COMPLETED
         assert any("Round once." in reason for reason in doubles.calls_of(Step.CLASSIFY_ISSUE)[0].reasons)
@@ -208,7 +208,7 @@ async def test_one_that_was_cancelled_as_it_waited_on_the_board_is_taken_up(
 
 
 async def test_one_that_comes_after_others_does_so_when_it_is_taken_up(client: Client, doubles: Doubles) -> None:
-    """Cancelled as it waited for another and retried, it waits again, and says who has retried it."""
+    """A retried work order that was cancelled while it waited for another waits again; its history has the person."""
     async with served(client, doubles) as orders:
         decisions = OrderDecisions(orders)
         first = await orders.put(WorkOrderInput(repository="/app", title="First", stage="collected"))
@@ -225,7 +225,7 @@ async def test_one_that_comes_after_others_does_so_when_it_is_taken_up(client: C
 
 
 async def test_what_earlier_tries_used_still_counts(client: Client, doubles: Doubles) -> None:
-    """The reset takes a step back and not what it cost: the total has it, and so does each later retry's."""
+    """A reset repeats a step and keeps its cost: the totals of this and each later retry include it."""
     used = Usage(input_tokens=900, output_tokens=100, cost_usd=0.25)
 
     def fails(call: StepCall) -> StepResult:
@@ -245,7 +245,7 @@ async def test_what_earlier_tries_used_still_counts(client: Client, doubles: Dou
 
 
 async def test_a_history_tells_what_earlier_tries_used(client: Client, doubles: Doubles) -> None:
-    """Where no worker can be asked, the total is what a worker would tell: earlier tries and each step count."""
+    """Without a worker, the history gives the same total as a worker: earlier tries and each step."""
     used, go = Usage(input_tokens=900, output_tokens=100, cost_usd=0.25), asyncio.Event()
 
     def fails(call: StepCall) -> StepResult:
@@ -270,7 +270,7 @@ async def test_a_history_tells_what_earlier_tries_used(client: Client, doubles: 
 
 
 async def test_a_session_of_a_tracker_is_told_of_each_further_failure(client: Client, doubles: Doubles) -> None:
-    """Its own workflow has ended: a retry that fails tells the session itself."""
+    """The session's workflow has ended: a retry that fails reports to the session itself."""
     doubles.steps[Step.IMPLEMENT_PLAN] = [lambda call: ended(call, Verdict.REFUSED, "no")]
     tracked = {"tracker": "linear", "id": "0b4a", "key": "ENG-12", "session": "5e55"}
     async with worker_of(client, doubles, TrackerReport):
@@ -286,7 +286,7 @@ async def test_a_session_of_a_tracker_is_told_of_each_further_failure(client: Cl
 
 
 async def test_of_two_retries_at_once_one_counts(client: Client, doubles: Doubles) -> None:
-    """Two who ask at the same moment take the work up once: the second is refused, and told why."""
+    """Of two retries at the same moment one takes the work order up; the other is refused with the reason."""
     async with served(client, doubles) as orders:
         task = await failed(orders, doubles)
         both = await asyncio.gather(
@@ -306,7 +306,7 @@ async def test_of_two_retries_at_once_one_counts(client: Client, doubles: Double
 
 
 async def test_what_is_done_is_not_taken_up(client: Client, doubles: Doubles) -> None:
-    """A work order whose pull request is merged has come to its end: another branch would be another work order."""
+    """A work order with a merged pull request cannot be retried: more work needs another work order."""
     doubles.pull_requests[ANSWERS[Step.CREATE_PULL_REQUEST]] = "merged"
     async with served(client, doubles) as orders:
         task = await closed(orders, "o/r")
@@ -316,7 +316,7 @@ async def test_what_is_done_is_not_taken_up(client: Client, doubles: Doubles) ->
 
 
 async def test_what_was_refused_at_the_start_is_not_taken_up(client: Client, doubles: Doubles) -> None:
-    """A wrong input stays wrong: a retry says so, and how to take it off the board, which works."""
+    """A retry of a wrong input is refused; its remedy cancels the work order and works."""
     async with served(client, doubles) as orders:
         order_id = f"wo-{uuid.uuid4().hex[:8]}"
         order = {"repositry": "/app", "title": "T"}
@@ -341,14 +341,14 @@ async def test_what_was_refused_at_the_start_is_not_taken_up(client: Client, dou
 
 
 async def taken_up(orders: WorkOrders, order_id: str, who: str) -> Sequence[Move]:
-    """Wait until the last move of a work order is that of a person, and return its moves."""
+    """Wait until the last move of a work order is of this person, and return its moves."""
     return await wait_until(
         lambda: orders.history(order_id), lambda moves: any(move.who == who for move in moves[-1:])
     )
 
 
 async def failed(orders: WorkOrders, doubles: Doubles) -> Task:
-    """Return a work order that failed at its first step, which goes well from now on."""
+    """Return a work order that failed at its first step; later tries of the step succeed."""
     doubles.steps[Step.CLASSIFY_ISSUE] = [lambda call: ended(call, Verdict.FAILED, "no such model")]
     task = await closed(orders, "o/r")
     assert task.status is Status.FAILED
@@ -358,7 +358,7 @@ async def failed(orders: WorkOrders, doubles: Doubles) -> Task:
 
 
 async def runs(client: Client, order_id: str) -> int:
-    """Return how many runs a work order has, once the server's lists have its last one as completed."""
+    """Return the number of runs of a work order, after the server lists its last run as completed."""
 
     def is_listed(found: list[WorkflowExecution]) -> bool:
         return any(run.status is WorkflowExecutionStatus.COMPLETED for run in found)
@@ -373,7 +373,7 @@ async def nothing_left(client: Client, name: str) -> None:
 
 
 async def test_one_that_no_worker_takes_up_counts_once(client: Client, doubles: Doubles) -> None:
-    """The board's numbers are those of its rows where these are all there are, beside what was done earlier."""
+    """The board's counts equal its rows, plus the work orders that were done earlier."""
     project = f"o/{uuid.uuid4().hex}"
     doubles.steps[Step.CLASSIFY_ISSUE] = [lambda call: ended(call, Verdict.FAILED, "no such model")]
     async with served(client, doubles) as orders:
@@ -398,7 +398,7 @@ async def test_one_that_no_worker_takes_up_counts_once(client: Client, doubles: 
 async def test_a_page_of_the_list_is_full_though_some_were_taken_up_again(
     client: Client, doubles: Doubles
 ) -> None:
-    """Runs that a later one follows take no place of other work orders."""
+    """Runs that a later run follows take no place on a page."""
     project = f"o/{uuid.uuid4().hex}"
     async with served(client, doubles) as orders:
         other = await closed(orders, project)

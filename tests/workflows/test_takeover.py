@@ -1,4 +1,4 @@
-"""The activities of a worker that is gone."""
+"""A worker's successor takes over the activities of a dead or stopped worker."""
 
 import asyncio
 import signal
@@ -41,11 +41,11 @@ time.sleep(600)
 
 @workflow.defn(name="OneStep", sandboxed=False)
 class OneStep:
-    """A work order of one activity, whose heartbeats may be away for longer than a test lasts."""
+    """A work order of one activity, with a heartbeat time-out longer than a test."""
 
     @workflow.run
     async def run(self) -> str:
-        """Have it carried out."""
+        """Run the activity."""
         answer: str = await workflow.execute_activity(
             "step",
             activity_id="step-1",
@@ -59,7 +59,7 @@ class OneStep:
 
 @dataclass
 class Orphaned:
-    """An activity whose worker is gone after a number of attempts; the next one answers."""
+    """An activity whose worker is lost at a given attempt; the next attempt answers."""
 
     client: Client
     root: Path
@@ -70,7 +70,7 @@ class Orphaned:
 
     @activity.defn(name="step")
     async def step(self) -> str:
-        """Be carried out: fail, be left, or answer."""
+        """Fail, leave the activity without an answer, or answer."""
         held = running_attempt()
         self.numbers.append(held.attempt)
         if not self.left:
@@ -87,7 +87,7 @@ class Orphaned:
 
     @property
     def tokens(self) -> Path:
-        """Where the tokens of this host lie."""
+        """The folder of this host's tokens."""
         folder = self.root / "tokens"
         folder.mkdir(exist_ok=True)
         return folder
@@ -98,7 +98,7 @@ class Orphaned:
         return Successor(self.client, self.tokens, self.runs, stopped_seconds=0)
 
     def token(self) -> Path:
-        """Lay the token down as a dead worker leaves it."""
+        """Write the token as a dead worker leaves it."""
         path = self.tokens / "a.token"
         path.write_bytes(msgspec.json.encode(self.left[0]))
         return path
@@ -115,7 +115,7 @@ class Orphaned:
         )
 
     def run(self, place_id: str = "") -> Run:
-        """Return a run of the activity that was left, made now, in a lane or in its own workspace."""
+        """Return a new run of the lost activity, in a lane or in its own workspace."""
         key = self.left[0].key
         record = RunRecord(key, 1, "step", "scripted", "first", "mark", (), (), "/", {}, "")
         run, lock = self.runs.create(place_id or key.workflow_id, 1, record, b"")
@@ -125,7 +125,7 @@ class Orphaned:
 
 @asynccontextmanager
 async def orphaned(client: Client, root: Path, left_at: int = 1, order_id: str = "") -> AsyncIterator[Orphaned]:
-    """Begin an activity whose worker is gone."""
+    """Start an activity and lose its worker."""
     orphan, queue = Orphaned(client, root, left_at), f"queue-{uuid.uuid4().hex}"
     order_id = order_id or f"wo-{uuid.uuid4().hex[:8]}"
     async with Worker(
@@ -142,7 +142,7 @@ async def orphaned(client: Client, root: Path, left_at: int = 1, order_id: str =
 
 @asynccontextmanager
 async def on_the_way(client: Client) -> AsyncIterator[str]:
-    """Give an address that leads to the server for as long as the block lasts, and is refused afterwards."""
+    """Yield an address that leads to the server while the block lasts, and refuses connections afterwards."""
     host, _, port = client.service_client.config.target_host.rpartition(":")
     writers: list[asyncio.StreamWriter] = []
 
@@ -165,14 +165,14 @@ async def on_the_way(client: Client) -> AsyncIterator[str]:
 
 
 async def test_what_a_living_worker_holds_is_not_taken(client: Client, tmp_path: Path) -> None:
-    """A token that a running process has locked stays where it is."""
+    """A successor leaves a token that a living process has locked."""
     with TokenFiles(tmp_path).hold(_UNKNOWN):
         assert await Successor(client, tmp_path, Runs(tmp_path / "runs"), stopped_seconds=0).look() == 0
         assert len(list(tmp_path.glob("*.token"))) == 1
 
 
 async def test_a_tokens_file_serves_the_next_activity(client: Client, tmp_path: Path) -> None:
-    """It is empty between two of them, and no successor takes it from a worker that lives."""
+    """A token's file is empty between two activities, and no successor takes it from a living worker."""
     files, successor = (
         TokenFiles(tmp_path),
         Successor(client, tmp_path, Runs(tmp_path / "runs"), stopped_seconds=0),
@@ -189,7 +189,7 @@ async def test_a_tokens_file_serves_the_next_activity(client: Client, tmp_path: 
 
 
 async def test_a_tokens_file_that_was_taken_serves_no_more(tmp_path: Path) -> None:
-    """What a successor took from a worker that was stopped is gone: the next activity has a file of its own."""
+    """If a successor has taken a stopped worker's file, the worker's next activity gets a new file."""
     files = TokenFiles(tmp_path)
     with files.hold(_UNKNOWN):
         tokens_in(tmp_path)[0].unlink()
@@ -199,14 +199,14 @@ async def test_a_tokens_file_that_was_taken_serves_no_more(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("content", [msgspec.json.encode(_UNKNOWN), b"half a tok"])
 async def test_a_token_that_nobody_knows_is_thrown_away(client: Client, tmp_path: Path, content: bytes) -> None:
-    """Neither an old token nor one of another server, nor half of one, keeps a worker from its start."""
+    """A worker starts in spite of an old token, a token of another server, and half a token."""
     (tmp_path / "a.token").write_bytes(content)
     assert await Successor(client, tmp_path, Runs(tmp_path / "runs")).look() == 0
     assert list(tmp_path.glob("*.token")) == []
 
 
 async def test_the_activity_of_a_dead_worker_is_taken_over(client: Client, tmp_path: Path) -> None:
-    """The next attempt begins long before the time-out of the heartbeats, and no run is set aside."""
+    """The next attempt begins long before the heartbeat time-out, and no run is set aside."""
     async with orphaned(client, tmp_path) as orphan:
         run = orphan.run()
         token = orphan.token()
@@ -218,7 +218,7 @@ async def test_the_activity_of_a_dead_worker_is_taken_over(client: Client, tmp_p
 
 
 async def test_a_token_is_kept_while_the_server_cannot_take_it(client: Client, tmp_path: Path) -> None:
-    """A server that is just starting costs no time-out: the token serves as soon as it answers."""
+    """A server that is still starting causes no time-out: the token serves as soon as the server answers."""
     async with orphaned(client, tmp_path) as orphan:
         token = orphan.token()
         async with on_the_way(client) as address:
@@ -232,7 +232,7 @@ async def test_a_token_is_kept_while_the_server_cannot_take_it(client: Client, t
 
 @pytest.mark.parametrize("left_at", [1, 3])
 async def test_a_reset_while_no_worker_lives_is_heeded(client: Client, tmp_path: Path, left_at: int) -> None:
-    """The server tells the successor, or no longer knows the attempt by its number: its runs count no more."""
+    """The server reports the reset, or does not know the attempt's number any more: its runs are set aside."""
     async with orphaned(client, tmp_path, left_at) as orphan:
         run = orphan.run()
         orphan.token()
@@ -248,7 +248,7 @@ async def test_a_reset_while_no_worker_lives_is_heeded(client: Client, tmp_path:
 async def test_a_reset_is_heeded_where_the_workspace_is_not_named_like_the_workflow(
     client: Client, tmp_path: Path, ending: str, place: str
 ) -> None:
-    """The runs of an issue lie under its pipeline's lane, those of a round under its work order: they count no more."""
+    """Runs of an issue are in its pipeline's lane, runs of a round under its work order; a reset sets them aside."""
     base = f"pl-{uuid.uuid4().hex[:8]}"
     async with orphaned(client, tmp_path, order_id=f"{base}{ending}") as orphan:
         run = orphan.run(f"{base}{place}")
@@ -261,7 +261,7 @@ async def test_a_reset_is_heeded_where_the_workspace_is_not_named_like_the_workf
 
 
 async def test_a_stopped_worker_keeps_nothing(client: Client, tmp_path: Path) -> None:
-    """What a process holds that somebody has stopped is taken over; while it ran, it was left to it."""
+    """A successor takes over a stopped process's activity after the given time, and leaves a running process's one."""
     async with orphaned(client, tmp_path) as orphan:
         argv = [sys.executable, "-c", _HOLDS, str(orphan.token())]
         with subprocess.Popen(argv, stdout=subprocess.PIPE) as holder:
@@ -281,7 +281,7 @@ async def test_a_stopped_worker_keeps_nothing(client: Client, tmp_path: Path) ->
 
 
 async def test_an_attempt_says_which_it_is(client: Client, tmp_path: Path) -> None:
-    """What is laid down names the activity, the attempt, and the second in which the server handed it out."""
+    """The token names the activity, the attempt and the second of its start."""
     async with orphaned(client, tmp_path) as orphan:
         (held,) = orphan.left
         orphan.token()

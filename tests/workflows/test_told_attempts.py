@@ -1,4 +1,4 @@
-"""What people say of an activity that runs reaches it between its heartbeats, which are rare."""
+"""Commands of people reach a running activity between its heartbeats, which are rare."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class OneLongActivity:
 
     @workflow.run
     async def run(self) -> None:
-        """Wait for it."""
+        """Wait for the activity."""
         await workflow.execute_activity(
             "wait_for_word",
             activity_id="wait-1",
@@ -50,12 +50,12 @@ class OneLongActivity:
 
     @workflow.signal
     def nothing(self) -> None:
-        """Be a state transition that says nothing of the activity."""
+        """Be a state transition without meaning for the activity."""
 
 
 @dataclass
 class Waiting:
-    """An activity that waits until it hears something, and how often it asked."""
+    """An activity that waits until it gets a command, with the commands that it got."""
 
     client: Client
     handle: WorkflowHandle[Any, Any]
@@ -67,7 +67,7 @@ class Waiting:
         return WorkflowExecution(workflow_id=self.handle.id)
 
     async def word(self) -> str:
-        """Return what the activity heard first."""
+        """Return the first command that the activity got."""
         return str((await wait_until(lambda: self.heard))[0])
 
 
@@ -104,12 +104,12 @@ async def waiting(client: Client) -> AsyncIterator[Waiting]:
     async with worker:
         await wait_until(lambda: list(told[0].attempts))
         yield told[0]
-        with suppress(RPCError):  # it is over
+        with suppress(RPCError):  # the workflow has ended
             await handle.terminate()
 
 
 async def settled(mine: Waiting) -> AttemptsLook:
-    """Return a look that has nothing to tell any more: a first one asks, for nobody knows what was before it."""
+    """Return a look without news: its first pass causes a heartbeat, because the earlier state is unknown."""
     look = AttemptsLook(mine.client, mine.attempts)
     assert await look.take() == 1
     await wait_until(lambda: beats(mine))
@@ -118,19 +118,19 @@ async def settled(mine: Waiting) -> AttemptsLook:
 
 
 async def beats(mine: Waiting) -> int:
-    """Return when the last heartbeat came, by the server's clock; 0: none did."""
+    """Return the time of the last heartbeat by the server's clock, in nanoseconds; 0 without a heartbeat."""
     described = await mine.handle.describe()
     return int(described.raw_description.pending_activities[0].last_heartbeat_time.ToNanoseconds())
 
 
 async def state(mine: Waiting) -> int:
-    """Return what the server says of the activity."""
+    """Return the server's state of the activity."""
     described = await mine.handle.describe()
     return int(described.raw_description.pending_activities[0].state)
 
 
 async def test_a_look_at_what_nobody_spoke_of_costs_no_heartbeat(client: Client) -> None:
-    """Once it is known, a description that says nothing new has nobody ask."""
+    """A description without news causes no heartbeat."""
     async with waiting(client) as mine:
         look = await settled(mine)
         before = await beats(mine)
@@ -139,7 +139,7 @@ async def test_a_look_at_what_nobody_spoke_of_costs_no_heartbeat(client: Client)
 
 
 async def test_what_does_not_concern_it_costs_one_heartbeat(client: Client) -> None:
-    """A signal to the work order is a transition as well: the attempt asks once, and goes on."""
+    """A signal to the work order is a transition too: it causes one heartbeat, and the attempt continues."""
     async with waiting(client) as mine:
         look = await settled(mine)
         before = await beats(mine)
@@ -151,7 +151,7 @@ async def test_what_does_not_concern_it_costs_one_heartbeat(client: Client) -> N
 
 
 async def test_a_pause_is_heard_at_the_next_look(client: Client) -> None:
-    """The server pushes no pause: the look sees it, and the attempt hears it with the answer to its heartbeat."""
+    """The server pushes no pause: the look sees the pause, and the heartbeat's answer brings it to the attempt."""
     async with waiting(client) as mine:
         look = await settled(mine)
         request = PauseActivityRequest(namespace=client.namespace, execution=mine.execution, id="wait-1")
@@ -161,7 +161,7 @@ async def test_a_pause_is_heard_at_the_next_look(client: Client) -> None:
 
 
 async def test_a_reset_is_heard_at_the_next_look(client: Client) -> None:
-    """A description names no reset: it is a transition that no heartbeat explains."""
+    """A description names no reset: the look sees a transition that no heartbeat explains."""
     async with waiting(client) as mine:
         look = await settled(mine)
         request = ResetActivityRequest(namespace=client.namespace, execution=mine.execution, id="wait-1")
@@ -171,7 +171,7 @@ async def test_a_reset_is_heard_at_the_next_look(client: Client) -> None:
 
 
 async def test_a_terminated_work_order_is_heard_of_at_the_next_look(client: Client) -> None:
-    """Of what is closed an attempt hears that the server knows it no more."""
+    """An attempt of a terminated work order learns that the server does not know it any more."""
     async with waiting(client) as mine:
         look = await settled(mine)
         await mine.handle.terminate()
@@ -180,7 +180,7 @@ async def test_a_terminated_work_order_is_heard_of_at_the_next_look(client: Clie
 
 
 async def test_a_cancel_is_heard_at_once_where_it_is_delivered(client: Client) -> None:
-    """A server that does not push: whoever knows of the cancel has the attempt ask."""
+    """On a server without pushes, the delivery of a cancel causes a heartbeat of the attempt."""
     async with waiting(client) as mine:
         await mine.handle.cancel()
         await wait_until(
@@ -193,13 +193,13 @@ async def test_a_cancel_is_heard_at_once_where_it_is_delivered(client: Client) -
 async def test_a_host_says_that_it_delivers_cancels_where_its_server_does_not_push_them(
     client: Client, pushing: Client
 ) -> None:
-    """What a server can do stands in the description of its namespace."""
+    """The description of a namespace says whether the server pushes cancels."""
     assert DELIVERS_CANCELS in await host_services(client)
     assert DELIVERS_CANCELS not in await host_services(pushing)
 
 
 async def test_a_server_of_ours_pushes_cancels(pushing: Client) -> None:
-    """With the settings that our servers have, an attempt hears of a cancel though nobody looks, and nobody asks."""
+    """With the settings of our servers, an attempt gets a cancel without a look and without a delivery."""
     async with waiting(pushing) as mine:
         await mine.handle.cancel()
         assert await mine.word() == "cancel_requested"
@@ -210,14 +210,14 @@ async def test_a_server_of_ours_pushes_cancels(pushing: Client) -> None:
     ("seconds", "pause"), [(None, 2), (1, 0.25), (5, 1.25), (30, 2), (60, 30), (120, 90), (600, 570)]
 )
 async def test_heartbeats_are_as_rare_as_an_outage_allows(seconds: float | None, pause: float) -> None:
-    """They leave time for an outage of 30 s; with a time-out that has none they come often."""
+    """The pauses leave time for an outage of 30 s; with a shorter time-out heartbeats are frequent."""
     given = timedelta(seconds=seconds) if seconds is not None else None
     assert pause_between_heartbeats(given) == timedelta(seconds=pause)
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def pushing() -> AsyncIterator[Client]:
-    """A client of a server with the settings by which it pushes cancels."""
+    """A client of a server whose settings push cancels."""
     flags = [part for key in PUSH_OF_CANCELS for part in ("--dynamic-config-value", f"{key}=true")]
     environment = await WorkflowEnvironment.start_local(
         dev_server_existing_path=str(temporal_program()), dev_server_extra_args=flags

@@ -1,4 +1,4 @@
-"""Sessions of a tracker and replies in them, each answered so that it goes its way."""
+"""Sessions of a tracker and replies in them on a real server, whose histories are kept for replay."""
 
 import asyncio
 import uuid
@@ -40,11 +40,11 @@ TRACKED: Final = (*SESSIONS, *PROMPTS, REPORT)
 
 @workflow.defn(name="WorkOrder", sandboxed=False)
 class OrderOfTracker:
-    """A work order that ends at once, as its id says."""
+    """A work order that ends at once, in the way that its id names."""
 
     @workflow.run
     async def run(self, order: RawValue) -> Task:
-        """End."""
+        """End in the way that the id names."""
         del order
         order_id = workflow.info().workflow_id
         if "failed" in order_id:
@@ -57,7 +57,7 @@ class OrderOfTracker:
 
 @pytest.mark.parametrize("name", TRACKED)
 async def test_a_session_or_a_reply_goes_its_way(client: Client, name: str) -> None:
-    """It ends well with a last word to the session, and its history replays."""
+    """The workflow ends well with a last message to the session, and its history replays."""
     workflow_id = f"tracker-{name}-{uuid.uuid4().hex[:8]}"
     told: list[SessionMessage] = []
 
@@ -101,7 +101,7 @@ async def test_a_session_or_a_reply_goes_its_way(client: Client, name: str) -> N
 
 
 def _start_of(name: str) -> tuple[str, SessionStarted | SessionPrompted | SessionMessage]:
-    """Return the kind of workflow that has a history, and what it is told."""
+    """Return the workflow type and the input of a case."""
     if name == REPORT:
         return "TrackerReport", failed_message(
             _issue(), "wo-linear-eng-12", "the plan was not accepted", "2026-01-01T00:00:00Z"

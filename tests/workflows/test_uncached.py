@@ -1,4 +1,4 @@
-"""Decisions that reach a workflow which no worker holds in memory: its first task and the decision come together."""
+"""Decisions for a workflow that no worker has cached: its first task brings the decision along."""
 
 import uuid
 
@@ -23,12 +23,12 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 def uncached(client: Client, doubles: Doubles) -> Worker:
-    """Return a worker that forgets each workflow after each of its tasks, as one that has just started."""
+    """Return a worker that forgets each workflow after each of its tasks, like a worker that has just started."""
     return worker_of(client, doubles, max_cached_workflows=0, max_concurrent_workflow_task_polls=1)
 
 
 async def test_a_watch_takes_a_move(client: Client, doubles: Doubles) -> None:
-    """A watch that a host looks after has asked for nothing yet; the first move is taken all the same, and kept."""
+    """A watch on a host has started no activity yet; it takes and keeps the first move all the same."""
     order_id = f"wo-{uuid.uuid4().hex[:8]}"
     url = "file:///origin.git/pull/1"
     task = Task(id=order_id, project="o/r", status=Status.COMPLETED, stage=Stage.REVIEW, pr_url=url)
@@ -47,7 +47,7 @@ async def test_a_watch_takes_a_move(client: Client, doubles: Doubles) -> None:
 
 
 async def test_a_collected_work_order_takes_a_move(client: Client, doubles: Doubles) -> None:
-    """It waits for a person and has asked for nothing yet."""
+    """The work order waits for a person, and has started no activity yet."""
     async with uncached(client, doubles):
         orders = WorkOrders(client, doubles.task_queue)
         order = WorkOrderInput(repository="/app", title="T", stage="collected")

@@ -1,4 +1,4 @@
-"""A new build of the workers while work orders are under way."""
+"""A new build of the workers while work orders run."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def named(settings: Settings, build: str) -> Settings:
 
 
 def worker_of(client: Client, settings: Settings, workflow: type, doubles: Doubles) -> Worker:
-    """Return a worker of work orders, versioned as the real one; steps are another worker's."""
+    """Return a worker of work orders, versioned like the real worker; another worker takes the steps."""
     open_workspace, *_ = doubles.activities()
     return Worker(
         client,
@@ -67,7 +67,7 @@ def worker_of(client: Client, settings: Settings, workflow: type, doubles: Doubl
 async def serving(
     client: Client, settings: Settings, workflow: type, doubles: Doubles, *, sole: bool = False
 ) -> AsyncIterator[None]:
-    """Run a worker of work orders that tells the server of its build."""
+    """Run a worker of work orders that announces its build to the server."""
     async with (
         worker_of(client, settings, workflow, doubles),
         announcing_build(client, settings, sole=sole),
@@ -76,7 +76,7 @@ async def serving(
 
 
 async def is_served(client: Client, settings: Settings, build: str) -> bool:
-    """Say whether the server has noticed that a worker of a build asks for work."""
+    """Say whether the server lists a build with a worker that polls."""
     deployment = Deployment(client, settings.task_queue)
     return build in await deployment.last_polls() and await deployment.has(build)
 
@@ -86,7 +86,7 @@ async def begun(client: Client, settings: Settings) -> WorkflowHandle[Any, Task]
 
 
 async def builds_of(handle: WorkflowHandle[Any, Task]) -> list[str]:
-    """Return the builds that decided about a work order, in order, each once."""
+    """Return the builds that decided for a work order, in order, each once."""
     decided = [
         event.workflow_task_completed_event_attributes.deployment_version.build_id
         async for event in handle.fetch_history_events()
@@ -96,7 +96,7 @@ async def builds_of(handle: WorkflowHandle[Any, Task]) -> list[str]:
 
 
 async def test_a_build_is_called_by_its_release_and_its_workflows(settings: Settings) -> None:
-    """Two workers of one installation are one build; `SEPTET_BUILD_ID` gives another name."""
+    """Two workers of one installation have the same build; `SEPTET_BUILD_ID` gives another name."""
     assert build_id(settings).startswith(f"{version('septet')}-")
     assert build_id(settings) == build_id(settings)
     assert build_id(named(settings, "mine")) == "mine"
@@ -106,7 +106,7 @@ async def test_a_build_is_called_by_its_release_and_its_workflows(settings: Sett
 async def test_a_work_order_under_way_moves_over_to_the_new_build_and_keeps_its_order(
     client: Client, settings: Settings
 ) -> None:
-    """One that began under the old build ends under the new one in the old order; the next has the new order."""
+    """A running work order ends under the new build in its old order of steps; the next one has the new order."""
     begins, go = asyncio.Event(), asyncio.Event()
 
     async def waits(call: StepCall) -> StepResult:
@@ -136,7 +136,7 @@ async def test_a_work_order_under_way_moves_over_to_the_new_build_and_keeps_its_
 
 
 async def test_a_worker_that_starts_again_takes_nothing_back(client: Client, settings: Settings) -> None:
-    """After a promotion the old build's worker starts again as often as it likes: work orders stay where they are."""
+    """The old build's worker may start again after a promotion: work orders stay with the promoted build."""
     doubles = Doubles(f"{settings.task_queue}-host")
     later = named(settings, f"{version('septet')}-later")
     async with asyncio.timeout(60):
@@ -159,7 +159,7 @@ async def test_a_worker_that_starts_again_takes_nothing_back(client: Client, set
 
 
 async def test_of_builds_that_start_together_one_becomes_current(client: Client, settings: Settings) -> None:
-    """The first build of a deployment needs nobody's word; of several at once the server takes one, and only once."""
+    """A deployment's first build needs no promotion; of several builds at once, the server makes one current, once."""
     doubles = Doubles(f"{settings.task_queue}-host")
     with capture_logs() as logs:
         async with asyncio.timeout(60), AsyncExitStack() as stack:
@@ -174,7 +174,7 @@ async def test_of_builds_that_start_together_one_becomes_current(client: Client,
 
 
 async def test_up_takes_all_work_orders(client: Client, settings: Settings) -> None:
-    """The worker of an embedded server decides alone: after an upgrade, a downgrade, and without versions."""
+    """The worker of an embedded server becomes current: after an upgrade, after a downgrade, and without versions."""
     plain = settings.model_copy(update={"versioning": False})
     doubles = Doubles(f"{settings.task_queue}-host")
     for each, build in ((named(settings, "99.0.0"), "99.0.0"), (settings, build_id(settings)), (plain, "")):
@@ -189,7 +189,7 @@ async def test_up_takes_all_work_orders(client: Client, settings: Settings) -> N
 async def test_a_promotion_that_would_leave_work_orders_waiting_is_refused(
     client: Client, settings: Settings
 ) -> None:
-    """The refusal names patches and work orders; with force they wait, and go on once their build is current again."""
+    """The refusal names patches and work orders; with force they wait until their build is current again."""
     doubles = Doubles(f"{settings.task_queue}-host")
     old, later = named(settings, "old"), named(settings, "later")
     back, forth = PromotionCall(build=old.build_id), PromotionCall(build=later.build_id)
@@ -231,7 +231,7 @@ async def test_a_promotion_that_would_leave_work_orders_waiting_is_refused(
 
 @asynccontextmanager
 async def patches_in_use(client: Client, settings: Settings) -> AsyncIterator[Doubles]:
-    """Have a work order under way that holds a patch, for a minute at most."""
+    """Run a work order that holds a patch, for a minute at most."""
     doubles = Doubles(f"{settings.task_queue}-host")
     async with asyncio.timeout(60), serving(client, settings, PatchedWorkOrder, doubles):
         order = await begun(client, settings)
@@ -243,7 +243,7 @@ async def patches_in_use(client: Client, settings: Settings) -> AsyncIterator[Do
 async def test_a_build_that_does_not_tell_its_patches_is_refused_where_any_are_in_use(
     client: Client, settings: Settings
 ) -> None:
-    """What is not known is said to be unknown."""
+    """If patches are in use, a build with unknown patches is refused."""
     async with (
         patches_in_use(client, settings) as doubles,
         worker_of(client, named(settings, "mute"), WorkOrder, doubles),
@@ -256,7 +256,7 @@ async def test_a_build_that_does_not_tell_its_patches_is_refused_where_any_are_i
 async def test_a_build_whose_worker_has_just_begun_is_asked_for_its_patches_until_it_tells_them(
     client: Client, settings: Settings
 ) -> None:
-    """A release promotes its build right after it has started its workers."""
+    """A promotion waits for the patches of a new build, as a release promotes right after it starts its workers."""
     async with (
         patches_in_use(client, settings) as doubles,
         worker_of(client, named(settings, "later"), PatchedWorkOrder, doubles),
@@ -272,7 +272,7 @@ async def test_a_build_whose_worker_has_just_begun_is_asked_for_its_patches_unti
 async def test_doctor_says_which_builds_have_workers_and_what_helps_where_the_current_one_has_none(
     client: Client, settings: Settings
 ) -> None:
-    """Nobody at all, the current build, and another one than the current: the remedy of the last one is typed."""
+    """The check warns without a worker, passes with the current build's worker, and otherwise gives a command."""
     queue = settings.task_queue
     nobody = await workers_check(client, queue)
     assert (nobody.status, nobody.message) == ("warning", f"No worker takes work orders from queue {queue!r}.")
@@ -292,7 +292,7 @@ async def test_doctor_says_which_builds_have_workers_and_what_helps_where_the_cu
 
 
 async def test_a_build_without_a_worker_is_waited_for_and_then_refused(client: Client, settings: Settings) -> None:
-    """A promotion waits for the first worker of a build; the refusal says which builds have one."""
+    """A promotion waits for a build's first worker; its refusal names the builds with workers."""
     doubles = Doubles(f"{settings.task_queue}-host")
     async with asyncio.timeout(60), serving(client, settings, WorkOrder, doubles):
         with pytest.raises(NotFoundError) as refused:
@@ -308,7 +308,7 @@ async def test_a_build_without_a_worker_is_waited_for_and_then_refused(client: C
 async def test_a_ramp_gives_a_build_its_part_and_ends_with_a_promotion_or_with_nothing(
     client: Client, settings: Settings
 ) -> None:
-    """`ramp` sends a percentage of the work orders to a build, 0 takes it back, and a promotion ends it."""
+    """`ramp` sends a percentage of the work orders to a build; 0 ends the ramp, and so does a promotion."""
     doubles = Doubles(f"{settings.task_queue}-host")
     later = PromotionCall(build="later")
     async with (
@@ -330,7 +330,7 @@ async def test_a_ramp_gives_a_build_its_part_and_ends_with_a_promotion_or_with_n
 
 
 async def test_without_versions_there_is_nothing_to_promote(client: Client, settings: Settings) -> None:
-    """Where workers have no versions a promotion says so, whatever the server knows."""
+    """If workers have no versions, a promotion is refused, whatever the server knows."""
     with pytest.raises(UsageError, match="SEPTET_VERSIONING is off"):
         await promote(client, settings.model_copy(update={"versioning": False}), PromotionCall())
 
@@ -340,7 +340,7 @@ async def routing(client: Client, settings: Settings) -> Routing:
 
 
 async def nudged(orders: WorkOrders, order: WorkflowHandle[Any, Task]) -> Task:
-    """Give a work order something to decide, and return it: the first one may still be the build's before."""
+    """Nudge a work order and return it; the first task may still be decided by the previous build."""
     await order.signal(WorkOrder.nudge)
     return await orders.get(order.id)
 
@@ -351,7 +351,7 @@ class UnknownAttributeWorkOrder:
 
     @workflow.run
     async def run(self, _order: dict[str, str]) -> None:
-        """Write it."""
+        """Write the search attribute."""
         workflow.upsert_search_attributes(
             [SearchAttributeKey.for_bool("SeptetOfAnotherYear").value_set(value=True)]
         )
@@ -360,7 +360,7 @@ class UnknownAttributeWorkOrder:
 async def test_a_work_order_that_lacks_a_search_attribute_says_what_registers_it(
     client: Client, settings: Settings
 ) -> None:
-    """No other build would mend that: the remedy is the registration."""
+    """The remedy is the registration, because another build would not help."""
     async with Worker(client, task_queue=settings.task_queue, workflows=[UnknownAttributeWorkOrder]):
         order = await begun(client, settings)
         orders = WorkOrders(client, settings.task_queue)
@@ -375,7 +375,7 @@ async def test_a_work_order_that_lacks_a_search_attribute_says_what_registers_it
 
 
 async def row_of(orders: WorkOrders, order_id: str) -> Task:
-    """Return a work order as a list has it."""
+    """Return a work order's row in a list."""
     (row,) = [task for task in (await orders.list()).tasks if task.id == order_id]
     return row
 

@@ -32,12 +32,12 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 @dataclass
 class Meanwhile(Interceptor):
-    """Has something happen as the server is asked about a workflow."""
+    """Runs a callback before the server describes a workflow."""
 
     happens: Callable[[], Awaitable[None]]
 
     def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002 -- the name of the one above
-        """Return the one that asks."""
+        """Return an interceptor that runs the callback."""
         happens = self.happens
 
         class Asking(OutboundInterceptor):
@@ -49,19 +49,19 @@ class Meanwhile(Interceptor):
 
 
 def turn_in(lane: str, lab: Lab, order_id: str, run_id: str | None = None) -> TurnRequest:
-    """Ask for a turn of a work order in a lane; its agent works until it is let go by the work order's name."""
+    """Return a turn of a work order in a lane; its agent works until a file named like the work order appears."""
     request = lab.request(turn=Turn(f"{order_id}\n", lab.worktree))
     return replace(request, key=RunKey(order_id, run_id or "run-1", "5"), order_id=lane)
 
 
 async def started(client: Client, order_id: str) -> WorkflowHandle[Any, Any]:
-    """Start a work order that no worker takes up."""
+    """Start a work order on a queue without a worker."""
     return await client.start_workflow("WorkOrder", id=order_id, task_queue="nobody")
 
 
 @pytest.mark.law
 async def test_who_has_the_lane_by_now_is_left_alone(client: Client, tmp_path: Path) -> None:
-    """While it is asked whether the agent's work order is closed, that ends and another one's starts: it goes on."""
+    """While a look queries the closed work order, its agent ends and another agent starts: the look leaves the other."""
     closed = await started(client, f"wo-{uuid.uuid4().hex[:8]}")
     await closed.terminate()
     with waiting_agents(tmp_path) as (host, lab):
@@ -88,7 +88,7 @@ async def test_who_has_the_lane_by_now_is_left_alone(client: Client, tmp_path: P
 async def test_the_agent_of_a_run_that_was_reset_ends_and_that_of_the_next_run_goes_on(
     client: Client, tmp_path: Path
 ) -> None:
-    """The run that follows may open its workspace on another host: nobody but this look ends the agent here, and counts it."""
+    """The next run may be on another host: only this look ends the agent here, and notes its cost."""
     before = await started(client, f"wo-{uuid.uuid4().hex[:8]}")
     await before.terminate()
     after = await started(client, before.id)
@@ -99,10 +99,10 @@ async def test_the_agent_of_a_run_that_was_reset_ends_and_that_of_the_next_run_g
         payer = Payer("o/r", before.id, "build_plan", "scripted")
         first = asyncio.create_task(lab.run_turn(replace(turn, payer=payer)))
         await lab.said_anew("system/init")
-        first.cancel()  # the server knows the attempt no more, and its agent is left to whoever follows
+        first.cancel()  # the server has forgotten the attempt; its agent is left to the next run
         await asyncio.wait([first])
         assert await end_strays(client, host, BusyOrders(runs)) == [runs.of(before.id)[0].name]
-        ((_, note),) = host.cost_notes.take()  # no attempt tells what it has cost
+        ((_, note),) = host.cost_notes.take()  # no attempt reports its cost
         assert (note.project, note.order_id, note.use.seconds > 0.0) == ("o/r", before.id, True)
         second = asyncio.create_task(
             lab.run_turn(turn_in(before.id, lab, before.id, after.first_execution_run_id))
@@ -114,7 +114,7 @@ async def test_the_agent_of_a_run_that_was_reset_ends_and_that_of_the_next_run_g
 
 
 async def test_a_process_that_waits_ends_with_its_terminated_pipeline(client: Client, tmp_path: Path) -> None:
-    """While the pipeline is open it waits; once somebody has terminated it, the next look at the host ends it."""
+    """While the pipeline is open its process waits; after its termination, the next look ends the process."""
     pipeline = await client.start_workflow(
         "Pipeline", id=f"pl-{uuid.uuid4().hex[:12]}", task_queue=f"nobody-{uuid.uuid4().hex}"
     )

@@ -1,4 +1,4 @@
-"""Who watches waits: the server tells what happens, and no worker is asked in between."""
+"""A watch waits: the server sends the news, and no worker answers a query in between."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 WITHIN_SECONDS = 60
 QUIET_SECONDS = 2.0
-"""Four looks at the disk; a watch that asks each time is found out by the first."""
+"""Four looks at the disk; the first would show a watch that queries each time."""
 ASKED: Counter[str] = Counter()
 
 
@@ -36,7 +36,7 @@ async def _somebody_works(_row: WorkflowExecutionDescription) -> str:
 
 
 class Counting(WorkflowInboundInterceptor):
-    """Counts what workflows are asked, by their ids."""
+    """Counts the queries of workflows by their ids."""
 
     async def handle_query(self, input: HandleQueryInput) -> Any:  # noqa: A002 -- the SDK's name
         from temporalio import workflow
@@ -46,7 +46,7 @@ class Counting(WorkflowInboundInterceptor):
 
 
 class Queries(Interceptor):
-    """Sees each query that a worker answers: the server counts an Action for each."""
+    """Sees each query that a worker answers; each is an Action that Temporal Cloud charges."""
 
     def workflow_interceptor_class(self, input: Any) -> type[WorkflowInboundInterceptor]:  # noqa: A002
         del input
@@ -67,7 +67,7 @@ async def held(client: Client, doubles: Doubles, go: asyncio.Event) -> AsyncIter
 
 
 async def test_a_watch_asks_only_on_news(client: Client, doubles: Doubles, tmp_path: Path) -> None:
-    """While a step goes on nobody is asked; what happens is seen, and each step is told as it begins."""
+    """While a step runs the watch sends no query; it shows each step as the step begins."""
     go = asyncio.Event()
     async with held(client, doubles, go) as orders:
         order_id = (await orders.put(WorkOrderInput(repository="/app", title="Totals are wrong"))).id
@@ -83,7 +83,7 @@ async def test_a_watch_asks_only_on_news(client: Client, doubles: Doubles, tmp_p
             try:
                 await asyncio.wait(
                     [following], timeout=QUIET_SECONDS
-                )  # the last answer may have come before its news
+                )  # the last answer may be older than its news
                 before = ASKED[order_id]
                 await asyncio.wait([following], timeout=QUIET_SECONDS)
                 assert (following.done(), ASKED[order_id]) == (False, before)
@@ -100,7 +100,7 @@ async def test_a_watch_asks_only_on_news(client: Client, doubles: Doubles, tmp_p
 async def test_a_watch_sees_a_work_order_that_nobody_served_begin(
     client: Client, doubles: Doubles, tmp_path: Path
 ) -> None:
-    """It begins to watch before there is a worker, and sees the end."""
+    """The watch begins before a worker runs, and shows the end."""
     orders = WorkOrders(client, doubles.task_queue)
     order_id = (await orders.put(WorkOrderInput(repository="/app", title="Totals are wrong"))).id
     view = WorkspaceView(StateDir(tmp_path), dict(os.environ), order_id)
@@ -120,7 +120,7 @@ async def test_a_watch_sees_a_work_order_that_nobody_served_begin(
 async def test_a_watch_knows_what_was_used_where_no_worker_answers(
     client: Client, doubles: Doubles, tmp_path: Path, nobody: str
 ) -> None:
-    """The worker has ended during a step: the total is that of the steps of before, whether that is known or not."""
+    """After a worker's end within a step, the total is of the finished steps, whether the watch knows of the end or not."""
 
     async def nobody_works(_row: WorkflowExecutionDescription) -> str:
         return nobody

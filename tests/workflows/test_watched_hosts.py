@@ -1,4 +1,4 @@
-"""A work order on a host that others watch: it asks nobody and waits without a timer, until it is told."""
+"""A work order on a host that other hosts watch: it sends no probe and starts no timer until a signal arrives."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 @activity.defn(name="probe_host")
 async def probe_host() -> None:
-    """Be there."""
+    """Answer the probe."""
 
 
 def watched(**where: Any) -> Doubles:
-    """Return doubles with a workspace on a host that nobody serves, and that others watch."""
+    """Return doubles with a workspace on a host without a worker, which other hosts watch."""
     where = {"serves": (END_WORK, LIVENESS), "orphan_limit_seconds": 0.0, **where}
 
     def opened(asked: OpenWorkspace) -> Workspace:
@@ -45,7 +45,7 @@ def watched(**where: Any) -> Doubles:
 
 
 async def running(client: Client) -> WorkflowHandle[Any, Any]:
-    """Start a work order and wait until its first step is under way."""
+    """Start a work order and wait until its first step runs."""
     handle = await start(client, QUEUE, timeouts={"heartbeat_seconds": 1})
     await until_step(handle)
     return handle
@@ -56,20 +56,20 @@ async def tell_silence(handle: WorkflowHandle[Any, Any], host: str = "dead") -> 
 
 
 async def events(handle: WorkflowHandle[Any, Any], way: str = "") -> Counter[str]:
-    """Return how many events of each kind the history has, which replays."""
+    """Return the number of events of each kind in the history, after its replay."""
     await replayed(handle, way)
     return Counter(EventType.Name(event.event_type) for event in (await handle.fetch_history()).events)
 
 
 async def scheduled(handle: WorkflowHandle[Any, Any]) -> list[str]:
-    """Return the activities that the work order has had scheduled."""
+    """Return the names of the activities that the work order has scheduled."""
     history = await handle.fetch_history()
     attributes = (each.activity_task_scheduled_event_attributes for each in history.events)
     return [each.activity_type.name for each in attributes if each.activity_type.name]
 
 
 async def test_a_step_waits_without_a_timer_and_can_be_found_by_its_host(client: Client) -> None:
-    """However long it waits, nothing happens by itself: neither timers nor probes are in its history."""
+    """While the step waits, its history gets no timer and no probe; its search attribute names the host."""
     async with worker_of(client, watched()):
         handle = await running(client)
         described = await handle.describe()
@@ -81,7 +81,7 @@ async def test_a_step_waits_without_a_timer_and_can_be_found_by_its_host(client:
 
 
 async def test_one_whose_host_is_silent_goes_on_elsewhere(client: Client) -> None:
-    """It asks once more, waits for as long as agents may live there, and nobody waits for the gone host's activity."""
+    """The work order probes once more, waits for as long as agents may live there, and abandons the lost activity."""
     async with worker_of(client, watched()):
         handle = await running(client)
         await tell_silence(handle)
@@ -94,7 +94,7 @@ async def test_one_whose_host_is_silent_goes_on_elsewhere(client: Client) -> Non
 
 
 async def test_one_that_goes_back_to_before_the_loss_of_its_host_leaves_that_host_again(client: Client) -> None:
-    """Nobody says once more that the host is gone: the run before ended on another one."""
+    """The retry needs no second word on the lost host: the previous run ended on another host."""
     doubles = watched()
     async with worker_of(client, doubles):
         handle = await running(client)
@@ -110,7 +110,7 @@ async def test_one_that_goes_back_to_before_the_loss_of_its_host_leaves_that_hos
 
 
 async def test_one_whose_host_answers_all_the_same_goes_on_there(client: Client) -> None:
-    """Who watches may be wrong: a host that answers is waited for as before, without a timer."""
+    """The watching host may be wrong: a work order whose host answers waits for its step as before, without a timer."""
     control = f"control-{uuid.uuid4().hex}"
     async with (
         worker_of(client, watched(control_queue=control)),
@@ -126,7 +126,7 @@ async def test_one_whose_host_answers_all_the_same_goes_on_there(client: Client)
 
 
 async def test_news_of_another_host_do_not_matter(client: Client) -> None:
-    """It takes note, and waits on."""
+    """The work order ignores the signal, and continues to wait."""
     async with worker_of(client, watched()):
         handle = await running(client)
         await tell_silence(handle, "another")
@@ -136,7 +136,7 @@ async def test_news_of_another_host_do_not_matter(client: Client) -> None:
 
 
 async def test_one_that_waits_for_its_host_hears_when_it_is_back(client: Client) -> None:
-    """Without checkpoints elsewhere it is blocked until the host is heard of again, and answers."""
+    """Without checkpoints elsewhere the work order is blocked until its host is back and answers."""
     control = f"control-{uuid.uuid4().hex}"
     waiting = watched(kept=False, probe_seconds=3600.0, control_queue=control, task_queue=f"{control}-agents")
     async with worker_of(client, waiting):
@@ -153,7 +153,7 @@ async def test_one_that_waits_for_its_host_hears_when_it_is_back(client: Client)
 
 
 async def test_a_host_that_is_given_up_again_has_been_silent_since_the_first_time(client: Client) -> None:
-    """Each repeat says when it was, and none has the host look silent for less time."""
+    """Each repeat adds its time, and keeps the time of the first."""
     async with worker_of(client, watched(kept=False, probe_seconds=3600.0)):
         handle = await running(client)
         await handle.execute_update(WorkOrder.host_gone, "dead")
@@ -173,13 +173,13 @@ async def test_a_host_that_is_given_up_again_has_been_silent_since_the_first_tim
 
 
 async def why(handle: WorkflowHandle[Any, Any]) -> str:
-    """Return why a work order waits."""
+    """Return the reason of a work order's wait."""
     task = await handle.query(WorkOrder.work_order)
     return task.error.message if task.error else ""
 
 
 async def test_a_return_that_is_told_together_with_the_silence_is_heard(client: Client) -> None:
-    """Both may come in one task of the workflow: then the host is asked all the same."""
+    """If both signals arrive in one workflow task, the work order still probes the host."""
     control = f"control-{uuid.uuid4().hex}"
     waiting = watched(kept=False, probe_seconds=3600.0, control_queue=control)
     async with worker_of(client, waiting):
@@ -194,7 +194,7 @@ async def test_a_return_that_is_told_together_with_the_silence_is_heard(client: 
 
 
 async def test_a_cancel_does_not_wait_for_a_silent_host(client: Client) -> None:
-    """Its next worker ends what it finds there; the work order closes as soon as both are known."""
+    """The lost host's next worker ends its leftovers; the work order closes once both cancel and silence are known."""
     async with worker_of(client, watched(orphan_limit_seconds=3600.0, control_queue="nobody-at-all")):
         handle = await running(client)
         await handle.cancel()
@@ -207,6 +207,6 @@ async def test_a_cancel_does_not_wait_for_a_silent_host(client: Client) -> None:
 
 
 async def pending(handle: WorkflowHandle[Any, Any]) -> set[str]:
-    """Return the activities that the server has not heard the end of."""
+    """Return the names of the activities that have not ended for the server."""
     described = await handle.describe()
     return {each.activity_type.name for each in described.raw_description.pending_activities}

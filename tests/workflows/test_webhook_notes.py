@@ -1,4 +1,4 @@
-"""A host learns from the intakes which repositories a forge tells of."""
+"""A host learns from the intakes which repositories send webhooks."""
 
 import uuid
 from datetime import UTC, datetime, timedelta
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_a_repository_that_sends_webhooks_is_known_for_a_day(client: Client) -> None:
-    """By either address of it, as long as a webhook came lately; of another repository nothing is known."""
+    """A repository counts for a day after its last webhook, under each of its addresses; other repositories do not."""
     name = uuid.uuid4().hex
     intakes, repository = IntakeClient(client, f"queue-{name}"), f"https://forge.example/o/{name}"
     intake = (await intakes.add(IntakeInput(repository=repository, every_seconds=86_400))).intake.id

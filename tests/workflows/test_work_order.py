@@ -28,7 +28,7 @@ STEPS = [step.value for step in Step]
 
 
 async def error_of(handle: WorkflowHandle[Any, Any]) -> ApplicationError:
-    """Return the error with which a work order fails."""
+    """Return the error of a failed work order."""
     error = await failure_of(handle)
     assert isinstance(error, ApplicationError)
     return error
@@ -58,7 +58,7 @@ async def test_seven_steps_run_in_their_order_and_end_in_a_pull_request(client: 
 
 
 async def test_each_step_begins_at_the_checkpoint_of_the_step_before(client: Client, doubles: Doubles) -> None:
-    """A step is told the snapshot that it begins with: the fresh workspace's, then its predecessor's."""
+    """The first step starts from the fresh workspace, each later step from the previous step's checkpoint."""
     async with work_order(client, doubles) as handle:
         await result_of(handle)
     begins = [doubles.calls_of(step)[0].starts_from for step in Step]
@@ -66,7 +66,7 @@ async def test_each_step_begins_at_the_checkpoint_of_the_step_before(client: Cli
 
 
 async def test_an_answer_that_cannot_be_read_goes_to_the_finalizer(client: Client, doubles: Doubles) -> None:
-    """A parse failure never fails the step: the finalizer asks the same session, and the work order goes on."""
+    """An unreadable answer does not fail the step: the finalizer prompts the same session, and the work order continues."""
     doubles.steps[Step.IMPLEMENT_PLAN] = [lambda call: ended(call, Verdict.UNPARSED, "no JSON was found")]
     doubles.finalizer = [lambda asked: done(asked.call)]
     async with work_order(client, doubles, "histories/finalizer") as handle:
@@ -78,7 +78,7 @@ async def test_an_answer_that_cannot_be_read_goes_to_the_finalizer(client: Clien
 
 
 async def test_the_finalizer_asks_twice_and_then_the_step_runs_once_more(client: Client, doubles: Doubles) -> None:
-    """After two finalizers the step is tried once more with the reason, and its rescue is named."""
+    """After two finalizers the step runs once more with the reason, and the task lists the rescue."""
     rescue = Rescue(snapshot="wo/0001-rescue", reason="no answer")
     doubles.steps[Step.IMPLEMENT_PLAN] = [lambda call: ended(call, Verdict.UNPARSED, "prose"), done]
     doubles.finalizer = [
@@ -97,7 +97,7 @@ async def test_the_finalizer_asks_twice_and_then_the_step_runs_once_more(client:
 async def test_a_step_that_fails_twice_fails_the_work_order_with_its_words(
     client: Client, doubles: Doubles, verdict: Verdict
 ) -> None:
-    """What is neither done nor unparsed is tried once more and then fails with the reason and the worktree kept."""
+    """A step that is not done and not unparsed runs once more, and then fails the work order with the reason."""
     doubles.steps[Step.IMPLEMENT_PLAN] = [lambda call: ended(call, verdict, "nothing changed")]
     async with work_order(client, doubles, "histories/refused") as handle:
         error = await error_of(handle)
@@ -129,7 +129,7 @@ async def test_a_plan_that_stays_missing_fails_the_work_order(client: Client, do
 async def test_a_cancelled_step_that_could_not_end_its_agent_has_it_ended(
     client: Client, doubles: Doubles
 ) -> None:
-    """When the step's worker was gone, an activity of its own on the host ends the agent and names the rescue."""
+    """If the step's worker is gone, `end_work` on the host ends the agent and returns the rescue."""
 
     async def gone(call: StepCall) -> StepResult:
         with contextlib.suppress(asyncio.CancelledError):
@@ -156,7 +156,7 @@ async def test_a_cancelled_step_that_could_not_end_its_agent_has_it_ended(
 async def test_a_cancel_between_activities_says_what_is_known_of_the_step(
     client: Client, doubles: Doubles
 ) -> None:
-    """A plan that waits for a person is known with what it used, and no activity is under way: it counts once."""
+    """While a plan waits for a person no activity runs: `end_work` gets the last step's use, and the use counts once."""
     used = Usage(input_tokens=9)
     doubles.steps[Step.FIND_PLAN_FILE] = [partial(done, usage=used)]
     async with work_order(client, doubles, approve_plan=True) as handle:
@@ -172,7 +172,7 @@ async def test_a_cancel_between_activities_says_what_is_known_of_the_step(
 async def test_a_cancel_in_front_of_a_budget_says_what_all_activities_of_the_step_have_used(
     client: Client, doubles: Doubles
 ) -> None:
-    """An unread answer and the question that a budget stopped have used this much: it is in the end's input."""
+    """The input of `end_work` has the use of the unread answer and of the question that a budget stopped."""
     wait = BudgetWait(scope="day", message="The budget of the day is used up.", is_spent=True)
     doubles.steps[Step.BUILD_PLAN] = [
         partial(ended, verdict=Verdict.UNPARSED, checkpoint="c", usage=Usage(input_tokens=9))
@@ -193,7 +193,7 @@ async def test_a_cancel_in_front_of_a_budget_says_what_all_activities_of_the_ste
 async def test_a_cancel_that_comes_before_its_turn_is_heeded_while_the_board_is_asked(
     client: Client, doubles: Doubles
 ) -> None:
-    """Begun and cancelled while no worker was there, a triaged work order closes, and nothing of it is done."""
+    """A triaged work order that was cancelled before a worker ran closes, and runs no step."""
     handle = await start(client, doubles.task_queue, stage="triaged")
     await handle.cancel()
     async with worker_of(client, doubles):
@@ -204,7 +204,7 @@ async def test_a_cancel_that_comes_before_its_turn_is_heeded_while_the_board_is_
 
 
 async def test_a_step_that_is_done_in_spite_of_a_cancel_is_the_last_one(client: Client, doubles: Doubles) -> None:
-    """A cancel that meets what cannot be ended any more, such as the end of a step, holds all the same."""
+    """A cancel that arrives as a step ends still ends the work order."""
 
     async def done_all_the_same(call: StepCall) -> StepResult:
         with contextlib.suppress(asyncio.CancelledError):
@@ -245,7 +245,7 @@ async def test_a_step_that_is_done_in_spite_of_a_cancel_is_the_last_one(client: 
 async def test_wrong_input_fails_at_once_and_names_the_field(
     client: Client, doubles: Doubles, inputs: tuple[Any, ...], named: str
 ) -> None:
-    """Input that is missing, wrong, unknown or doubled fails the work order before anything starts."""
+    """Missing, wrong, unknown or doubled input fails the work order before an activity starts."""
     error = await error_of_inputs(client, doubles, *inputs)
     assert error.type == "InvalidInput"
     assert error.non_retryable
@@ -254,7 +254,7 @@ async def test_wrong_input_fails_at_once_and_names_the_field(
 
 
 async def test_bytes_that_are_no_json_fail_at_once(client: Client, doubles: Doubles) -> None:
-    """Input that is no JSON is refused, not decoded for ever."""
+    """Input that is no JSON is refused, not decoded forever."""
     from temporalio.api.common.v1 import Payload
 
     raw = RawValue(Payload(metadata={"encoding": b"json/plain"}, data=b"{not json"))
@@ -265,7 +265,7 @@ async def test_bytes_that_are_no_json_fail_at_once(client: Client, doubles: Doub
 async def test_an_activity_that_fails_for_good_fails_the_work_order_with_its_remedy(
     client: Client, doubles: Doubles
 ) -> None:
-    """An infrastructure error names type, message and remedy in the work order object."""
+    """An infrastructure error has type, message and remedy in the work order object."""
     from activities.host.failures import failure
     from septet.errors import AgentMissingError
 
@@ -295,7 +295,7 @@ async def test_the_story_is_told_in_the_current_details(client: Client, doubles:
 async def test_the_table_of_the_current_details_is_narrow_and_its_cells_keep_apart(
     client: Client, doubles: Doubles
 ) -> None:
-    """Four columns fit the web UI's half of a window; each cell ends with a gap, for the UI puts none between them."""
+    """Four columns fit half a window of the web UI; each cell ends with a gap, because the UI adds none."""
     changes = tuple(FileChange(path=f"src/{name}.py", operation="modify") for name in "abcd")
     usage = Usage(input_tokens=50, output_tokens=10, cache_read_tokens=1000)
     doubles.steps[Step.IMPLEMENT_PLAN] = [lambda call: done(call, files_changed=changes, usage=usage)]
@@ -308,16 +308,16 @@ async def test_the_table_of_the_current_details_is_narrow_and_its_cells_keep_apa
     assert all(cell.endswith("\u00a0") for row in rows for cell in row if cell and cell != "---")
     (changed,) = [row for row in rows if row[0].startswith("✓\u00a0implement_plan")]
     assert "4\u00a0files" in changed[2]
-    assert "1,060\u00a0tokens" in changed[2]  # with the cache, as everywhere
+    assert "1,060\u00a0tokens" in changed[2]  # with the cache, as in all other counts
 
 
 @pytest.mark.parametrize(("sandbox", "told"), [("none", "without a sandbox."), ("bwrap", "")])
 async def test_agents_that_run_unconfined_are_told_of(
     client: Client, doubles: Doubles, sandbox: str, told: str
 ) -> None:
-    """The web UI and the work order object, which each face shows, say that an agent had no sandbox, and what that means.
+    """The web UI and the work order object, which each face shows, report an agent without a sandbox and the consequence.
 
-    Of one that had a sandbox there is nothing to say.
+    They report nothing of an agent in a sandbox.
     """
     doubles.steps[Step.BUILD_PLAN] = [lambda call: done(call, sandbox=sandbox)]
     async with work_order(client, doubles) as handle:

@@ -1,4 +1,4 @@
-"""The guard of workflow code: nothing that a replay could not repeat is done in a workflow, in whatever module."""
+"""The guard of workflow code: no module does in a workflow what a replay cannot repeat."""
 
 import ast
 import sys
@@ -33,14 +33,14 @@ async def test_the_sandbox_refuses_forbidden_calls(client: Client) -> None:
 
 @pytest.mark.parametrize("name", CLOSURE)
 def test_no_module_of_a_workflow_names_what_a_replay_cannot_repeat(name: str) -> None:
-    """The sandbox takes most modules as they are; their text has none of its forbidden calls, and each is found."""
+    """The sandbox checks few modules' code; the text of each module has no forbidden call, and a planted call is found."""
     code, allowed = CLOSURE[name].read_text(encoding="utf-8"), ALLOWED.get(name, [])
     assert list(find_forbidden(code)) == allowed
     assert len(list(find_forbidden(f"{code}\n{planted_calls()}"))) == len(CALLS) + len(allowed)
 
 
 def test_no_module_of_a_workflow_imports_in_a_function() -> None:
-    """The sandbox takes the modules of an import statement: an import in a function would evade it."""
+    """The sandbox handles the modules of import statements at the top; an import in a function would evade it."""
     found = [
         f"{name}: {ast.unparse(statement)}"
         for name, path in CLOSURE.items()
