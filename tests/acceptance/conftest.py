@@ -1,4 +1,4 @@
-"""One `septet up` that most tests share, and a machine of its own for those that stop it."""
+"""One `septet up` that most tests share, and an own machine for tests that stop it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +30,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Septet]:
 
 @pytest.fixture(scope="session")
 def done(served: Septet) -> dict[str, Any]:
-    """A work order that is completed; tests look at it and leave it as it is."""
+    """A completed work order, which tests read and do not change."""
     origin = make_origin(served.root / "done", "app.git")
     origin.push(FILES)
     answer = served(
@@ -58,7 +58,7 @@ def origin(tmp_path: Path) -> Origin:
 
 @pytest.fixture
 def host(served: Septet, tmp_path: Path) -> Iterator[Host]:
-    """A host with a queue of its own on the server that others use too; no worker runs on it yet."""
+    """A host with its own queue on the shared server; no worker runs on it yet."""
     host = Host.beside(served, tmp_path / f"host-{tmp_path.name}")
     yield host
     host.end()
@@ -74,6 +74,6 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser, served: Septet) -> Iterator[Page]:
-    """Return a tab that has opened the link, and whose page asks its own server alone and makes no mistakes."""
+    """Yield a tab that has opened the link; its page requests only from its own server, and makes no errors."""
     with tab_of(browser, served) as tab:
         yield tab

@@ -1,4 +1,4 @@
-"""A backup that is taken while agents work, and the same state directory from it: all goes on, and nothing twice."""
+"""Work continues from a backup that was taken while agents worked, and no finished step runs twice."""
 
 import json
 import shutil
@@ -18,7 +18,7 @@ HEARTBEAT_SECONDS = 5
 
 
 def start(septet: Septet, origin: Origin, order: str, *steps: Step) -> str:
-    """Start a work order whose agents wait in these steps, each for a file; return its id."""
+    """Start a work order whose agents wait for a file in each of these steps; return its id."""
     waits = {step.value: {"wait_for": str(gate(septet, order, step))} for step in steps}
     septet.scenario(order, {"steps": waits})
     limits = {"heartbeat_seconds": HEARTBEAT_SECONDS}
@@ -37,23 +37,23 @@ def gate(septet: Septet, order: str, step: Step) -> Path:
 
 
 def run_of(step: Step) -> str:
-    """Return the first agent run of a step."""
+    """Return the name of a step's first agent run."""
     return f"{step.number}-{step.value}-1"
 
 
 def lose(septet: Septet) -> None:
-    """Let the machine be gone at once: server, worker, supervisors, agents and all that lies there."""
+    """Lose the machine at once: server, worker, supervisors, agents and all files."""
     septet.end_all()
     shutil.rmtree(septet.state)
 
 
 def put_back(septet: Septet, backup: Path) -> None:
-    """Put a backup where the state directory was."""
+    """Copy a backup to the place of the state directory."""
     shutil.copytree(backup, septet.state, symlinks=True)
 
 
 def make_backup(septet: Septet, name: str) -> dict[str, Any]:
-    """Make a backup and return what was told of it."""
+    """Make a backup and return its report."""
     ended = septet("backup", septet.root / name, "--json")
     assert ended.code == 0, ended
     made: dict[str, Any] = ended.json["backup"]
@@ -61,12 +61,12 @@ def make_backup(septet: Septet, name: str) -> dict[str, Any]:
 
 
 def pull_requests(origin: Origin) -> int:
-    """Return how many pull requests the forge has."""
+    """Return the number of pull requests on the forge."""
     return git(origin.bare, "ls-tree", "--name-only", "refs/septet/forge").count("pull")
 
 
 def test_work_goes_on_from_a_backup_that_was_taken_while_agents_worked(septet: Septet, origin: Origin) -> None:
-    """One work order is held in each step, another is completed: each has one pull request, and each step one agent more at most."""
+    """Of a completed work order and one held in each step, each has one pull request, and a step at most one more agent."""
     with septet.up():
         done = start(septet, origin, "wo-done")
         assert septet.closed(done)["status"] == "completed"
@@ -93,7 +93,7 @@ def test_work_goes_on_from_a_backup_that_was_taken_while_agents_worked(septet: S
 def test_a_database_that_is_older_than_the_disk_reads_what_agents_have_done_since(
     septet: Septet, origin: Origin
 ) -> None:
-    """A backup's database is copied first: steps that end meanwhile are read, and their agents are not paid again."""
+    """The backup copies the database first: answers of steps that end meanwhile are read, and no agent is paid twice."""
     first, second = Step.IMPLEMENT_PLAN, Step.CREATE_PULL_REQUEST
     with septet.up():
         order = start(septet, origin, "wo-1", first, second)
@@ -114,7 +114,7 @@ def test_a_database_that_is_older_than_the_disk_reads_what_agents_have_done_sinc
 
 
 def test_a_backup_is_taken_where_nothing_runs_any_more(septet: Septet, origin: Origin) -> None:
-    """After a crash the same command copies what there is; work goes on from the copy."""
+    """After a crash the same command copies the state, and work continues from the copy."""
     with septet.up() as running:
         order = start(septet, origin, "wo-1", Step.IMPLEMENT_PLAN)
         septet.until_works(order, run_of(Step.IMPLEMENT_PLAN))
@@ -130,7 +130,7 @@ def test_a_backup_is_taken_where_nothing_runs_any_more(septet: Septet, origin: O
 
 
 def test_a_backup_goes_to_a_new_folder_outside(septet: Septet, tmp_path: Path) -> None:
-    """What is there is not overwritten, and nothing is copied into itself."""
+    """A backup overwrites no folder, and copies no folder into itself."""
     nothing = septet("backup", tmp_path / "backup", "--json")
     assert (nothing.code, "is not a state directory" in nothing.error["message"]) == (2, True)
     septet.state.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""What is told before any agent is paid: a program that guests do not see, a login or a forge's key that is missing."""
+"""Mistakes that are reported before an agent is paid: an invisible program, a missing login, a missing forge key."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from workers.watching.announced_agents import announced_agents
 pytestmark = pytest.mark.faces
 
 _GUESTS = guest_paths_variable()
-"""Guests see this project and its Python, and nothing of the machine's home."""
+"""Guests see this project and its Python, and no file of the machine's home."""
 
 
 def _program(path: Path, text: str) -> Path:
@@ -32,7 +32,7 @@ def _program(path: Path, text: str) -> Path:
 def test_a_check_of_the_users_home_is_told_with_its_setting_before_an_agent_starts(
     host: Host, origin: Origin
 ) -> None:
-    """By `doctor --repo` too; with that setting the work order is retried, and completes."""
+    """`doctor --repo` names the same setting; with the setting a retry completes the work order."""
     tool = _program(host.septet.root / "home" / "bin" / "mytool", "#!/bin/sh\ngrep -q hello app.py\n")
     origin.push({".septet/septet.toml": 'checks = ["mytool"]\n'})
     path = f"{tool.parent}:{host.septet.env['PATH']}"
@@ -57,7 +57,7 @@ def test_a_check_of_the_users_home_is_told_with_its_setting_before_an_agent_star
 
 @pytest.mark.needs("bubblewrap")
 def test_a_check_that_fails_before_any_work_is_shown_while_planning(host: Host, origin: Origin) -> None:
-    """A person who waits at the plan's approval learns it."""
+    """A person who waits for the plan's approval sees the failing check."""
     origin.push({".septet/septet.toml": 'checks = ["grep -q goodbye app.py"]\n'})
     host.septet.extra = {**host.septet.extra, **_GUESTS}
     with host.worker():
@@ -71,7 +71,7 @@ def test_a_check_that_fails_before_any_work_is_shown_while_planning(host: Host, 
 
 
 async def test_a_forge_without_a_key_is_refused_at_the_door(served: Septet) -> None:
-    """Nothing starts that could not push its work; the remedy names the key and where it is set."""
+    """A work order that could not push is refused; the remedy names the key and the place to set it."""
     await _announced(served, "septet")
     told = served("run", "https://github.com/o/r/issues/42", "--id", "wo-no-key", "--json")
     assert told.code == 2
@@ -87,7 +87,7 @@ async def test_a_forge_without_a_key_is_refused_at_the_door(served: Septet) -> N
 
 @pytest.mark.needs("bubblewrap")
 async def test_a_cli_that_is_not_logged_in_is_refused_at_the_door(host: Host, origin: Origin) -> None:
-    """With what helps where the worker runs; once it is logged in, the running worker takes the work order."""
+    """The remedy holds where the worker runs; after the login, the running worker takes the work order."""
     program = _program(host.septet.root / "claude", "#!/bin/sh\nexit 1\n")
     host.septet.extra = {**host.septet.extra, "SEPTET_CLAUDE_PATH": str(program)}
     run = ("run", "--repo", origin.bare, "--title", "T", "--agent", "claude", "--json")
@@ -102,14 +102,14 @@ async def test_a_cli_that_is_not_logged_in_is_refused_at_the_door(host: Host, or
 
 
 async def _announced(septet: Septet, queue: str, address: str = "") -> None:
-    """Wait until the server lists what the worker of a queue told: soon after it started."""
+    """Wait until the server lists the queue's worker, soon after its start."""
     address = address or json.loads((septet.state / "server.json").read_text(encoding="utf-8"))["address"]
     client = await Client.connect(address)
     await wait_until(lambda: announced_agents(client, queue))
 
 
 def test_hosts_that_are_set_already_stay_in_the_line_that_init_prints(host: Host, origin: Origin) -> None:
-    """Who starts the worker by that line to the letter loses none."""
+    """The printed line keeps the hosts that are set."""
     lock = {"packages": {"node_modules/a": {"resolved": "https://npm.example/a.tgz"}}}
     origin.push({"package.json": "{}", "package-lock.json": json.dumps(lock)})
     host.septet.extra = {**host.septet.extra, "SEPTET_SETUP_HOSTS": "own.example:8443"}
@@ -119,7 +119,7 @@ def test_hosts_that_are_set_already_stay_in_the_line_that_init_prints(host: Host
 
 
 def test_first_settings_are_written_once(host: Host, origin: Origin) -> None:
-    """They name the repository's tests, the doctor accepts them, and a second call changes nothing."""
+    """The settings name the repository's tests, doctor accepts them, and a second call changes nothing."""
     origin.push({"setup.py": "", "tests/test_app.py": ""})
     written = host.septet("init", "--repo", origin.checkout, "--json").json
     settings = origin.checkout / ".septet" / "septet.toml"

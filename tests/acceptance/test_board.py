@@ -8,9 +8,9 @@ pytestmark = pytest.mark.faces
 
 
 def test_one_that_comes_after_another_begins_when_that_is_merged(septet: Septet, origin: Origin) -> None:
-    """The second work order waits and says for what; the merge makes the first done, and the second begins by itself.
+    """The second work order names the work order that it waits for, and begins when the first is merged.
 
-    Its pull request is closed on this machine, where nothing reopens it: the work order ends, and does not continue.
+    A closed pull request of a local forge is never reopened: the remedy ends the work order.
     """
     with septet.up(SEPTET_LOOK_SECONDS="0.5", SEPTET_LONGEST_LOOK_SECONDS="1"):
         first = septet("run", "--repo", origin.bare, "--title", "Say more", "--id", "wo-1", "--wait", "--json")
@@ -41,7 +41,7 @@ def test_one_that_comes_after_another_begins_when_that_is_merged(septet: Septet,
 
 
 def test_a_merge_is_on_the_board_at_once(septet: Septet, origin: Origin) -> None:
-    """`septet pr merge` has the pull request looked at, however long the pause between two looks is."""
+    """`septet pr merge` causes a look at the pull request, however long the pause between two looks is."""
     with septet.up(SEPTET_LOOK_SECONDS="3600", SEPTET_LONGEST_LOOK_SECONDS="3600"):
         done = septet("run", "--repo", origin.bare, "--title", "Say more", "--id", "wo-1", "--wait", "--json")
         assert done.json["task"]["stage"] == "review"

@@ -1,4 +1,4 @@
-"""A work order with a budget on a whole installation: it pauses, asks, and continues, on every face alike."""
+"""A work order with a budget on a whole installation: it pauses, names the command, and continues, on each face."""
 
 import json
 import re
@@ -13,7 +13,7 @@ A_CENT_A_MESSAGE = {"cost_usd": 0.01, "tokens": {"input_tokens": 9, "output_toke
 
 
 def test_a_work_order_pauses_at_its_budget_and_continues_when_it_is_raised(served: Septet, origin: Origin) -> None:
-    """An agent stops in the middle of its turn, its session goes on after the raise, and the account has all costs once."""
+    """An agent stops within its turn, its session continues after the raise, and the account has all costs once."""
     order = served.scenario("wo-budget", A_CENT_A_MESSAGE)
     started = served(
         "run", "--repo", origin.bare, "--title", "Say goodbye too", "--id", order, "--budget", "0.03usd", "--json"
@@ -36,7 +36,7 @@ def test_a_work_order_pauses_at_its_budget_and_continues_when_it_is_raised(serve
     assert (other.code, "is 0.03usd, and cannot be raised by 2Mtok" in other.err) == (5, True), other
     raised = served("budget", "raise", order, "5usd", "--expected", "0.03usd", "--json").json
     assert (raised["budget"]["limit"], raised["is_raised"]) == ("5.03usd", True)
-    assert raised["budget"]["remedy"] == ""  # whoever waits asks again by itself
+    assert raised["budget"]["remedy"] == ""  # waiting work orders reserve again by themselves
     again = served("budget", "raise", order, "5usd", "--expected", "0.03usd")
     assert (again.code, "Nothing was added: the limit is no longer 0.03usd." in again.out) == (0, True), again
     with served.api as api:
@@ -55,7 +55,7 @@ def test_a_work_order_pauses_at_its_budget_and_continues_when_it_is_raised(serve
 
 
 def test_budgets_are_set_and_listed(served: Septet) -> None:
-    """A project's budget is set for each day, and a step's beside it; what is not a budget is refused in plain words."""
+    """A project's budget is set for each day, and a step's beside it; a wrong scope is refused in plain words."""
     assert (
         served("budget", "set", "project/o/budgets", "20usd/day", "--json").json["budget"]["limit"] == "20usd/day"
     )

@@ -1,4 +1,4 @@
-"""A budget that work orders share on a machine whose `septet up` is killed again and again: all is counted once."""
+"""Work orders share a budget while their `septet up` is killed again and again: each turn counts once."""
 
 from functools import partial
 from pathlib import Path
@@ -19,14 +19,14 @@ BUDGET = "project/shared"
 LIMIT, MESSAGE = 0.12, 0.01
 DEAREST_TURN = 5 * MESSAGE
 LONG_SECONDS = 400.0
-"""A task that the server has just given to a worker as it dies is given out again after two minutes."""
+"""The server gives out a task again two minutes after it gave the task to a dying worker."""
 COUNTED = ("input", "output", "cache_read", "cache_write")
 
 
 def test_work_orders_that_share_a_budget_are_counted_once_each_however_often_their_machine_is_killed(
     septet: Septet, origin: Origin
 ) -> None:
-    """Killed as an agent works, as a turn was counted and as all wait; the ledger is even, and a raise lets all go on."""
+    """After kills during a turn, after a count and while all wait, the account is exact, and a raise lets all continue."""
 
     def account() -> dict[str, Any]:
         shown: dict[str, Any] = septet("budget", "show", BUDGET, "--json").json["budget"]
@@ -68,5 +68,5 @@ def completed(septet: Septet, order: str) -> dict[str, Any] | None:
 
 
 def held(state: Path) -> list[str]:
-    """Return the places with turns whose accounts are still to be told; a kill may leave a torn note beside."""
+    """Return the places of turns that are not settled yet; a kill may leave a torn note beside them."""
     return [*HeldTurns(state / "held").places()]

@@ -1,4 +1,4 @@
-"""Cancel means cancel, at whatever moment it comes."""
+"""A cancel ends a work order at every moment."""
 
 import json
 import threading
@@ -31,7 +31,7 @@ def cancelled(served: Septet, *orders: str) -> list[dict[str, Any]]:
 
 
 def seconds_to_its_end(served: Septet, order: str, run: Path) -> float:
-    """Return the time from the request to cancel a work order to the end of an agent of its."""
+    """Return the seconds from the request to cancel a work order to the end of its agent."""
     told = served.temporal("workflow", "show", "--workflow-id", order, "--output", "json").out
     asked = next(
         event["eventTime"] for event in json.loads(told)["events"] if "CANCEL_REQUESTED" in event["eventType"]
@@ -47,7 +47,7 @@ def start(served: Septet, origin: Origin, order: str) -> Path:
 
 
 def slow_pushes(origin: Origin, root: Path) -> Path:
-    """Let pushes to the origin wait for a file, and return the one that says that a push has begun."""
+    """Let pushes to the origin wait for a file, and return the file that marks the start of a push."""
     hook = origin.bare / "hooks" / "pre-receive"
     lines = [
         "#!/bin/sh",
@@ -62,7 +62,7 @@ def slow_pushes(origin: Origin, root: Path) -> Path:
 def test_a_cancel_ends_agent_tools_and_push_and_nothing_follows(
     served: Septet, origin: Origin, tmp_path: Path
 ) -> None:
-    """In a tool call, with a tool in a session of its own, and in the push: all ends within ten seconds, with a rescue."""
+    """A tool call, a tool in its own session and a push end within ten seconds of the cancel, with a rescue."""
     tool = {"background_seconds": 600, "hang": True, "edits": {"half.txt": "half done\n"}}
     served.scenario("wo-tool", {"steps": {"classify_issue": tool}})
     pushing = slow_pushes(origin, tmp_path)

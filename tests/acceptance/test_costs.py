@@ -1,4 +1,4 @@
-"""What work orders have cost, and what the next one will cost, on a whole installation and on every face alike."""
+"""The costs of work orders and the estimate of the next, on a whole installation and on each face alike."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.faces
 
 COMPLETED = 12
 MANY = 22
-"""So many that the size of a plan tells something."""
+"""Enough for an estimate by the size of a plan."""
 ISSUES = [
     {"id": "a", "title": "Say goodbye too", "body": "The app greets only.", "depends_on": ["b"]},
     {"id": "b", "title": "Greet twice", "body": "Once is not enough."},
@@ -58,7 +58,7 @@ def note_completed(served: Septet, project: str, count: int, *, model: str = "",
 
 
 def test_what_was_used_is_counted_once(served: Septet, origin: Origin) -> None:
-    """The costs of a project are those of its work order's steps, by step and agent, as soon as that is completed."""
+    """A project's costs equal its work order's steps, by step and agent, as soon as the work order is completed."""
     order = served.scenario("wo-costs", A_CENT)
     done = served(
         "run",
@@ -96,7 +96,7 @@ def test_what_was_used_is_counted_once(served: Septet, origin: Origin) -> None:
 
 
 def test_every_face_says_what_it_will_cost(served: Septet, origin: Origin) -> None:
-    """A start, a dry run and the plan gate have the same estimate in the same words, by work orders of the same model."""
+    """A start, a dry run and the plan's approval show the same estimate, from work orders with the same model."""
     note_completed(served, "o/known", COMPLETED, model="small")
     note_completed(served, "o/known", COMPLETED, model="large", usd_first=50.0)
     turns = 2 * COMPLETED * len(ALL_STEPS)
@@ -126,7 +126,7 @@ def test_every_face_says_what_it_will_cost(served: Septet, origin: Origin) -> No
 
 
 def test_costs_are_told_by_model(served: Septet) -> None:
-    """Each model has the sums of its own turns; the others of the project's are not in them."""
+    """Each model has the sums of its own turns, without the turns of other models."""
     note_completed(served, "o/models", 2, model="small")
     note_completed(served, "o/models", 3, model="large", usd_first=50.0)
     served.wait_for("/costs", lambda costs: costs["total"]["turns"] == 5 * len(ALL_STEPS), project="o/models")
@@ -144,7 +144,7 @@ def test_costs_are_told_by_model(served: Septet) -> None:
 
 
 def test_every_face_says_what_a_pipeline_will_cost(served: Septet, origin: Origin, tmp_path: Path) -> None:
-    """A dry run and the start estimate all issues; from then on the estimate is of the rest, by the plans it has."""
+    """A dry run and the start estimate all issues; later the estimate covers the rest, by the finished plans."""
     note_completed(served, "o/lanes", MANY)
     turns = MANY * len(ALL_STEPS)
     served.wait_for("/costs", lambda costs: costs["total"]["turns"] == turns, project="o/lanes")
@@ -181,7 +181,7 @@ def _statuses(reply: dict[str, Any]) -> list[str]:
 
 
 def test_the_issues_of_a_label_are_read_before_they_are_estimated(served: Septet, origin: Origin) -> None:
-    """A dry run reads them, and says where there are none; a start does not wait for that, and says so."""
+    """A dry run reads the issues, and fails without any; a start does not wait for them, and its estimate says so."""
     asked = ("pipeline", "--repo", origin.bare, "--label", "ready", "--json")
     ended = served("pipeline", "--dry-run", *asked[1:])
     assert (ended.code, "no open issue with the label ready" in ended.error["message"]) == (3, True)
@@ -192,7 +192,7 @@ def test_the_issues_of_a_label_are_read_before_they_are_estimated(served: Septet
 
 
 def test_what_nobody_knows_is_said_to_be_unknown(septet: Septet, origin: Origin) -> None:
-    """With an agent that has completed nothing yet a start says that its cost is unknown, and why."""
+    """Before an agent has completed work, a start shows an unknown cost and the reason."""
     asked = ("run", "--repo", origin.bare, "--title", "Guess", "--agent", "scripted")
     with septet.up():
         estimate = septet(*asked, "--dry-run", "--json").json["estimate"]

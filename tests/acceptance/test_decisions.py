@@ -13,14 +13,14 @@ pytestmark = pytest.mark.recovery
 
 
 def started(served: Septet, origin: Origin, order: str) -> None:
-    """Start a work order and wait until its agent has written something and goes on."""
+    """Start a work order and wait until its agent implements the plan."""
     ended = served("run", "--repo", origin.bare, "--title", "Take your time", "--id", order, "--json")
     assert (ended.code, ended.json["task"]["status"]) == (0, "running"), ended
     until((served.state / "runs" / order / "5-implement_plan-1" / "run.json").exists)
 
 
 def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Return permission bits and bytes of everything below a folder but `.git`."""
+    """Return permission bits and bytes of each entry below a folder except `.git`."""
     found = {}
     for path in sorted(folder.rglob("*")):
         if ".git" in path.relative_to(folder).parts[:1]:
@@ -34,7 +34,7 @@ def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
 
 @dataclass(frozen=True)
 class Cancelled:
-    """A work order that was cancelled under its agent: the task as its cancel told it, and its worktree then."""
+    """A work order that was cancelled during its agent's work: its task after the cancel, and its worktree then."""
 
     task: dict[str, Any]
     worktree: dict[str, tuple[int, bytes]]
@@ -42,19 +42,19 @@ class Cancelled:
 
     @property
     def order(self) -> str:
-        """Its id."""
+        """The id of the work order."""
         return str(self.task["id"])
 
     @property
     def rescue(self) -> dict[str, Any]:
-        """What was kept of it."""
+        """The rescue of the work order."""
         (rescue,) = self.task["rescues"]
         return dict(rescue)
 
 
 @pytest.fixture(scope="module")
 def cancelled(served: Septet) -> Cancelled:
-    """Cancel a work order in whose worktree lies all that git would not keep."""
+    """Cancel a work order whose worktree has entries that git does not keep."""
     origin = make_origin(served.root / "cancelled", "app.git")
     origin.push({"README.md": "# app\n"})
     gate = served.root / "cancelled-gate"
@@ -75,7 +75,7 @@ def cancelled(served: Septet) -> Cancelled:
 
 @pytest.mark.law
 def test_a_cancelled_work_order_has_no_agent_and_a_rescue(served: Septet, cancelled: Cancelled) -> None:
-    """Its agent has ended when it is closed, and what was kept is listed, with a patch to look at."""
+    """The agent has ended when the work order is closed, and the rescue is listed with a readable patch."""
     assert (cancelled.task["status"], cancelled.task["stage"]) == ("cancelled", "done")
     assert cancelled.agents == []
     listed = served("rescue", "list", cancelled.order, "--json").json["rescues"]
@@ -85,7 +85,7 @@ def test_a_cancelled_work_order_has_no_agent_and_a_rescue(served: Septet, cancel
 
 @pytest.mark.law
 def test_a_rescue_restores_bit_for_bit(served: Septet, cancelled: Cancelled) -> None:
-    """Names, permissions and bytes are those of the worktree as it was cancelled."""
+    """Names, permissions and bytes equal those of the worktree at the cancel."""
     back = served.root / "back"
     restored = served("rescue", "restore", cancelled.rescue["snapshot"], "--to", back, "--json")
     assert restored.json["rescue"]["restored_to"] == str(back)
@@ -96,7 +96,7 @@ def test_a_rescue_restores_bit_for_bit(served: Septet, cancelled: Cancelled) -> 
 @pytest.mark.law
 @pytest.mark.parametrize("to", ["a folder", "a file", "state/vaults/new"])
 def test_a_rescue_is_restored_over_nothing(served: Septet, cancelled: Cancelled, to: str) -> None:
-    """A folder or file that is there and a place within Septet's own state are refused, and stay as they are."""
+    """An existing folder, an existing file and a place within Septet's state are refused, and do not change."""
     (served.root / "a folder").mkdir(exist_ok=True)
     (served.root / "a folder" / "mine").touch()
     (served.root / "a file").write_text("mine", encoding="utf-8")
@@ -110,7 +110,7 @@ def test_a_rescue_is_restored_over_nothing(served: Septet, cancelled: Cancelled,
 
 @pytest.mark.law
 def test_a_cancelled_work_order_goes_on_with_retry(served: Septet, cancelled: Cancelled) -> None:
-    """A second cancel is refused; retry completes it under the same id, and its first run stays."""
+    """A second cancel is refused; a retry completes the work order under the same id, and keeps its first run."""
     assert served("cancel", cancelled.order, "--json").code == 5
     again = served("retry", cancelled.order, "--wait", "--json")
     assert again.code == 0, again
@@ -122,7 +122,7 @@ def test_a_cancelled_work_order_goes_on_with_retry(served: Septet, cancelled: Ca
 def test_a_completed_work_order_goes_back_to_a_step_and_keeps_its_pull_request(
     served: Septet, origin: Origin
 ) -> None:
-    """`retry --from implement_plan` runs that step and those after it again; the pull request stays the one it was."""
+    """`retry --from implement_plan` runs this step and the later steps again, and keeps the pull request."""
     first = served("run", "--repo", origin.bare, "--title", "Do it twice", "--id", "wo-back", "--wait", "--json")
     before = served.runs("wo-back")
     again = served("retry", "wo-back", "--from", "implement_plan", "--wait", "--json")
@@ -137,7 +137,7 @@ def test_a_completed_work_order_goes_back_to_a_step_and_keeps_its_pull_request(
 
 
 def test_a_failed_work_order_goes_on_at_the_step_that_failed(served: Septet, origin: Origin) -> None:
-    """`retry` of a failed one begins with the failed step: those before it are not run again."""
+    """`retry` begins with the failed step: earlier steps do not run again."""
     refuse = {"refuse": "Not today."}
     order = served.scenario("wo-failed", {"steps": {"implement_plan": [refuse, refuse, {}]}})
     failed = served("run", "--repo", origin.bare, "--title", "Do it", "--id", order, "--wait", "--json")

@@ -20,7 +20,7 @@ def _nothing_lives_on(septet: Septet) -> Iterator[None]:
 
 
 def passes(checkout: Path) -> bool:
-    """Whether the sample's own tests pass."""
+    """Say whether the sample's own tests pass."""
     argv = [sys.executable, "-B", "-m", "unittest"]
     return subprocess.run(argv, cwd=checkout, capture_output=True, check=False).returncode == 0
 
@@ -72,7 +72,7 @@ def test_a_crash_leaves_a_rescue_and_the_text_ends_with_the_command_that_shows_i
 
 
 def test_an_interrupted_demo_leaves_nothing_alive(septet: Septet) -> None:
-    """Ctrl-C in the middle of an agent ends server, worker and agent, and the exit code says so."""
+    """Ctrl-C during an agent's work ends server, worker and agent, and the exit code is 130."""
     with septet.started("demo", "--scenario", "slow", "--json") as demo:
         until(lambda: next(septet.state.glob("demos/*/runs/wo-demo/1-*/run.json"), None))
         demo.send_signal(signal.SIGINT)
@@ -89,7 +89,7 @@ def test_an_unknown_scenario_is_refused_with_the_names_of_those_there_are(septet
 
 
 def test_a_worker_that_counts_its_agents_by_memory_runs_them(septet: Septet) -> None:
-    """With SEPTET_MAX_AGENTS=auto the steps have slots, and `doctor` says how many agents that makes here."""
+    """With SEPTET_MAX_AGENTS=auto the steps have slots, and `doctor` reports the number of agents."""
     machine = Septet(septet.root, {"SEPTET_MAX_AGENTS": "auto"})
     ended = machine("demo", "--json")
     assert ended.code == 0, ended

@@ -1,4 +1,4 @@
-"""What a machine refuses under `septet up`, and that work orders go on when it does not any more."""
+"""A machine under `septet up` that refuses a write or a program: work orders continue after the repair."""
 
 import shutil
 import time
@@ -12,7 +12,7 @@ from fakes.waiting import until
 pytestmark = [pytest.mark.recovery, pytest.mark.law]
 
 FULL_SECONDS = 2.5
-"""Long enough for the step's end, and for several tries to tell the server of it."""
+"""Long enough for the step's end, and for several tries to report it to the server."""
 
 
 def start(septet: Septet, origin: Origin, delay_seconds: float) -> str:
@@ -27,7 +27,7 @@ def start(septet: Septet, origin: Origin, delay_seconds: float) -> str:
 
 @pytest.mark.small_disk
 def test_a_full_disk_takes_nothing_from_a_work_order(septet: Septet, origin: Origin) -> None:
-    """The disk, with the server's own database on it, is full as an agent ends; with room again all is completed."""
+    """The disk, with the server's database on it, is full as an agent ends; after the repair the work order completes."""
     with small_disk(septet.state, mib=48, inodes=20_000) as disk, septet.up():
         order = start(septet, origin, delay_seconds=1)
         disk.fill()
@@ -39,7 +39,7 @@ def test_a_full_disk_takes_nothing_from_a_work_order(septet: Septet, origin: Ori
 
 
 def test_an_agent_that_is_back_goes_on_with_a_retry(septet: Septet, origin: Origin) -> None:
-    """A program that went missing fails the next step with its path and a remedy; `septet retry` finishes."""
+    """A missing program fails the next step with its path and a remedy; `septet retry` completes the work order."""
     program = septet.root / "agent"
     septet.root.mkdir()
     shutil.copy2(septet.env["SEPTET_SCRIPTED_PATH"], program)

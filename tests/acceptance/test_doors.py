@@ -1,4 +1,4 @@
-"""The doors of `septet up`: a page of another site, a name that was bound to this machine, and another user."""
+"""The doors of `septet up` against a page of another site, a foreign name for this machine, and another user."""
 
 import json
 import shutil
@@ -26,7 +26,7 @@ from clients.page.key import looking_key
 pytestmark = pytest.mark.faces
 
 ANOTHER_USER = 64_321
-"""Of no account."""
+"""A user id without an account."""
 WORKFLOWS = "/api/v1/namespaces/default/workflows"
 SENT = """async ([addresses]) => {
     const answers = [];
@@ -51,7 +51,7 @@ SENT = """async ([addresses]) => {
     }
     return answers;
 }"""
-"""What a page of another site sends wherever it can think of; 0 is the status of an answer that it may not see."""
+"""The requests of a page of another site; 0 is the status of an answer that the page may not see."""
 READ = """
 import os, sys
 os.setgroups([]); os.setgid(int(sys.argv[1])); os.setuid(int(sys.argv[1]))
@@ -61,11 +61,11 @@ for name in sys.argv[2:]:
     except OSError as error:
         print(name, type(error).__name__)
 """
-"""Another user's look at files."""
+"""A read of files as another user."""
 
 
 class _OpenServer(QuietHandler):
-    """A server of this machine that takes whatever is sent, as one without protection does."""
+    """A server of this machine without protection, which accepts each request."""
 
     taken: ClassVar[list[str]] = []
 
@@ -76,7 +76,7 @@ class _OpenServer(QuietHandler):
 
 
 class _Elsewhere(QuietHandler):
-    """A page that another program of this machine serves, which notes what browsers send it."""
+    """A page of another program of this machine, which records the cookies that it gets."""
 
     cookies: ClassVar[list[str]] = []
 
@@ -87,14 +87,14 @@ class _Elsewhere(QuietHandler):
 
 @pytest.fixture
 def elsewhere() -> Iterator[int]:
-    """Serve a page on a port of loopback that is not ours, and return the port."""
+    """Serve a foreign page on a loopback port, and return the port."""
     _Elsewhere.cookies.clear()
     yield from _port_of(_Elsewhere)
 
 
 @pytest.fixture
 def open_server() -> Iterator[int]:
-    """Serve whatever is sent, and return the port."""
+    """Serve each request, and return the port."""
     _OpenServer.taken.clear()
     yield from _port_of(_OpenServer)
 
@@ -105,7 +105,7 @@ def _port_of(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
 
 
 def ui_of(served: Septet) -> httpx.Client:
-    """Return a client of Temporal's web UI that has not opened the page; it need not resolve the page's name."""
+    """Return a client of Temporal's web UI without the page's cookie; it needs no resolution of the page's name."""
     address = httpx.URL(where(served)["ui"]).copy_with(host="127.0.0.1")
     return httpx.Client(base_url=address, trust_env=False, timeout=WITHIN_SECONDS)
 
@@ -117,7 +117,7 @@ def cookies_of(served: Septet) -> dict[str, str]:
 
 
 def test_temporals_ui_is_for_those_who_have_opened_the_page(served: Septet) -> None:
-    """Without the page's cookie it shows nothing, and says which link opens it; with it, it answers as ever."""
+    """Without the page's cookie the UI answers 401 and names the link; with the cookie it answers normally."""
     with ui_of(served) as client:
         for path in ("/", WORKFLOWS, "/_app/version.json"):
             refused = client.get(path)
@@ -130,7 +130,7 @@ def test_temporals_ui_is_for_those_who_have_opened_the_page(served: Septet) -> N
 
 
 def test_temporals_ui_answers_to_the_name_of_this_machine_alone(served: Septet) -> None:
-    """A name that another site has bound to this machine is refused, whoever has the cookie."""
+    """A request under a foreign name is refused, also with the cookie."""
     with ui_of(served) as client:
         for host in ("evil.example", "evil.example:8233", "127.0.0.1.evil.example"):
             headers = {"Cookie": _cookie(cookies_of(served)), "Host": host}
@@ -138,7 +138,7 @@ def test_temporals_ui_answers_to_the_name_of_this_machine_alone(served: Septet) 
 
 
 def test_temporals_ui_is_framed_by_its_own_pages_alone(served: Septet) -> None:
-    """Markdown of work orders, which the UI shows in a frame, keeps the UI's own policy, and no other page frames it."""
+    """The UI's frame for Markdown keeps the UI's policy, and only the UI's own pages may frame it."""
     with ui_of(served) as client:
         headers = {"Cookie": _cookie(cookies_of(served))}
         answer = client.get("/render", params={"content": "| a |\n| - |"}, headers=headers)
@@ -149,7 +149,7 @@ def test_temporals_ui_is_framed_by_its_own_pages_alone(served: Septet) -> None:
 
 
 def test_temporals_ui_changes_nothing_for_a_page_of_another_site(served: Septet) -> None:
-    """A request that acts has the UI's own origin, or none, as a program's."""
+    """A request that acts has the UI's own origin, or none, like a program's request."""
     path = f"{WORKFLOWS}/wo-none/terminate"
     with ui_of(served) as client:
         for headers in (
@@ -163,7 +163,7 @@ def test_temporals_ui_changes_nothing_for_a_page_of_another_site(served: Septet)
 
 
 def test_the_server_itself_answers_no_browser(served: Septet) -> None:
-    """Whatever it listens on, but for the UI, speaks gRPC or refuses; the UI has an address that nobody is told."""
+    """Each listening port except the UI's speaks gRPC or refuses; the UI listens on a hidden address."""
     server = psutil.Process(json.loads((served.state / "server.json").read_text())["server_pid"])
     listening = {each.laddr for each in server.net_connections("tcp") if each.status == psutil.CONN_LISTEN}
     told = {int(where(served)[name].rpartition(":")[2]) for name in ("ui", "api")}
@@ -191,7 +191,7 @@ def test_the_server_itself_answers_no_browser(served: Septet) -> None:
 def test_a_page_of_another_site_starts_and_sees_nothing(
     browser: Browser, served: Septet, elsewhere: int, name: str
 ) -> None:
-    """In a browser that has opened our page, what another port of this machine serves gets no work order started."""
+    """In a browser that has opened our page, a page on another port of this machine starts no work order and reads nothing."""
     addresses = where(served)
     before = len(served("list", "--json").json["tasks"])
     targets = [
@@ -215,7 +215,7 @@ def test_a_page_of_another_site_starts_and_sees_nothing(
 
 
 def lured(browser: Browser, served: Septet, address: str) -> str:
-    """Return the cookies that a browser which has opened the page and Temporal's UI sends to another program."""
+    """Return the cookies that a browser with our page and Temporal's UI open sends to another program."""
     context = browser.new_context()
     context.set_default_timeout(WITHIN_MS)
     tab = context.new_page()
@@ -235,13 +235,13 @@ def lured(browser: Browser, served: Septet, address: str) -> str:
 def test_another_port_of_this_machine_gets_no_key_of_the_page(
     browser: Browser, served: Septet, elsewhere: int, name: str
 ) -> None:
-    """Who has lured the browser to a port of his own, under any name that he can know, is sent no cookie of ours."""
+    """A program on another port gets no cookie of ours under any name that it can know."""
     assert "septet-" not in lured(browser, served, f"http://{name}:{elsewhere}/")
 
 
 @pytest.mark.needs("chromium")
 def test_who_knows_the_pages_own_name_is_sent_its_key(browser: Browser, served: Septet, elsewhere: int) -> None:
-    """A browser binds cookies to names, and not to ports: so it is the name, which nobody is told, that keeps them."""
+    """A browser binds cookies to names, not to ports: only the secret name of the page protects the cookie."""
     name = httpx.URL(served.page).host
     sent = lured(browser, served, f"http://{name}:{elsewhere}/")
     assert looking_key(served.page.rpartition("token=")[2]) in sent
@@ -249,7 +249,7 @@ def test_who_knows_the_pages_own_name_is_sent_its_key(browser: Browser, served: 
 
 @pytest.mark.needs("IPv6")
 def test_the_name_of_the_page_leads_to_us_by_every_address(served: Septet) -> None:
-    """A browser looks for it at the loopback of IPv6 first: another user who listened there would be sent the key."""
+    """A browser tries IPv6's loopback first: another user who listened on it would get the key."""
     addresses = where(served)
     for opened in (served.page, addresses["ui"]):
         url = httpx.URL(opened)
@@ -259,7 +259,7 @@ def test_the_name_of_the_page_leads_to_us_by_every_address(served: Septet) -> No
 
 @pytest.mark.needs("root")
 def test_another_user_reads_no_key_and_no_work(served: Septet, tmp_path: Path) -> None:
-    """The state directory is closed to others, and so is each file in it, whatever the folders above allow."""
+    """The state directory is closed to other users, and so is each file in it."""
     names = [served.state / "api-token", served.state / "server.json", served.state / "temporal.db"]
     argv = [sys.executable, "-I", "-S", "-c", READ, str(ANOTHER_USER), *map(str, names)]
     seen = subprocess.run(argv, capture_output=True, text=True, check=True, cwd="/", timeout=WITHIN_SECONDS)
@@ -282,7 +282,7 @@ def _cookie(cookies: dict[str, str]) -> str:
 def test_a_server_that_asks_nobody_lets_that_page_in(
     browser: Browser, elsewhere: int, open_server: int, name: str
 ) -> None:
-    """What the page of another site sends does arrive: so it is our doors that stop it."""
+    """The requests of the other site's page arrive at a server without doors: so our doors stop them."""
     context = browser.new_context()
     context.set_default_timeout(WITHIN_MS)
     tab = context.new_page()
@@ -295,7 +295,7 @@ def test_a_server_that_asks_nobody_lets_that_page_in(
 
 @pytest.mark.needs("root")
 def test_files_that_are_open_tell_that_user_all(served: Septet, tmp_path: Path) -> None:
-    """With usual modes in a folder that everybody may pass, the same look reads them: so the modes close them."""
+    """With usual modes in an open folder, the same read succeeds: so the modes protect the files."""
     folder = Path(tempfile.mkdtemp(prefix="septet-open-"))
     try:
         folder.chmod(0o755)
@@ -313,7 +313,7 @@ def test_files_that_are_open_tell_that_user_all(served: Septet, tmp_path: Path) 
 
 
 def test_the_page_on_security_has_the_table_of_doors() -> None:
-    """What the document says is tried is what is tried here, each with its counter-trial."""
+    """The document's table of doors equals the tests of this file, each with its counter-test."""
     page = Path(__file__).parents[2] / "docs" / "attacks.md"
     assert door_table() in page.read_text(encoding="utf-8")
     assert {name for route in DOOR_ROUTES for name in route.tests} <= set(globals())

@@ -20,7 +20,7 @@ model = "big"
 
 
 def test_a_dry_run_tells_what_would_run_and_starts_nothing(served: Septet, origin: Origin) -> None:
-    """Each step with agent, model, limits and prompt, as the repository has them at its base; nothing is written."""
+    """The dry run lists agent, model, limits and prompt of each step, from the repository's base, and writes nothing."""
     origin.push(
         {".septet/septet.toml": SETTINGS, ".septet/commands/create_commit.md": "Commit it: ${PLAN_FILE}\n"}
     )
@@ -72,7 +72,7 @@ def test_a_dry_run_tells_what_would_run_and_starts_nothing(served: Septet, origi
 
 
 def test_a_dry_run_names_settings_that_are_not_used(served: Septet, origin: Origin, tmp_path: Path) -> None:
-    """A file in the checkout that is not in the base has no effect; the dry run says what helps."""
+    """A file that is only in the checkout has no effect; the dry run names the remedy."""
     checkout = tmp_path / "checkout"
     git(tmp_path, "clone", "-q", str(origin.bare), str(checkout))
     (checkout / ".septet").mkdir()
@@ -82,7 +82,7 @@ def test_a_dry_run_names_settings_that_are_not_used(served: Septet, origin: Orig
 
 
 def test_a_dry_run_finds_the_mistakes_of_a_start(served: Septet, origin: Origin) -> None:
-    """What would be refused is refused, in the same words; with --plan-only it ends with the plan."""
+    """A dry run refuses a wrong input with the same error as a start; with --plan-only its steps end with the plan."""
     words = ("run", origin.bare, "--title", "T", "--json")
     wrong = (*words, "--base", "mian")
     assert served(*wrong, "--dry-run").error == served(*wrong).error
