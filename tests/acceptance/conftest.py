@@ -44,7 +44,7 @@ def done(served: Septet) -> dict[str, Any]:
 
 @pytest.fixture
 def septet(tmp_path: Path) -> Septet:
-    """A machine on which nothing runs yet."""
+    """A machine without a running process."""
     return Septet(tmp_path / "machine")
 
 

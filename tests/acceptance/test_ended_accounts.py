@@ -1,4 +1,4 @@
-"""The account of a work order ends with it, and loses nothing by that: what is told later, or twice, counts once."""
+"""A work order's account ends with it, and loses nothing: a use that is reported later or twice counts once."""
 
 import asyncio
 import json
@@ -51,10 +51,10 @@ asyncio.run(main(*sys.argv[1:]))
 def test_what_is_told_after_the_end_of_an_account_is_counted_once_and_a_retry_counts_on(
     septet: Septet, origin: Origin
 ) -> None:
-    """The machine is killed before, while and after a lost host tells what its agent used, again and again.
+    """The machine is killed before, while and after a lost host reports its agent's use, repeatedly.
 
-    One more host is stopped as it has looked the account up to tell what its agent used, and goes on long after a
-    retry has used the account.
+    Another host is stopped between its look at the account and its report, and continues long after a retry has
+    used the account.
     """
 
     def account() -> dict[str, Any]:
@@ -96,7 +96,7 @@ def test_what_is_told_after_the_end_of_an_account_is_counted_once_and_a_retry_co
             LOST.used.tokens,
         )
         asyncio.run(tell(septet, LOST))
-        assert until_ended(septet) == second_run  # nothing was to be counted, so nothing was opened
+        assert until_ended(septet) == second_run  # nothing was to be counted, so no account was opened
 
         with stopped_after_its_look(septet) as slow_host:
             assert septet("retry", ORDER, "--from", "create_commit", "--json").code == 0
@@ -125,7 +125,7 @@ def test_what_is_told_after_the_end_of_an_account_is_counted_once_and_a_retry_co
 
 @contextmanager
 def stopped_after_its_look(septet: Septet) -> Iterator["subprocess.Popen[str]"]:
-    """Let a process look the account up, and stop it before it opens it to tell what an agent used."""
+    """Let a process look the account up, and stop it before it opens the account to report a use."""
     command = [sys.executable, "-c", OPENS_BY_AN_OLD_LOOK, address_of(septet), SCOPE, SLOW.model_dump_json()]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
@@ -139,7 +139,7 @@ def stopped_after_its_look(septet: Septet) -> Iterator["subprocess.Popen[str]"]:
 
 
 def until_ended(septet: Septet, besides: str = "") -> str:
-    """Wait until the account has ended, in another run than `besides`, and return that run."""
+    """Wait until a run of the account other than `besides` has ended, and return that run."""
 
     def ended() -> str | None:
         told = septet.temporal("workflow", "describe", "--workflow-id", ACCOUNT, "--output", "json")
@@ -151,17 +151,17 @@ def until_ended(septet: Septet, besides: str = "") -> str:
 
 
 async def tell(septet: Septet, word: SettleCall) -> None:
-    """Tell what was used as several workers at the same time, each of which thinks that nobody else has."""
+    """Report a use from several workers at once, each of which takes itself for the only one."""
     fleets = [await accounts_of(septet) for _ in range(AT_ONCE)]
     await asyncio.gather(*(fleet.settle(SCOPE, word) for fleet in fleets))
 
 
 async def accounts_of(septet: Septet) -> FleetAccounts:
-    """Return the accounts, as a worker of its own reaches them."""
+    """Return the accounts through a client of their own, like another worker."""
     return FleetAccounts(await Client.connect(address_of(septet), plugins=[SeptetPlugin()]), "septet")
 
 
 def address_of(septet: Septet) -> str:
-    """Return where the machine's Temporal server answers."""
+    """Return the address of the machine's Temporal server."""
     address: str = json.loads(Path(septet.state / "server.json").read_text(encoding="utf-8"))["address"]
     return address

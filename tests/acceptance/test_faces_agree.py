@@ -1,4 +1,4 @@
-"""Every operation through every face: command line, HTTP, an agent's tools and the typed client give one object."""
+"""Each operation through each face: command line, HTTP, an agent's tools and the typed client return one object."""
 
 import asyncio
 import json
@@ -33,13 +33,13 @@ OWN = {
     *("created_at", "updated_at", "timestamp", "duration_seconds", "session_id", "plan_sha256", "age_seconds"),
     *("closed_at", "ended_at", "executed_at", "opened_by"),
 }
-"""Fields that differ from one work order to the next, and from one moment to the next."""
+"""Fields that differ between work orders and between moments."""
 Answer = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Faces:
-    """The four ways to ask one `septet up`."""
+    """The four faces of one `septet up`."""
 
     cli: Septet
     http: httpx.Client
@@ -49,7 +49,7 @@ class Faces:
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation, as each face is asked for it; `{id}` is the work order, `{repo}` the repository."""
+    """An operation with its call on each face; `{id}` is the work order, `{repo}` the repository."""
 
     cli: tuple[str, ...]
     http: tuple[str, str, Answer | None]
@@ -57,13 +57,13 @@ class Operation:
     tool: tuple[str, Answer] | None
     client: Callable[[Operations, str, str], Awaitable[Reply]]
     begins: tuple[str, ...] = ()
-    """What is to be there before: the options of `septet create`, or of `run` where they begin so."""
+    """The command that prepares the operation: the options of `septet create`, or of `run`."""
     until: str = ""
-    """The status to wait for before it is asked."""
+    """The status to wait for before the call."""
     of: str = ""
-    """The work order that is looked at, where none of its own is made."""
+    """The work order of the call, if the operation makes none of its own."""
     http_only: frozenset[str] = field(default=frozenset())
-    """What HTTP says besides."""
+    """The fields that only HTTP returns."""
 
 
 def _begun(order_id: str, repo: str, **choices: Any) -> tuple[WorkOrderInput, str]:
@@ -242,7 +242,7 @@ OPERATIONS = {
 
 @asynccontextmanager
 async def faces_of(served: Septet, log: Path) -> AsyncIterator[Faces]:
-    """Open the four ways for as long as the block lasts."""
+    """Open the four faces while the block lasts."""
     with served.api as http:
         async with tools_of(served, log) as tools:
             yield Faces(
@@ -252,7 +252,7 @@ async def faces_of(served: Septet, log: Path) -> AsyncIterator[Faces]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def faces(served: Septet, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Faces]:
-    """Open the four ways once, in a task that closes them too, and put a work order on the board to wait for."""
+    """Open the four faces once, in a task that also closes them, and create a collected work order to wait for."""
     opened: asyncio.Future[Faces] = asyncio.get_running_loop().create_future()
     over = asyncio.Event()
 
@@ -269,7 +269,7 @@ async def faces(served: Septet, tmp_path_factory: pytest.TempPathFactory) -> Asy
     await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
     try:
         if not opened.done():
-            await holding  # it says why they could not be opened
+            await holding  # it raises the reason
         yield opened.result()
     finally:
         over.set()
@@ -277,7 +277,7 @@ async def faces(served: Septet, tmp_path_factory: pytest.TempPathFactory) -> Asy
 
 
 def filled(template: Any, names: dict[str, str]) -> Any:
-    """Return a call with the work order and the repository that it is about."""
+    """Return a call with its work order and repository filled in."""
     text = json.dumps(template)
     for name, value in names.items():
         text = text.replace(f"{{{name}}}", value)
@@ -285,7 +285,7 @@ def filled(template: Any, names: dict[str, str]) -> Any:
 
 
 def common(value: Any, name: str) -> Any:
-    """Return an answer without what is its own work order's alone, and the estimate of a start: `test_costs` has it."""
+    """Return an answer without fields of its own work order, and without a start's estimate, which `test_costs` checks."""
     if isinstance(value, dict):
         return {
             key: None if key in OWN else common(part, name) for key, part in value.items() if key != "estimate"
@@ -300,7 +300,7 @@ def common(value: Any, name: str) -> Any:
 
 
 def begun(faces: Faces, operation: Operation, names: dict[str, str]) -> None:
-    """Bring a work order to where the operation finds it."""
+    """Prepare a work order for the operation."""
     if not operation.begins:
         return
     if operation.begins is PIPELINE:
@@ -309,8 +309,8 @@ def begun(faces: Faces, operation: Operation, names: dict[str, str]) -> None:
     assert faces.cli(*filled(operation.begins, names)).code == 0
     if operation.begins is PIPELINE:
         stream = faces.cli.state / "runs" / f"{names['id']}-planner" / "1-classify_issue-1" / "stdout.jsonl"
-        until(lambda: stream.exists() and b'"usage"' in stream.read_bytes())  # what is spent counts
-    if operation is OPERATIONS["board"]:  # it is listed a moment after it has begun
+        until(lambda: stream.exists() and b'"usage"' in stream.read_bytes())  # the spent tokens count
+    if operation is OPERATIONS["board"]:  # the list shows it a moment later
         faces.cli.wait_for(operation.http[1], lambda board: board["summary"]["total"])
     if operation.until == "blocked":
         assert faces.cli("move", names["id"], "blocked", "--json").code == 0
@@ -319,7 +319,7 @@ def begun(faces: Faces, operation: Operation, names: dict[str, str]) -> None:
 
 
 def over_http(faces: Faces, operation: Operation, names: dict[str, str]) -> Answer:
-    """Ask over HTTP; a work order that is begun is answered as it is, with names of another system beside its own."""
+    """Call over HTTP; return a started work order without the names of another system beside its own fields."""
     method, path, body = filled(operation.http, names)
     answered = faces.http.request(method, path, json=body)
     assert answered.is_success, answered.text
@@ -334,7 +334,7 @@ def over_http(faces: Faces, operation: Operation, names: dict[str, str]) -> Answ
 async def test_every_face_answers_the_same_object(
     name: str, faces: Faces, done: Answer, origin: Origin, tmp_path: Path
 ) -> None:
-    """An operation answers one and the same object, whoever asks and by whichever face."""
+    """An operation returns the same object on each face."""
     operation = OPERATIONS[name]
     known = {"repo": str(origin.bare), "issues": str(tmp_path / "issues.json")}
     (tmp_path / "issues.json").write_text(json.dumps(ISSUES), encoding="utf-8")
@@ -361,7 +361,7 @@ async def test_every_face_answers_the_same_object(
 
 
 async def asked(faces: Faces, face: str, operation: Operation, names: dict[str, str]) -> Answer:
-    """Ask by one face, and return what it answers."""
+    """Call the operation on a face, and return the answer."""
     if face == "cl":
         return faces.cli(*filled(operation.cli, names)).json
     if face == "ht":

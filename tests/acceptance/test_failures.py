@@ -1,4 +1,4 @@
-"""A failure's cause reaches people: on every face, and in Temporal's own history."""
+"""A failure's cause reaches people, on each face and in Temporal's own history."""
 
 import json
 import re
@@ -22,7 +22,7 @@ def away(septet: Septet) -> Iterator[Septet]:
 
 
 def failures_of(machine: Septet, order: str) -> list[dict[str, Any]]:
-    """Return every failure in a work order's history, the last one last."""
+    """Return each failure in a work order's history, the last failure last."""
     shown = machine.temporal("workflow", "show", "--workflow-id", order, "--output", "json").out
     found: list[dict[str, Any]] = []
 
@@ -35,7 +35,7 @@ def failures_of(machine: Septet, order: str) -> list[dict[str, Any]]:
 
 
 def test_a_failure_says_its_cause_and_shows_no_foreign_stack(away: Septet, origin: Origin) -> None:
-    """What Temporal keeps of a failed work order, and of one that waits for its forge, are the cause's own words."""
+    """Temporal keeps the cause's own message, for a failed work order and for a work order that waits for its forge."""
     repository = "https://git.example/o/r"
     assert away("run", "--repo", repository, "--issue", "7", "--id", "wo-away", "--json").code == 0
     order = json.dumps({"repository": str(origin.bare), "title": "T", "base": "nowhere"})

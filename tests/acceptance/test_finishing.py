@@ -1,4 +1,4 @@
-"""Many work orders on one slot: what has begun is finished before more is begun."""
+"""Many work orders on one slot: started work orders finish before more work orders begin."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ ORDERS = 10
 def test_the_first_pull_request_comes_before_most_work_orders_begin(
     septet: Septet, origin: Origin, tmp_path: Path
 ) -> None:
-    """Of ten work orders that are queued for one slot, half have not begun as the first opens its pull request."""
+    """Of ten work orders that are queued for one slot, half have not begun when the first opens its pull request."""
     gate, runs = tmp_path / "gate", septet.state / "runs"
     scenario = {"steps": {"classify_issue": {"wait_for": str(gate)}}}
     names = [septet.scenario(f"wo-{number}", scenario) for number in range(ORDERS)]

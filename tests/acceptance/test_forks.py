@@ -1,4 +1,4 @@
-"""Work on a fork: whole work orders push there, and their one pull request is opened in the repository itself."""
+"""Work on a fork: work orders push to the fork, and open their one pull request in the repository itself."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -39,7 +39,7 @@ class Hosted:
 
 @pytest.fixture(scope="module")
 def forges(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Hosted]]:
-    """Return three forges, on each of which nobody but maintainers may push to the repository itself."""
+    """Three forges on which only maintainers may push to the repository itself."""
     with ExitStack() as stack:
         yield {kind.name: _host(stack, kind, tmp_path_factory.mktemp(kind.name)) for kind in FORGES}
 
@@ -57,7 +57,7 @@ def _host(stack: ExitStack, kind: type[ForgeFake], root: Path) -> Hosted:
 
 @pytest.fixture(scope="module")
 def working(served: Septet, forges: dict[str, Hosted], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    """Return a host whose worker knows the forges, and pushes to a fork what it does on them."""
+    """A host whose worker knows the forges, and pushes its work for them to a fork."""
     host = Host.beside(served, tmp_path_factory.mktemp("forks"))
     extra = {"SEPTET_FORKS": ", ".join(f"{_host_of(each)}/{UPSTREAM}={FORK}" for each in forges.values())}
     for name, hosted in forges.items():
@@ -81,7 +81,7 @@ def _host_of(hosted: Hosted) -> str:
 def test_a_work_order_pushes_to_the_fork_and_asks_upstream(
     working: Host, forges: dict[str, Hosted], name: str
 ) -> None:
-    """The branch is on the fork alone, the pull request upstream, one although the answer to it was lost."""
+    """The branch is on the fork only, and upstream has one pull request although the answer to its creation was lost."""
     hosted, order = forges[name], f"wo-fork-{name}"
     number = hosted.fake.add_issue("Say goodbye", "The app greets only.")
     path = "/merge_requests" if name == "gitlab" else "/pulls"
@@ -101,7 +101,7 @@ def test_a_work_order_pushes_to_the_fork_and_asks_upstream(
 
 
 def test_a_work_order_names_another_fork(working: Host, forges: dict[str, Hosted]) -> None:
-    """What a work order says goes before the worker's settings."""
+    """The fork of a work order takes precedence over the worker's setting."""
     hosted = forges["github"]
     ended = working.septet(
         *("run", "--repo", hosted.address, "--title", "Add two", "--id", "wo-other-fork"),
@@ -114,7 +114,7 @@ def test_a_work_order_names_another_fork(working: Host, forges: dict[str, Hosted
 def test_a_repository_that_is_no_fork_is_refused_before_an_agent_works(
     working: Host, forges: dict[str, Hosted]
 ) -> None:
-    """The work order fails at once, with what to name instead."""
+    """The work order fails at once, and the remedy says what to name instead."""
     hosted = forges["gitea"]
     hosted.fake.strangers = frozenset({OTHER})
     ended = working.septet(

@@ -1,4 +1,4 @@
-"""The GitHub Action, run by `act` as a self-hosted runner runs it: no Docker, no network."""
+"""The GitHub Action, run by `act` like a self-hosted runner: no Docker, no network."""
 
 import json
 import subprocess
@@ -42,12 +42,12 @@ jobs:
 
 @dataclass(frozen=True)
 class Runner:
-    """A self-hosted runner of somebody's repository."""
+    """A self-hosted runner of a repository."""
 
     root: Path
 
     def dispatch(self, workflow: str, **inputs: str) -> "subprocess.CompletedProcess[str]":
-        """Start a workflow of the repository by hand, and return how it ended."""
+        """Start a workflow of the repository by hand, and return its ended process."""
         repository = make_origin(self.root, "theirs.git").checkout
         git(repository, "remote", "set-url", "origin", "https://github.com/o/r.git")
         path = repository / ".github" / "workflows" / "it.yml"
@@ -91,7 +91,7 @@ class Runner:
         return path
 
     def _action(self) -> Path:
-        """Return the action's repository, with nothing in it but what the action needs."""
+        """Return a repository with only the files that the action needs."""
         action = make_origin(self.root, "action.git").checkout
         for name in ("action.yml", "deploy/github-action/start.py"):
             (action / name).parent.mkdir(parents=True, exist_ok=True)
@@ -104,12 +104,12 @@ class Runner:
 
 @pytest.fixture
 def runner(tmp_path: Path) -> Runner:
-    """Return a runner on which nothing of Septet is installed yet."""
+    """A runner without an installation of Septet."""
     return Runner(tmp_path / "runner")
 
 
 def test_a_dispatch_becomes_a_pull_request(runner: Runner, served: Septet, origin: Origin) -> None:
-    """The work order runs on the runner's own server, hostile words arrive as they are, and outputs tell its end."""
+    """The work order runs on the runner's server, hostile words arrive unchanged, and the outputs name its end."""
     address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
     start = "#!/bin/sh\nSEPTET_STATE_DIR='{}' exec '{}' \"$@\"\n"
     program = runner.program("septet-here", start.format(served.state, PROGRAMS / "septet"))
@@ -131,7 +131,7 @@ def test_a_dispatch_becomes_a_pull_request(runner: Runner, served: Septet, origi
 
 
 def test_the_example_gives_its_inputs_as_arguments(runner: Runner) -> None:
-    """`work-order.yml` starts a work order on the repository that it stands in; no input is another option."""
+    """`work-order.yml` starts a work order on its own repository; no input becomes another option."""
     told = runner.root / "told.json"
     answer = {"ok": True, "task": {"id": "wo-1", "status": "completed", "pr_url": None}}
     program = f"#!{sys.executable}\nimport json, sys\njson.dump(sys.argv[1:], open({str(told)!r}, 'w'))\n"
@@ -147,7 +147,7 @@ def test_the_example_gives_its_inputs_as_arguments(runner: Runner) -> None:
 
 
 def test_a_work_order_that_fails_fails_the_job(runner: Runner) -> None:
-    """The error and its remedy stand on the run's page, on one line."""
+    """The run's page shows the error and its remedy on one line."""
     error = {
         "type": "NotFound",
         "message": "There is no issue 42.\n::set-output name=id::x",
@@ -161,7 +161,7 @@ def test_a_work_order_that_fails_fails_the_job(runner: Runner) -> None:
 
 
 def test_no_input_is_part_of_a_script() -> None:
-    """Every expression of the action's steps stands in `env`; none stands in `run`."""
+    """Each expression of the action's steps is in `env`, and none in `run`."""
     action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
     steps = action["runs"]["steps"]
     assert all("${{" not in step["run"] for step in steps)

@@ -1,4 +1,4 @@
-"""Two hosts on one server: one is gone in the middle of a step, for good or for a while, or is only busy."""
+"""Two hosts on one server, of which one is lost within a step, for good or for a while, or is only busy."""
 
 import json
 import re
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.recovery, pytest.mark.timeout(300), pytest.mark.law]
 GONE_WITHIN_SECONDS = 240.0
 HEARTBEAT_SECONDS = 5
 ORPHAN_SECONDS = 5
-"""A host is given up after both together."""
+"""A host is given up after both times together."""
 BEFORE = ["classify_issue", "build_plan", "find_plan_file", "generate_branch"]
 AFTER = ["implement_plan", "create_commit", "create_pull_request"]
 Host = Callable[..., Septet]
@@ -27,7 +27,7 @@ Host = Callable[..., Septet]
 
 @pytest.fixture
 def host(served: Septet, tmp_path: Path) -> Iterator[Host]:
-    """Give a function that makes a host with a queue of this test's own, on the server that all share."""
+    """A function that makes a host with a queue for this test alone, on the shared server."""
 
     def make(name: str, **extra: str) -> Septet:
         limits = {"SEPTET_ORPHAN_LIMIT_SECONDS": str(ORPHAN_SECONDS), "SEPTET_PROBE_SECONDS": "2"}
@@ -43,7 +43,7 @@ def address_of(served: Septet) -> str:
 
 
 def steps_of(septet: Septet, order_id: str) -> list[str]:
-    """Return the steps that agents were started for on a host, in order."""
+    """Return the steps of a host's agent runs, in order."""
     return [name.split("-")[1] for name in septet.runs(order_id)]
 
 
@@ -69,7 +69,7 @@ def started(served: Septet, septet: Septet, origin: Origin, order_id: str) -> No
 
 
 def lose(septet: Septet, worker: Running) -> None:
-    """Let a host be gone: worker, supervisors, agents and the state directory."""
+    """Lose a host: worker, supervisors, agents and the state directory."""
     worker.kill()
     septet.end_all()
     shutil.rmtree(septet.state)
@@ -78,7 +78,7 @@ def lose(septet: Septet, worker: Running) -> None:
 def test_a_host_that_is_gone_costs_one_step_and_nothing_that_was_finished(
     served: Septet, host: Host, origin: Origin, tmp_path: Path
 ) -> None:
-    """The work order goes on elsewhere from the last checkpoint: finished steps stay, and the pull request is one."""
+    """The work order continues on another host from the last checkpoint: finished steps stay, with one pull request."""
     kept = {"SEPTET_CHECKPOINT_REMOTE": str(tmp_path / "checkpoints")}
     first, second = host("first", **kept), host("second", **kept)
     order_id = first.scenario("wo-lost", {"steps": {"implement_plan": {"hang": True}}})
@@ -92,7 +92,7 @@ def test_a_host_that_is_gone_costs_one_step_and_nothing_that_was_finished(
             assert steps_of(second, order_id) == AFTER
             history = served.temporal("workflow", "show", "--workflow-id", order_id, "--output", "json").out
             assert '"host_silent"' in history
-            assert history.count("EVENT_TYPE_TIMER_STARTED") <= 2  # it waits for nothing but the end of agents
+            assert history.count("EVENT_TYPE_TIMER_STARTED") <= 2  # it waits only for the end of agents
             row = next(row for row in task["steps"] if row["step"] == "implement_plan")
             assert row["recovered_by"] == "rerun"
             assert f"host {other.ready['host']}" in row["warnings"][-1]
@@ -106,7 +106,7 @@ def test_a_host_that_is_gone_costs_one_step_and_nothing_that_was_finished(
 def test_a_host_that_is_drained_finishes_what_it_has_and_takes_nothing_new(
     served: Septet, host: Host, origin: Origin
 ) -> None:
-    """Its running agent goes on after the restart, the work order ends there, and all new ones are opened elsewhere."""
+    """Its running agent continues after the restart, its work order ends on it, and new work orders open on the other host."""
     first, second, drained = host("first"), host("second"), host("first", SEPTET_DRAIN="true")
     first.scenario("wo-held", {"steps": {"implement_plan": {"delay_seconds": 3}}})
     with first.beside("worker"):
@@ -127,7 +127,7 @@ def test_a_host_that_is_drained_finishes_what_it_has_and_takes_nothing_new(
 def test_a_pipeline_whose_host_is_gone_goes_on_elsewhere(
     served: Septet, host: Host, origin: Origin, tmp_path: Path
 ) -> None:
-    """What is under way moves, what is planned is carried out by the plan that was kept, and what is not is planned."""
+    """The running issue moves, a planned issue runs from its kept plan, and the last issue is planned on the new host."""
     kept = {"SEPTET_CHECKPOINT_REMOTE": str(tmp_path / "checkpoints"), "SEPTET_CHECKPOINT_KEY": "of all hosts"}
     first, second = host("first", **kept), host("second", **kept)
     first.scenario("pl-lost-executor-1", {"steps": {"implement_plan": [{}, {"hang": True}]}})
@@ -158,14 +158,14 @@ def test_a_pipeline_whose_host_is_gone_goes_on_elsewhere(
 
 
 def statuses_of(view: dict[str, Any]) -> list[str]:
-    """Return where the issues of a pipeline are."""
+    """Return the statuses of a pipeline's issues."""
     return [issue["status"] for issue in view["issues"]]
 
 
 def test_a_person_can_say_that_a_host_is_dead(served: Septet, host: Host, origin: Origin, tmp_path: Path) -> None:
-    """A silent host is named on every face with the command that helps; `host-gone` moves its work orders at once.
+    """Each face names a silent host and the command; `host-gone` moves the work orders of this host at once.
 
-    Those of no other host are moved. They would be waited for otherwise, and all say until when.
+    Without the command the work orders would wait, and each face says until when.
     """
     kept = {"SEPTET_CHECKPOINT_REMOTE": str(tmp_path / "checkpoints"), "SEPTET_ORPHAN_LIMIT_SECONDS": "1000"}
     first, second = host("first", **kept), host("second", **kept)
@@ -186,7 +186,7 @@ def test_a_person_can_say_that_a_host_is_dead(served: Septet, host: Host, origin
 
 
 def expect_named(septet: Septet, task: dict[str, Any], lost: str, page: str) -> None:
-    """See that a silent host is named by all who show its work order, with the command that helps."""
+    """Check that each face of the work order names the silent host, with the command."""
     silence, remedy = f"Host {lost}, which has the workspace, has been silent since ", f"septet host-gone {lost}"
     assert (task["status"], task["error"]["type"]) == ("waiting", "HostSilent")
     assert re.fullmatch(
@@ -209,14 +209,14 @@ def expect_named(septet: Septet, task: dict[str, Any], lost: str, page: str) -> 
 
 
 def is_without_host(task: dict[str, Any]) -> bool:
-    """Say whether the host of a work order is gone, and no other could continue."""
+    """Say whether a work order's host is lost, and no other host can continue."""
     return task["error"] is not None and task["error"]["type"] == "HostGone"
 
 
 def test_without_a_checkpoint_remote_it_waits_says_why_and_goes_on_when_the_host_is_back(
     served: Septet, host: Host, origin: Origin
 ) -> None:
-    """A work order whose host is gone is blocked with the remedy; the host's next worker takes it up again."""
+    """The work order is blocked with the remedy; the host's next worker continues it."""
     first, second = host("first"), host("second")
     order_id = first.scenario("wo-waits", {"steps": {"implement_plan": [{"hang": True}, {}]}})
     with first.serving("worker") as worker:
@@ -232,7 +232,7 @@ def test_without_a_checkpoint_remote_it_waits_says_why_and_goes_on_when_the_host
             assert not (second.state / "runs" / order_id).exists()
             with first.serving("worker"):
                 task = served.closed(order_id, GONE_WITHIN_SECONDS)
-            # A worker has to be asked, and the one that had the work order in memory has just ended.
+            # The query needs a worker, and the worker with the cached work order has just ended.
             history = served.wait_for_detail(order_id, lambda detail: detail["history"])["history"]
             moves = [(move["from"], move["to"]) for move in history]
     assert (task["status"], task["error"]) == ("completed", None)
@@ -247,7 +247,7 @@ def test_without_a_checkpoint_remote_it_waits_says_why_and_goes_on_when_the_host
 @pytest.mark.release
 @pytest.mark.long
 def test_a_busy_host_is_not_gone(served: Septet, host: Host, origin: Origin, tmp_path: Path) -> None:
-    """A work order whose host has no slot free waits for it, longer than a silent host is waited for."""
+    """A work order whose host has no free slot waits for it, longer than it would wait for a silent host."""
     kept = {"SEPTET_CHECKPOINT_REMOTE": str(tmp_path / "checkpoints"), "SEPTET_MAX_AGENTS": "1"}
     first, second = host("first", **kept), host("second", **kept)
     busy = first.scenario(

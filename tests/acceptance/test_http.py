@@ -34,7 +34,7 @@ def api(served: Septet) -> Iterator[httpx.Client]:
 
 
 def problem(answer: httpx.Response, status: int) -> dict[str, Any]:
-    """Return the problem that an answer must be."""
+    """Check that an answer is a problem with this status, and return it."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     told: dict[str, Any] = answer.json()
@@ -63,7 +63,7 @@ def test_server_json_and_health_tell_where_it_is_and_how_it_is(served: Septet, a
 
 
 def test_the_token_is_this_users_and_wanted_on_loopback_too(served: Septet, api: httpx.Client) -> None:
-    """The token's file is for its user only; without the token, or with another, nothing is told."""
+    """Only the user may read the token's file; without this token each request is refused."""
     path = served.state / "api-token"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert len(path.read_text(encoding="ascii").strip()) >= 40
@@ -75,7 +75,7 @@ def test_the_token_is_this_users_and_wanted_on_loopback_too(served: Septet, api:
 
 
 def test_another_host_name_is_refused(api: httpx.Client) -> None:
-    """A page whose own name was bound to this machine gets nothing; nor does any page, for CORS is not allowed."""
+    """A request under a foreign host name is refused, and no page of another origin may read answers: CORS is off."""
     for name in (
         "evil.example",
         "evil.example:8888",
@@ -91,7 +91,7 @@ def test_another_host_name_is_refused(api: httpx.Client) -> None:
 
 
 def test_a_large_body_is_refused_however_it_is_sent(api: httpx.Client) -> None:
-    """More than 256 KiB are refused by what is said of the length, and by what comes where nothing is said."""
+    """More than 256 KiB are refused, by the stated length, and without a stated length by the received bytes."""
     large = b" " * (256 * 1024 + 1)
     assert problem(api.post(ORDERS, content=large), 413)["detail"].startswith("The body holds more")
     problem(api.post(ORDERS, content=iter([large[:1000], large])), 413)
@@ -132,7 +132,7 @@ def test_an_issue_is_named_by_a_number_or_a_text(api: httpx.Client, origin: Orig
 
 
 def test_a_long_address_and_a_whole_number_are_taken(api: httpx.Client, tmp_path: Path) -> None:
-    """An address may be longer than what the server finds it by; a number without a fraction is an integer, as 9.0."""
+    """An address may exceed the length of the server's search attribute; a number such as 9.0 counts as an integer."""
     deep = make_origin(tmp_path.joinpath(*(7 * [250 * "x"])), "app.git")
     deep.push({"README.md": "# deep\n"})
     body = {"repository_url": str(deep.bare), "user_request": "Do it", "stage": "collected"}
@@ -144,7 +144,7 @@ def test_a_long_address_and_a_whole_number_are_taken(api: httpx.Client, tmp_path
 
 
 def test_what_is_wrong_with_a_body_is_said_by_name(api: httpx.Client) -> None:
-    """Unknown sandboxes and fields, loose types, no work or two of them are 422, with the field and never its value."""
+    """Unknown values and fields, loose types, and no task or two tasks are 422; the answer names the field, not the value."""
     good = {"repository_url": "/app.git", "user_request": "Do it"}
     for change, name in (
         ({"sandbox_type": "e2b"}, "sandbox_type"),
@@ -172,7 +172,7 @@ def test_what_is_wrong_with_a_body_is_said_by_name(api: httpx.Client) -> None:
 
 
 def test_the_same_key_is_the_same_work_order(served: Septet, api: httpx.Client, origin: Origin) -> None:
-    """A repeat is answered with the work order that the first one started, also later; another body is a conflict."""
+    """A repeat returns the work order of the first request, also later; another body is a conflict."""
     body = {"repository_url": str(origin.bare), "user_request": "Do it once", "labels": ["once"]}
     key = {"Idempotency-Key": f"once {origin.bare}".replace(" ", "-")[-200:]}
     first = api.post(ORDERS, json=body, headers=key)
@@ -194,7 +194,7 @@ def test_a_used_id_is_a_conflict(api: httpx.Client, done: Task) -> None:
 
 
 def test_a_circle_is_a_conflict(api: httpx.Client, done: Task) -> None:
-    """A work order that would wait for itself clashes with what there is: nothing is wrong with its fields."""
+    """A work order after itself conflicts with the present state: no field is wrong."""
     body = {"repository_url": done["repository_url"], "user_request": "Wait", "id": "wo-0", "after": ["wo-0"]}
     told = problem(api.post(ORDERS, json=body), 409)
     assert told["type"] == "urn:septet:error:Circle"
@@ -202,7 +202,7 @@ def test_a_circle_is_a_conflict(api: httpx.Client, done: Task) -> None:
 
 
 def test_a_work_order_is_told_with_all_of_its_object(api: httpx.Client, done: Task) -> None:
-    """Its own fields stand beside those that scripts know; `test_faces_agree` compares what else is told."""
+    """Its own fields are beside the fields that scripts know; `test_faces_agree` compares the other answers."""
     shown = api.get(f"{ORDERS}/{done['id']}").json()
     assert {key: shown[key] for key in done} == done
 
@@ -218,7 +218,7 @@ def test_a_board_has_every_stage_and_refuses_what_it_cannot_look_for(api: httpx.
 def test_a_work_order_that_has_not_begun_has_no_logs_yet(
     served: Septet, api: httpx.Client, origin: Origin
 ) -> None:
-    """Its logs are an empty list, over HTTP and on the command line; those of an unknown one are not found."""
+    """Its logs are an empty list, over HTTP and on the command line; logs of an unknown work order are not found."""
     made = served("create", "--repo", origin.bare, "--title", "Later", "--id", "wo-later-logs", "--json")
     assert made.code == 0, made
     told = served("logs", "wo-later-logs", "--json")
@@ -229,7 +229,7 @@ def test_a_work_order_that_has_not_begun_has_no_logs_yet(
 
 
 def test_the_board_of_the_command_line_comes_in_pages(served: Septet, api: httpx.Client, done: Task) -> None:
-    """`--limit` makes a page, and `--after` with its `next` the page behind it."""
+    """`--limit` makes a page, and `--after` with its `next` gives the next page."""
     first = served("board", "--limit", "1", "--json").json
     assert sum(map(len, first["stages"].values())) == 1
     wrong = served("board", "--after", "bm8gc3VjaCBwYWdl", "--json")
@@ -240,7 +240,7 @@ def test_the_board_of_the_command_line_comes_in_pages(served: Septet, api: httpx
 
 
 def test_logs_are_paged_by_offset_or_by_the_last_id(api: httpx.Client, done: Task) -> None:
-    """`limit` and `offset` cut the list; `next` is the id to ask for as `after`; `total` counts them all."""
+    """`limit` and `offset` cut the list; `next` is the id for `after`; `total` counts all entries."""
     path = f"{ORDERS}/{done['id']}/logs"
     whole = api.get(path).json()
     assert whole["total"] == len(whole["log_entries"]) > 10
@@ -254,12 +254,12 @@ def test_logs_are_paged_by_offset_or_by_the_last_id(api: httpx.Client, done: Tas
 
 
 def test_a_list_goes_on_where_its_link_says(served: Septet, api: httpx.Client, done: Task) -> None:
-    """All work orders come page by page, each once; a status is told as it is; a page that there is not is a 404."""
+    """All work orders come page by page, each once; an unknown page is a 404, and an unknown status a 422."""
     served.wait_for(ORDERS, lambda rows: done["id"] in {row["id"] for row in rows}, status="completed")
     whole = {row["id"] for row in api.get(ORDERS, params={"limit": 1000, "status": "completed"}).json()}
     seen: list[str] = []
     answer = api.get(ORDERS, params={"limit": 1, "status": "completed"})
-    for _ in range(1000):  # a page may be empty, of a run that a reset took up again
+    for _ in range(1000):  # a page may be empty, if a reset took up its runs again
         seen += [row["id"] for row in answer.json()]
         link = re.fullmatch(r'<(/.*)>; rel="next"', answer.headers.get("link", ""))
         if link is None:
@@ -275,7 +275,7 @@ def test_a_list_goes_on_where_its_link_says(served: Septet, api: httpx.Client, d
 def test_the_stream_goes_on_where_a_reader_was_and_ends_with_the_work_order(
     served: Septet, api: httpx.Client, origin: Origin
 ) -> None:
-    """Entries come while the agent works; the last event says how it ended; then a reader is told not to come back."""
+    """Entries arrive during the agent's work; the last event has the end; a reader that returns then gets a 204."""
     gate = served.root / "stream gate"
     order = served.scenario("wo-stream", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
     api.post(ORDERS, json={"repository_url": str(origin.bare), "user_request": "Stream", "id": order})
@@ -310,7 +310,7 @@ def test_the_stream_goes_on_where_a_reader_was_and_ends_with_the_work_order(
 def test_a_work_order_without_a_step_has_none_and_a_prompt_to_it_is_refused(
     served: Septet, api: httpx.Client, origin: Origin
 ) -> None:
-    """Steps and logs are empty lists before the first step is done; a prompt is a conflict that says what can be done."""
+    """Steps and logs are empty lists before the first step ends; a prompt is a conflict with a remedy."""
     gate = served.root / "first gate"
     order = served.scenario("wo-first", {"steps": {"classify_issue": {"wait_for": str(gate)}}})
     api.post(ORDERS, json={"repository_url": str(origin.bare), "user_request": "Wait", "id": order})
@@ -325,7 +325,7 @@ def test_a_work_order_without_a_step_has_none_and_a_prompt_to_it_is_refused(
     until((served.state / "runs" / order / "1-classify_issue-1" / "run.json").exists)
     cancelled = api.post(f"{path}/cancel", json={"why": "not now"}).json()
     assert (cancelled["ok"], cancelled["task"]["id"]) == (True, order)
-    served.wait_for_order(order, "cancelled")  # a slow machine answers before it has ended
+    served.wait_for_order(order, "cancelled")  # a slow machine answers before the end
     problem(api.post(f"{path}/cancel"), 409)
     gate.touch()
     again = api.post(f"{path}/retry", json={"from_step": "classify_issue"})
@@ -335,7 +335,7 @@ def test_a_work_order_without_a_step_has_none_and_a_prompt_to_it_is_refused(
 
 
 def test_what_there_is_not_is_a_problem_too(api: httpx.Client) -> None:
-    """Unknown work orders, paths and methods are told with a remedy; a 405 names every method that the path takes."""
+    """Unknown work orders, paths and methods are problems with a remedy; a 405 names the methods of the path."""
     for rest in ("", "/detail", "/steps", "/git-progress", "/logs", "/logs/stream"):
         problem(api.get(f"{ORDERS}/wo-nobody{rest}"), 404)
     for rest, body in (("cancel", None), ("retry", {}), ("prompt", {"prompt_text": "x"})):
@@ -364,7 +364,7 @@ def test_serve_answers_beside_up_with_a_token_of_ones_own(served: Septet, api: h
 
 
 def test_serve_listens_where_it_is_told_but_lets_no_other_machine_in_without_a_token(served: Septet) -> None:
-    """In a container `--host 0.0.0.0` answers on loopback as ever; without a token it is refused, as is no address."""
+    """With `--host 0.0.0.0` only requests under a loopback name pass; without a token, or on a foreign address, it fails."""
     port = free_port()
     with served.beside("serve", "--host", EVERYWHERE, "--port", str(port), SEPTET_API_TOKEN="other") as serving:
         problem(httpx.get(f"{serving.api}{ORDERS}", trust_env=False, timeout=WITHIN_SECONDS), 401)
@@ -381,7 +381,7 @@ def test_serve_listens_where_it_is_told_but_lets_no_other_machine_in_without_a_t
 
 
 def test_page_and_tools_are_behind_the_same_door(served: Septet, api: httpx.Client, done: Task) -> None:
-    """`up` serves the page with its own key and the tools of agents with the token; another host name opens neither."""
+    """`up` serves the page with its own key and the agents' tools with the token; another host name opens neither."""
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     accept = {"Accept": "application/json, text/event-stream"}
     answer = api.post("/mcp", json=call, headers=accept)
@@ -399,7 +399,7 @@ def test_page_and_tools_are_behind_the_same_door(served: Septet, api: httpx.Clie
 
 
 def test_a_taken_api_port_is_refused_by_up(septet: Septet) -> None:
-    """`up` starts nothing when the API's port is taken; the remedy is --api-port."""
+    """`up` starts nothing if the API's port is taken; the remedy is --api-port."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -411,7 +411,7 @@ def test_a_taken_api_port_is_refused_by_up(septet: Septet) -> None:
 
 
 def test_the_command_line_imports_no_server(served: Septet) -> None:
-    """`septet --help` does not pay for the HTTP API."""
+    """`septet --help` does not import the HTTP API."""
     ended = served.run_program("python", "-X", "importtime", "-c", "import clients.cli.main")
     assert "clients.cli.main" in ended.err
     assert "fastapi" not in ended.err
@@ -419,7 +419,7 @@ def test_the_command_line_imports_no_server(served: Septet) -> None:
 
 
 def test_an_open_stream_does_not_hold_up_the_end(septet: Septet, origin: Origin) -> None:
-    """Ctrl-C ends `up` while a reader follows a work order; the reader's stream is cut off."""
+    """Ctrl-C ends `up` although a reader follows a work order; the reader's stream is cut off."""
     gate = septet.root / "gate"
     order = septet.scenario("wo-open", {"steps": {"classify_issue": {"wait_for": str(gate)}}})
     with septet.up() as running, septet.api as api:
