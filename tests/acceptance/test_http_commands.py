@@ -30,7 +30,7 @@ exit 1
 
 
 def objects(out: str) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects of a text, whatever stands between them."""
+    """Yield the JSON objects of a text, and skip other text."""
     decoder, position = json.JSONDecoder(), out.find("{")
     while position >= 0:
         found, position = decoder.raw_decode(out, position)
@@ -39,7 +39,7 @@ def objects(out: str) -> Iterator[dict[str, Any]]:
 
 
 def test_the_commands_run_as_they_are_written(septet: Septet, origin: Origin, tmp_path: Path) -> None:
-    """They create, follow and check work orders; only port, repository address and folder of artifacts differ."""
+    """The commands create, follow and check work orders; only port, repository address and artifacts' folder differ."""
     number = septet("issue", "add", "--repo", origin.bare, "--title", "Say goodbye too", "--json").json["issue"]
     assert number["number"] == 1
     port = free_port()

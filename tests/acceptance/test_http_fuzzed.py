@@ -1,4 +1,4 @@
-"""The HTTP API under schemathesis: what its description says holds for whatever it is sent."""
+"""The HTTP API under schemathesis: its description holds for each request."""
 
 import asyncio
 import json
@@ -32,16 +32,16 @@ pytestmark = pytest.mark.faces
 QUEUE = "septet-fuzzed"
 WORKFLOWS = [WorkOrder, PullRequestWorkflow, Pipeline]
 SECONDS = int(os.environ.get("SEPTET_API_SECONDS", "10"))
-"""For which values are tried: `make test-api` takes longer."""
+"""The seconds of the trial; `make test-api` takes longer."""
 SEED = () if "SEPTET_API_SECONDS" in os.environ else ("--seed", "7")
-"""The same values each time; `make test-api` takes others each time, and its failure names their seed."""
+"""The same values in each run; `make test-api` takes new values, and its failure names their seed."""
 
 
 REFUSES_MORE = (
     *("POST /agent-work-orders", "POST /intakes", "POST /pipelines"),
     *("POST /budgets/set", "POST /budgets/raise", "GET /costs"),
 )
-"""Whether a path is a repository of this machine, an amount is one, and a year has a week 53, no description can say."""
+"""Operations with rules that no description can state: a path is a repository, an amount is valid, a year has a week 53."""
 CONFIGURATION = "".join(
     f"""\
 [[operations]]
@@ -54,13 +54,13 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "401", "404", "409",
 
 @activity.defn(name="read_issues")
 async def read_issues(asked: ReadIssues) -> IssuesRead:
-    """Find nothing."""
+    """Find no issues."""
     raise ApplicationError(f"no issues of {asked.repository}", type="NotFound", non_retryable=True)
 
 
 @activity.defn(name="enter_lane")
 async def enter_lane(asked: EnterLane) -> Workspace:
-    """Let nobody in."""
+    """Refuse the lane."""
     raise ApplicationError(f"no repository for {asked.visit}", type="Git", non_retryable=True)
 
 
@@ -88,7 +88,7 @@ def start(septet: Septet, origin: Origin, order: str, scenario: dict[str, object
 
 
 def start_pipelines(septet: Septet, origin: Origin, gate: Path) -> None:
-    """Start a pipeline that fails at once, and one whose planner waits."""
+    """Start a pipeline that fails at once, and a pipeline whose planner waits."""
     assert (
         septet("pipeline", "--repo", origin.bare, "--label", "nobody-has-it", "--id", "pl-failed", "--wait").code
         == 1
@@ -104,7 +104,7 @@ def start_pipelines(septet: Septet, origin: Origin, gate: Path) -> None:
 @pytest.mark.long
 @pytest.mark.timeout(SECONDS + 240)
 async def test_nothing_that_is_sent_breaks_what_the_description_says(septet: Septet, origin: Origin) -> None:
-    """With completed, running and failed work orders and pipelines there, every check of schemathesis holds on every path."""
+    """With completed, running and failed work orders and pipelines, each check of schemathesis holds on each path."""
     gate = septet.root / "gate"
     with septet.up() as up:
         start(septet, origin, "wo-done", {})
@@ -127,7 +127,7 @@ async def test_nothing_that_is_sent_breaks_what_the_description_says(septet: Sep
 
 
 async def fuzzed(septet: Septet, api: str) -> tuple[int, str]:
-    """Run schemathesis; what it creates is done by doubles, in the worker of the test."""
+    """Run schemathesis; doubles in the test's worker carry out its work orders."""
     token = (septet.state / "api-token").read_text(encoding="ascii").strip()
     (septet.root / "schemathesis.toml").write_text(CONFIGURATION)
     process = await asyncio.create_subprocess_exec(

@@ -1,4 +1,4 @@
-"""Installed without a clone, as `pipx install` and `uvx --from` do it: from the wheel and from the source archive."""
+"""Septet installed without a clone, as by `pipx install` and `uvx --from`: from the wheel and from the source archive."""
 
 import json
 import os
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.faces, pytest.mark.long]
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("septet", "activities", "workflows", "workers", "clients")
 DEPENDENCIES = Path(pydantic.__file__).parents[1]
-"""The packages that Septet depends on are taken from here: no index is asked."""
+"""The folder of Septet's dependencies, so that the test queries no index."""
 BUILDS = {"wheel": "build_wheel", "sdist": "build_sdist"}
 WITHIN_SECONDS = 90
 
@@ -49,9 +49,9 @@ def install(archive: Path, folder: Path) -> Path:
 
 @pytest.mark.parametrize("kind", ["wheel", pytest.param("sdist", marks=pytest.mark.release)])
 def test_the_demo_runs_from_what_is_installed(kind: str, tmp_path: Path) -> None:
-    """In a folder that is no clone, `septet demo` takes its issue to a pull request with the installed files alone.
+    """Outside a clone, `septet demo` takes its issue to a pull request with the installed files alone.
 
-    So does `septet docs` show a page.
+    `septet docs` shows a page from them too.
     """
     (tmp_path / "source").mkdir()
     septet = install(build(kind, tmp_path / "source"), tmp_path / "environment")

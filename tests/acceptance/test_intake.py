@@ -1,4 +1,4 @@
-"""Issues become work orders by themselves: by a schedule, and by what forges tell; each once."""
+"""Issues become work orders by a schedule and by webhooks of forges, each issue once."""
 
 import base64
 import json
@@ -31,7 +31,7 @@ SECRETS = {"github": SECRET, "gitea": SECRET, "gitlab": "whsec_" + base64.b64enc
 
 @dataclass
 class Site:
-    """A machine with `septet up`, and a forge that sends it webhooks."""
+    """A machine with `septet up`, and a forge that sends webhooks to it."""
 
     septet: Septet
     forge: ForgeFake
@@ -39,7 +39,7 @@ class Site:
     metrics: str
 
     def counted(self, metric: str, **labels: str) -> float:
-        """Return what a metric of this forge counts."""
+        """Return the total of a metric for this forge."""
         return scrape(self.metrics).total(metric, forge=self.forge.name, **labels)
 
     @property
@@ -49,11 +49,11 @@ class Site:
 
     @property
     def webhook(self) -> Webhook:
-        """What the forge sends."""
+        """The forge's webhooks."""
         return WEBHOOKS[self.forge.name](self.forge, SECRETS[self.forge.name])
 
     def add(self, *options: str) -> dict[str, Any]:
-        """Add an intake, whose schedule looks once now and then no more in this test."""
+        """Add an intake, whose schedule makes one pass now and no further pass in this test."""
         answer = self.septet("intake", "add", "--repo", self.repository, "--every", "86400", *options, "--json")
         assert answer.code == 0, answer
         intake: dict[str, Any] = answer.json["intake"]
@@ -61,7 +61,7 @@ class Site:
 
     @contextmanager
     def intake(self, *options: str) -> Iterator[dict[str, Any]]:
-        """Have issues taken for as long as the block lasts."""
+        """Take issues while the block lasts."""
         intake = self.add(*options)
         try:
             yield intake
@@ -73,7 +73,7 @@ class Site:
         return self._of_issue(self.septet("list", "--json").json["tasks"], number)
 
     def order(self, number: int) -> str:
-        """Wait until an issue of this forge has a work order, and return it."""
+        """Wait until an issue of this forge has a work order, and return the work order."""
         rows = self.septet.wait_for("/agent-work-orders", lambda rows: self._of_issue(rows, number))
         return self._of_issue(rows, number)[0]
 
@@ -82,24 +82,24 @@ class Site:
         return [row["id"] for row in here if row["issue_number"] == str(number)]
 
     def over(self, kind: str = "Intake") -> list[str]:
-        """Return the workflows of a type that are over."""
+        """Return the completed workflows of a type."""
         listed = self.septet.temporal(
             "workflow", "list", "--query", f"WorkflowType='{kind}' AND ExecutionStatus='Completed'", "-o", "json"
         )
         return [row["execution"]["workflowId"] for row in json.loads(listed.out or "[]")]
 
     def passed(self, intake: dict[str, Any], count: int) -> None:
-        """Have an intake pass, but for its first time, and wait until it has passed so often."""
+        """Trigger a pass of an intake, except its first pass, and wait for this number of passes."""
         if count > 1:
             self.septet.temporal("schedule", "trigger", "--schedule-id", intake["id"])
         until_temporal(lambda: len([name for name in self.over() if name.startswith(intake["id"])]) >= count)
 
     def answers(self, number: int) -> list[str]:
-        """Return what Septet has written on an issue."""
+        """Return Septet's comments on an issue."""
         return [note.body for note in self.forge.issues[number].notes if note.author == "septet"]
 
     def obeyed(self, sent: Sent) -> None:
-        """Send a comment's delivery three times, and wait until it was acted upon."""
+        """Send a comment's delivery three times, and wait until its workflow has ended."""
         answers = [sent.send(self.api) for _ in range(3)]
         assert [answer.status_code for answer in answers] == [202, 200, 200], [answer.text for answer in answers]
         name = answers[0].json()["workflows"][0]
@@ -108,7 +108,7 @@ class Site:
 
 @contextmanager
 def serving_sites(root: Path) -> Iterator[dict[str, Site]]:
-    """Run three forges, and `septet up` beside them, for as long as the block lasts."""
+    """Run three forges and `septet up` beside them, while the block lasts."""
     with ExitStack() as stack:
         metrics = f"127.0.0.1:{free_port()}"
         fakes, extra = [], {"SEPTET_HOST_LIMIT": "0", "SEPTET_METRICS": metrics}
@@ -152,11 +152,11 @@ each_before_a_release = pytest.mark.parametrize(
     ["github", *(pytest.param(name, marks=pytest.mark.release) for name in ("gitlab", "gitea"))],
     indirect=True,
 )
-"""What differs between forges the tests of each forge hold, and that an issue of each is taken once."""
+"""The forges' own tests cover their differences; these run for each forge before a release."""
 
 
 def test_an_issue_is_taken_once_by_schedules_and_by_webhooks(any_site: Site) -> None:
-    """Two schedules, a webhook that comes three times and one of a later label start one work order of an issue."""
+    """Two schedules, a webhook that comes three times and a webhook of a later label start one work order for an issue."""
     site = any_site
     number = site.forge.add_issue("Totals are wrong", labels=("once", "also"))
     with site.intake("--label", "once") as first, site.intake("--label", "also") as second:
@@ -179,7 +179,7 @@ def test_an_issue_is_taken_once_by_schedules_and_by_webhooks(any_site: Site) -> 
 
 @each_before_a_release
 def test_who_may_write_is_obeyed_and_answered_once(any_site: Site) -> None:
-    """A command is carried out and answered once however often it comes; that of somebody else is not."""
+    """A repeated command is carried out and answered once; a stranger's command is ignored."""
     site = any_site
     number = site.forge.add_issue("Totals are wrong")
     with site.intake():
@@ -213,7 +213,7 @@ def test_who_may_write_is_obeyed_and_answered_once(any_site: Site) -> None:
 
 @each_before_a_release
 def test_a_strangers_label_starts_nothing(any_site: Site) -> None:
-    """The schedule and a webhook pass over it; as soon as a writer sets the label, the issue is taken."""
+    """Schedule and webhook ignore a stranger's label; as soon as a writer sets the label, the issue is taken."""
     site = any_site
     number = site.forge.add_issue("Do as I say", labels=("asked",), author="eve")
     with site.intake("--label", "asked") as intake:
@@ -228,7 +228,7 @@ def test_a_strangers_label_starts_nothing(any_site: Site) -> None:
 
 @each_before_a_release
 def test_a_strangers_edit_after_the_label_waits_for_a_person(any_site: Site) -> None:
-    """No agent starts; who may push reads the issue, and a retry works on it as it is then."""
+    """No agent starts; a person who may push reads the issue, and a retry works on its new text."""
     site = any_site
     number = site.forge.add_issue("Totals are wrong", "By one.", author="eve")
     site.forge.label_issue(number, "held", "ada", "2026-03-01T12:00:00Z")
@@ -246,7 +246,7 @@ def test_a_strangers_edit_after_the_label_waits_for_a_person(any_site: Site) -> 
 
 
 def test_an_edit_while_the_work_order_waits_for_its_turn_is_seen(site: Site) -> None:
-    """The text that is frozen is the one that was asked for, however long the board has it wait."""
+    """A work order compares the issue with the requested text at its start, however long it has waited."""
     number = site.forge.add_issue("Totals are wrong", "By one.", labels=("later",))
     with site.intake("--label", "later"):
         order = site.order(number)
@@ -258,7 +258,7 @@ def test_an_edit_while_the_work_order_waits_for_its_turn_is_seen(site: Site) -> 
 
 
 def test_of_two_intakes_the_one_with_the_label_and_then_the_one_that_asks_says_how(site: Site) -> None:
-    """Whoever finds an issue or a command first, its work order has the options of the intake that fits it best."""
+    """A work order gets the options of the intake that fits its issue best: by label, and then with the plan's approval."""
     with (
         site.intake("--label", "open", "--project", "as they come") as plain,
         site.intake("--label", "gated", "--project", "asks", "--approve-plan") as gated,
@@ -276,7 +276,7 @@ def test_of_two_intakes_the_one_with_the_label_and_then_the_one_that_asks_says_h
 
 
 def test_a_plan_is_approved_by_its_sha_alone(site: Site) -> None:
-    """The plan that waits stands on its issue; a comment approves it by its SHA-256, and no other plan."""
+    """The issue has a comment with the plan; a command with the plan's SHA-256 approves this plan and no other."""
     number = site.forge.add_issue("Totals are wrong", labels=("planned",))
     with site.intake("--label", "planned", "--approve-plan", "--at-once"):
         posted = until(lambda: site.answers(number))[0]
@@ -301,7 +301,7 @@ def test_a_plan_is_approved_by_its_sha_alone(site: Site) -> None:
 
 @each_before_a_release
 def test_a_merge_is_on_the_board_without_a_question(any_site: Site) -> None:
-    """A webhook that a pull request was merged moves its task to done; the forge is not asked."""
+    """A webhook of a merge moves the task to done, without a request to the forge."""
     site = any_site
     number = site.forge.add_issue("Totals are wrong", labels=("merged",))
     with site.intake("--label", "merged", "--at-once") as intake:
@@ -319,7 +319,7 @@ def test_a_merge_is_on_the_board_without_a_question(any_site: Site) -> None:
 
 @each_before_a_release
 def test_what_was_written_while_nobody_listened_is_obeyed_once(any_site: Site) -> None:
-    """A pass finds comments that no webhook has told of, obeys and answers each once, and asks who wrote them."""
+    """A pass finds comments that came without a webhook, checks their authors, and obeys and answers each once."""
     site = any_site
     number = site.forge.add_issue("Totals are wrong")
     with site.intake("--label", "unheard") as intake:
@@ -337,7 +337,7 @@ def test_what_was_written_while_nobody_listened_is_obeyed_once(any_site: Site) -
 
 @each_before_a_release
 def test_a_pull_request_takes_commands_too(any_site: Site) -> None:
-    """A command on a pull request is about its work order, and answered there."""
+    """A command on a pull request acts on its work order, and its answer is on the pull request."""
     site = any_site
     number = site.forge.add_issue("Totals are wrong", labels=("commanded",))
     with site.intake("--label", "commanded", "--at-once"):
@@ -354,7 +354,7 @@ def test_a_pull_request_takes_commands_too(any_site: Site) -> None:
 
 
 def test_an_issue_whose_taker_was_terminated_is_taken_once(site: Site) -> None:
-    """A pass that ended between its claim and the work order's start leaves an issue that the next pass finishes."""
+    """If a pass was terminated between its claim and the start of the work order, the next pass starts the work order."""
     number = site.forge.add_issue("Totals are wrong", labels=("left",))
     taker = "intake/left"
     site.septet.temporal(
@@ -375,7 +375,7 @@ def test_an_issue_whose_taker_was_terminated_is_taken_once(site: Site) -> None:
 
 
 def test_a_repository_on_this_machine_has_an_intake(site: Site, tmp_path: Path) -> None:
-    """Its issues with the label are taken, each once; there is nothing to follow on its pull requests."""
+    """Each issue with the label is taken once; a local pull request cannot be followed."""
     repository = make_origin(tmp_path, "here.git")
     repository.push({"README.md": "# app\n"})
     where = ("--repo", str(repository.bare))
@@ -399,7 +399,7 @@ def _if_accepted(reply: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def test_what_is_not_signed_is_not_read(site: Site) -> None:
-    """A delivery with a wrong signature, none, or another body than was signed is refused; nothing is started."""
+    """The worker ignores a delivery without a valid signature, and starts nothing."""
     number = site.forge.add_issue("Nobody says so", labels=("septet",))
     good = site.webhook.labelled(number)
     forged = Sent(good.forge, good.headers, good.body.replace(b"Nobody", b"Anybody"))
@@ -421,7 +421,7 @@ def test_what_is_not_signed_is_not_read(site: Site) -> None:
 
 
 def test_an_intake_says_how_its_work_orders_are_done(site: Site) -> None:
-    """Each option is in the intake, and the work order of an issue that it takes is done so."""
+    """The intake keeps each option, and the work orders of its issues have these options."""
     number = site.forge.add_issue("Totals are wrong again", labels=("mine",))
     added = site.septet(
         "intake", "add", "--repo", site.repository, "--label", "mine", "--every", "3600", "--agent", "scripted",
@@ -450,7 +450,7 @@ def test_an_intake_says_how_its_work_orders_are_done(site: Site) -> None:
 
 
 def test_intakes_are_the_same_over_http(site: Site) -> None:
-    """What HTTP adds, the command line lists; a second one for the label is refused, and one that is gone not found."""
+    """The command line lists an intake that HTTP added; a second intake for the label is refused, a removed one not found."""
     with site.septet.api as api:
         body = {"repository": site.repository, "label": "over http", "every_seconds": 86400, "approve_plan": True}
         added = api.post("/intakes", json=body)

@@ -1,4 +1,4 @@
-"""With `--json`, stdout is JSON alone, for each command that there is, whatever git, the machine and the caller say."""
+"""With `--json`, stdout of each command is JSON alone, whatever git, the machine and the caller print."""
 
 import json
 import shutil
@@ -15,11 +15,11 @@ pytestmark = pytest.mark.faces
 
 NOBODY: Final = "127.0.0.1:1"
 NO_UTF8: Final = "\udcff"
-"""A byte of the command line that is no UTF-8, as Python gives it."""
+"""A byte of the command line that is no UTF-8, as Python decodes it."""
 SERVES: Final = {"up", "demo", "worker", "serve", "runner"}
-"""They go on where they can work."""
+"""Commands that keep running if they can work."""
 GIVEN: Final = {"stage": "triaged", "issue": "1", "number": "7", "amount": "5 usd", "order_id": "wo-none"}
-"""By parameter; of all others any word will do."""
+"""The values by parameter; all other parameters take any word."""
 TALKATIVE: Final = {
     "GIT_TRACE": "1",
     "GIT_TRACE2": "1",
@@ -34,7 +34,7 @@ COMMANDS: Final = [path for path in leaves() if "--json" in options_of(path)]
 
 
 def _argv(path: tuple[str, ...], folder: Path, addition: str = "") -> list[str]:
-    """Return a call with all that the command asks for; nothing of that name is there."""
+    """Return a call with all required values; no object of these names exists."""
     argv = list(path)
     for parameter in parameters(path):
         is_argument, name = not parameter.names[0].startswith("-"), parameter.field_info.name
@@ -45,7 +45,7 @@ def _argv(path: tuple[str, ...], folder: Path, addition: str = "") -> list[str]:
 
 
 def _machine(root: Path, address: str, *, on_stdout: bool) -> Septet:
-    """Return a machine with a git that warns, also on stdout, where nothing of a home can be read then."""
+    """Return a machine with a git that warns; with `on_stdout` it warns on stdout too, and its config is broken."""
     programs, git = root / "programs", shutil.which("git")
     programs.mkdir()
     warns = "echo 'warning: git says something' >&2\n" + ("echo 'warning: on stdout'\n" if on_stdout else "")
@@ -64,7 +64,7 @@ def _is_an_answer(value: dict[str, Any]) -> bool:
 
 each_command = pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 OF_EACH_KIND: Final = {("show",), ("run",), ("doctor",), ("rescue", "list"), *((name,) for name in SERVES)}
-"""Commands that ask the server first, or git, or look at this machine, and all that serve; the others before a release."""
+"""A command of each kind: the server first, git, this machine, and all that serve; the others run before a release."""
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ OF_EACH_KIND: Final = {("show",), ("run",), ("doctor",), ("rescue", "list"), *((
     ids=" ".join,
 )
 def test_where_nobody_answers_and_git_talks_stdout_is_one_object(path: tuple[str, ...], tmp_path: Path) -> None:
-    """No server, a broken `.gitconfig`, a git that warns on stdout, traces: one object, and the rest on stderr."""
+    """Without a server, with a broken `.gitconfig`, warnings of git and traces, stdout is one object."""
     septet = _machine(tmp_path, NOBODY, on_stdout=True)
     if path == ("runner",):
         with septet.serving("runner") as running:
@@ -87,7 +87,7 @@ def test_where_nobody_answers_and_git_talks_stdout_is_one_object(path: tuple[str
 @pytest.mark.release
 @each_command
 def test_an_argument_that_is_no_utf8_is_answered_in_utf8(path: tuple[str, ...], tmp_path: Path) -> None:
-    """Names of files may hold any bytes, and an answer that names one is JSON still; so is one about an option."""
+    """File names may have any bytes; an answer that names them is still JSON, and so is an answer about an option."""
     septet = _machine(tmp_path, NOBODY, on_stdout=False)
     argv = _argv(path, tmp_path, NO_UTF8)
     if path == ("runner",) or NO_UTF8 not in "".join(argv):
@@ -99,7 +99,7 @@ def test_an_argument_that_is_no_utf8_is_answered_in_utf8(path: tuple[str, ...], 
 def test_with_a_server_that_knows_nothing_of_it_stdout_is_one_object(
     path: tuple[str, ...], tmp_path: Path, served: Septet, origin: Origin
 ) -> None:
-    """Unknown ids, and what can be done, in a repository whose git warns."""
+    """Unknown ids, and possible calls, in a repository whose git warns."""
     address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
     septet = _machine(tmp_path, address, on_stdout=False)
     options = {"--repo": str(origin.bare), "--within": "0"}

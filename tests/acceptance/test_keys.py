@@ -1,4 +1,4 @@
-"""A key of the worker, which an agent has come by and tells wherever it can."""
+"""A worker's key that an agent knows and writes into all its output."""
 
 import json
 from base64 import b64encode
@@ -30,7 +30,7 @@ FORMS = (KEY, ENCODED, KEY.encode().hex())
 @pytest.mark.timeout(300)
 @pytest.mark.needs("Linux")
 async def test_a_key_that_an_agent_tells_is_seen_nowhere(septet: Septet, origin: Origin, tmp_path: Path) -> None:
-    """Not in the worker's environment, its log, histories, any answer of any face, the commit and the pull request."""
+    """No face shows the key, nor does the worker's environment, log, history, commit or pull request."""
     way_out = {"HTTPS_PROXY": f"http://ada:{PASSWORD}@127.0.0.1:9", "NO_PROXY": "*"}
     keyed = Septet(septet.root, {"SEPTET_GITHUB_TOKEN": KEY, "SEPTET_LOG_LEVEL": "debug", **way_out})
     lend_scanner(StateDir(keyed.state), shared_scanner())
@@ -84,7 +84,7 @@ async def test_a_key_that_an_agent_tells_is_seen_nowhere(septet: Septet, origin:
 
 
 def _answer(api: httpx.Client, path: str) -> str:
-    """Return what is served there; a path that is not there would prove nothing."""
+    """Return the answer of a path, which must exist: a missing path would prove nothing."""
     answer = api.get(path, follow_redirects=True)
     assert answer.is_success, (path, answer.text)
     return answer.text

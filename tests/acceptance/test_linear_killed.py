@@ -1,4 +1,4 @@
-"""Whatever is killed while an issue of Linear is worked on: it has one work order, and everything is said once."""
+"""Despite kills during work on an issue of Linear, the issue has one work order, and each message is sent once."""
 
 from collections import Counter
 from pathlib import Path
@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.recovery, pytest.mark.law]
 
 
 def test_a_session_outlives_kills(tmp_path: Path) -> None:
-    """Killed as the mark is made and as a reply comes in, with answers lost: one work order, each word and link once."""
+    """After kills at the mark and at a reply, with lost answers, the issue has one work order, each message and link once."""
     origin = make_origin(tmp_path, "app.git")
     origin.push({"README.md": "# app\n", "app.py": "print('hello')\n"})
     with serving_linear(LinearFake()) as linear:

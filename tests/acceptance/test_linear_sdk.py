@@ -1,4 +1,4 @@
-"""The fake of Linear is one that Linear's own SDK (npm `@linear/sdk`) accepts, in all that Septet asks of it."""
+"""Linear's own SDK (npm `@linear/sdk`) accepts the fake of Linear, in all calls that Septet makes."""
 
 import json
 import subprocess
@@ -36,7 +36,7 @@ def linear() -> Iterator[LinearFake]:
 
 
 def sdk(linear: LinearFake, does: str, **more: Any) -> Any:
-    """Let the SDK do something, and return what it says."""
+    """Let the SDK do something, and return its output."""
     asked = {
         "does": does, "url": linear.url, "token": linear.token, "issue": linear.issues[0]["id"],
         "session": next(iter(linear.sessions)), **more,
@@ -49,7 +49,7 @@ def sdk(linear: LinearFake, does: str, **more: Any) -> Any:
 
 
 def test_the_sdk_reads_what_septet_wrote(linear: LinearFake) -> None:
-    """Issue, mark, messages of every kind, links and state: the SDK gives all of it back as Septet meant it."""
+    """The SDK reads issue, mark, messages of each kind, links and state as Septet wrote them."""
     tracker = LinearTracker(LinearApi(linear.token, linear.url))
     session = next(iter(linear.sessions))
     issue = tracker.read_issue("ENG-1")
@@ -99,7 +99,7 @@ def test_the_sdk_reads_what_septet_wrote(linear: LinearFake) -> None:
 
 
 def test_septet_reads_what_the_sdk_wrote(linear: LinearFake) -> None:
-    """The SDK says, attaches, links and moves the same things by its own documents, and the fake takes them."""
+    """The SDK writes messages, attachments, links and states with its own documents, and the fake accepts them."""
     started = linear.states_of("started")
     wrote = sdk(linear, "write", state=started[0]["id"])
     assert wrote == {"created": [True] * 5, "attached": ["Second"], "moved": started[0]["id"]}
@@ -112,7 +112,7 @@ def test_septet_reads_what_the_sdk_wrote(linear: LinearFake) -> None:
 
 
 def test_the_sdk_understands_how_the_fake_refuses(linear: LinearFake) -> None:
-    """What is not there is the SDK's invalid input, and a limit is its rate limit with the same reset."""
+    """A missing object is the SDK's invalid input, and a limit is its rate limit with the same reset."""
     resets = int(time.time() * 1000) + 60_000
     headers = {"x-ratelimit-requests-remaining": "0", "x-ratelimit-requests-reset": str(resets)}
     linear.faults.append(Fault(about="query viewer", status=400, code="RATELIMITED", headers=headers))
@@ -123,7 +123,7 @@ def test_the_sdk_understands_how_the_fake_refuses(linear: LinearFake) -> None:
 
 
 def test_the_sdk_accepts_the_fake_s_webhooks(linear: LinearFake) -> None:
-    """Deliveries are signed as the SDK expects, and it refuses those that Septet refuses."""
+    """Deliveries are signed as the SDK expects, and the SDK refuses the deliveries that Septet refuses."""
     session = next(iter(linear.sessions))
     created = linear.delegate(linear.issues[0])
     prompted = linear.prompt(session, "approve")

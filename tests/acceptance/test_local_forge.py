@@ -8,7 +8,7 @@ pytestmark = pytest.mark.faces
 
 
 def test_issues_are_listed_shown_and_closed(served: Septet, origin: Origin) -> None:
-    """Closed issues are listed with `--all` alone; a folder of a checkout names the repository."""
+    """Closed issues are listed only with `--all`; a folder of a checkout names the repository."""
     for title in ("First", "Second"):
         assert served("issue", "add", "--title", title, "--body", "Why.", cwd=origin.bare).code == 0
     repo = str(origin.bare)
@@ -26,7 +26,7 @@ def test_issues_are_listed_shown_and_closed(served: Septet, origin: Origin) -> N
 
 
 def test_pull_requests_are_listed_shown_and_merged_in_a_checkout(served: Septet, origin: Origin) -> None:
-    """In a clean checkout of the base a merge brings it along; one with changes is named, with the command to type."""
+    """A merge updates a clean checkout of the base; a checkout with changes is refused with the command to type."""
     checkout = origin.checkout
     ended = served("run", "--title", "Say goodbye", "--id", "wo-in-checkout", "--wait", "--json", cwd=checkout)
     assert ended.code == 0, ended

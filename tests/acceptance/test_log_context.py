@@ -15,7 +15,7 @@ STEPS = {step.value for step in Step}
 
 
 def test_each_line_about_a_work_order_says_where_it_belongs(host: Host, origin: Origin) -> None:
-    """Each line that mentions it names its work order, workflow, run, activity and attempt; of steps, also step and agent."""
+    """Each line names work order, workflow, run, activity and attempt; lines of steps also name step and agent."""
     with host.worker(SEPTET_LOG_FORMAT="json") as worker:
         host.scenario(ORDER, classify_issue={"malformed": "truncated"}, implement_plan=[{"refuse": "No."}, {}])
         assert host.septet.closed(host.start(origin, ORDER))["status"] == "completed"

@@ -1,4 +1,4 @@
-"""What is there, as it is asked for: plan, changes, lists, the page of a work order, over commands and HTTP."""
+"""Plan, changes, lists and the page of a work order, over commands and HTTP."""
 
 import shlex
 from pathlib import Path
@@ -49,7 +49,7 @@ def test_changes_are_paged_on_a_terminal(served: Septet, done: Task, tmp_path: P
 
 
 def test_what_is_not_there_yet_is_said(served: Septet, origin: Origin) -> None:
-    """A work order that only waits has no plan and no changes; the remedy can be typed as it stands."""
+    """A work order that has not begun has no plan and no changes; the remedy can be typed as it is."""
     assert served("create", origin.bare, "--title", "Wait", "--id", "wo-no-plan", "--json").code == 0
     error = served("plan", "wo-no-plan", "--json").error
     assert (error["type"], "septet watch wo-no-plan" in error["remedy"]) == ("NotFound", True)
@@ -59,7 +59,7 @@ def test_what_is_not_there_yet_is_said(served: Septet, origin: Origin) -> None:
 
 
 def test_a_list_has_what_was_asked_for(served: Septet, done: Task, origin: Origin) -> None:
-    """By state, agent, repository and age; in a pipe each work order is a line with tabs."""
+    """The list filters by state, agent, repository and age; in a pipe each work order is a line with tabs."""
 
     def ids(answer: Ended) -> list[str]:
         return [task["id"] for task in answer.json["tasks"]]
@@ -89,7 +89,7 @@ def test_a_list_has_what_was_asked_for(served: Septet, done: Task, origin: Origi
 
 
 def test_a_work_order_is_opened_in_the_browser(served: Septet, done: Task, tmp_path: Path) -> None:
-    """`septet open` hands its page to the browser that `BROWSER` names; what no address opens is shown otherwise."""
+    """`septet open` gives the page to the browser that `BROWSER` names; a pull request without an address is refused."""
     browser = tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\necho "$1" >> "{tmp_path}/opened"\n')
     browser.chmod(0o755)
@@ -103,7 +103,7 @@ def test_a_work_order_is_opened_in_the_browser(served: Septet, done: Task, tmp_p
 
 
 def test_the_page_that_is_opened_lets_in(served: Septet, done: Task, browser: Browser) -> None:
-    """What the browser is given has no key in its name, and leads to the board or the work order, signed in."""
+    """The opened file has no key in its name, and leads to the board or the work order, signed in."""
     page = browser.new_page()
     person = Septet(served.root, {**served.extra, "BROWSER": "true"})
     for arguments, heading in (((), "Board"), ((done["id"],), done["title"])):
@@ -115,19 +115,19 @@ def test_the_page_that_is_opened_lets_in(served: Septet, done: Task, browser: Br
 
 
 def test_the_board_leaves_out_what_was_done_long_ago(served: Septet, done: Task) -> None:
-    """What is done stays on the board for a week; `--all` shows it after that too, and the counts are of all."""
+    """Done work orders stay on the board for a week; `--all` shows them later too, and the counts cover all."""
 
     def boards() -> list[dict[str, Any]]:
         return [served("board", "--json").json, served("board", "--all", "--json").json]
 
-    # Work orders of earlier tests may still come to their end between the two.
+    # Work orders of earlier tests may still end between the two calls.
     recent, everything = until(boards, holds=lambda both: both[0]["counts"] == both[1]["counts"])
     assert done["id"] in {task["id"] for stage in everything["stages"].values() for task in stage}
     assert done["id"] in {task["id"] for stage in recent["stages"].values() for task in stage}
 
 
 def test_one_work_order_is_shown_with_what_matters_first(served: Septet, done: Task, origin: Origin) -> None:
-    """Why it waits comes first, then repository, agent, time and tokens, then the steps."""
+    """The reason of a wait comes first, then repository, agent, time and tokens, then the steps."""
     shown = served("show", done["id"]).out
     facts = [line.split()[0] for line in shown.splitlines()[1:5]]
     assert facts == ["repository", "agent", "time", "tokens"]
@@ -139,6 +139,6 @@ def test_one_work_order_is_shown_with_what_matters_first(served: Septet, done: T
 
 
 def test_a_refresh_answers_with_the_work_order(served: Septet, done: Task) -> None:
-    """`septet refresh` has its pull request looked at now, and of one that there is not it says so."""
+    """`septet refresh` looks at the pull request now, and refuses an unknown work order."""
     assert served("refresh", done["id"], "--json").json["task"]["id"] == done["id"]
     assert served("refresh", "wo-nobody", "--json").code == 3
