@@ -100,7 +100,7 @@ def names(swept: SweepReport) -> list[tuple[str, str]]:
 
 
 def test_a_workspace_goes_when_its_time_is_over_and_its_last_state_is_kept(home: Home, tmp_path: Path) -> None:
-    """Fourteen days after the end a worktree is removed, and a verified snapshot has every byte of the worktree."""
+    """Fourteen days after the end a worktree is removed, and a verified snapshot has every byte of it."""
     place = home.open("wo-1")
     before = picture(place.worktree)
     assert names(home.sweep(13.9)) == []
@@ -303,7 +303,7 @@ def test_links_are_not_followed(home: Home, tmp_path: Path) -> None:
 
 
 def test_what_was_brought_from_another_host_goes_in_its_turn_too(home: Home) -> None:
-    """A snapshot from another host stays while its pipeline runs, and is removed after its time with the mirror."""
+    """A snapshot from another host stays while its pipeline runs, and is removed later with the mirror."""
     place = home.open("wo-1")
     (first, *_) = list_snapshots(vault_at(place))
     publish(place, "pl.1-executor-2/0001-checkpoint", first.commit)

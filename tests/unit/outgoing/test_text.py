@@ -109,7 +109,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize(("body", "cleaned"), HOSTILE.items())
 def test_what_acts_or_hides_goes(body: str, cleaned: str) -> None:
-    """A cleaned text closes no other issue, mentions no account, loads no picture, and hides and forges nothing."""
+    """A cleaned text closes no other issue, mentions no account, loads no picture and hides nothing."""
     assert OUT.markdown(body) == cleaned
 
 

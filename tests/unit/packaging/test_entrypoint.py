@@ -1,4 +1,4 @@
-"""The container's entry point and its `septet`: a slot for each replica, and keys from files."""
+"""The container's entry point and its `septet` program: a slot for each replica, and keys from files."""
 
 import json
 import os
@@ -24,14 +24,14 @@ sys.stdin.read()
 
 @dataclass
 class Machine:
-    """A volume and an image with a `septet` that says what it was started with, and runs until its stdin ends."""
+    """A volume and an image whose `septet` prints its start values and runs until its stdin ends."""
 
     root: Path
     processes: ExitStack
     started: int = field(default=0)
 
     def __post_init__(self) -> None:
-        """Make the image's program and an empty folder of secrets."""
+        """Make the image's `septet` and an empty folder of secrets."""
         (self.root / "bin").mkdir()
         (self.root / "secrets").mkdir()
         program = self.root / "bin" / "septet"
@@ -39,11 +39,11 @@ class Machine:
         program.chmod(0o755)
 
     def container(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
-        """Start a container's first process, each with a root file system of its own."""
+        """Start the first process of a container with its own home."""
         return self.run([sys.executable, str(DOCKER / "entrypoint.py"), *arguments], variables)
 
     def second_process(self, *arguments: str) -> subprocess.Popen[str]:
-        """Start `septet` as `docker exec` does: with the image's variables, and without its entry point."""
+        """Start `septet` as `docker exec` does: with the image's variables, and without the entry point."""
         return self.run(["septet", *arguments], {})
 
     def run(self, command: list[str], variables: dict[str, str]) -> subprocess.Popen[str]:
@@ -70,18 +70,18 @@ class Machine:
         return process
 
     def slot(self, number: int) -> str:
-        """Return a slot's folder."""
+        """Return the path of a slot."""
         return str(self.root / "volume" / "slots" / str(number))
 
 
 def end(process: subprocess.Popen[str]) -> None:
-    """End a container as `docker kill` does, and wait until it is gone."""
+    """Kill a container's process and wait for its end."""
     process.kill()
     process.communicate()
 
 
 def told(process: subprocess.Popen[str]) -> dict[str, object]:
-    """Return what `septet` said when it had started."""
+    """Return the values that `septet` printed at its start."""
     assert process.stdout is not None
     said: dict[str, object] = json.loads(process.stdout.readline())
     return said
@@ -89,13 +89,13 @@ def told(process: subprocess.Popen[str]) -> dict[str, object]:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
-    """Yield a machine; its containers are ended with the test."""
+    """Yield a machine whose containers end with the test."""
     with ExitStack() as processes:
         yield Machine(tmp_path, processes)
 
 
 def test_replicas_never_share_a_state_directory(machine: Machine) -> None:
-    """Containers that start at once each lease a slot of their own, and each has the slot's home."""
+    """Containers that start at the same time lease different slots with different homes."""
     containers = [machine.container("worker") for _ in range(3)]
     said = [told(container) for container in containers]
     assert {each["state"] for each in said} == {machine.slot(1), machine.slot(2), machine.slot(3)}
@@ -103,7 +103,7 @@ def test_replicas_never_share_a_state_directory(machine: Machine) -> None:
 
 
 def test_a_successor_takes_up_the_slot_of_a_killed_container(machine: Machine) -> None:
-    """The lease ends with its container, and the first free slot, with all that is in it, is the next one's."""
+    """A lease ends with its container, and the next container gets the free slot with its files."""
     first, second = machine.container("worker"), machine.container("worker")
     by_slot = {told(container)["state"]: container for container in (first, second)}
     Path(machine.slot(1), "host-id").write_text("feedbeef\n", encoding="ascii")
@@ -114,7 +114,7 @@ def test_a_successor_takes_up_the_slot_of_a_killed_container(machine: Machine) -
 
 
 def test_a_runner_shares_the_slot_of_a_worker(machine: Machine) -> None:
-    """The first runner has the first worker's state directory and home, and the next one the next one's."""
+    """The first runner has the state directory and home of the first worker, and the second of the second."""
     workers = [told(machine.container("worker")) for _ in range(2)]
     runners = [told(machine.container("runner")) for _ in range(2)]
     assert [(each["state"], each["home"]) for each in runners] == [
@@ -123,7 +123,7 @@ def test_a_runner_shares_the_slot_of_a_worker(machine: Machine) -> None:
 
 
 def test_a_lease_names_its_holder(machine: Machine) -> None:
-    """The lease says which boot and which pid namespace hold it: a pid alone says nothing in another container."""
+    """A lease names the boot and the pid namespace of its holder: a pid alone does not identify a holder."""
     told(machine.container("worker"))
     lease = json.loads((machine.root / "volume" / "slots" / "1.lease").read_text(encoding="utf-8"))
     assert lease["boot_id"] == Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -131,7 +131,7 @@ def test_a_lease_names_its_holder(machine: Machine) -> None:
 
 
 def test_a_container_that_restarts_gets_a_slot_again(machine: Machine) -> None:
-    """The link that its first run left behind is replaced."""
+    """A container that restarts gets a slot again, despite the link that its first run left."""
     state = str(machine.root / "state")
     end_of_first = machine.container("worker", SEPTET_STATE_DIR=state)
     told(end_of_first)
@@ -141,33 +141,33 @@ def test_a_container_that_restarts_gets_a_slot_again(machine: Machine) -> None:
 
 @pytest.mark.parametrize("arguments", [("show", "wo-1"), ("worker", "--register"), ("worker", "--help")])
 def test_commands_that_run_no_agents_lease_nothing(machine: Machine, arguments: tuple[str, ...]) -> None:
-    """A client beside the workers takes no slot from them."""
+    """A command without agents leases no slot."""
     assert told(machine.container(*arguments))["argv"] == list(arguments)
     assert not (machine.root / "volume").exists()
 
 
 def test_keys_come_from_files(machine: Machine) -> None:
-    """A secret named like a variable becomes one, without its last newline; notes beside it do not."""
+    """A secret's file sets the variable of its name, without the last newline; other files set none."""
     (machine.root / "secrets" / "A_KEY").write_text("sk-1\n", encoding="utf-8")
     (machine.root / "secrets" / "README.md").write_text("notes", encoding="utf-8")
     assert told(machine.container("worker"))["key"] == "sk-1"
 
 
 def test_a_variable_that_is_set_is_kept(machine: Machine) -> None:
-    """What the container was started with wins over a file."""
+    """A variable of the container comes before a secret's file."""
     (machine.root / "secrets" / "A_KEY").write_text("from file", encoding="utf-8")
     assert told(machine.container("worker", A_KEY="from compose"))["key"] == "from compose"
 
 
 def test_a_command_in_a_running_container_has_the_keys_too(machine: Machine) -> None:
-    """`docker compose exec worker septet run` reaches the server and the forge with what the worker has."""
+    """A command in a running container, such as `docker compose exec worker septet run`, has the keys too."""
     (machine.root / "secrets" / "A_KEY").write_text("sk-1\n", encoding="utf-8")
     said = told(machine.second_process("run", "--wait"))
     assert (said["argv"], said["key"]) == (["run", "--wait"], "sk-1")
 
 
 def test_the_image_finds_its_own_septet_first() -> None:
-    """The Dockerfile puts it on PATH before the package's, where it can be started."""
+    """The Dockerfile puts the image's own `septet` on PATH before the package's."""
     dockerfile = (DOCKER.parent / "Dockerfile").read_text(encoding="utf-8")
     assert "COPY docker/bin/septet /opt/septet/docker/bin/\n" in dockerfile
     assert "ENV PATH=/opt/septet/docker/bin:/opt/septet/bin:" in dockerfile

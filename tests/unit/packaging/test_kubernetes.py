@@ -1,4 +1,4 @@
-"""The manifests for Kubernetes: what the cluster's own schema says of them, and what no pod may do."""
+"""The manifests for Kubernetes: their schema, and the bounds of their pods."""
 
 import re
 import textwrap
@@ -27,14 +27,14 @@ TRIGGER_FIELDS = {
 
 
 def documents(folder: Path) -> Iterator[dict[str, Any]]:
-    """Return every resource that a kustomization names, in its order."""
+    """Yield every resource of a kustomization, in its order."""
     for file in yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]:
         if file.endswith(".yaml"):
             yield from yaml.safe_load_all((folder / file).read_text())
 
 
 def pods() -> dict[str, dict[str, Any]]:
-    """Return the specification of each pod by the name of what makes it."""
+    """Return the specification of each pod by the name of its controller."""
     return {
         each["metadata"]["name"]: each["spec"]["template"]["spec"]
         for each in [*documents(BASE), *documents(API)]
@@ -51,13 +51,13 @@ def containers() -> dict[str, dict[str, Any]]:
     "resource", [*documents(BASE), *documents(API)], ids=lambda each: f"{each['kind']}/{each['metadata']['name']}"
 )
 def test_a_resource_is_what_the_schema_of_kubernetes_says(resource: dict[str, Any]) -> None:
-    """No field is unknown, missing or of the wrong kind."""
+    """The schema of Kubernetes accepts each resource, without unknown or missing fields."""
     kubernetes_validate.validate(resource, kubernetes_validate.latest_version(), strict=True)
 
 
 @pytest.mark.parametrize("folder", [BASE, API, FOLDER / "keda"], ids=lambda each: each.name)
 def test_a_kustomization_names_every_file_beside_it(folder: Path) -> None:
-    """A manifest that nobody names is applied by nobody."""
+    """A kustomization names every manifest in its folder, so that each manifest is applied."""
     named = yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]
     files = {file.name for file in folder.glob("*.yaml")} - {"kustomization.yaml"}
     assert {name for name in named if name.endswith(".yaml")} == files
@@ -65,7 +65,7 @@ def test_a_kustomization_names_every_file_beside_it(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(pods()))
 def test_pods_keep_to_the_restricted_standard(name: str) -> None:
-    """The namespace enforces it, so a pod that did not would never start."""
+    """Each pod meets the restricted standard; the namespace would start no other pod."""
     pod = pods()[name]
     assert pod["securityContext"]["runAsNonRoot"] is True
     assert pod["securityContext"]["runAsUser"] > 0
@@ -84,7 +84,7 @@ def test_pods_keep_to_the_restricted_standard(name: str) -> None:
 
 
 def test_keys_are_mounted_where_no_agent_runs() -> None:
-    """Whatever talks to the server has the Secret. Agents run in the runner's container, which has neither that nor settings."""
+    """All containers have the keys except the runner's, where agents run; the runner has no settings either."""
     with_keys = {
         name
         for name, container in containers().items()
@@ -96,7 +96,7 @@ def test_keys_are_mounted_where_no_agent_runs() -> None:
 
 @pytest.mark.parametrize("folder", [BASE, API], ids=lambda each: each.name)
 def test_no_manifest_holds_a_key(folder: Path) -> None:
-    """There is no Secret among them, and no variable or setting that could be a key has a value: who installs brings both."""
+    """No manifest has a Secret or the value of a key: the administrator adds both."""
     resources = list(documents(folder))
     assert "Secret" not in {each["kind"] for each in resources}
     settings = [each["data"] for each in resources if each["kind"] == "ConfigMap"]
@@ -107,7 +107,7 @@ def test_no_manifest_holds_a_key(folder: Path) -> None:
 
 
 def test_worker_and_runner_of_a_pod_share_what_they_lease() -> None:
-    """The slot's folder is one place for both, and everything else that they write is their own."""
+    """Worker and runner share the slot's folders and no other folder."""
     mounts = {
         name: {each["mountPath"]: each["name"] for each in containers()[name]["volumeMounts"]}
         for name in ("worker", "runner")
@@ -117,7 +117,7 @@ def test_worker_and_runner_of_a_pod_share_what_they_lease() -> None:
 
 
 def test_commands_and_settings_exist() -> None:
-    """Each container starts a command of `septet`, with variables that it or Temporal reads."""
+    """Each container starts a command of `septet`, and each variable is a setting or one of Temporal's."""
     settings = {f"SEPTET_{name.upper()}" for name in Settings.model_fields}
     settings_map = next(each for each in documents(BASE) if each["kind"] == "ConfigMap")["data"]
     for container in containers().values():
@@ -127,7 +127,7 @@ def test_commands_and_settings_exist() -> None:
 
 
 def test_the_limits_of_a_runner_hold_its_agents() -> None:
-    """Its memory is at least 600 MB for each agent that the settings let in, and what one may have follows from its own container."""
+    """The runner has at least 600 MB for each agent, and an agent's limit follows from the container's limit."""
     settings_map = next(each for each in documents(BASE) if each["kind"] == "ConfigMap")["data"]
     mebibytes = int(containers()["runner"]["resources"]["limits"]["memory"].removesuffix("Gi")) * 1024
     assert int(settings_map["SEPTET_MAX_AGENTS"]) * 600 <= mebibytes
@@ -136,7 +136,7 @@ def test_the_limits_of_a_runner_hold_its_agents() -> None:
 
 
 def test_the_overlay_on_the_page_changes_what_the_base_has() -> None:
-    """Its folder, image and settings are those of the base, and so is the set whose `replicas` an administrator raises."""
+    """The page's overlay names the base's folder, image, settings and set."""
     (block,) = re.findall(r"^ +# kustomization\.yaml\n(.*?)^ +```$", PAGE, re.MULTILINE | re.DOTALL)
     overlay = yaml.safe_load(textwrap.dedent(block))
     assert [ROOT / each for each in overlay["resources"]] == [BASE]
@@ -152,7 +152,7 @@ def test_the_overlay_on_the_page_changes_what_the_base_has() -> None:
 
 
 def test_a_scaled_set_is_the_one_of_the_base_and_follows_the_agents_at_work() -> None:
-    """KEDA counts agents in the queues of the base's hosts, and adds a pod before all that the pods may run are at work."""
+    """KEDA scales the base's set by the agents in its queues, and adds a pod before all agents are busy."""
     (scaled,) = documents(FOLDER / "keda")
     target = scaled["spec"]["scaleTargetRef"]
     sets = {each["metadata"]["name"] for each in documents(BASE) if each["kind"] == target["kind"]}
@@ -167,7 +167,7 @@ def test_a_scaled_set_is_the_one_of_the_base_and_follows_the_agents_at_work() ->
 
 
 def test_an_apply_leaves_how_many_pods_there_are_to_keda() -> None:
-    """The overlay takes the number out of the base's set: with one, each apply would undo what KEDA has scaled."""
+    """The overlay removes `replicas` from the base's set, so that an apply does not undo KEDA's scaling."""
     (scaled,) = documents(FOLDER / "keda")
     patch, _ = yaml.safe_load((FOLDER / "keda/kustomization.yaml").read_text())["patches"]
     target = scaled["spec"]["scaleTargetRef"]
@@ -176,7 +176,7 @@ def test_an_apply_leaves_how_many_pods_there_are_to_keda() -> None:
 
 
 def test_where_keda_scales_workers_serve_what_it_counts() -> None:
-    """The overlay turns the metrics on, at the port that the worker's container names."""
+    """The overlay for KEDA turns the metrics on, at the port of the worker's container."""
     _, patch = yaml.safe_load((FOLDER / "keda/kustomization.yaml").read_text())["patches"]
     settings_map = yaml.safe_load(patch["patch"])
     (port,) = containers()["worker"]["ports"]
@@ -185,26 +185,26 @@ def test_where_keda_scales_workers_serve_what_it_counts() -> None:
 
 
 def test_an_outage_of_the_server_holds_up_no_drain() -> None:
-    """Pods are not ready while the server is gone, and such pods count against the budget: they may leave their node."""
+    """Unready pods may leave their node during an outage of the server."""
     (budget,) = (each for each in documents(BASE) if each["kind"] == "PodDisruptionBudget")
     assert budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
 
 
 def rules(direction: str) -> list[dict[str, Any]]:
-    """Return the network's rules for one direction."""
+    """Return the network policy's rules for one direction."""
     policy = next(each for each in documents(BASE) if each["kind"] == "NetworkPolicy")
     return list(policy["spec"][direction])
 
 
 def test_workers_reach_temporal_cloud_and_a_server_beside_them() -> None:
-    """Port 7233 is open to public addresses and to the namespace of a server; private addresses are no public ones."""
+    """Port 7233 is open to public addresses and to the namespace of a server."""
     open_to = [rule["to"] for rule in rules("egress") if 7233 in {port["port"] for port in rule["ports"]}]
     peers = [next(iter(peer)) for rule in open_to for peer in rule]
     assert sorted(peers) == ["ipBlock", "ipBlock", "namespaceSelector"]
 
 
 def test_pods_ask_for_names_where_nodes_keep_a_cache_of_them_and_reach_nothing_else_of_a_node() -> None:
-    """NodeLocal DNSCache answers at one address of the node's own, which no selector names; the metadata service is beside it."""
+    """Pods reach the node's DNS cache at port 53, and not the metadata service beside the cache."""
     cache, metadata = ip_address("169.254.20.10"), ip_address("169.254.169.254")
     reached = [
         (address, {(port["protocol"], port["port"]) for port in rule["ports"]})
@@ -218,7 +218,7 @@ def test_pods_ask_for_names_where_nodes_keep_a_cache_of_them_and_reach_nothing_e
 
 
 def test_the_patch_on_the_page_opens_the_rule_for_names() -> None:
-    """Where nodes answer at the address of the cluster's DNS service, the page adds that address to the rule for port 53."""
+    """The page's patch adds the address of the DNS service to the rule for port 53."""
     (block,) = re.findall(r"^ +- target: \{kind: NetworkPolicy.*?(?=^ +```$)", PAGE, re.MULTILINE | re.DOTALL)
     (patch,) = yaml.safe_load(textwrap.dedent(block))
     policy = next(each for each in documents(BASE) if each["kind"] == "NetworkPolicy")
@@ -230,7 +230,7 @@ def test_the_patch_on_the_page_opens_the_rule_for_names() -> None:
 
 
 def test_an_outage_of_the_server_restarts_no_worker() -> None:
-    """A worker is ready when the server has seen it, and alive when its process goes on: another question of the same check."""
+    """A worker is ready after contact with the server, and alive while its process runs, even in an outage."""
     worker = containers()["worker"]
     ready, alive = (worker[f"{probe}Probe"]["exec"]["command"] for probe in ("readiness", "liveness"))
     assert alive == [*ready, "--alive"]
@@ -239,7 +239,7 @@ def test_an_outage_of_the_server_restarts_no_worker() -> None:
 
 
 def test_prometheus_alone_can_connect_to_the_port_that_serves_metrics() -> None:
-    """One rule lets one namespace in, at the port that the worker's container names."""
+    """One rule lets only the monitoring namespace connect, at the port of the metrics."""
     (rule,) = rules("ingress")
     (port,) = containers()["worker"]["ports"]
     assert [each["port"] for each in rule["ports"]] == [port["containerPort"]]
@@ -247,7 +247,7 @@ def test_prometheus_alone_can_connect_to_the_port_that_serves_metrics() -> None:
 
 
 def test_a_cluster_takes_what_keda_makes_of_the_scaling() -> None:
-    """KEDA makes an autoscaler of it: with the cluster's own limits of 30 minutes for a period, and an hour for a window."""
+    """The autoscaler that KEDA makes is valid, with periods of at most 30 minutes and a window of an hour."""
     (scaled,) = documents(FOLDER / "keda")
     spec = scaled["spec"]
     behavior = spec["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]

@@ -1,4 +1,4 @@
-"""The lock files: complete, hashed, and free of any address."""
+"""The lock files: complete, with hashes, and without addresses."""
 
 import re
 import tomllib
@@ -16,7 +16,7 @@ HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 
 
 def entries(name: str) -> dict[str, tuple[Requirement, frozenset[str]]]:
-    """Return what a lock file pins, with the hashes of each."""
+    """Return the pinned packages of a lock file with their hashes."""
     text = (ROOT / name).read_text(encoding="utf-8").replace("\\\n", " ")
     found: dict[str, tuple[Requirement, frozenset[str]]] = {}
     for line in text.splitlines():
@@ -46,7 +46,7 @@ def test_every_package_is_pinned_with_hashes(name: str) -> None:
 
 @pytest.mark.parametrize("name", LOCKS)
 def test_no_address_stands_in_a_lock(name: str) -> None:
-    """A lock names packages, versions and hashes; where they come from is the machine's business."""
+    """A lock file names no address: the machine decides where packages come from."""
     text = (ROOT / name).read_text(encoding="utf-8")
     assert "://" not in text
     assert "--index" not in text
@@ -76,14 +76,14 @@ def test_the_lock_fits_the_project(name: str, wanted: list[str]) -> None:
 
 @pytest.mark.parametrize("name", ["requirements.lock", "requirements-build.lock"])
 def test_the_smaller_locks_are_parts_of_the_whole(name: str) -> None:
-    """What runs and builds in the image has the versions, markers and hashes that were tested."""
+    """The image's locks have the versions, markers and hashes of the lock for tests."""
     whole = entries("requirements-dev.lock")
     for package, (requirement, hashes) in entries(name).items():
         assert (str(requirement), hashes) == (str(whole[package][0]), whole[package][1])
 
 
 def test_the_lock_is_complete_and_is_what_these_tests_run_with() -> None:
-    """Every locked package is installed in its version, and so is all that it requires: `--no-deps` is safe."""
+    """Every locked package and all its requirements are installed as locked, so `--no-deps` is safe."""
     pinned = entries("requirements-dev.lock")
     for package, (requirement, _) in pinned.items():
         if requirement.marker and not requirement.marker.evaluate():
@@ -96,5 +96,5 @@ def test_the_lock_is_complete_and_is_what_these_tests_run_with() -> None:
 
 
 def test_there_is_no_lock_with_addresses() -> None:
-    """The own lock of uv would name a registry: it is not kept."""
+    """The project has no `uv.lock`, since that file would name a registry."""
     assert not (ROOT / "uv.lock").exists()

@@ -1,4 +1,4 @@
-"""What a wheel of the project holds: the image is made from it."""
+"""The contents of a wheel, from which the image is built."""
 
 import json
 import shutil
@@ -22,7 +22,7 @@ LEFT_OUT = ("septet/docs/adr/", "septet/docs/pictures/")
 
 
 def files_of(folder: Path) -> set[str]:
-    """Return the files of our packages in `folder`, without what Python left there, and what a wheel leaves out."""
+    """Return the files of our packages in `folder` that a wheel should contain."""
     return {
         str(file.relative_to(folder))
         for package in PACKAGES
@@ -34,7 +34,7 @@ def files_of(folder: Path) -> set[str]:
 
 
 def copy_project(folder: Path) -> None:
-    """Copy what a wheel is built from."""
+    """Copy the sources of a wheel."""
     for package in PACKAGES:
         shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
@@ -48,7 +48,7 @@ def build_wheel(folder: Path) -> Path:
 
 
 def test_a_wheel_holds_every_file_of_the_packages(tmp_path: Path) -> None:
-    """Commands, scenarios, the pages of the documentation and other data go along with the modules."""
+    """A wheel has the modules, commands, scenarios, documentation and other data of the packages."""
     copy_project(tmp_path)
     wanted = files_of(tmp_path)
     with zipfile.ZipFile(build_wheel(tmp_path)) as wheel:
@@ -61,7 +61,7 @@ def test_a_wheel_holds_every_file_of_the_packages(tmp_path: Path) -> None:
 @pytest.mark.release
 @pytest.mark.timeout(600)
 def test_the_bill_of_a_wheel_names_each_locked_package_with_its_licence(tmp_path: Path) -> None:
-    """It is valid CycloneDX, which `scripts/wheel-bom` sees to, and names nothing but the lock's versions for this machine."""
+    """The wheel's bill is CycloneDX and names each locked package of this machine with version and licence."""
     copy_project(tmp_path)
     file = tmp_path / "septet.cdx.json"
     subprocess.run([ROOT / "scripts/wheel-bom", build_wheel(tmp_path), file], check=True, timeout=580)
@@ -79,6 +79,6 @@ def test_the_bill_of_a_wheel_names_each_locked_package_with_its_licence(tmp_path
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_packages_are_those_of_this_checkout(package: str) -> None:
-    """Another distribution's `workflows` or `clients` does not stand in for ours."""
+    """Each package comes from this checkout, and not from another distribution with a `workflows` or `clients`."""
     module = __import__(package)
     assert Path(module.__path__[0]).resolve() == ROOT / package

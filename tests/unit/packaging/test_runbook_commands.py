@@ -1,4 +1,4 @@
-"""The commands of the runbook that no test runs, or only before a release."""
+"""The commands of the runbook that tests never run, or run only before a release."""
 
 import re
 from pathlib import Path
@@ -21,26 +21,26 @@ kubectl apply --kustomize .
 
 
 def commands() -> list[str]:
-    """Return each command of Septet in the tables."""
+    """Return each command of Septet in the runbook's tables."""
     rows = [line for line in PAGE.splitlines() if line.startswith("| ")]
     return sorted({found for row in rows for found in re.findall(r"`(septet [^`]+)`", row)})
 
 
 @pytest.mark.parametrize("line", commands())
 def test_a_command_that_is_not_run_exists(line: str) -> None:
-    """Its subcommand and its options are those of `septet`."""
+    """The subcommand and the options of each command are those of `septet`."""
     assert unknown_parts(line) == set()
 
 
 def test_what_compose_applies_is_scaled_as_the_page_says() -> None:
-    """`WORKERS` is the number of workers in the compose file, and there are no other commands that nobody runs."""
+    """`WORKERS` is the number of workers in the compose file, and the page has no further untested command."""
     assert PAGE.count("```text\n") == PAGE.count(SCALING) == 1
     services = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]
     assert services["worker"]["scale"] == "${WORKERS:-1}"
 
 
 def test_what_does_not_exist_is_found() -> None:
-    """A command, a subcommand and an option that `septet` does not have are each named."""
+    """The check names a command, a subcommand and an option that `septet` does not have."""
     assert unknown_parts("septet sing") == {"septet sing"}
     assert unknown_parts("septet budget sing") == {"septet budget sing"}
     assert unknown_parts("septet show wo-1 --loud") == {"--loud"}

@@ -1,4 +1,4 @@
-"""`scripts/setup`: which Python it takes, what it says is missing, and what it does twice and after a kill."""
+"""`scripts/setup`: its choice of Python, its messages, and its behaviour after a kill or a second start."""
 
 import hashlib
 import os
@@ -25,7 +25,7 @@ METADATA = """Metadata-Version: 2.1
 Name: {name}
 Version: 1.0
 """
-# A build backend in one function: an editable install is a wheel with a path file in it.
+# A build backend in one function: an editable install is a wheel that contains a path file.
 BACKEND = """
 import zipfile
 from pathlib import Path
@@ -50,14 +50,14 @@ version = "1.0"
 
 @dataclass(frozen=True)
 class Checkout:
-    """A checkout with the real scripts, a project of one package, and a folder of wheels in place of an index."""
+    """A checkout with the real scripts, a project of one package, and a folder of wheels instead of an index."""
 
     root: Path
     programs: Path
     """What PATH has before the system's own programs."""
 
     def __post_init__(self) -> None:
-        """Make it; its one locked package is the build backend."""
+        """Make the checkout with a build backend and a tool in its lock."""
         (self.root / "scripts").mkdir(parents=True)
         self.programs.mkdir()
         for name in ("setup", "build_venv.py"):
@@ -70,11 +70,11 @@ class Checkout:
 
     @property
     def venv(self) -> Path:
-        """The environment that is set up."""
+        """Return the path of the environment."""
         return self.root / ".venv"
 
     def wheel(self, name: str, module: str) -> str:
-        """Make a package of one module, and return its hash."""
+        """Make a wheel with one module, and return its hash."""
         wheel = self.root.parent / "wheels" / f"{name}-1.0-py3-none-any.whl"
         wheel.parent.mkdir(exist_ok=True)
         with zipfile.ZipFile(wheel, "w") as archive:
@@ -85,12 +85,12 @@ class Checkout:
         return hashlib.sha256(wheel.read_bytes()).hexdigest()
 
     def lock(self, **sha256s: str) -> None:
-        """Lock packages to hashes: the build backend, and a tool for development."""
+        """Write the lock for development with the given packages and hashes."""
         lines = "".join(f"{name}==1.0 \\\n    --hash=sha256:{sha256}\n" for name, sha256 in sha256s.items())
         (self.root / "requirements-dev.lock").write_text(lines, encoding="utf-8")
 
     def start(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
-        """Start the set-up, in a process group of its own."""
+        """Start the set-up in its own process group."""
         env = {
             "PATH": f"{self.programs}:{os.defpath}",
             "HOME": str(self.root.parent),
@@ -123,7 +123,7 @@ class Checkout:
         return str(path)
 
     def imports(self, module: str) -> bool:
-        """Say whether the environment has a module."""
+        """Return whether the environment has a module."""
         python = self.venv / "bin" / "python"
         return (
             subprocess.run([python, "-c", f"import {module}"], check=False, stderr=subprocess.DEVNULL).returncode
@@ -140,7 +140,7 @@ def checkout(tmp_path: Path) -> Checkout:
 @pytest.mark.long
 @pytest.mark.release
 def test_what_septet_runs_with_comes_first_and_the_rest_when_it_is_wanted(checkout: Checkout) -> None:
-    """A demo needs no tools for development; a later set-up adds them, and neither is done twice."""
+    """`--run-only` installs no tools for development, a later set-up adds them, and neither is installed twice."""
     assert checkout.set_up("--quiet", "--run-only")[0] == 0
     assert (checkout.imports("backend"), checkout.imports("tool")) == (True, False)
     assert checkout.set_up("--quiet", "--run-only") == (0, "", "")
@@ -154,10 +154,10 @@ def test_what_septet_runs_with_comes_first_and_the_rest_when_it_is_wanted(checko
 @pytest.mark.release
 @pytest.mark.long
 def test_one_environment_is_made_whatever_came_before(checkout: Checkout) -> None:
-    """A killed run is made good; of two at once the second waits; what is done is not done again, and what changed is.
+    """A killed set-up is repaired, a second set-up waits for the first, and only changed parts are done again.
 
-    One test, because an environment takes seconds. Packages stay when only pyproject.toml changed; a lock whose
-    hashes do not fit leaves nothing usable.
+    One test, because an environment takes seconds. Packages stay after a change of pyproject.toml alone; a lock
+    with wrong hashes leaves no usable environment.
     """
     killed = checkout.start()
     assert killed.stderr is not None
@@ -197,7 +197,7 @@ def test_one_environment_is_made_whatever_came_before(checkout: Checkout) -> Non
 
 
 def test_an_old_python_is_named_with_the_remedy(checkout: Checkout) -> None:
-    """A Python that is too old is named with its version, and what to install."""
+    """The error for an old Python names its version and the packages to install."""
     old = checkout.program("old-python", "echo 3.9")
     code, _, stderr = checkout.set_up(PYTHON=old)
     assert code == 1
@@ -207,7 +207,7 @@ def test_an_old_python_is_named_with_the_remedy(checkout: Checkout) -> None:
 
 
 def test_a_missing_venv_module_is_named_with_its_package(checkout: Checkout) -> None:
-    """Debian's Python without its venv package: the package is named."""
+    """The error for a Python without `venv` names Debian's package."""
     checkout.program("python3.12", 'case "$2" in *ensurepip*) exit 1 ;; *) echo 3.12 ;; esac')
     code, _, stderr = checkout.set_up(PYTHON="python3.12")
     assert code == 1
@@ -215,7 +215,7 @@ def test_a_missing_venv_module_is_named_with_its_package(checkout: Checkout) -> 
 
 
 def test_a_python_that_can_do_it_is_preferred(checkout: Checkout) -> None:
-    """Without PYTHON, one that is too old or lacks venv is passed over for a better one."""
+    """Without `PYTHON` the set-up prefers a Python that is new enough and has `venv`."""
     checkout.program("python3", "echo 3.9")
     checkout.program("python3.14", "echo 3.14; exit 1")
     checkout.program("python3.13", 'case "$2" in *ensurepip*) exit 1 ;; *) echo 3.13 ;; esac')
@@ -224,7 +224,7 @@ def test_a_python_that_can_do_it_is_preferred(checkout: Checkout) -> None:
 
 
 def test_a_missing_git_is_named(checkout: Checkout) -> None:
-    """Without git nothing is set up, and the message says how to get it."""
+    """Without git the set-up stops, and its message names the package."""
     for name in ("dirname", "uname"):
         (checkout.programs / name).symlink_to(str(shutil.which(name)))
     (checkout.programs / "sh").symlink_to("/bin/sh")
@@ -234,7 +234,7 @@ def test_a_missing_git_is_named(checkout: Checkout) -> None:
 
 
 def test_windows_gets_one_clear_sentence(checkout: Checkout) -> None:
-    """On Windows' shells the message names WSL and nothing is tried."""
+    """In a shell of Windows the set-up stops with one sentence that names WSL 2."""
     checkout.program("uname", "echo MINGW64_NT-10.0")
     code, stdout, stderr = checkout.set_up()
     assert (code, stdout, stderr.count("\n")) == (1, "", 1)

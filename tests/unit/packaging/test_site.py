@@ -17,7 +17,7 @@ def _build(folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_every_page_is_in_the_navigation_and_is_linked_from_the_first_one() -> None:
-    """The navigation and the first page name each page; decisions have their own list."""
+    """The navigation and the first page link every page; decisions have their own list."""
     site = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))
     named = {
         page
@@ -34,7 +34,7 @@ def test_every_page_is_in_the_navigation_and_is_linked_from_the_first_one() -> N
 
 
 def test_the_site_loads_nothing_from_elsewhere_and_a_broken_link_fails_it(tmp_path: Path) -> None:
-    """It is read without a network, and nobody publishes a link that leads nowhere."""
+    """The site loads nothing from the network, and a broken link fails the build."""
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
     shutil.copy(ROOT / "zensical.toml", tmp_path)
 

@@ -1,4 +1,4 @@
-"""The skill that teaches an agent to use Septet: by the format of Agent Skills, and with commands that exist."""
+"""The skill that teaches an agent to use Septet: its format, and its commands and tools."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ MOST_LINES = 500
 
 
 def front_matter() -> dict[str, str]:
-    """Return what stands before the text."""
+    """Return the fields before the skill's text."""
     _, yaml_text, _ = TEXT.split("---\n", 2)
     fields: dict[str, str] = yaml.safe_load(yaml_text)
     return fields
@@ -29,7 +29,7 @@ def commands() -> list[str]:
 
 
 def test_its_front_matter_is_that_of_a_skill() -> None:
-    """Name and description keep to the limits of the format, and the name is that of the folder."""
+    """Name, description and length keep the format's limits, and the name equals the folder's name."""
     fields = front_matter()
     assert fields.keys() <= {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
     assert fields["name"] == FOLDER.name
@@ -42,12 +42,12 @@ def test_its_front_matter_is_that_of_a_skill() -> None:
 
 @pytest.mark.parametrize("line", commands())
 def test_each_command_of_it_exists(line: str) -> None:
-    """A command, its subcommand and its options are those of `septet`."""
+    """The subcommand and the options of each command are those of `septet`."""
     assert unknown_parts(line) == set()
 
 
 def test_each_tool_that_it_names_exists() -> None:
-    """The tools of the first section are those of the MCP server."""
+    """Each tool that the skill names is a tool of the MCP server."""
     named = re.search(r"MCP tools \((.*?)\)", TEXT, re.DOTALL)
     assert named is not None
     tools = set(re.findall(r"`(\w+)`", named[1]))

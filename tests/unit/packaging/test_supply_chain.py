@@ -1,4 +1,4 @@
-"""What is told of a release: its packages' licences, the advisories against them, and how it was built."""
+"""The records of a release: licences, advisories, bills of materials, build statement and notes."""
 
 import hashlib
 import json
@@ -23,12 +23,12 @@ LICENCES = re.compile(
 
 
 def packages() -> list[str]:
-    """Return the names of what the application runs with."""
+    """Return the names of the packages that the application runs with."""
     return re.findall(r"^([\w.-]+)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
 
 
 def licences_of(name: str) -> str:
-    """Return all that a package's metadata says of its licence."""
+    """Return all words of a package's metadata about its licence."""
     about = metadata.metadata(name)
     named = " ".join(each for field in ("License-Expression", "License") for each in about.get_all(field) or ())
     classifiers = [each for each in about.get_all("Classifier") or () if each.startswith("License")]
@@ -36,14 +36,14 @@ def licences_of(name: str) -> str:
 
 
 def run_script(name: str, argument: Path) -> subprocess.CompletedProcess[str]:
-    """Run one of the scripts of a release."""
+    """Run a script of a release."""
     argv = [sys.executable, str(ROOT / "scripts" / name), str(argument)]
     return subprocess.run(argv, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("name", packages())
 def test_each_package_has_a_licence_that_allows_its_use(name: str) -> None:
-    """Nothing that the application runs with asks more of a user than to keep its notice and its own source open."""
+    """Each package of the application has a licence that asks at most for its notice and its own source."""
     try:
         assert LICENCES.search(licences_of(name))
         assert LICENCES.search(LIST_PACKAGES["licence_of"](metadata.metadata(name))), (
@@ -55,7 +55,7 @@ def test_each_package_has_a_licence_that_allows_its_use(name: str) -> None:
 
 
 def test_a_statement_names_each_product_by_its_hash_and_the_commit(tmp_path: Path) -> None:
-    """Whoever has the file and the statement can tell whether they belong together."""
+    """The statement names each product with its hash, the commit and the lock files."""
     wheel = tmp_path / "septet-1.0-py3-none-any.whl"
     wheel.write_bytes(b"a wheel")
     assert run_script("write_statement.py", tmp_path).returncode == 0
@@ -69,7 +69,7 @@ def test_a_statement_names_each_product_by_its_hash_and_the_commit(tmp_path: Pat
 
 
 def test_a_statement_tells_whether_the_checkout_was_as_its_commit(tmp_path: Path) -> None:
-    """A file that git does not know is packed like the others, so it counts as a change."""
+    """The statement reports a changed checkout; an untracked file counts, since a wheel contains it."""
     checkout, dist = tmp_path / "checkout", tmp_path / "dist"
     for folder in (checkout / "scripts", checkout / "septet", dist):
         folder.mkdir(parents=True)
@@ -90,7 +90,7 @@ def test_a_statement_tells_whether_the_checkout_was_as_its_commit(tmp_path: Path
 
 
 def test_a_statement_without_a_wheel_is_refused(tmp_path: Path) -> None:
-    """It says what to run first."""
+    """A folder without a wheel is refused, and the message names `make dist`."""
     done = run_script("write_statement.py", tmp_path)
     assert (done.returncode, done.stderr) == (1, f"{tmp_path} holds no wheel: run `make dist` first.\n")
 
@@ -122,7 +122,7 @@ def test_a_statement_without_a_wheel_is_refused(tmp_path: Path) -> None:
 def test_advisories_are_told_and_what_was_not_checked_is_no_good_news(
     tmp_path: Path, report: str, told: str, code: int
 ) -> None:
-    """A package that nobody could ask about is counted as not checked, and one with an advisory fails the release."""
+    """A package that could not be checked counts as not checked, and an advisory fails the release."""
     file = tmp_path / "audit.json"
     file.write_text(report)
     done = run_script("write_advisories.py", file)
@@ -147,7 +147,7 @@ def write_bom(digest: str, listed: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_bill_of_an_image_names_each_package_in_its_own_world() -> None:
-    """Debian's, Python's and npm's packages are found by the addresses that scanners know; the same image, the same bill."""
+    """The bill has scanners' addresses for packages of Debian, Python and npm, and is always the same."""
     done = write_bom(f"sha256:{'0' * 64}", LISTED)
     bill = json.loads(done.stdout)
     assert [each["purl"] for each in bill["components"]] == [
@@ -170,14 +170,14 @@ def test_the_bill_of_an_image_names_each_package_in_its_own_world() -> None:
     ids=["digest", "empty"],
 )
 def test_a_bill_that_would_say_nothing_is_not_written(digest: str, listed: object, told: str) -> None:
-    """A name in place of a digest, or a list without packages, is refused with what to do."""
+    """A tag instead of a digest, and a list without packages, are refused without a bill."""
     done = write_bom(digest, listed)
     assert (done.returncode, done.stdout) == (1, "")
     assert told in done.stderr
 
 
 def test_the_packages_of_a_machine_are_listed() -> None:
-    """The list has what this environment runs with, each name and version once."""
+    """The list has each Python package and version of this environment once."""
     done = subprocess.run(
         [sys.executable, str(ROOT / "docker/list_packages.py")], capture_output=True, text=True, check=True
     )
@@ -198,7 +198,7 @@ chmod +x claude
 
 
 def test_the_clis_that_an_image_installs_are_listed(tmp_path: Path) -> None:
-    """They are, as `docker/agents/install` lays them out: their package itself is a folder, and none around it is npm's."""
+    """The list has the CLI that `docker/agents/install` installed, with its version and licence."""
     build, programs = tmp_path / "build", tmp_path / "bin"
     shutil.copytree(ROOT / "docker/agents", build)
     programs.mkdir()
@@ -213,7 +213,7 @@ def test_the_clis_that_an_image_installs_are_listed(tmp_path: Path) -> None:
 
 
 def test_the_notes_of_a_release_say_what_becomes_of_running_work_orders() -> None:
-    """They hold its changes, and below them which releases' work orders go on, and which patches it brings."""
+    """The notes have the release's changes, and say whether work orders of earlier releases continue."""
     script = [sys.executable, str(ROOT / "scripts" / "write_release_notes.py")]
     notes = subprocess.run([*script, "0.2.0"], capture_output=True, text=True, check=True).stdout
     changes, _, compatibility = notes.partition("\n## Workflow compatibility\n")
@@ -243,7 +243,7 @@ PATCHES = "| `old` | 0.1.0 | of the first |\n"
     ids=["its own", "a patch release", "none yet", "of no release yet"],
 )
 def test_the_notes_of_a_release_tell_its_own_patches_alone(version: str, patches: str, new: list[str]) -> None:
-    """Without one you can go back at any time: that of the release before is not new."""
+    """The notes name only the release's own patches; without a patch the administrator can go back at any time."""
     notes = runpy.run_path(str(ROOT / "scripts/write_release_notes.py"))["release_notes"]
     text = notes(version, CHANGES, patches, ["0.10.0", "0.8.0", "0.9.0"])
     assert re.findall(r"^- `(\w+)`", text, re.MULTILINE) == new
@@ -252,6 +252,6 @@ def test_the_notes_of_a_release_tell_its_own_patches_alone(version: str, patches
 
 
 def test_updates_of_dependencies_are_asked_for() -> None:
-    """Renovate is set up for what the project pins: packages, agents' CLIs, images, compose files."""
+    """Renovate is configured for packages, agents' CLIs, images and compose files."""
     renovate = json.loads((ROOT / "renovate.json").read_text(encoding="utf-8"))
     assert {"pip_requirements", "npm", "dockerfile", "docker-compose"} <= set(renovate["enabledManagers"])

@@ -1,4 +1,4 @@
-"""On which branch that of an issue stands where it depends on several."""
+"""The branch on which an issue builds if the issue depends on several issues."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from septet.pipelines.schedule import below_of, held_by
 
 
 def issue(name: str, *depends_on: str, builds_on: str = "", done: int = 0) -> IssueState:
-    """Return an issue that is done as the so-and-so-many-th, or not yet."""
+    """Return an issue that is done at position `done`, or not done for 0."""
     return IssueState(
         issue_id=name,
         order_id=f"pl-{name}",
@@ -38,7 +38,7 @@ ALONE = issue("c", done=3)
 def test_a_branch_stands_on_the_one_that_holds_most(
     depends_on: tuple[str, ...], below: str | None, lacking: tuple[str, ...]
 ) -> None:
-    """Of equal ones it is that which was done last."""
+    """An issue builds on the branch that contains most of its dependencies, or on the latest of equal branches."""
     known = {each.issue_id: each for each in (A, ON_A, ALONE, issue("d"))}
     found = below_of(issue("z", *depends_on), known)
     assert (found.issue_id if found else None) == below

@@ -1,4 +1,4 @@
-"""How much a pipeline of 1,000 issues remembers: all that it sends anywhere must fit into a payload of 2 MB."""
+"""The memory of a pipeline of 1,000 issues: each message of the pipeline fits into a payload of 2 MB."""
 
 from datetime import UTC, datetime
 
@@ -24,7 +24,7 @@ SESSIONS = tuple(
 
 
 def state_of(count: int, text: str, late: int = MOST_ISSUES) -> PipelineState:
-    """Return a pipeline of issues with long ids that depend on each other as often as they may; the last have texts."""
+    """Return a pipeline with long ids and as many dependencies as possible; the last issues have texts."""
     names = [f"issue-{number:04}-{'x' * 9}" for number in range(count)]
     most = min(MOST_DEPENDENCIES // count, 100)
     issues = tuple(
@@ -43,7 +43,7 @@ def state_of(count: int, text: str, late: int = MOST_ISSUES) -> PipelineState:
 
 
 def end(state: PipelineState, issue: IssueState) -> None:
-    """Let an issue fail after it has done as much, and as long-winded, as it can."""
+    """Let an issue fail after the largest possible result."""
     files = tuple(FileChange(path=f"{'folder/' * 30}{number}.py", operation="modify") for number in range(20))
     paths = tuple(change.path for change in files[:4])
     changed = state.change_issue(
@@ -70,7 +70,7 @@ def end(state: PipelineState, issue: IssueState) -> None:
 @pytest.mark.parametrize("late", [MOST_ISSUES, 40])
 @pytest.mark.parametrize("done", [0, 40, 500, 960])
 def test_what_goes_on_to_the_next_run_fits_into_a_payload(done: int, late: int) -> None:
-    """Also where the texts together hold as much as they may, all or the last, and whatever the issues came to."""
+    """The next run's input fits into a payload, whatever the issues' texts and results are."""
     title = 3 * 160 + 2 if late == MOST_ISSUES else 3
     state = state_of(MOST_ISSUES, "\n" * ((TEXT_LIMIT_BYTES - title * MOST_ISSUES) // late // 2), late)
     for issue in list(state.issues.values())[:done]:
@@ -88,7 +88,7 @@ def test_what_goes_on_to_the_next_run_fits_into_a_payload(done: int, late: int) 
 
 
 def test_all_that_a_pipeline_came_to_fits_into_a_payload() -> None:
-    """It is its result, what its query answers, and what its report is made of."""
+    """The view of a pipeline with 1,000 failed issues fits into a payload; result, query and report contain it."""
     state = state_of(MOST_ISSUES, "")
     for issue in list(state.issues.values()):
         end(state, issue)
@@ -96,7 +96,7 @@ def test_all_that_a_pipeline_came_to_fits_into_a_payload() -> None:
 
 
 def test_what_a_closed_issue_came_to_is_cut_and_not_lost() -> None:
-    """What leads to all the rest is there: branch, commit, pull request, snapshot; and why it failed."""
+    """A closed issue keeps branch, commit, snapshots and the beginning of its error, and loses its files."""
     state = state_of(MOST_ISSUES, "")
     first = next(iter(state.issues.values()))
     end(state, first)
@@ -113,7 +113,7 @@ def test_what_a_closed_issue_came_to_is_cut_and_not_lost() -> None:
 
 
 def test_a_word_about_one_issue_is_answered_with_that_issue() -> None:
-    """A history holds all answers: a thousand issues in each would fill it."""
+    """The answer to a message about one issue contains only that issue: a history keeps every answer."""
     state = state_of(MOST_ISSUES, "")
     (name, *_) = state.issues
     assert [issue.issue_id for issue in state.view_of([name]).issues] == [name]
@@ -121,7 +121,7 @@ def test_a_word_about_one_issue_is_answered_with_that_issue() -> None:
 
 
 def test_more_dependencies_than_can_be_carried_are_refused() -> None:
-    """The message says how many there may be."""
+    """Too many dependencies are refused, and the error names the limit."""
     names = [str(number) for number in range(1, 202)]
     issues = [
         PipelineIssue(id=name, depends_on=tuple(names[max(0, at - 100) : at])) for at, name in enumerate(names)
@@ -131,7 +131,7 @@ def test_more_dependencies_than_can_be_carried_are_refused() -> None:
 
 
 def test_an_issue_that_failed_before_its_plan_was_ready_keeps_the_time_that_planning_took() -> None:
-    """The report counts the steps that there were, as the work order does."""
+    """The report counts the planning time and cost of an issue that failed before its plan was ready."""
     state = state_of(1, "x", 1)
     (issue,) = state.issues.values()
     row = TaskStep(step="build_plan", agent_name="planner", agent="claude", success=False, duration_seconds=49.0)

@@ -1,4 +1,4 @@
-"""What an executor says is held against the solution and against git."""
+"""The check of an executor's answer against the solution and against git."""
 
 import pytest
 from fakes.solutions import execution, solution, task
@@ -10,7 +10,7 @@ BOTH = [{"id": name, "status": "completed", "note": ""} for name in ("T1", "T2")
 
 
 def test_what_is_so_holds() -> None:
-    """Each task is told of, and the files are those that changed."""
+    """An answer with each task and exactly the changed files passes."""
     answer = execution(tasks=BOTH)
     assert check_execution(answer, SOLUTION, {"src/app.py"}, {"src/app.py"}) == CheckedExecution()
 
@@ -25,14 +25,14 @@ def test_what_is_so_holds() -> None:
     ],
 )
 def test_tasks_that_do_not_fit_are_found(tasks: list[dict[str, str]], words: str) -> None:
-    """A task that is missing, unknown, told of twice or failed contradicts `completed`."""
+    """A task that is missing, unknown, repeated or failed contradicts `completed`."""
     found = check_execution(execution(tasks=tasks), SOLUTION, {"a"}, {"a"}).findings
     assert len(found) == 1
     assert words in found[0]
 
 
 def test_a_file_that_did_not_change_is_found_and_one_that_was_not_named_is_a_warning() -> None:
-    """The claim must not be more than what is so; less is only told."""
+    """A named file without a change is a finding; a changed file without a name is a warning."""
     found = check_execution(
         execution(tasks=BOTH), SOLUTION, {"src/app.py", "src/b.py"}, {"src/app.py", "src/c.py"}
     )
@@ -43,20 +43,20 @@ def test_a_file_that_did_not_change_is_found_and_one_that_was_not_named_is_a_war
 
 
 def test_without_the_solution_the_files_still_count() -> None:
-    """On a host that does not have the solution, the tasks are not judged, and a warning says so."""
+    """On a host without the solution the tasks are not checked, and a warning says so."""
     found = check_execution(execution(tasks=[]), None, {"a"}, {"a"})
     assert found.findings == ()
     assert "is not on this host" in found.warnings[0]
 
 
 def test_long_lists_are_shortened() -> None:
-    """A thousand files make no thousand names."""
+    """A finding about a thousand files names only some of them."""
     found = check_execution(execution(tasks=BOTH), SOLUTION, {f"f{number:04}" for number in range(1000)}, set())
     assert "and 990 more" in found.findings[0]
     assert len(found.findings[0]) < 300
 
 
 def test_a_skipped_task_is_a_warning() -> None:
-    """Work may be done with a task left out, and it is told."""
+    """A skipped task is a warning."""
     found = check_execution(execution(tasks=[BOTH[0], {**BOTH[1], "status": "skipped"}]), SOLUTION, {"a"}, {"a"})
     assert found == CheckedExecution(warnings=("Skipped tasks: T2.",))

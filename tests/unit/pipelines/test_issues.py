@@ -1,4 +1,4 @@
-"""The issues of a pipeline: from a file, from bodies, and in their order."""
+"""The issues of a pipeline: from a file, from the bodies of issues, and in their order."""
 
 import json
 import time
@@ -15,24 +15,24 @@ from septet.pipelines.issues import circle_in, depends_on_in, issues_in, order_i
 
 
 def issue(issue_id: str, *depends_on: str) -> PipelineIssue:
-    """Return an issue that is given as text."""
+    """Return an issue with a text."""
     return PipelineIssue(id=issue_id, title="t", body="", depends_on=depends_on)
 
 
 def order(*issues: PipelineIssue) -> str:
-    """Return the ids in their order."""
+    """Return the ordered ids as one text."""
     return "".join(each.id for each in order_issues(issues))
 
 
 def test_the_given_order_is_kept_where_nothing_speaks_against_it() -> None:
-    """An issue moves back only behind what it depends on, and what is ready first comes first."""
+    """An issue moves back only behind its dependencies; otherwise the given order stays."""
     assert order(issue("c"), issue("a"), issue("b")) == "cab"
     assert order(issue("a", "d"), issue("b"), issue("c", "a"), issue("d")) == "bdac"
 
 
 @given(st.lists(st.sets(st.integers(0, 30)), max_size=30))
 def test_each_comes_after_what_it_depends_on(edges: list[set[int]]) -> None:
-    """Whatever depends on what, without a circle."""
+    """Each issue comes after its dependencies, for all dependencies without a circle."""
     issues = [
         issue(str(number), *(str(other) for other in others if other < number))
         for number, others in enumerate(edges)
@@ -52,14 +52,14 @@ def test_each_comes_after_what_it_depends_on(edges: list[set[int]]) -> None:
     ],
 )
 def test_what_has_no_order_is_refused(issues: tuple[PipelineIssue, ...], words: str) -> None:
-    """The message names the circle, the stranger or the double."""
+    """The error names the circle, the unknown issue or the repeated id."""
     with pytest.raises(InvalidInputError) as refused:
         order_issues(issues)
     assert words in refused.value.message
 
 
 def test_a_long_chain_is_no_problem() -> None:
-    """A thousand issues, each after the next, are turned around; closed to a circle they are refused."""
+    """A chain of a thousand issues is ordered, and a circle of a thousand issues is refused."""
     chain = [issue(str(number), str(number + 1)) for number in range(999)]
     assert [each.id for each in order_issues([*chain, issue("999")])] == [
         str(number) for number in range(999, -1, -1)
@@ -69,13 +69,13 @@ def test_a_long_chain_is_no_problem() -> None:
 
 
 def test_there_is_no_circle_in_a_diamond() -> None:
-    """Two ways to the same thing are none."""
+    """Two paths to the same issue are no circle."""
     assert circle_in({"a": ["b", "c"], "b": ["d"], "c": ["d"], "d": []}) == ()
     assert circle_in({"x": [], "a": ["b"], "b": ["a"]}) == ("a", "b", "a")
 
 
 def test_a_file_holds_texts_and_numbers(tmp_path: Path) -> None:
-    """Numbers stand for issues of the forge, as ids and in `depends_on` as well."""
+    """A number in a file stands for an issue of the forge, in `depends_on` too."""
     file = tmp_path / "issues.json"
     entries = [7, {"id": 8}, {"id": "A", "title": "Größe", "body": "…", "depends_on": [7, "8"]}]
     file.write_text(json.dumps(entries), encoding="utf-8")
@@ -113,14 +113,14 @@ def test_a_file_holds_texts_and_numbers(tmp_path: Path) -> None:
     ],
 )
 def test_an_entry_that_is_no_issue_is_named(content: str, words: str) -> None:
-    """The message says which entry, and what is wrong with it."""
+    """The error names the wrong entry and its mistake."""
     with pytest.raises(InvalidInputError) as refused:
         issues_in(content.encode(), "f")
     assert words in str(refused.value)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    """The path is in the message."""
+    """The error for a missing file names its path."""
     with pytest.raises(NotFoundError, match=r"none\.json"):
         read_issue_file(tmp_path / "none.json")
 
@@ -139,13 +139,13 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_a_body_says_what_comes_before(body: str, expected: tuple[str, ...]) -> None:
-    """Lines of their own count, as far as the pipeline has the issue, and not the issue itself."""
+    """Lines that name dependencies count for issues of the pipeline, and not for the issue itself."""
     assert depends_on_in(body, {"1", "12", "13"}, "1") == expected
 
 
 @pytest.mark.parametrize("text", ["depends on", " ", "#1 ", "> ", "depends on #1, ", "\n"])
 def test_a_body_of_any_length_is_read_at_once(text: str) -> None:
-    """Strangers write it: a quarter of a megabyte of anything takes no minutes."""
+    """A body of 256 KiB is read in less than 20 seconds, since strangers write bodies."""
     started = time.perf_counter()
     bodies: list[Any] = [text * (262_144 // len(text)), "depends on" + text * (262_144 // len(text))]
     for body in bodies:

@@ -9,7 +9,7 @@ from septet.pipelines.solution import OUTLINE_LIMIT_BYTES, outline_of
 
 
 def test_a_small_solution_is_remembered_whole() -> None:
-    """Id, summary, tasks and files, each file in one spelling."""
+    """The outline of a small solution has its id, summary, tasks and files, each file in one spelling."""
     assert outline_of(solution(task(), task("T2", "./src//b.py"))) == Outline(
         id="SOL-7",
         summary="Totals add up.",
@@ -26,7 +26,7 @@ lines = st.text(st.characters(blacklist_categories=("Cs", "Cc", "Zl", "Zp")), mi
 
 @given(title=lines, summary=st.text(min_size=1, max_size=3000).map(lambda text: f"a{text}"), names=st.lists(lines))
 def test_an_outline_is_bounded_by_bytes(title: str, summary: str, names: list[str]) -> None:
-    """Whatever the solution holds: emoji, quotes, controls; and the count tells when files are not remembered."""
+    """An outline keeps its limit of bytes for any characters, and its count includes the omitted files."""
     summary = summary.encode(errors="replace").decode()
     files = [f"src/{name}" for name in names] or ["src/app.py"]
     tasks = (task(f"T{number}", title=title) for number in range(100))

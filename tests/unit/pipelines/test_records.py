@@ -1,4 +1,4 @@
-"""What is written down of a pipeline: results in the seed's shapes, and the report."""
+"""The written records of a pipeline: results in the agreed shapes, and the report."""
 
 import json
 import os
@@ -36,17 +36,17 @@ SOLUTION = solution(task())
 
 @pytest.fixture
 def store(tmp_path: Path) -> PipelineStore:
-    """Return a pipeline's folder that is not there yet."""
+    """Return the store of a pipeline whose folder does not exist yet."""
     return PipelineStore(tmp_path / "pipelines" / "p1")
 
 
 def state(issue_id: str, status: IssueStatus, position: int = 0, **facts: Any) -> IssueState:
-    """Return what is known of an issue."""
+    """Return the state of an issue."""
     return IssueState(issue_id=issue_id, order_id=f"p1-{issue_id}", status=status, position=position, **facts)
 
 
 def planned(issue_id: str, status: IssueStatus, position: int = 0, **facts: Any) -> IssueState:
-    """Return what is known of an issue that has its solution."""
+    """Return the state of an issue with a solution."""
     return state(issue_id, status, position, solution=outline_of(SOLUTION), planned_at=LATER, **facts)
 
 
@@ -57,13 +57,13 @@ def view(*issues: IssueState, **facts: Any) -> PipelineView:
 
 
 def read(store: PipelineStore, name: str) -> dict[str, Any]:
-    """Return a document as it lies on disk."""
+    """Return a document from the disk."""
     content: dict[str, Any] = json.loads((store.folder / name).read_bytes())
     return content
 
 
 def test_what_is_put_in_the_place_of_something_is_told(store: PipelineStore) -> None:
-    """Files are read once, and again when there is another one: a new plan, another execution, a new state."""
+    """A new solution, execution or state replaces the earlier one in the documents."""
     completed = planned("7", IssueStatus.COMPLETED, executed_at=LATER)
     for name in ("src/a", "src/b"):
         answer = SOLUTION.model_copy(update={"summary": f"By {name}."})
@@ -80,7 +80,7 @@ def test_what_is_put_in_the_place_of_something_is_told(store: PipelineStore) -> 
 
 
 def test_two_that_were_put_there_in_one_tick_are_told_apart(store: PipelineStore) -> None:
-    """A file that looks like the one before it, by size, number and time, is read again as long as it is young."""
+    """A young file is read again, even with the size, number and time of the file before."""
     file, young = store.folder / "solutions" / "7.json", 2**33
     store.keep_solution("7", SOLUTION.model_copy(update={"summary": "One."}))
     for summary, before in (("One.", "One."), ("Two.", "One.")):
@@ -92,7 +92,7 @@ def test_two_that_were_put_there_in_one_tick_are_told_apart(store: PipelineStore
 
 
 def test_results_have_the_agreed_shapes(store: PipelineStore) -> None:
-    """Phase, time, and an entry for each issue: the solution whole, the commit, all files."""
+    """Both documents have phase, time and an entry for each issue, with whole solution, commit and all files."""
     store.keep_solution("7", SOLUTION)
     record = ExecutionRecord(summary="Done.", files_modified=tuple(f"src/{number}" for number in range(30)))
     store.keep_execution("7", record)
@@ -127,7 +127,7 @@ def test_results_have_the_agreed_shapes(store: PipelineStore) -> None:
 
 
 def test_entries_are_replaced_and_stand_in_the_pipelines_order(store: PipelineStore) -> None:
-    """A later word about an issue replaces the earlier one, whatever the order in which they come; twice is once."""
+    """A later state replaces an issue's entry, and entries follow the pipeline's order."""
     note(store, view(planned("b", IssueStatus.PLANNED, 1)))
     note(store, view(state("a", IssueStatus.PLANNING, 0)))
     assert [entry["issue_id"] for entry in read(store, "planning-results.json")["results"]] == ["b"]
@@ -158,13 +158,13 @@ def test_entries_are_replaced_and_stand_in_the_pipelines_order(store: PipelineSt
     ],
 )
 def test_each_status_has_its_entries(known: IssueState, planning: list[str], execution: list[str]) -> None:
-    """Only what was planned can have been carried out; what is under way has no entry yet."""
+    """Each status has its entries: only a planned issue has an execution, and an unfinished step has no entry."""
     assert [entry.status for entry in planning_results(view(known)).results] == planning
     assert [entry.status for entry in execution_results(view(known)).results] == execution
 
 
 def test_a_host_without_the_solution_tells_its_outline(store: PipelineStore) -> None:
-    """Also where another solution lies there, or something that is none."""
+    """A host without the issue's solution writes the outline, even if it has another solution."""
     note(store, view(planned("7", IssueStatus.PLANNED)))
     outline = outline_of(SOLUTION).model_dump(mode="json")
     assert read(store, "planning-results.json")["results"][0]["solution"] == outline
@@ -174,7 +174,7 @@ def test_a_host_without_the_solution_tells_its_outline(store: PipelineStore) -> 
 
 
 def test_the_report_tells_of_every_issue_that_was_ever_noted(store: PipelineStore) -> None:
-    """Plan, commit, pull request, files, cost, durations, failure and rescue, context and overlaps; sums on top."""
+    """The report has every noted issue with its plan, commit, files, cost, times and failure, and the sums."""
     done = planned(
         "7",
         IssueStatus.COMPLETED,
@@ -230,7 +230,7 @@ for number in range(100_000):
 
 
 def test_a_kill_at_any_moment_leaves_whole_documents(store: PipelineStore) -> None:
-    """After SIGKILL both documents can be read, no entry of before is missing, and the next writer goes on."""
+    """After SIGKILL both documents are whole, keep all earlier entries, and accept the next note."""
     before = 0
     for round_number in range(4):
         writer = subprocess.Popen([sys.executable, "-c", _NOTES, str(store.folder)])

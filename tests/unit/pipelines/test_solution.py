@@ -1,4 +1,4 @@
-"""Solutions are judged: complete, consistent, correct, clear."""
+"""The check of a solution: complete, consistent, correct and clear."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from septet.pipelines.solution import IssueScope, findings, findings_text
 
 @pytest.fixture
 def worktree(tmp_path: Path) -> Path:
-    """Return a worktree with a program, and symlinks that lead out of it."""
+    """Return a worktree with a program, and with symlinks inside and out of the worktree."""
     root = tmp_path / "tree"
     (root / "src").mkdir(parents=True)
     (root / "src/app.py").write_text("x\n", encoding="utf-8")
@@ -29,7 +29,7 @@ def judged(worktree: Path, *tasks: dict[str, Any], **changes: Any) -> tuple[str,
 
 
 def test_a_good_solution_has_no_findings(worktree: Path) -> None:
-    """Tasks in an order, new files, a scope that is the file itself or everything, and a symlink that stays inside."""
+    """A solution with ordered tasks, new files, any valid scope and an inner symlink has no findings."""
     tasks = (
         task("T1"),
         task("T2", "src/new/deep.py", depends_on=["T1"]),
@@ -81,14 +81,14 @@ def test_a_good_solution_has_no_findings(worktree: Path) -> None:
 def test_a_finding_names_place_and_remedy(
     worktree: Path, tasks: tuple[dict[str, Any], ...], changes: dict[str, Any], words: str
 ) -> None:
-    """Each mistake is one finding, on one line, with the place before the colon and the remedy after it."""
+    """Each mistake is one finding on one line, with the place before the colon and the remedy after it."""
     found = judged(worktree, *tasks, **changes)
     assert [words in finding for finding in found].count(True) == 1, found
     assert all(": " in finding and "\n" not in finding for finding in found)
 
 
 def test_all_findings_are_told_at_once(worktree: Path) -> None:
-    """The planner has one more try: it reads of each mistake."""
+    """All findings appear at once, since the planner has only one more attempt."""
     found = judged(worktree, task(acceptance=[], implementation=[], scope="docs"), id="x")
     assert len(found) == 4
     assert findings_text(found).startswith("The solution has 4 findings:\n- id is 'x'")
@@ -96,7 +96,7 @@ def test_all_findings_are_told_at_once(worktree: Path) -> None:
 
 
 def test_many_findings_stay_within_a_steps_reason(worktree: Path) -> None:
-    """A hundred broken tasks are told of in a bounded text that says how many more there are."""
+    """A hundred findings become a text of at most 1500 bytes that counts the rest."""
     found = judged(worktree, *(task(f"T{number}", acceptance=[]) for number in range(100)))
     assert len(found) == 100
     assert len(findings_text(found).encode()) <= 1500
@@ -104,6 +104,6 @@ def test_many_findings_stay_within_a_steps_reason(worktree: Path) -> None:
 
 
 def test_a_solution_is_bounded(worktree: Path) -> None:
-    """One that is too long to keep is sent back."""
+    """A solution over the size limit is a finding."""
     long = task(implementation=["x" * 60_000] * 6)
     assert f"{SOLUTION_LIMIT_BYTES} are allowed" in judged(worktree, long)[0]

@@ -1,4 +1,4 @@
-"""What is still to come of a pipeline's issues, as the estimate of its cost takes it."""
+"""The remaining work of a pipeline's issues, for the estimate of the cost."""
 
 from datetime import UTC, datetime
 
@@ -34,12 +34,12 @@ PLANNED = WorkAhead(REST_STEPS, 700)
 def test_an_issue_is_ahead_as_far_as_it_has_no_result(
     status: IssueStatus, expected: tuple[WorkAhead, ...]
 ) -> None:
-    """All of it until it has a plan, what follows the plan by its size from then on, and nothing at its end."""
+    """An issue without a plan counts whole, an issue with a plan by the plan's size, and a closed issue not."""
     assert work_ahead([IssueState(issue_id="a", order_id="pl-1-a", status=status, plan_bytes=700)]) == expected
 
 
 def test_a_pipeline_knows_the_size_of_its_plans() -> None:
-    """It comes with the work order that leaves the planner's lane; where an older version sends none it is 0."""
+    """The size of a plan comes with the work order from the planner's lane; an older version sends none, so 0."""
     issue = PipelineIssue(id="a", title="A", body="Do it.")
     state = PipelineState()
     state.begin("pl-1", PipelineRun(repository="/app", issues=(issue,)), "run", NOW)

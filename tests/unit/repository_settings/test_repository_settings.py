@@ -1,4 +1,4 @@
-"""A repository's own settings: what it may wish, and what it may not."""
+"""A repository's own settings: what a repository may set, and what only others may set."""
 
 from itertools import product
 from typing import Final
@@ -15,13 +15,13 @@ NAMERS: Final = ("order-step", "repository-step", "order", "repository", "worker
 
 
 def load(text: str | bytes) -> RepositorySettings:
-    """Load settings from this content."""
+    """Load settings from the content."""
     content = text.encode() if isinstance(text, str) else text
     return load_repository_settings(lambda path: content if path == ".septet/septet.toml" else None)
 
 
 def test_a_repository_without_a_file_wishes_nothing() -> None:
-    """Limits and models are the work order's, and nothing is checked."""
+    """A repository without a file keeps the work order's limits and models, and has no checks."""
     settings = load_repository_settings(lambda _path: None)
     allowed = Timeouts(wall_seconds=7.0, idle_seconds=3.0, turns=2)
     assert settings == RepositorySettings()
@@ -31,7 +31,7 @@ def test_a_repository_without_a_file_wishes_nothing() -> None:
 
 
 def test_every_setting_is_read() -> None:
-    """A file with all tables gives all values, with a BOM and CRLF too."""
+    """Every setting of a file is read, with a BOM and CRLF too."""
     settings = load(
         "\ufeffchecks = ['make \"lint all\"', ['python', '-m', 'unit test', 'a && b']]\r\n"
         "setup = ['npm ci', ['make', 'all tools']]\r\n"
@@ -58,7 +58,7 @@ def test_every_setting_is_read() -> None:
 
 @pytest.mark.parametrize("named", list(product((False, True), repeat=5)))
 def test_a_step_has_the_model_of_whoever_comes_first(named: tuple[bool, ...]) -> None:
-    """The order's step before the repository's step, then order, repository and worker; else the agent's own."""
+    """A model comes from the first of order's step, repository's step, order, repository and worker."""
     order_step, repository_step, order, repository, worker = (
         name if is_named else None for name, is_named in zip(NAMERS, named, strict=True)
     )
@@ -79,7 +79,7 @@ def test_a_step_has_the_model_of_whoever_comes_first(named: tuple[bool, ...]) ->
     ],
 )
 def test_limits_can_only_be_lowered(allowed: Timeouts, step: Step, expected: tuple[int, int, int]) -> None:
-    """The lowest of work order, repository, step and the step's table counts."""
+    """A step's limit is the lowest of the work order's, the repository's, the step's and the default's."""
     settings = load(
         "[limits]\nwall_seconds = 1800\nidle_seconds = 300\nturns = 100\n"
         "[steps.implement_plan]\nwall_seconds = 86400\nidle_seconds = 200\nturns = 10000\n"
@@ -133,7 +133,7 @@ def test_limits_can_only_be_lowered(allowed: Timeouts, step: Step, expected: tup
     ],
 )
 def test_what_is_wrong_is_named_with_file_line_and_remedy(text: str, line: int, words: str) -> None:
-    """The first wrong key is refused; nothing is read half."""
+    """The error names the file, the line, the wrong key and a remedy."""
     with pytest.raises(RepositorySettingsError) as caught:
         load(text)
     assert str(caught.value).startswith(f".septet/septet.toml line {line}: ")
@@ -154,7 +154,7 @@ def test_what_is_wrong_is_named_with_file_line_and_remedy(text: str, line: int, 
     ],
 )
 def test_a_repository_loosens_neither_sandbox_nor_keys_nor_budgets(text: str, line: int, reason: str) -> None:
-    """Such a key is refused with a sentence that says whose it is."""
+    """A key about sandbox, keys or budgets is refused, and the error names their owner."""
     with pytest.raises(RepositorySettingsError) as caught:
         load(text)
     assert str(caught.value).startswith(f".septet/septet.toml line {line}: ")
@@ -162,7 +162,7 @@ def test_a_repository_loosens_neither_sandbox_nor_keys_nor_budgets(text: str, li
 
 
 def test_an_agent_that_there_is_not_is_named_with_its_line() -> None:
-    """A default agent that nobody knows is refused where it is written, with those that there are."""
+    """An unknown default agent is refused with its line, and the remedy lists the agents."""
     with pytest.raises(RepositorySettingsError, match=r"septet.toml line 2: .* `gpt` is not an agent") as caught:
         load("[agents]\ndefault = 'gpt'\n")
     assert "claude" in caught.value.remedy
@@ -179,7 +179,7 @@ def test_an_agent_that_there_is_not_is_named_with_its_line() -> None:
     ],
 )
 def test_a_file_that_is_no_settings_file_is_refused(content: bytes, words: str) -> None:
-    """Wrong syntax, wrong encoding and a file that is far too large are errors, not defaults."""
+    """Wrong syntax, a wrong encoding and a file over the limit are refused."""
     with pytest.raises(RepositorySettingsError) as caught:
         load(content)
     assert words in str(caught.value)
@@ -187,7 +187,7 @@ def test_a_file_that_is_no_settings_file_is_refused(content: bytes, words: str) 
 
 
 def test_what_classifies_and_names_has_no_write_access() -> None:
-    """Without a word from anybody three steps only read, within limits of their own, and the others may write."""
+    """Without settings three steps may only read, and all other steps may write."""
     settings = load_repository_settings(lambda _: None)
     tools = {step: settings.tools_for(step) for step in Step}
     assert [step for step in Step if tools[step] == "read"] == [
@@ -200,7 +200,7 @@ def test_what_classifies_and_names_has_no_write_access() -> None:
 
 
 def test_a_repository_takes_tools_away_and_gives_none() -> None:
-    """A step gets the fewer tools of the table and the repository; another word is refused with its line."""
+    """A repository can take tools away from a step and cannot add tools; an unknown word is refused."""
     wishes = '[steps.create_commit]\ntools = "read"\n[steps.classify_issue]\ntools = "all"\n'
     settings = load(wishes)
     assert settings.tools_for(Step.CREATE_COMMIT) == "read"
@@ -210,7 +210,7 @@ def test_a_repository_takes_tools_away_and_gives_none() -> None:
 
 
 def test_what_a_work_order_says_for_a_step_counts_before_all_else() -> None:
-    """Model, limits and tools that a person names for one step are taken as they are, and only they."""
+    """The model, limits and tools that a person sets for a step come before the repository's."""
     settings = load("[limits]\nturns = 5\n[steps.classify_issue]\nmodel = 'm-1'\ntools = 'none'\n")
     own = StepSettings(model="m-2", tools="all", turns=90)
     step, allowed = Step.CLASSIFY_ISSUE, Timeouts()

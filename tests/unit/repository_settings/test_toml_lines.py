@@ -1,4 +1,4 @@
-"""Where in a TOML text a key stands."""
+"""The line of a key in a TOML text."""
 
 import time
 
@@ -45,12 +45,12 @@ x = 1
     ],
 )
 def test_a_key_is_found_where_its_statement_begins(path: list[str | int], line: int) -> None:
-    """Lists, long texts, dotted, quoted and inline keys are found; one that is not there has its table's line."""
+    """A key has the first line of its statement, and an unknown key has its table's line."""
     assert line_of(TEXT, path) == line
 
 
 def test_a_very_long_statement_does_not_hang() -> None:
-    """A list of many lines is skipped, and what follows it is still found."""
+    """A list of 3000 lines is skipped in less than two seconds, and the next key is found."""
     text = "long = [\n" + "  1,\n" * 3000 + "]\n[limits]\nturns = 1\n"
     started = time.process_time()
     assert line_of(text, ["limits", "turns"]) == 3004
