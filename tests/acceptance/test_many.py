@@ -1,4 +1,4 @@
-"""One command for many work orders: those that are meant are shown first, and it is done after a yes."""
+"""One command for many work orders: it lists the chosen work orders first, and acts after a yes."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def _waits(served: Septet, order: str) -> None:
 
 
 def test_plans_are_approved_together_after_a_look(served: Septet, origin: Origin) -> None:
-    """Without a terminal nothing is done, and the words say what does it; at a terminal a yes is asked for."""
+    """Without a terminal the command changes nothing and names the option; at a terminal it asks for a yes."""
     orders = [_start(served, origin, f"wo-plan-{number}", "--approve-plan") for number in (1, 2)]
     for order in orders:
         _waits(served, order)
@@ -50,7 +50,7 @@ def test_plans_are_approved_together_after_a_look(served: Septet, origin: Origin
 
 
 def test_a_look_shows_those_that_are_meant(served: Septet, origin: Origin, tmp_path: Path) -> None:
-    """Each verb shows what it is for: failures, open ones, plans that wait; of a repository, an agent, an error."""
+    """Each verb lists its work orders: failed, open or with a waiting plan; of a repository, an agent, an error."""
     slow = {"steps": {"classify_issue": {"wait_for": str(tmp_path / "never")}}}
     runs = _start(served, origin, served.scenario("wo-many-runs", slow))
     fails = _start(
@@ -77,7 +77,7 @@ def test_a_look_shows_those_that_are_meant(served: Septet, origin: Origin, tmp_p
 
 
 def test_one_that_refuses_holds_no_other_up(served: Septet, origin: Origin, tmp_path: Path) -> None:
-    """What was done and what was not is told in one object; the exit code is that of what went wrong."""
+    """One object lists the done work orders and the errors; the exit code is of the error."""
     slow = {"steps": {"classify_issue": {"wait_for": str(tmp_path / "never")}}}
     orders = [_start(served, origin, served.scenario(f"wo-many-{number}", slow)) for number in (1, 2)]
     ended = served("cancel", *orders, "wo-there-is-none", "--yes", "--json")
@@ -101,7 +101,7 @@ def test_one_that_refuses_holds_no_other_up(served: Septet, origin: Origin, tmp_
     ],
 )
 def test_what_is_meant_must_be_clear(served: Septet, words: tuple[str, ...]) -> None:
-    """No work order, two ways to choose, or an option that is about one: refused before a server is asked."""
+    """No work order, two ways to choose, or an option for a single one is refused before a server is queried."""
     ended = served(*words, "--json")
     assert (ended.code, ended.error["type"]) == (2, "Usage")
     assert ended.error["remedy"]

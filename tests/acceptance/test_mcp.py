@@ -1,4 +1,4 @@
-"""`septet mcp` as an agent meets it: the SDK's own client on stdio, and a real `septet up` behind it."""
+"""`septet mcp` as an agent uses it: the SDK's own client on stdio, and a real `septet up` behind it."""
 
 import asyncio
 import json
@@ -75,7 +75,7 @@ MISTAKES: list[tuple[str, dict[str, Any], str, str]] = [
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def tools(served: Septet, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Tools]:
-    """Return the tools of one `septet mcp`, which takes seconds to start, beside the `septet up` that tests share."""
+    """The tools of one `septet mcp`, which takes seconds to start, beside the `septet up` that tests share."""
     begun: asyncio.Future[Tools] = asyncio.get_running_loop().create_future()
     over = asyncio.Event()
 
@@ -91,19 +91,19 @@ async def tools(served: Septet, tmp_path_factory: pytest.TempPathFactory) -> Asy
 
 
 async def closed(tools: Tools, order: str) -> dict[str, Any]:
-    """Look at a work order until it is closed."""
+    """Poll a work order until it is closed."""
     return await seen(tools, order, "completed", "failed", "cancelled")
 
 
 async def waiting_plan(tools: Tools, order: str) -> str:
-    """Look at a work order until it waits with a plan, and return the plan's SHA-256."""
+    """Poll a work order until it waits with a plan, and return the plan's SHA-256."""
     task = await seen(tools, order, "waiting", "completed", "failed", "cancelled")
     assert task["status"] == "waiting", task
     return str(task["plan_sha256"])
 
 
 async def seen(tools: Tools, order: str, *statuses: str) -> dict[str, Any]:
-    """Look at a work order until its status is one of these, and return it."""
+    """Poll a work order until its status is one of these, and return it."""
     answer = await wait_until(
         lambda: tools("task_detail", id=order), lambda answer: answer["task"]["status"] in statuses
     )
@@ -113,7 +113,7 @@ async def seen(tools: Tools, order: str, *statuses: str) -> dict[str, Any]:
 
 @beside_others
 async def test_every_tool_says_what_it_takes_answers_and_does(tools: Tools) -> None:
-    """Each has a description, schemas that hold what is not theirs off, and says whether it only looks."""
+    """Each tool has a description, schemas that refuse unknown fields, and a hint whether it only reads."""
     assert set(tools.tools) == DOES | LOOKS
     for name, tool in tools.tools.items():
         assert tool.description
@@ -133,7 +133,7 @@ async def _agree(tools: Tools, served: Septet, call: tuple[str, dict[str, Any]],
 
 @beside_others
 async def test_tools_answer_what_the_commands_print(tools: Tools, served: Septet, done: dict[str, Any]) -> None:
-    """The structured content of a look is the object of the command with --json; `test_faces_agree` has the others."""
+    """The structured content equals the object of the command with --json; `test_faces_agree` has the other tools."""
     order = done["id"]
     looks: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         "wait": ({"id": order}, ("show", order)),
@@ -143,7 +143,7 @@ async def test_tools_answer_what_the_commands_print(tools: Tools, served: Septet
         "costs": ({"by": "week"}, ("costs", "--by", "week")),
     }
     for name, (arguments, command) in looks.items():
-        # Work orders of earlier tests may still come to their end between the two.
+        # Work orders of earlier tests may still end between the two calls.
         await wait_until(partial(_agree, tools, served, (name, arguments), command))
 
 
@@ -151,7 +151,7 @@ async def test_tools_answer_what_the_commands_print(tools: Tools, served: Septet
 async def test_a_wait_ends_when_somebody_is_needed(
     tools: Tools, served: Septet, origin: Origin, done: dict[str, Any]
 ) -> None:
-    """It answers with the plan that waits for approval, at its time limit else, and kept work comes back."""
+    """`wait` returns when a plan waits for approval, or at its time limit; a tool restores a rescue."""
     order = {"id": "wo-mcp-wait", "repository": str(origin.bare), "title": "Wait for me", "approve_plan": True}
     await tools("run", **order)
     waiting = await tools("wait", id=order["id"], seconds=int(WITHIN_SECONDS))
@@ -168,7 +168,7 @@ async def test_a_wait_ends_when_somebody_is_needed(
 
 @beside_others
 async def test_logs_come_in_pages(tools: Tools, done: dict[str, Any]) -> None:
-    """`next` is where the following page begins; the last one has none."""
+    """`next` is the start of the next page; the last page has none."""
     whole = (await tools("logs", id=done["id"], limit=1000))["log_entries"]
     first = await tools("logs", id=done["id"], limit=2)
     rest = await tools("logs", id=done["id"], limit=1000, after=first["next"])
@@ -178,7 +178,7 @@ async def test_logs_come_in_pages(tools: Tools, done: dict[str, Any]) -> None:
 
 @beside_others
 async def test_board_comes_in_pages(tools: Tools, done: dict[str, Any]) -> None:
-    """A page has no more tasks than are asked for, and the counts are those of the whole board."""
+    """A page has at most the requested number of tasks, and the counts cover the whole board."""
     page = await tools("board", project=done["project"], limit=1)
     assert [task["id"] for rows in page["stages"].values() for task in rows]
     assert sum(map(len, page["stages"].values())) == 1
@@ -189,7 +189,7 @@ async def test_board_comes_in_pages(tools: Tools, done: dict[str, Any]) -> None:
 
 @beside_others
 async def test_task_is_run_cancelled_and_gone_on_with(tools: Tools, served: Septet, origin: Origin) -> None:
-    """An agent starts a work order, ends it in the middle of a step, lets it go on, and has a pull request."""
+    """An agent starts a work order, cancels it within a step, retries it, and gets a pull request."""
     gate = served.root / "mcp-gate"
     order = served.scenario("wo-mcp", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
     issue = {"repository": str(origin.bare), "title": "Say goodbye too", "description": "It greets only."}
@@ -213,7 +213,7 @@ async def test_task_is_run_cancelled_and_gone_on_with(tools: Tools, served: Sept
 async def test_created_task_waits_on_the_board_until_it_is_moved(
     tools: Tools, served: Septet, origin: Origin
 ) -> None:
-    """No agent starts for it before; a move that is not allowed names those that are, and each is signed."""
+    """No agent starts before the move; a forbidden move names the allowed moves, and the history has who moved it."""
     order, issue = {"id": "wo-mcp-waits"}, {"repository": str(origin.bare), "title": "Say goodbye too"}
     created = (await tools("create_task", **order, **issue))["task"]
     assert (created["status"], created["stage"]) == ("pending", "collected")
@@ -232,7 +232,7 @@ async def test_created_task_waits_on_the_board_until_it_is_moved(
 
 @beside_others
 async def test_plan_is_rejected_and_approved(tools: Tools, origin: Origin) -> None:
-    """A task waits with its plan, is planned again with feedback, and goes on once that plan is approved."""
+    """A task waits with its plan, is planned again with feedback, and continues after the new plan's approval."""
     order = {"id": "wo-mcp-plan"}
     await tools("run", **order, repository=str(origin.bare), title="Say goodbye too", approve_plan=True)
     first = await waiting_plan(tools, order["id"])
@@ -247,7 +247,7 @@ async def test_plan_is_rejected_and_approved(tools: Tools, origin: Origin) -> No
 
 
 async def test_paths_are_relative_to_where_the_agent_works(served: Septet, origin: Origin, tmp_path: Path) -> None:
-    """A repository that is named by a relative path is found from the folder in which the server was started."""
+    """The server resolves a relative path of a repository from the folder of its start."""
     async with tools_of(served, tmp_path / "mcp.log", cwd=origin.bare.parent) as tools:
         task = (await tools("run", repository=f"./{origin.bare.name}", title="Do it", id="wo-mcp-path"))["task"]
         assert (await closed(tools, task["id"]))["repository_url"] == str(origin.bare)
@@ -255,7 +255,7 @@ async def test_paths_are_relative_to_where_the_agent_works(served: Septet, origi
 
 @beside_others
 async def test_mistakes_are_answers_that_say_how_to_go_on(tools: Tools) -> None:
-    """A mistake is an error result with type, message and remedy, which keeps to the tool's schema."""
+    """A mistake is an error result with type, message and remedy, valid by the tool's schema."""
     for name, arguments, kind, told in MISTAKES:
         error = await tools.refused(name, **arguments)
         assert error["type"] == kind, (name, arguments)
@@ -265,7 +265,7 @@ async def test_mistakes_are_answers_that_say_how_to_go_on(tools: Tools) -> None:
 
 @beside_others
 async def test_completed_task_is_gone_on_with_from_a_named_step_only(tools: Tools, done: dict[str, Any]) -> None:
-    """A refused transition says what is missing."""
+    """A retry of a completed task without a step is refused with a remedy."""
     error = await tools.refused("retry", id=done["id"])
     assert error["type"] == "RefusedTransition"
     assert error["remedy"]
@@ -273,13 +273,13 @@ async def test_completed_task_is_gone_on_with_from_a_named_step_only(tools: Tool
 
 @beside_others
 async def test_tool_that_there_is_not_is_an_error_of_the_protocol(tools: Tools) -> None:
-    """It names those that there are."""
+    """The error names the existing tools."""
     with pytest.raises(MCPError, match="task_detail"):
         await tools.client.call_tool("sleep", {})
 
 
 async def test_server_that_comes_and_goes_is_told_and_found_again(septet: Septet, tmp_path: Path) -> None:
-    """One `septet mcp` outlives the servers behind it: without one its tools say so, with the next one they answer."""
+    """One `septet mcp` outlives its servers: without a server its tools report that, with the next server they answer."""
     with ExitStack() as ups:
         async with tools_of(septet, tmp_path / "mcp.log") as tools:
             assert (await tools.refused("board"))["type"] == "ServerNotReached"
@@ -310,7 +310,7 @@ ASKED: list[dict[str, Any]] = [
 
 
 def started(septet: Septet) -> "subprocess.Popen[str]":
-    """Start `septet mcp`, and say all that is to be asked."""
+    """Start `septet mcp`, and send all requests."""
     process = subprocess.Popen(
         [PROGRAMS / "septet", "mcp"],
         env={**septet.env, "SEPTET_LOG_LEVEL": "debug"},
@@ -326,7 +326,7 @@ def started(septet: Septet) -> "subprocess.Popen[str]":
 
 
 def test_stdout_is_the_protocols_alone_and_its_end_ends_the_server(served: Septet) -> None:
-    """Every line of stdout is an answer, whatever is logged; when stdin ends, so does the server, with exit code 0."""
+    """Each line of stdout is an answer, whatever is logged; when stdin ends, the server ends with exit code 0."""
     with started(served) as process:
         assert process.stdout is not None
         lines = [json.loads(process.stdout.readline()) for _ in range(3)]
@@ -341,7 +341,7 @@ def test_stdout_is_the_protocols_alone_and_its_end_ends_the_server(served: Septe
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signal_ends_the_server_at_once(served: Septet, number: signal.Signals) -> None:
-    """It does not wait for a line on stdin."""
+    """The server does not wait for a line on stdin."""
     with started(served) as process:
         assert process.stdout is not None
         assert process.stdout.readline()

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.faces
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_tools_are_the_same_over_http(served: Septet, done: dict[str, Any], mode: str) -> None:
-    """Behind the API's token they are listed, answer what the commands print, and tell mistakes as results."""
+    """With the API's token the tools are listed, return the commands' objects, and return mistakes as results."""
     with served.api as api:
         address, token = f"{api.base_url}/mcp", api.headers["authorization"]
     async with httpx2.AsyncClient(
@@ -32,7 +32,7 @@ async def test_tools_are_the_same_over_http(served: Septet, done: dict[str, Any]
 
 
 def test_tasks_are_the_same_over_http(served: Septet, done: dict[str, Any]) -> None:
-    """A request that declares the extension looks at a work order as a task; each stands alone."""
+    """A request that declares the extension gets a work order as a task, without a session."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": VERSION,
         "io.modelcontextprotocol/clientCapabilities": WITH_TASKS,
@@ -56,7 +56,7 @@ def test_tasks_are_the_same_over_http(served: Septet, done: dict[str, Any]) -> N
 
 
 def test_tools_are_behind_the_token(served: Septet) -> None:
-    """Without it nothing is listed, let alone called."""
+    """Without the token no tool is listed."""
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     with served.api as api:
         for token in ("", "Bearer x"):

@@ -20,17 +20,17 @@ METHODS: dict[str, dict[str, Any]] = {
 
 
 def issue(origin: Origin, order: str, **more: Any) -> dict[str, Any]:
-    """Return what a work order is started with."""
+    """Return the arguments of a work order's start."""
     return {"repository": str(origin.bare), "title": "Say goodbye too", "id": order, **more}
 
 
 def answered(decision: str, feedback: str = "") -> dict[str, Any]:
-    """Return what a client sends once a person has filled in the form."""
+    """Return a client's answer after a person has filled in the form."""
     return {"action": "accept", "content": {"decision": decision, "feedback": feedback}}
 
 
 def question_of(task: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the one form that a task asks for, by its key."""
+    """Return the only form of a task, and its key."""
     assert task["status"] == "input_required", task
     ((key, asked),) = task["inputRequests"].items()
     assert (asked["method"], asked["params"]["mode"]) == ("elicitation/create", "form")
@@ -38,7 +38,7 @@ def question_of(task: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def test_first_request_needs_no_handshake(served: Septet) -> None:
-    """`server/discover` tells versions, tools and the extension, and so does any first request work."""
+    """`server/discover` returns versions, tools and the extension; any other first request works too."""
     with mcp_lines(served, WITH_TASKS) as client:
         told = client.ask("server/discover")
         assert told["resultType"] == "complete"
@@ -56,7 +56,7 @@ def test_first_request_needs_no_handshake(served: Septet) -> None:
 
 
 def test_work_order_is_a_task_from_the_call_to_its_result(served: Septet, origin: Origin) -> None:
-    """The call is answered at once; the task asks for the plan's approval, and ends with what the tool answers."""
+    """The call returns at once; the task requests the plan's approval, and ends with the tool's result."""
     with mcp_lines(served, WITH_TASKS) as client:
         created = client.call("run", **issue(origin, "wo-task", approve_plan=True))
         assert created.keys() - {"_meta"} == ALWAYS | {"resultType"}
@@ -68,7 +68,7 @@ def test_work_order_is_a_task_from_the_call_to_its_result(served: Septet, origin
         assert client.task("wo-task")["inputRequests"].keys() == {key}
         done = client.ask("tasks/update", taskId="wo-task", inputResponses={key: answered("approve")})
         assert done.keys() - {"_meta"} == {"resultType"}
-    with mcp_lines(served, WITH_TASKS) as client:  # nothing of a task is kept in a process
+    with mcp_lines(served, WITH_TASKS) as client:  # no process keeps a task's state
         task = client.task_in("wo-task", "completed", "failed")
         assert task.keys() - {"_meta"} == ALWAYS | {"resultType", "result"}
         assert task["resultType"] == "complete"
@@ -82,7 +82,7 @@ def test_work_order_is_a_task_from_the_call_to_its_result(served: Septet, origin
 
 
 def test_each_question_has_a_key_of_its_own(served: Septet, origin: Origin) -> None:
-    """Feedback has the work planned again; an answer to the plan before, or to nothing asked, changes nothing."""
+    """Feedback starts a new plan; an answer to the earlier plan, or to an unknown key, changes nothing."""
     with mcp_lines(served, WITH_TASKS) as client:
         client.call("run", **issue(origin, "wo-task-again", approve_plan=True))
         first, _ = question_of(client.task_in("wo-task-again", "input_required", "failed"))
@@ -108,7 +108,7 @@ def test_each_question_has_a_key_of_its_own(served: Septet, origin: Origin) -> N
 
 
 def test_task_asks_for_more_when_its_budget_is_used_up(served: Septet, origin: Origin) -> None:
-    """The answer is the amount to add; one that is no amount is refused, and one that comes again adds nothing."""
+    """The answer is the amount to add; a wrong amount is refused, and a repeated answer adds nothing."""
     order = served.scenario("wo-task-budget", {"cost_usd": 0.01})
     with mcp_lines(served, WITH_TASKS) as client:
         client.call("run", **issue(origin, order, budget="0.01usd"))
@@ -130,7 +130,7 @@ def test_task_asks_for_more_when_its_budget_is_used_up(served: Septet, origin: O
 
 
 def test_client_without_forms_is_told_whom_the_task_waits_for(served: Septet, origin: Origin) -> None:
-    """It is sent no form: the status says what is waited for, and the tool that approves carries on."""
+    """The client gets no form: the status names the command, and the `approve` tool continues the task."""
     with mcp_lines(served, {"extensions": {TASKS: {}}}) as client:
         client.call("run", **issue(origin, "wo-task-formless", approve_plan=True))
         waiting = client.call("wait", id="wo-task-formless", seconds=50)
@@ -143,7 +143,7 @@ def test_client_without_forms_is_told_whom_the_task_waits_for(served: Septet, or
 
 
 def test_failed_work_order_is_a_failed_task_that_a_retry_resumes(served: Septet, origin: Origin) -> None:
-    """Its error has type, message and remedy; the retry is answered with the same task, which completes."""
+    """The task's error has type, message and remedy; the retry returns the same task, which completes."""
     refused = {"steps": {"implement_plan": [{"api_error": "authentication_failed"}]}}
     order = served.scenario("wo-task-fails", refused)
     with mcp_lines(served, WITH_TASKS) as client:
@@ -160,7 +160,7 @@ def test_failed_work_order_is_a_failed_task_that_a_retry_resumes(served: Septet,
 
 
 def test_client_without_the_extension_is_sent_no_task(served: Septet, origin: Origin) -> None:
-    """Its call is answered with the tool's own result, and the methods of tasks name what it lacks."""
+    """The call returns the tool's own result, and the methods of tasks name the missing capability."""
     with mcp_lines(served) as client:
         begun = client.call("run", **issue(origin, "wo-task-plain"))
         assert begun["resultType"] == "complete"
@@ -172,7 +172,7 @@ def test_client_without_the_extension_is_sent_no_task(served: Septet, origin: Or
 
 
 def test_mistakes_with_tasks_are_told(served: Septet) -> None:
-    """A task that there is not is an invalid parameter; a tool that refuses answers its own error, and no task."""
+    """An unknown task is an invalid parameter; a tool's refusal is the tool's error result, and no task."""
     with mcp_lines(served, WITH_TASKS) as client:
         for method, more in METHODS.items():
             error = client.refused(method, taskId="wo-nobody", **more)

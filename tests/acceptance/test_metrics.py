@@ -25,7 +25,7 @@ print(names)
 
 
 def test_a_worker_serves_the_metrics_of_its_work_orders_and_of_the_sdk(host: Host, origin: Origin) -> None:
-    """Steps, answers, finalizers, starts, seconds, tokens and waits are at one address, by names of Prometheus."""
+    """One address serves steps, answers, finalizers, starts, seconds, tokens and waits under Prometheus names."""
     address = f"127.0.0.1:{free_port()}"
     host.scenario("wo-measured", **MALFORMED["steps"])
     with host.worker(SEPTET_METRICS=address) as worker:
@@ -51,7 +51,7 @@ def test_a_worker_serves_the_metrics_of_its_work_orders_and_of_the_sdk(host: Hos
 
 
 def test_a_step_that_fails_is_counted_with_its_rescues(host: Host, origin: Origin) -> None:
-    """Two refused tries of a step are two verdicts and two rescues."""
+    """Two refused tries of a step count as two verdicts and two rescues."""
     address = f"127.0.0.1:{free_port()}"
     host.scenario("wo-refused", **REFUSED["steps"])
     with host.worker(SEPTET_METRICS=address):
@@ -64,7 +64,7 @@ def test_a_step_that_fails_is_counted_with_its_rescues(host: Host, origin: Origi
 
 
 def test_the_wait_for_a_seat_is_measured(host: Host, origin: Origin) -> None:
-    """A triaged work order tells how long it waited for its turn, once."""
+    """A triaged work order's wait for its seat is counted once."""
     address = f"127.0.0.1:{free_port()}"
     with host.worker(SEPTET_METRICS=address):
         host.septet("create", "--repo", origin.bare, "--title", "T", "--id", "wo-seat")
@@ -74,7 +74,7 @@ def test_the_wait_for_a_seat_is_measured(host: Host, origin: Origin) -> None:
 
 
 def test_a_taken_address_is_named_with_its_remedy(served: Septet, septet: Septet) -> None:
-    """A worker whose metrics cannot be served does not start, and says which setting to change."""
+    """A worker that cannot serve its metrics does not start, and names the setting to change."""
     server = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
     for address in (server, "no address"):
         ended = Septet(septet.root, {"SEPTET_METRICS": address})("worker", "--address", server, "--json")
@@ -86,6 +86,6 @@ def test_a_taken_address_is_named_with_its_remedy(served: Septet, septet: Septet
 
 
 def test_without_the_setting_nothing_is_imported() -> None:
-    """A worker that serves no metrics does not load what would."""
+    """A worker that serves no metrics does not load the modules of metrics."""
     done = subprocess.check_output([sys.executable, "-c", IDLE], cwd=Path(__file__).parents[2])
     assert done == b"[]\n"

@@ -13,7 +13,7 @@ from workers.watching.announced_agents import announced_agents
 
 @pytest.mark.parametrize("command", [("up",), ("demo",), ("worker",)])
 def test_a_state_directory_that_cannot_be_made_is_named(tmp_path: Path, command: tuple[str, ...]) -> None:
-    """Where the state directory cannot be, the message names it and the remedy says what to look at."""
+    """If the state directory cannot be created, the message names its path and the error has a remedy."""
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     septet = Septet(tmp_path / "machine", {"SEPTET_STATE_DIR": str(tmp_path / "file" / "state")})
     ended = septet(*command, "--json")
@@ -28,7 +28,7 @@ def test_a_state_directory_that_cannot_be_made_is_named(tmp_path: Path, command:
     [("SEPTET_MAX_AGENTS", "many"), ("SEPTET_MAX_AGENTS", "0"), ("SEPTET_ORPHAN_LIMIT_SECONDS", "-1")],
 )
 def test_a_setting_that_is_not_valid_is_named(tmp_path: Path, name: str, value: str) -> None:
-    """A variable with a value that it cannot have is a usage error that names the variable."""
+    """A variable with an invalid value is a usage error that names the variable."""
     ended = Septet(tmp_path, {name: value})("board", "--json")
     assert ended.code == 2
     assert name in ended.error["message"]
@@ -36,7 +36,7 @@ def test_a_setting_that_is_not_valid_is_named(tmp_path: Path, name: str, value: 
 
 
 def test_a_mistyped_option_is_answered_with_the_likeliest_one(tmp_path: Path) -> None:
-    """One is named, as for a mistyped command."""
+    """The likeliest option is named, as for a mistyped command."""
     ended = Septet(tmp_path)("run", "--titel", "T", "--json")
     assert (ended.code, ended.error["message"]) == (2, "No such option: --titel. Did you mean --title?")
     assert (
@@ -56,7 +56,7 @@ def test_an_issue_file_that_is_a_folder_is_named(served: Septet, tmp_path: Path)
 async def test_an_agent_that_no_worker_can_use_is_refused_by_every_face(
     served: Septet, origin: Origin, tmp_path: Path
 ) -> None:
-    """Command line, HTTP and tools say it before anything starts, in the words in which Temporal's own start fails."""
+    """Command line, HTTP and tools refuse it before the start, with the message of a start in Temporal itself."""
     await until_agents_are_announced(served)
     new = {"repository_url": str(origin.bare), "title": "T", "agent": "opencode", "id": "wo-no-agent"}
     told = served(
@@ -85,9 +85,9 @@ async def test_an_agent_that_no_worker_can_use_is_refused_by_every_face(
 async def test_an_agent_that_was_installed_since_its_worker_started_is_used(
     septet: Septet, origin: Origin, tmp_path: Path
 ) -> None:
-    """What a worker announced as it started is asked again before an agent is refused because of it.
+    """The worker's announcement is checked again before an agent is refused by it.
 
-    Its model for steps for which nobody names one is announced too.
+    The announcement also has the worker's default model.
     """
     program = tmp_path / "opencode"
     run = ("run", "--repo", origin.bare, "--title", "T", "--agent", "opencode", "--json")
@@ -102,7 +102,7 @@ async def test_an_agent_that_was_installed_since_its_worker_started_is_used(
 
 
 async def test_a_repositorys_own_agent_is_looked_for_too(served: Septet, origin: Origin, tmp_path: Path) -> None:
-    """Where no agent is named, it is the one that the repository names as of its base, for a pipeline too."""
+    """Without a named agent, the repository's default agent at its base is checked, for a pipeline too."""
     await until_agents_are_announced(served)
     origin.push({".septet/septet.toml": '[agents]\ndefault = "opencode"\n'})
     told = served("run", "--repo", origin.bare, "--title", "T", "--json")
@@ -125,20 +125,20 @@ async def test_a_repositorys_own_agent_is_looked_for_too(served: Septet, origin:
 def test_a_base_and_an_issue_are_looked_for_in_a_repository_that_is_here(
     served: Septet, origin: Origin, words: tuple[str, ...], message: str
 ) -> None:
-    """Before anything starts; the message is that of a worker."""
+    """The check runs before the start; the message equals the worker's."""
     ended = served("run", "--repo", origin.bare, *words, "--json")
     assert (ended.code, ended.error["message"]) == (3, message.format(origin=origin.bare))
 
 
 async def until_agents_are_announced(served: Septet) -> None:
-    """Wait until the server lists what a worker told of its agents: soon after it started."""
+    """Wait until the server lists the worker's agents, soon after the worker's start."""
     address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
     client = await Client.connect(address)
     await wait_until(lambda: announced_agents(client, "septet"))
 
 
 def test_a_demo_with_an_agent_that_is_not_installed_is_refused(septet: Septet) -> None:
-    """`demo --agent` says what is missing before it starts anything."""
+    """`demo --agent` names the missing agent before it starts a process."""
     ended = septet("demo", "--agent", "opencode", "--json")
     assert ended.code == 2
     assert "opencode" in ended.error["message"]
@@ -146,7 +146,7 @@ def test_a_demo_with_an_agent_that_is_not_installed_is_refused(septet: Septet) -
 
 
 def test_doctor_says_of_each_part_whether_it_is_there(served: Septet) -> None:
-    """`doctor` is ok where git, a server and one agent are there; what is missing has a remedy."""
+    """`doctor` passes with git, a server and one agent; a missing part has a remedy."""
     ended = served("doctor", "--json")
     assert ended.code == 0, ended
     checks = {check["name"]: check for check in ended.json["checks"]}
@@ -176,7 +176,7 @@ def test_doctor_warns_of_a_command_that_lacks_what_its_step_needs(served: Septet
 
 
 def test_a_command_that_no_value_fits_stops_before_any_agent(served: Septet, origin: Origin) -> None:
-    """A placeholder that the step has no value for fails the work order with file, line and placeholder."""
+    """A placeholder without a value in the step fails the work order with file, line and placeholder."""
     origin.push({".septet/commands/classify_issue.md": "# classify_issue\n\n$ARGUMENTS and $7\n"})
     run = ("run", "--repo", origin.bare, "--title", "T", "--id", "wo-placeholder", "--wait", "--json")
     ended = served(*run)
@@ -191,7 +191,7 @@ def test_a_command_that_no_value_fits_stops_before_any_agent(served: Septet, ori
 def test_wrong_settings_of_a_repository_are_told_at_the_door(
     served: Septet, origin: Origin, options: tuple[str, ...]
 ) -> None:
-    """The file and the line are named before anything starts, whichever agent was asked for, and the remedy works."""
+    """The error names file and line before the start, for each agent, and its remedy works."""
     run = ["run", "--repo", str(origin.bare), "--title", "T", *options, "--json"]
     assert served("issue", "add", "--repo", origin.bare, "--title", "One").code == 0
     origin.push({".septet/septet.toml": "chekcs = []\n"})
@@ -206,7 +206,7 @@ def test_wrong_settings_of_a_repository_are_told_at_the_door(
 
 
 NOWHERE = {"TEMPORAL_ADDRESS": "127.0.0.1:1"}
-"""Nobody answers there."""
+"""An address without a server."""
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ NOWHERE = {"TEMPORAL_ADDRESS": "127.0.0.1:1"}
 def test_a_mistake_is_told_without_a_server(
     tmp_path: Path, origin: Origin, options: tuple[str, ...], code: int, words: str, remedy: str
 ) -> None:
-    """What is wrong with the options is told first, and that no server answers only where nothing else is wrong."""
+    """The error names the wrong option first, and the missing server only if the options are right."""
     binary = tmp_path / "binary"
     binary.write_bytes(b"\x89PNG\r\n\x1a\n\0\0\xff")
     (tmp_path / "folder").mkdir()
@@ -283,14 +283,14 @@ def test_a_mistake_is_told_without_a_server(
 
 
 def test_a_work_order_comes_after_one_that_there_is(served: Septet, origin: Origin) -> None:
-    """An id that no work order has is refused at once: it would be waited for for ever."""
+    """An unknown id is refused at once: the work order would wait for it forever."""
     ended = served("create", origin.bare, "--title", "T", "--after", "wo-nobody-knows", "--json")
     assert ended.code == 2
     assert "there is no work order wo-nobody-knows" in ended.error["message"]
 
 
 def test_an_issue_has_one_open_work_order(served: Septet, origin: Origin) -> None:
-    """A second one is refused with the id of the first, unless `--again`; also over HTTP."""
+    """A second work order is refused with the id of the first, unless `--again` is given; also over HTTP."""
     number = served("issue", "add", "--repo", origin.bare, "--title", "Once", "--json").json["issue"]["number"]
     page = f"{origin.bare.as_uri()}/issues/{number}"
     assert served("create", page, "--id", "wo-first", "--json").code == 0
@@ -310,13 +310,13 @@ def test_an_issue_has_one_open_work_order(served: Septet, origin: Origin) -> Non
 
 
 def test_a_pipeline_is_refused_whose_issue_there_is_not(served: Septet, origin: Origin) -> None:
-    """Before it starts, as a work order is, and not by its first step."""
+    """The pipeline is refused before its start, like a work order, and not by its first step."""
     refused = served("pipeline", "--repo", origin.bare, "--issues", "9", "--json")
     assert (refused.code, "has no #9" in refused.error["message"]) == (3, True)
 
 
 def test_an_issue_with_a_pull_request_in_review_is_named(served: Septet, origin: Origin) -> None:
-    """Another work order for it starts all the same, and so does a pipeline."""
+    """Another work order for the issue starts with a warning, and so does a pipeline."""
     number = served("issue", "add", "--repo", origin.bare, "--title", "Twice", "--json").json["issue"]["number"]
     page = f"{origin.bare.as_uri()}/issues/{number}"
     first = served("run", page, "--id", "wo-reviewed", "--wait", "--json").json["task"]
@@ -342,7 +342,7 @@ def test_an_issue_with_a_pull_request_in_review_is_named(served: Septet, origin:
 
 
 def test_every_face_refuses_a_folder_that_is_no_repository(served: Septet, tmp_path: Path) -> None:
-    """Over HTTP it is the same message and the same remedy as on the command line."""
+    """HTTP returns the same message and remedy as the command line."""
     typed = served("run", tmp_path, "--title", "T", "--json").error
     with served.api as api:
         told = api.post("/agent-work-orders", json={"repository_url": str(tmp_path), "title": "T"})
@@ -351,7 +351,7 @@ def test_every_face_refuses_a_folder_that_is_no_repository(served: Septet, tmp_p
 
 
 def test_a_title_is_one_line(served: Septet, origin: Origin) -> None:
-    """Of a long title 200 characters are the title, and all of it is the description's beginning."""
+    """The title of a long text has at most 200 characters, and the description begins with the whole text."""
     long = "Round the total,\n" + "and say so " * 30
     task = served("create", origin.bare, "--title", long, "--id", "wo-long-title", "--json").json["task"]
     assert len(task["title"]) <= 200
@@ -361,7 +361,7 @@ def test_a_title_is_one_line(served: Septet, origin: Origin) -> None:
 
 
 def test_the_folder_of_a_checkout_names_the_repository(served: Septet, origin: Origin) -> None:
-    """In a checkout no repository has to be named; what is not committed there is named as not included."""
+    """In a checkout the command needs no `--repo`, and lists uncommitted changes as not included."""
     (origin.checkout / "app.py").write_text("print('changed')\n", encoding="utf-8")
     (origin.checkout / "inner").mkdir()
     ended = served("run", "--title", "From here", "--id", "wo-from-here", cwd=origin.checkout / "inner")

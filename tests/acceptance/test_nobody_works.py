@@ -1,4 +1,4 @@
-"""Work that nobody takes, with workers beside it: a wrong queue, a current build without a worker, a drained fleet."""
+"""Work without a worker, beside workers of other work: a wrong queue, a build without a worker, a drained fleet."""
 
 import json
 import re
@@ -15,17 +15,17 @@ from fakes.waiting import until
 pytestmark = pytest.mark.recovery
 
 SOON = {"SEPTET_PROBE_SECONDS": "6"}
-"""Its workers are heard each second."""
+"""The server hears its workers each second."""
 ASKED_FOR = "The cancel is asked for, and is carried out as soon as a worker runs. Nobody works: "
 SOON_SECONDS = 5.0
-"""So long a look takes at the most, with the command's start: nobody is asked who does not work."""
+"""The longest time of a `show`, with the command's start, because it queries no absent worker."""
 _LOOKS = 3
 TOLD_AFTER_SECONDS = 20.0
-"""Two heartbeat intervals, each of which counts for ten seconds at least."""
+"""Two heartbeat intervals, each of at least ten seconds."""
 
 
 def waits_for(host: Host, order: str) -> str | None:
-    """Return what `septet show` says that a work order waits for."""
+    """Return the reason of a work order's wait by `septet show`."""
     shown = host.septet("show", order, "--json")
     assert shown.code == 0, shown
     waiting: str | None = shown.json["waiting_for"]
@@ -33,7 +33,7 @@ def waits_for(host: Host, order: str) -> str | None:
 
 
 def told_soon(host: Host, order: str) -> str:
-    """Return what `septet show` says of nobody, and see that it says so soon: one of three looks meets no other load."""
+    """Return `show`'s message of a missing worker, and check that one of three calls is fast, without other load."""
     took = []
     for _ in range(_LOOKS):
         began = time.monotonic()
@@ -46,13 +46,13 @@ def told_soon(host: Host, order: str) -> str:
 
 
 def check(host: Host, name: str) -> dict[str, Any]:
-    """Return one of the checks of `septet doctor`."""
+    """Return a check of `septet doctor`."""
     found: dict[str, Any] = {each["name"]: each for each in host.septet("doctor", "--json").json["checks"]}[name]
     return found
 
 
 def test_a_queue_that_nobody_serves_is_told_and_a_cancel_is_only_asked_for(host: Host, origin: Origin) -> None:
-    """`show`, `watch` and `cancel` say so although workers of another queue run; the cancel comes with a worker."""
+    """`show`, `watch` and `cancel` say so beside workers of another queue; the cancel takes effect with a worker."""
     other = replace(host, queue=f"{host.queue}-other")
     with host.worker(**SOON):
         assert check(host, "worker here")["message"].startswith("A worker runs with ")
@@ -73,7 +73,7 @@ def test_a_queue_that_nobody_serves_is_told_and_a_cancel_is_only_asked_for(host:
 
 
 def test_a_current_build_without_a_worker_is_told(host: Host, origin: Origin) -> None:
-    """Its last worker has just stopped: it is not promoted, who looks is told at once, and another one is promoted."""
+    """A build whose last worker has stopped is not promoted; `show` reports it at once, and another build is promoted."""
     with host.worker(SEPTET_BUILD_ID="one", **SOON):
         with host.septet.beside("worker", SEPTET_BUILD_ID="two", **SOON) as two:
             assert host.septet("promote", "two", "--json").json["before"] == "one"
@@ -90,7 +90,7 @@ def test_a_current_build_without_a_worker_is_told(host: Host, origin: Origin) ->
 
 
 def test_all_workers_down_is_told_to_another_host(host: Host, origin: Origin, tmp_path: Path) -> None:
-    """A worker that ends says so; one that was killed is told once two heartbeats have not come."""
+    """A worker reports its own end; a killed worker counts as gone after two missing heartbeats."""
     other = replace(host, septet=replace(host.septet, root=tmp_path / "other"))
     go = other.scenario("wo-down", implement_plan={"waits": True})
     with other.worker(**SOON) as worker:
@@ -117,7 +117,7 @@ def test_all_workers_down_is_told_to_another_host(host: Host, origin: Origin, tm
 
 
 def test_a_drained_fleet_is_told_and_new_work_waits_for_its_end(host: Host, origin: Origin) -> None:
-    """A worker decides about the work order, and none opens its workspace: `show` says so until one does."""
+    """A worker decides for the work order, but none opens its workspace: `show` says so until a worker does."""
     until_then = "new work waits until a worker of this queue runs without SEPTET_DRAIN."
     drained = f"Every host is drained: {until_then}"
     with host.worker(SEPTET_DRAIN="true", **SOON):

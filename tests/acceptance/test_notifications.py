@@ -20,7 +20,7 @@ SECRET = "the receiver knows it too"  # noqa: S105 -- of this test alone
 
 @dataclass
 class Receiver:
-    """A receiver of webhooks that is not well at first."""
+    """A receiver of webhooks that refuses the first events."""
 
     refusals: int
     events: list[dict[str, Any]] = field(default_factory=list)
@@ -29,7 +29,7 @@ class Receiver:
     address: str = ""
 
     def take(self, headers: dict[str, str], body: bytes) -> int:
-        """Take an event in, and return the status to answer."""
+        """Take an event, and return the status of the answer."""
         signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
         signature = base64.b64encode(hmac.digest(SECRET.encode(), signed, hashlib.sha256)).decode()
         if headers["webhook-signature"] != f"v1,{signature}":
@@ -43,13 +43,13 @@ class Receiver:
         return 204
 
     def of(self, order: str) -> list[tuple[str, str]]:
-        """Return the types and reasons of the events of one work order."""
+        """Return the types and reasons of a work order's events."""
         return [(event["type"], event["data"]["reason"]) for event in self.events if event["subject"] == order]
 
 
 @contextmanager
 def receiving(receiver: Receiver) -> Iterator[Receiver]:
-    """Serve a receiver on a port of its own for as long as the block lasts."""
+    """Serve a receiver on its own port while the block lasts."""
 
     class Handler(QuietHandler):
         def handle_any(self) -> None:
@@ -63,9 +63,9 @@ def receiving(receiver: Receiver) -> Iterator[Receiver]:
 
 
 def test_an_address_is_told_what_people_should_know(septet: Septet, origin: Origin) -> None:
-    """Signed CloudEvents tell of a plan that waits, a spent budget, an end and a failure; a refused one comes again.
+    """Signed CloudEvents report a waiting plan, a spent budget, an end and a failure; a refused event comes again.
 
-    One that could not even be opened is told of as well.
+    The failure of an opening is reported as well.
     """
     with receiving(Receiver(refusals=2)) as receiver:
         hook = {"SEPTET_NOTIFY_URL": receiver.address, "SEPTET_NOTIFY_SECRET": SECRET}
@@ -106,7 +106,7 @@ def test_an_address_is_told_what_people_should_know(septet: Septet, origin: Orig
 
 
 def test_an_address_without_a_secret_is_refused(septet: Septet) -> None:
-    """Nothing is sent unsigned: a command that reads such settings says what is missing."""
+    """No event is sent unsigned: a command with such settings names the missing setting."""
     told = Septet(septet.root, extra={"SEPTET_NOTIFY_URL": "http://127.0.0.1:1"})("doctor", "--json")
     assert told.code == 2
     assert "SEPTET_NOTIFY_SECRET" in told.error["message"]

@@ -1,4 +1,4 @@
-"""Partitions, and ends that no worker sees: one writer in a worktree, and none that nobody asked for."""
+"""Partitions, and ends that no worker sees: a worktree has one writer, and no unwanted writer."""
 
 import json
 import signal
@@ -17,7 +17,7 @@ ONCE = [f"{step.number}-{step.value}-1" for step in Step]
 
 
 def test_a_worker_that_was_stopped_for_too_long_wakes_and_commits_nothing(host: Host, origin: Origin) -> None:
-    """Its step goes to the next worker of the host, with the same agent; its own late result, and commit, are refused."""
+    """The host's next worker takes the step with the same agent; the late result and commit of the first are refused."""
     go = host.scenario("wo-split", create_commit={"waits": True})
     with host.worker() as first:
         host.start(origin, "wo-split")
@@ -32,7 +32,7 @@ def test_a_worker_that_was_stopped_for_too_long_wakes_and_commits_nothing(host: 
                 until(lambda: git(worktree, "rev-parse", "HEAD") != head)
                 (worktree / "late.txt").write_text("written after the commit\n", encoding="utf-8")
             task = host.septet.closed("wo-split")
-            # By its lease, or by the server's word where that comes first.
+            # By its lease, or by the server's answer if this comes first.
             until(lambda: any("attempt_superseded" in line or "attempt_left" in line for line in first.errors))
     assert task["status"] == "completed"
     assert host.septet.runs("wo-split") == ONCE
@@ -43,7 +43,7 @@ def test_a_worker_that_was_stopped_for_too_long_wakes_and_commits_nothing(host: 
 
 @pytest.mark.release
 def test_a_stopped_worker_is_not_waited_for_where_the_host_has_another(host: Host, origin: Origin) -> None:
-    """The other one adopts its agent long before the time-out of its heartbeats."""
+    """The other worker adopts the agent long before the heartbeat time-out."""
     go = host.scenario("wo-stopped", classify_issue={"waits": True})
     with host.worker() as first:
         host.start(origin, "wo-stopped", timeouts={"heartbeat_seconds": 600})
@@ -60,9 +60,9 @@ def test_a_stopped_worker_is_not_waited_for_where_the_host_has_another(host: Hos
 
 
 def test_a_terminated_work_order_ends_its_agent(host: Host, origin: Origin) -> None:
-    """Terminated while its agent works, it has no agent and a rescue a moment later, and no step follows.
+    """The agent of a terminated work order ends a moment later with a rescue, and no step follows.
 
-    Who looks is told that it was terminated; once it is deleted, that its id was used before.
+    `septet show` reports the termination; after a deletion, it reports that the id was used before.
     """
     host.scenario("wo-terminated", classify_issue={"waits": True, "edits": {"half.txt": "half done\n"}})
     with host.worker():
@@ -90,7 +90,7 @@ def test_a_terminated_work_order_ends_its_agent(host: Host, origin: Origin) -> N
 def test_a_worker_that_starts_ends_the_agent_of_a_work_order_that_was_terminated_meanwhile(
     host: Host, origin: Origin
 ) -> None:
-    """A worker that is told to stop leaves the agent alive and says so; the next one ends it if it is not wanted."""
+    """A worker that is stopped leaves the agent alive and logs that; the next worker ends the unwanted agent."""
     host.scenario("wo-stray", classify_issue={"waits": True, "edits": {"half.txt": "half done\n"}})
     with host.worker() as first:
         host.start(origin, "wo-stray")
@@ -109,7 +109,7 @@ def test_a_worker_that_starts_ends_the_agent_of_a_work_order_that_was_terminated
 def test_a_work_order_that_was_cancelled_while_no_worker_lived_ends_with_the_next_one(
     host: Host, origin: Origin
 ) -> None:
-    """A worker that starts ends the agent at once; the work order is cancelled and names its rescue."""
+    """A worker that starts ends the agent at once; the work order is cancelled and lists its rescue."""
     host.scenario("wo-later", classify_issue={"waits": True, "edits": {"half.txt": "half done\n"}})
     with host.worker() as first:
         host.start(origin, "wo-later", timeouts={})
@@ -128,7 +128,7 @@ def test_a_work_order_that_was_cancelled_while_no_worker_lived_ends_with_the_nex
 
 
 def test_a_reset_ends_the_agent_that_it_finds_and_begins_at_the_checkpoint(host: Host, origin: Origin) -> None:
-    """Reset while an agent works, a step starts anew from its own checkpoint; what was done is in a rescue."""
+    """A step that is reset during its agent's work starts anew from its checkpoint; the agent's work is in a rescue."""
     host.scenario("wo-reset", classify_issue=[{"waits": True, "edits": {"half.txt": "half done\n"}}, {}])
     with host.worker():
         host.start(origin, "wo-reset")
@@ -148,7 +148,7 @@ def test_a_reset_ends_the_agent_that_it_finds_and_begins_at_the_checkpoint(host:
 
 
 def test_a_person_is_no_second_writer(served: Septet, origin: Origin) -> None:
-    """While an agent works, neither a restore into its workspace nor a retry is let in: exit code 5, and who is there."""
+    """While an agent works, a restore into its workspace and a retry are refused: exit code 5, and the agent's run."""
     order = served.scenario("wo-two-writers", {"steps": {"classify_issue": {"delay_seconds": 60}}})
     assert served("run", "--repo", origin.bare, "--title", "Be busy", "--id", order, "--json").code == 0
     run = served.state / "runs" / order / "1-classify_issue-1"
@@ -170,7 +170,7 @@ def test_a_person_is_no_second_writer(served: Septet, origin: Origin) -> None:
 def test_a_step_that_is_paused_while_no_worker_lives_has_no_agent_once_one_does(
     host: Host, origin: Origin
 ) -> None:
-    """The next worker ends the agent of a paused step and keeps its session, with which `unpause` goes on."""
+    """The next worker ends the paused step's agent and keeps its session; `unpause` continues the session."""
     go = host.scenario("wo-paused-alone", classify_issue={"waits": True})
     with host.worker() as first:
         host.start(origin, "wo-paused-alone", timeouts={})
@@ -189,7 +189,7 @@ def test_a_step_that_is_paused_while_no_worker_lives_has_no_agent_once_one_does(
 
 
 def test_a_step_that_is_reset_while_no_worker_lives_begins_anew(host: Host, origin: Origin) -> None:
-    """The next worker hears of it by the dead one's token: the agent is ended, and its work is in a rescue."""
+    """The next worker learns of the reset by the dead worker's token: it ends the agent, whose work is in a rescue."""
     half = {"waits": True, "edits": {"half.txt": "half done\n"}}
     host.scenario("wo-reset-alone", classify_issue=[half, {}])
     with host.worker() as first:
@@ -207,7 +207,7 @@ def test_a_step_that_is_reset_while_no_worker_lives_begins_anew(host: Host, orig
 
 @pytest.mark.release
 def test_a_later_attempt_is_reset_as_the_first_one_is(host: Host, origin: Origin) -> None:
-    """Temporal tells a worker nothing of the reset of a second attempt: it asks, and ends the agent at once."""
+    """Temporal reports no reset of a second attempt: the worker polls for it, and ends the agent at once."""
     half = {"waits": True, "edits": {"half.txt": "half done\n"}}
     host.scenario("wo-reset-later", classify_issue=[half, {}])
     with host.worker() as first:
