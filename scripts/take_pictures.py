@@ -1,6 +1,6 @@
 """Take the pictures of docs/pictures/ again: board, plan, work order, pipeline and Temporal's web UI, in Chromium.
 
-They are of a `septet up` of its own with the sample repository and another one, which end with it.
+The pictures show a new `septet up` with the sample repository and another repository; it ends with the script.
 """
 
 import json
@@ -18,7 +18,7 @@ PICTURES = ROOT / "docs" / "pictures"
 WIDTH = 1280
 PHONE_WIDTH = 390
 WITHIN_MS = 120_000
-"""A machine that does other work is slow to paint."""
+"""The most milliseconds until a page is painted; a busy machine paints slowly."""
 FAILS = {"steps": {"implement_plan": {"refuse": "The price list and the till disagree on who rounds."}}}
 
 PRICES = [
@@ -35,7 +35,7 @@ PRICES = [
 
 
 def take() -> None:
-    """Set the scene and take all pictures of it."""
+    """Make the work orders and take all pictures."""
     from fakes.browser import chromium
     from fakes.septet_command import Septet
 
@@ -63,7 +63,7 @@ def take() -> None:
 
 
 def _set_the_scene(septet: "Septet") -> None:
-    """Leave work orders in every stage: one is under way, and waits for what never comes."""
+    """Leave work orders in every stage; one work order waits for a file that never appears."""
     from fakes.repositories import make_origin
     from fakes.waiting import until
 
@@ -93,7 +93,7 @@ def _set_the_scene(septet: "Septet") -> None:
 
 
 def _set_a_pipeline_up(septet: "Septet", repository: Path) -> None:
-    """Leave a pipeline with issues at several stages: one is under way, and waits for what never comes again."""
+    """Leave a pipeline with issues in several stages; one issue waits for a file that was removed."""
     from fakes.waiting import until
 
     file, gate = septet.root / "prices.json", septet.root / "gate"
@@ -130,7 +130,7 @@ def _temporal(page: "Page", running: "Running") -> None:
 
 
 def _done(ended: object) -> None:
-    """See that a command did what it was asked."""
+    """Exit unless a command succeeded."""
     code = getattr(ended, "code", None)
     if code != 0:
         sys.exit(json.dumps(str(ended)))

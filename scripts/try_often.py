@@ -18,7 +18,7 @@ from pathlib import Path
 _ROOT = Path(__file__).resolve().parent.parent
 _RUN_SECONDS = 900
 _RAN = (0, 1)
-"""Exit codes of a pytest that ran its tests: all passed, or some failed."""
+"""The exit codes of a pytest that ran its tests: all passed, or some failed."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Run:
     output: str
 
     def tests(self, *outcomes: str) -> set[str]:
-        """Return the tests with one of these outcomes, as pytest's short summary lists them."""
+        """Return the tests with one of these outcomes in pytest's short summary."""
         lines = (line.partition(" ") for line in self.output.splitlines())
         return {rest.partition(" - ")[0] for outcome, _, rest in lines if outcome in outcomes}
 
@@ -75,7 +75,7 @@ def run_with(seed: int, tests: Sequence[str]) -> Run:
 
 
 def print_table(runs: Sequence[Run]) -> None:
-    """Print how often each test passed and failed, and the seeds of its failures."""
+    """Print the passes and failures of each test, and the seeds of its failures."""
     passes: dict[str, int] = defaultdict(int)
     seeds: dict[str, list[int]] = defaultdict(list)
     for run in runs:

@@ -22,7 +22,7 @@ TABLES = {
 
 
 def main() -> None:
-    """Replace what stands between the marks."""
+    """Replace the tables between the page's marks."""
     text = PAGE.read_text(encoding="utf-8")
     for name, table in TABLES.items():
         begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->\n"

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 SCHEMA = "http://cyclonedx.org/schema/bom-1.6.schema.json"
 NAMESPACE = uuid.UUID("6ba7b811-9dad-11d1-80b4-00c04fd430c8")
-"""The namespace of URLs: the same image has the same serial number."""
+"""The namespace of URLs; it gives the same image the same serial number."""
 DIGEST_LENGTH = 64
 
 
@@ -32,7 +32,7 @@ def main(name: str, digest: str) -> None:
 
 
 def bill(name: str, digest: str, listed: dict[str, Any]) -> dict[str, Any]:
-    """Return the bill: one component for each package, with its address in the package's own world."""
+    """Return the bill: one component for each package, with its package URL."""
     distribution = listed["distribution"]
     components = [
         *(component(each, debian_purl(each, distribution)) for each in listed["debian"]),
@@ -62,7 +62,7 @@ def bill(name: str, digest: str, listed: dict[str, Any]) -> dict[str, Any]:
 
 
 def component(package: dict[str, str], purl: str) -> dict[str, Any]:
-    """Return one package."""
+    """Return the component of a package."""
     licence = package.get("licence", "")
     licences = {"licenses": [{"license": {"name": licence}}]} if licence else {}
     facts = {"type": "library", "bom-ref": purl, "name": package["package"], "version": package["version"]}
@@ -70,13 +70,13 @@ def component(package: dict[str, str], purl: str) -> dict[str, Any]:
 
 
 def debian_purl(package: dict[str, str], distribution: str) -> str:
-    """Return the address of a package of Debian."""
+    """Return the package URL of a Debian package."""
     named = f"pkg:deb/{distribution.partition('-')[0]}/{package['package']}@{version(package)}"
     return f"{named}?arch={package['architecture']}&distro={distribution}"
 
 
 def version(package: dict[str, str]) -> str:
-    """Return a version as an address has it."""
+    """Return a version in the form of a package URL."""
     return quote(package["version"], safe=".-_~")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 _SUPPORTED = 2
-"""A release continues what the two before it began."""
+"""The number of releases whose work orders a release continues."""
 _CONTINUES = (
     "Work orders that {began} began continue under this release: their recorded histories replay on it. "
     "Start workers of it beside the old ones, then run `septet promote`."
@@ -67,7 +67,7 @@ def _numbers(release: str) -> list[int]:
 
 
 def main() -> None:
-    """Print the notes of the release that was named."""
+    """Print the notes of the release in the command line."""
     if len(sys.argv) != 2:  # noqa: PLR2004 -- the program and one word
         sys.exit(__doc__)
     folders = (ROOT / "tests" / "replay" / "histories").iterdir()

@@ -31,7 +31,7 @@ def main(folder: Path) -> None:
 
 
 def statement(products: list[Path]) -> dict[str, Any]:
-    """Return the statement about these files, by the in-toto and SLSA forms."""
+    """Return the statement about these files, in the form of in-toto and SLSA."""
     commit = git("rev-parse", "HEAD")
     locks = sorted(ROOT.glob("requirements*.lock"))
     return {
@@ -62,7 +62,7 @@ def sha256(file: Path) -> str:
 
 
 def git(*arguments: str) -> str:
-    """Return what git says of the checkout, without the line's end."""
+    """Return the output of git in the checkout, without the line's end."""
     argv = ["git", "-C", str(ROOT), *arguments]
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.strip()
 

@@ -33,7 +33,7 @@ what is expected. {own_right} of {own} come out right{own_wrong}.
 
 
 def main() -> None:
-    """Write the page anew."""
+    """Write the page."""
     cases = read_cases()
     drawn = sorted((case for case in cases if case.drawn), key=lambda case: case.drawn)
     own = [case for case in cases if not case.drawn]
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def _list(cases: Sequence[Case]) -> str:
-    """Return a line for each report, below the program that it is about."""
+    """Return a line for each report, below its program."""
     lines = []
     for program, group in groupby(cases, key=lambda case: case.name.split("_")[0]):
         lines += [f"- {program}", *(f"    - {_linked(case)}" for case in group)]

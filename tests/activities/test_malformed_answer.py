@@ -27,7 +27,7 @@ async def test_a_malformed_answer_keeps_its_worktree(lab: StepLab) -> None:
 
 
 async def test_an_answer_that_is_none_is_told_in_the_clis_words(lab: StepLab) -> None:
-    """If the answer is empty, the reason is the CLI's own message."""
+    """If the answer has no text, the reason says that the answer is empty."""
     await lab.open_to(Step.CLASSIFY_ISSUE)
     lab.agent("result('  ')")
     unread = await lab.run(Step.CLASSIFY_ISSUE)

@@ -207,9 +207,7 @@ async def test_a_repository_asks_for_it_as_of_the_base(tmp_path: Path, origin: O
         await lab.open_to(Step.CREATE_COMMIT)
         commit(lab, ".septet/septet.toml", "read_outgoing = false\n")
         lab.scenario(create_pull_request=TEXTS)
-        ids = tuple(
-            each.id for each in (await lab.run(Step.CREATE_PULL_REQUEST)).findings
-        )  # the agent's edit of the settings
+        ids = tuple(each.id for each in (await lab.run(Step.CREATE_PULL_REQUEST)).findings)  # its settings
         call = lab.call(Step.CREATE_PULL_REQUEST, attempt=2, allowed_findings=ids)
         result = await lab.running(call)
         assert bool(result.unread) is of_base

@@ -1,7 +1,7 @@
-"""Real agent CLIs, with a model that answers on loopback, on a machine of their own.
+"""Real agent CLIs, with a model that answers on loopback, on their own machine.
 
-`make test-agents` installs the CLIs and says where they are in `SEPTET_AGENTS_CACHE`; without it, as in `make test`,
-the tests of this folder are not collected.
+`make test-agents` installs the CLIs and names their folder in `SEPTET_AGENTS_CACHE`. Without the variable, as in
+`make test`, pytest does not collect the tests of this folder.
 """
 
 import os
@@ -25,20 +25,20 @@ collect_ignore_glob = [] if os.environ.get("SEPTET_AGENTS_CACHE") else ["test_*.
 
 @pytest.fixture(scope="session")
 def programs() -> dict[str, str]:
-    """By variable, the installed programs; one that is missing fails the tests of its CLI."""
+    """Return the installed programs by variable; a missing program fails the tests of its CLI."""
     told = subprocess.run([sys.executable, str(_AGENTS), "env"], capture_output=True, text=True, check=True)
     return dict(line.split("=", 1) for line in told.stdout.splitlines())
 
 
 @pytest.fixture(scope="session")
 def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Homes that the tests of one CLI share: the first start in a new one takes some of them long."""
+    """Return the homes that the tests of one CLI share; some CLIs start slowly in a new home."""
     return tmp_path_factory.mktemp("homes")
 
 
 @pytest.fixture(params=CLIS)
 def cli(request: pytest.FixtureRequest, programs: dict[str, str]) -> str:
-    """Each of the CLIs."""
+    """Return the name of each CLI in turn."""
     name: str = request.param
     assert f"SEPTET_{name.upper()}_PATH" in programs, f"{name} is not installed: scripts/agents install {name}"
     return name
@@ -46,7 +46,7 @@ def cli(request: pytest.FixtureRequest, programs: dict[str, str]) -> str:
 
 @pytest.fixture
 def day(cli: str, programs: dict[str, str], homes: Path, tmp_path: Path) -> Day:
-    """A day of work for a CLI; a test says what goes wrong on it before it begins."""
+    """Return a day of work for a CLI; a test adds its faults before the day begins."""
     home = homes / cli
     home.mkdir(exist_ok=True)
     return day_of(cli, programs, home, tmp_path)
@@ -54,5 +54,5 @@ def day(cli: str, programs: dict[str, str], homes: Path, tmp_path: Path) -> Day:
 
 @pytest.fixture
 def begun() -> Callable[[Day], AbstractAsyncContextManager[WorkOrders]]:
-    """Begin a day, for as long as the block lasts."""
+    """Return the function that serves a day during a block."""
     return serving_day

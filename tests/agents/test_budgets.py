@@ -1,4 +1,4 @@
-"""Real CLIs whose budget is used up: they stop where they can, the work order waits, and their session goes on."""
+"""Real CLIs at a used-up budget: they stop, the work order waits, and their session continues after a raise."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -27,7 +27,7 @@ PLENTY = "9Mtok,9usd,9h"
 
 @pytest.mark.parametrize("cli", ["claude", pytest.param("opencode", marks=pytest.mark.release)], indirect=True)
 async def test_tokens_that_are_used_up_stop_an_agent_after_its_message(day: Day, begun: Begun) -> None:
-    """Its first message passes the limit, and the model is silent at the second one: nothing else ends it."""
+    """The budget stops the agent after its first message, for the model does not answer the second."""
     day.goes_wrong(Fault("build_plan", "hang", results=1))
     async with begun(day) as orders:
         await _stops_and_goes_on(day, orders, "1ktok", raised_by="9Mtok")
@@ -39,7 +39,7 @@ async def test_tokens_that_are_used_up_stop_an_agent_after_its_message(day: Day,
 @pytest.mark.release
 @pytest.mark.parametrize("cli", ["claude"], indirect=True)
 async def test_dollars_that_are_used_up_end_claude_by_itself(day: Day, begun: Begun) -> None:
-    """It ends after the request that passes the limit, which is no failure; all that the model has answered counts."""
+    """Claude itself ends after the request that passes the limit; its exit is no failure, and all answers count."""
     async with begun(day) as orders:
         total = await _stops_and_goes_on(day, orders, "0.001usd", raised_by="1usd")
     first = day.runs_of("build_plan")[0].exit()
@@ -50,7 +50,7 @@ async def test_dollars_that_are_used_up_end_claude_by_itself(day: Day, begun: Be
 
 @pytest.mark.release
 async def test_minutes_that_are_used_up_stop_an_agent(day: Day, begun: Begun) -> None:
-    """The model is silent for longer than the budget lasts, also to CLIs that report nothing until they end."""
+    """The budget stops an agent whose model is silent, also a CLI that reports usage only at its end."""
     day.goes_wrong(Fault("build_plan", "hang", results=1))
     async with begun(day) as orders:
         await _stops_and_goes_on(day, orders, f"{day.soon_seconds / 60:.3f}min", raised_by="2h")
@@ -64,7 +64,7 @@ async def test_minutes_that_are_used_up_stop_an_agent(day: Day, begun: Begun) ->
 async def test_tokens_that_are_reported_at_the_end_keep_the_next_agent_from_its_start(
     day: Day, begun: Begun
 ) -> None:
-    """The step whose tokens pass the limit is done; the next one starts no agent before the raise."""
+    """The step that passes the limit is done, and the next step starts no agent before the raise."""
     async with begun(day) as orders:
         await day.start(orders, plan_only=True, budget="1ktok")
         task = await day.until(orders, lambda task: task.budget is not None)
@@ -77,14 +77,14 @@ async def test_tokens_that_are_reported_at_the_end_keep_the_next_agent_from_its_
 
 
 async def _stops_and_goes_on(day: Day, orders: WorkOrders, budget: str, *, raised_by: str) -> Spending:
-    """See a step of a work order stop at its budget and go on in its session after a raise; return what was used."""
+    """Check that a step stops at its budget and resumes its session after a raise; return the spending."""
     steps = {Step.BUILD_PLAN: StepSettings(budget=budget)}
     await day.start(orders, plan_only=True, budget=PLENTY, steps=steps)
     waiting = await day.until(orders, lambda task: task.budget is not None)
     assert waiting.budget is not None
     assert (waiting.status, waiting.budget.step, waiting.error) == (Status.WAITING, "build_plan", None)
     assert "The budget of the step build_plan is used up" in waiting.budget.message
-    day.model.faults.clear()  # it may have been stopped before it met one
+    day.model.faults.clear()  # the agent may stop before it meets a fault
     await _raise(orders, LimitCall(limit=raised_by, step="build_plan"))
     task = await orders.wait(day.order_id)
     assert (task.status, task.error) == (Status.COMPLETED, None)
@@ -105,7 +105,7 @@ async def _raise(orders: WorkOrders, call: LimitCall) -> None:
 
 
 async def _counts_all(day: Day, orders: WorkOrders) -> Spending:
-    """Wait until the account has been told all that was recorded of the agents' runs, once; return it."""
+    """Wait until the account holds the recorded usage of all runs once; return the account's total."""
     budgets = BudgetClient(orders.client, orders.task_queue)
     reply = await wait_until(lambda: budgets.show(ORDER_ID), lambda reply: reply.budget.running == 0)
     total, recorded = reply.budget.total, spent_in(day.runs.of(ORDER_ID))

@@ -1,4 +1,4 @@
-"""Real CLIs with a home of the work order's own: their sessions move into it, and out of it again."""
+"""Real CLIs in the work order's home: their sessions move into it, and out of it again."""
 
 import asyncio
 import json
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.timeout(300)
 
 @dataclass
 class Desk:
-    """One workspace in which a CLI works turn by turn, confined or not."""
+    """One workspace in which a CLI works turn by turn, with or without a sandbox."""
 
     cli: str
     runtime: AgentRuntime
@@ -47,7 +47,7 @@ class Desk:
     turns: int = 0
 
     def run_turn(self, session_id: str | None) -> TurnResult:
-        """Carry one more turn out."""
+        """Run one more turn."""
         self.turns += 1
         request = TurnRequest(
             key=RunKey("wo-1", "run-1", str(self.turns)),
@@ -74,7 +74,7 @@ class Desk:
 
 @pytest.fixture
 def desk(cli: str, programs: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    """A desk with a model behind it, whose agents are confined; the user's home is a new one."""
+    """Yield a desk with a model, confined agents, and a new home of the user."""
     root = tmp_path_factory.mktemp("desk")
     home, worktree = root / "user", root / "state" / "workspaces" / "wo-1"
     home.mkdir()
@@ -94,7 +94,7 @@ def desk(cli: str, programs: dict[str, str], tmp_path_factory: pytest.TempPathFa
 
 
 def test_a_session_goes_on_over_the_upgrade_and_back(desk: Desk) -> None:
-    """Begun in the user's home as earlier releases did, it goes on in the work order's; then without a sandbox."""
+    """A session that began in the user's home continues in the work order's home, and then without a sandbox."""
     confined = desk.runtime
     desk.runtime = replace(confined, sandbox=Sandbox())
     first = desk.run_turn(None)
@@ -110,10 +110,10 @@ def test_a_session_goes_on_over_the_upgrade_and_back(desk: Desk) -> None:
 
 
 class Issuer(BaseHTTPRequestHandler):
-    """Gives codex the next tokens, each refresh token once, and nothing else."""
+    """Gives codex new tokens for the first refresh token, and refuses all other requests."""
 
     def do_POST(self) -> None:
-        """Answer a refresh; refuse all else."""
+        """Answer a refresh; refuse other requests."""
         asked = self.rfile.read(int(self.headers.get("content-length") or 0))
         is_refresh = self.path == "/oauth/token" and b'"refresh-ann-1"' in asked
         answer = json.dumps(login("codex", 2, 9 * HOUR)["tokens"] if is_refresh else {}).encode()
@@ -127,7 +127,7 @@ class Issuer(BaseHTTPRequestHandler):
     do_GET = do_POST  # noqa: N815 -- the name that the server calls
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 REFRESHES: list[bytes] = []
@@ -135,7 +135,7 @@ REFRESHES: list[bytes] = []
 
 @pytest.mark.parametrize("cli", ["codex"], indirect=True)
 def test_a_login_that_is_due_is_refreshed_by_the_cli_at_its_start_and_comes_back(desk: Desk) -> None:
-    """The real codex replaces its copy by a rename; the user's file has the new tokens, though the turn fails."""
+    """Codex refreshes its due login at its start, and the user's file has the new tokens though the turn fails."""
     home = Path(desk.runtime.host.env["HOME"])
     users = log_in(home, "codex", {**login("codex", 1, HOUR / 10), "auth_mode": "chatgpt"})
     with ThreadingHTTPServer(("127.0.0.1", 0), Issuer) as server:
@@ -155,7 +155,7 @@ def test_a_login_that_is_due_is_refreshed_by_the_cli_at_its_start_and_comes_back
 
 
 def test_nothing_of_a_confined_turn_is_left_in_the_users_home(desk: Desk) -> None:
-    """But for what the engine itself puts there for the CLI; and the model is asked with the real key."""
+    """A confined turn leaves no new file in the user's home, and the model's requests have the real key."""
     home = Path(desk.runtime.host.env["HOME"])
     before = set(home.rglob("*"))
     assert desk.run_turn(None).outcome.ended == "ok"
@@ -169,7 +169,7 @@ _LOOKS = (
 
 
 def looked_for(desk: Desk) -> bytes:
-    """Let the model look for keys in the sandbox, and return what it sees."""
+    """Let the model search the sandbox for keys, and return what it finds."""
     desk.model.parts["implement_plan"] = Part({"success": True}, (_LOOKS,))
     assert desk.run_turn(None).outcome.ended == "ok"
     return (desk.worktree / "seen").read_bytes()
@@ -177,7 +177,7 @@ def looked_for(desk: Desk) -> bytes:
 
 @pytest.mark.parametrize("cli", ["claude", "codex", "opencode"], indirect=True)
 def test_the_key_of_a_model_is_not_in_the_sandbox(desk: Desk) -> None:
-    """The model is asked with the real one; no process and no file there has it. The others refuse to look."""
+    """The requests have the real key, and no process or file in the sandbox has it. The other CLIs refuse to search."""
     seen = looked_for(desk)
     assert b"sk-septet-stands-in" in seen
     assert b"made-up" not in seen
@@ -186,7 +186,7 @@ def test_the_key_of_a_model_is_not_in_the_sandbox(desk: Desk) -> None:
 
 @pytest.mark.parametrize("cli", ["codex", "opencode"], indirect=True)
 def test_the_key_of_a_usual_provider_is_not_in_the_sandbox(desk: Desk) -> None:
-    """It is in a variable, and the provider is one that the CLI knows by itself, at another address."""
+    """A key of a provider that the CLI knows itself, at another address, is not in the sandbox."""
     env = dict(desk.runtime.host.env)
     settings = Path(env["HOME"]) / ".codex/config.toml"
     if desk.cli == "codex":

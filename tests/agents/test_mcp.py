@@ -1,4 +1,4 @@
-"""A real CLI as the agent that uses `septet mcp`: what its model calls is done, and what is answered is read."""
+"""A real CLI uses `septet mcp`: its model's calls take effect, and the model reads the answers."""
 
 import json
 import subprocess
@@ -22,12 +22,12 @@ _WITHIN_SECONDS = 240.0
 
 @dataclass
 class Caller(Model):
-    """A model that calls tools, one after the other, and is done."""
+    """A model that calls tools in order, and then ends."""
 
     calls: tuple[Call, ...] = ()
 
     def says(self, asked: Asked) -> Said:
-        """Return the next call; requests beside the work get a word."""
+        """Return the next call; a request without tools gets a word."""
         if asked.tools and asked.results < len(self.calls):
             return Said(call=self.calls[asked.results])
         return Said("It is done.")
@@ -35,7 +35,7 @@ class Caller(Model):
 
 @pytest.fixture
 def septet(tmp_path: Path) -> Iterator[Septet]:
-    """A machine on which `septet up` runs."""
+    """Yield a machine on which `septet up` runs."""
     septet = Septet(tmp_path / "machine")
     with septet.up():
         yield septet
@@ -43,14 +43,14 @@ def septet(tmp_path: Path) -> Iterator[Septet]:
 
 @pytest.fixture
 def origin(tmp_path: Path) -> Origin:
-    """A repository with a little code."""
+    """Return a repository with a file."""
     repository = make_origin(tmp_path, "app.git")
     repository.push({"README.md": "# app\n"})
     return repository
 
 
 def answers_of(claude: str, septet: Septet, model: Model) -> list[dict[str, Any]]:
-    """Run the CLI until its model has said all, and return what the tools answered, as the model is told it."""
+    """Run the CLI until its model ends, and return the tools' answers as the model reads them."""
     work = septet.root / "work"
     work.mkdir()
     server = {"command": str(PROGRAMS / "septet"), "args": ["mcp"], "env": septet.env}
@@ -76,7 +76,7 @@ def answers_of(claude: str, septet: Septet, model: Model) -> list[dict[str, Any]
 
 
 def _answer(content: str | list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the object with which a result begins; the CLI may add words of its own to an error."""
+    """Return the object at the beginning of a result; the CLI may add words to an error."""
     text = content if isinstance(content, str) else content[0]["text"]
     answer: dict[str, Any] = json.JSONDecoder().raw_decode(text)[0]
     return answer
@@ -85,7 +85,7 @@ def _answer(content: str | list[dict[str, Any]]) -> dict[str, Any]:
 def test_agent_creates_a_task_reads_it_and_moves_it(
     programs: dict[str, str], septet: Septet, origin: Origin
 ) -> None:
-    """The CLI finds the tools, its model calls them, and is told the objects that the commands print."""
+    """The CLI finds the tools, and its model reads the same objects that the commands print."""
     order = {"id": "wo-agent"}
     calls = (
         Call(f"{_PREFIX}create_task", {"repository": str(origin.bare), "title": "Say goodbye too", **order}),

@@ -1,4 +1,4 @@
-"""The model that each request goes to, where steps of one session have models of their own."""
+"""The model of each request when the steps of one session name different models."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -25,7 +25,7 @@ SMALL_AND_BIG: Final = {
 async def test_a_resume_asks_the_model_of_its_step(
     day: Day, begun: Callable[[Day], AbstractAsyncContextManager[WorkOrders]]
 ) -> None:
-    """In one session three steps ask a small model, a big one, and the small one again."""
+    """In one session three steps use a small model, a big model, and the small model again."""
     small, big = SMALL_AND_BIG[day.cli]
     day.sessions = "shared"
     models = {Step.CLASSIFY_ISSUE: small, Step.BUILD_PLAN: big, Step.FIND_PLAN_FILE: small}

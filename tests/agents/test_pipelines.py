@@ -1,4 +1,4 @@
-"""A pipeline with real CLIs: two issues, two agents that remember, and what a death in between costs."""
+"""A pipeline with real CLIs: two issues, two agents that remember, and the cost of an agent's death."""
 
 import asyncio
 import os
@@ -30,14 +30,14 @@ LANES = (PLANNER, EXECUTOR)
 
 @pytest.fixture
 def model(day: Day) -> LineModel:
-    """The day's model, which knows the pipeline's issues."""
+    """Return the day's model, which knows the pipeline's issues."""
     day.model = model = LineModel()
     return model
 
 
 @pytest.fixture
 def origin(tmp_path: Path) -> Origin:
-    """A repository with a little text."""
+    """Return a repository with a file."""
     repository = make_origin(tmp_path, "app.git")
     repository.push({"README.md": "# app\n"})
     return repository
@@ -46,7 +46,7 @@ def origin(tmp_path: Path) -> Origin:
 async def start(
     day: Day, orders: WorkOrders, origin: Origin, **choices: object
 ) -> WorkflowHandle[object, PipelineView]:
-    """Start the pipeline."""
+    """Start the pipeline, and return its handle."""
     order = line_input(str(origin.bare), agent=day.cli, model=MODELS.get(day.cli), **choices)
     return await orders.client.start_workflow(
         "Pipeline", order, id=PIPELINE, task_queue=orders.task_queue, result_type=PipelineView
@@ -54,7 +54,7 @@ async def start(
 
 
 async def result_of(handle: WorkflowHandle[object, PipelineView]) -> PipelineView:
-    """Return what became of the pipeline."""
+    """Return the pipeline's end."""
     async with asyncio.timeout(WITHIN_SECONDS):
         return await handle.result()
 
@@ -62,7 +62,7 @@ async def result_of(handle: WorkflowHandle[object, PipelineView]) -> PipelineVie
 async def test_sessions_go_on_from_issue_to_issue(
     day: Day, model: LineModel, begun: Begun, origin: Origin
 ) -> None:
-    """Each agent has one session over all issues, and in one process where the CLI reads its turns from stdin."""
+    """Each agent has one session for all issues, and one process if the CLI reads its turns from stdin."""
     async with begun(day) as orders:
         view = await result_of(await start(day, orders, origin))
         lanes = {lane: day.runs.of(lane) for lane in (PLANNER, EXECUTOR)}
@@ -92,7 +92,7 @@ async def test_sessions_go_on_from_issue_to_issue(
 async def test_session_goes_on_after_its_agent_was_killed(
     day: Day, model: LineModel, begun: Begun, origin: Origin, tmp_path: Path
 ) -> None:
-    """SIGKILL in the middle of the second issue: the session is resumed, and knows the first issue still."""
+    """After a SIGKILL in the second issue the session is resumed, and still knows the first issue."""
     mark = tmp_path / "in-the-tool"
     model.before["beta", "implement_plan"] = f"test -e {mark} || {{ touch {mark}; exec sleep 600; }}"
     async with begun(day) as orders:
@@ -117,7 +117,7 @@ async def test_session_goes_on_after_its_agent_was_killed(
 async def test_session_that_is_too_long_is_summarised(
     day: Day, model: LineModel, begun: Begun, origin: Origin
 ) -> None:
-    """It is asked without tools; the next issue's first prompt carries the answer, in a session of its own."""
+    """The summary turn follows the first issue, and the next issue's new session begins with the summary."""
     async with begun(day) as orders:
         view = await result_of(await start(day, orders, origin, context_tokens=1000))
         kept = [(day.root / "state" / "pipelines" / PIPELINE / "summaries" / f"{lane}.md") for lane in LANES]
@@ -141,5 +141,5 @@ def _steps(runs: list[Run]) -> list[str]:
 
 
 def _sessions(runs: list[Run]) -> set[str | None]:
-    """Return the sessions that all runs but the first went on with."""
+    """Return the sessions that the runs after the first resumed."""
     return {run.record.resumed_from for run in runs[1:] if run.record is not None}

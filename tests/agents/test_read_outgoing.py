@@ -1,4 +1,4 @@
-"""The reader before a push, with real CLIs: what each of them offers its model."""
+"""The reader before a push with real CLIs: the tools that each CLI offers its model."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -15,13 +15,13 @@ pytestmark = pytest.mark.timeout(600)
 
 _WITHOUT_TOOLS: Final = ("claude", "opencode")
 _DOES_NOTHING: Final = {"StructuredOutput", "DeferredToolPlaceholder"}
-"""What claude offers all the same: the form of the answer, and a name that it tells its model never to call."""
+"""The tools that claude offers anyway: the form of the answer, and a name that its model must not call."""
 
 
 async def test_a_second_agent_reads_outgoing_without_tools(
     day: Day, begun: Callable[[Day], AbstractAsyncContextManager[WorkOrders]]
 ) -> None:
-    """It begins a session in an empty folder, hears of the diff and nothing of the first agent's, and is offered no tool."""
+    """The reader has a new session in an empty folder; its model sees the diff, no earlier prompt and no tool."""
     day.read_outgoing = True
     day.model.parts["read_outgoing"] = Part({"findings": []}, ("touch it-was-here",))
     async with begun(day) as orders:

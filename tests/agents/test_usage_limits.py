@@ -1,4 +1,4 @@
-"""Real CLIs whose login has reached its usage limit: they say so in their own words, and another login goes on."""
+"""Real CLIs at their usage limit: they report it in their own words, and another login continues."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -12,13 +12,13 @@ pytestmark = pytest.mark.timeout(600)
 
 SECOND = "another-made-up-one"
 NAME_THE_END = ("claude", "codex")
-"""The CLIs that say when the limit ends; the login of another one is paused for a minute at first."""
+"""The CLIs that name the end of the limit; the login of another CLI is paused for a minute at first."""
 
 
 async def test_a_login_at_its_usage_limit_is_started_once_and_the_second_one_goes_on(
     day: Day, begun: Callable[[Day], AbstractAsyncContextManager[WorkOrders]]
 ) -> None:
-    """The step that met the limit is done with the second login; so is the next one, where the limit's end is known."""
+    """The second login ends the limited step, and begins the next step if the limit's end is known."""
     day.reaches_its_limit(second_key=SECOND)
     steps = ("classify_issue", "build_plan") if day.cli in NAME_THE_END else ("classify_issue",)
     async with begun(day) as orders:

@@ -48,7 +48,7 @@ class Desk:
     turns: int = 0
 
     def run_turn(self, prompt: str, session_id: str | None, *, warm: bool = True) -> TurnResult:
-        """Carry one more turn out."""
+        """Run one more turn."""
         self.turns += 1
         request = TurnRequest(
             key=RunKey("wo-1", "run-1", str(self.turns)),
@@ -72,7 +72,7 @@ class Desk:
 
 
 def desk_at(root: Path, home: Path, programs: dict[str, str], sandbox: str, part: Part) -> Iterator[Desk]:
-    """Return a desk with a model behind it; nothing is left running."""
+    """Yield a desk with a model; at the end stop its processes."""
     worktree = root / "worktree"
     worktree.mkdir()
     Git(worktree / ".git", worktree, env={"PATH": os.environ["PATH"]}).run("init", "--quiet")
@@ -91,7 +91,7 @@ def desk_at(root: Path, home: Path, programs: dict[str, str], sandbox: str, part
 
 @pytest.fixture(params=["none", "bwrap"])
 def desk(request: pytest.FixtureRequest, programs: dict[str, str], homes: Path, tmp_path: Path) -> Iterator[Desk]:
-    """A desk at which the model starts a process that its turn leaves behind."""
+    """Yield a desk whose model starts a process that outlives its turn."""
     home = homes / "claude"
     home.mkdir(exist_ok=True)
     yield from desk_at(tmp_path, home, programs, request.param, Part({"success": True}, (WORKS,)))
@@ -99,7 +99,7 @@ def desk(request: pytest.FixtureRequest, programs: dict[str, str], homes: Path, 
 
 @pytest.fixture
 def background_desk(programs: dict[str, str], tmp_path: Path) -> Iterator[Desk]:
-    """A desk at which the model wants a command to run in the background, and answers meanwhile."""
+    """Yield a desk whose model runs a command in the background, and answers meanwhile."""
     home = tmp_path / "home"
     (home / ".claude").mkdir(parents=True)
     part = Part({"success": True}, ("sleep 3; echo late > late.txt",), in_background=True)
@@ -107,7 +107,7 @@ def background_desk(programs: dict[str, str], tmp_path: Path) -> Iterator[Desk]:
 
 
 def test_claude_serves_many_turns_in_one_process(desk: Desk) -> None:
-    """Its start is paid once; figures are each turn's own; between turns nothing writes; and its session outlives it."""
+    """One start serves all turns with figures of their own, processes rest between turns, and a session outlives a kill."""
     first = desk.run_turn("Say that all is well.\n", None)
     session = first.outcome.session_id
     second = desk.run_turn("# implement_plan\nDo it.\n", session)
@@ -137,7 +137,7 @@ def test_claude_serves_many_turns_in_one_process(desk: Desk) -> None:
 
 @pytest.mark.parametrize("warm", [False, True])
 def test_claude_starts_nothing_in_the_background(background_desk: Desk, *, warm: bool) -> None:
-    """It does not offer that to its model, so that its first result is the end."""
+    """Claude offers its model no background command, so its first result is the end."""
     done = background_desk.run_turn("# implement_plan\nDo it.\n", None, warm=warm)
     assert done.outcome.ended == "ok"
     assert b'"task_started"' not in done.run.stdout.read_bytes()
@@ -147,7 +147,7 @@ def test_claude_starts_nothing_in_the_background(background_desk: Desk, *, warm:
 def test_a_command_in_the_background_is_waited_for_where_claude_starts_one(
     background_desk: Desk, *, warm: bool
 ) -> None:
-    """Its user's settings let it: the first result is an interim one, and the turn is over with the second."""
+    """If the user's settings allow a background command, the turn ends with the second result."""
     desk, settings = background_desk, {"env": {"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "0"}}
     (desk.worktree.parent / "home" / ".claude" / "settings.json").write_text(json.dumps(settings))
     done = desk.run_turn("# implement_plan\nDo it.\n", None, warm=warm)

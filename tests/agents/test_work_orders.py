@@ -1,4 +1,4 @@
-"""What the engine makes of real CLIs: on a good day, and when the model, the machine or the answer fails."""
+"""Work orders with real CLIs: on a good day, and if the model, the machine or the answer fails."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ Begun = Callable[[Day], AbstractAsyncContextManager[WorkOrders]]
 
 
 async def test_issue_becomes_a_pull_request(day: Day, begun: Begun) -> None:
-    """All seven steps are done by the CLI, and the branch on the origin holds the change."""
+    """The CLI does all seven steps, and the branch on the origin has the change."""
     async with begun(day) as orders:
         await day.start(orders)
         task = await orders.wait(day.order_id)
@@ -38,7 +38,7 @@ async def test_issue_becomes_a_pull_request(day: Day, begun: Begun) -> None:
     assert {run.record.sandbox for run in day.runs.of(day.order_id) if run.record} == {"bwrap"}
     if day.cli == "claude":
         said = {run.folder.name: (run.folder / "stderr.log").read_text() for run in day.runs.of(day.order_id)}
-        assert set(said.values()) == {""}, said  # such as five lines on a `.claude.json` that is not there
+        assert set(said.values()) == {""}, said  # for example five lines about a missing `.claude.json`
     asked = [line for run in day.runs.of(day.order_id) for line in network_lines(run) if line.request]
     assert len(asked) >= 7
     assert [(line.request, line.why) for line in asked if not line.allowed] == []
@@ -50,7 +50,7 @@ async def test_issue_becomes_a_pull_request(day: Day, begun: Begun) -> None:
 
 @pytest.mark.parametrize("cli", ["codex"], indirect=True)
 async def test_clis_own_sandbox_confines_where_ours_does_not(day: Day, begun: Begun) -> None:
-    """In it the worktree can be written and its `.git` cannot: the engine commits."""
+    """In the CLI's own sandbox the worktree is writable and its `.git` is not, so the engine commits."""
     day.sandbox, day.sandboxed = "none", False
     locked = f"touch .git/mine 2>/dev/null || echo locked >> {PLAN}"
     day.does("build_plan", *day.model.parts["build_plan"].commands, locked)
@@ -63,7 +63,7 @@ async def test_clis_own_sandbox_confines_where_ours_does_not(day: Day, begun: Be
 
 
 async def test_answer_that_is_prose_is_mended_by_the_finalizer(day: Day, begun: Begun) -> None:
-    """The same session is asked for its answer alone, and gives it."""
+    """The finalizer asks the same session for its answer, and gets it."""
     day.goes_wrong(Fault("classify_issue", "prose", times=5))
     async with begun(day) as orders:
         await day.start(orders)
@@ -74,7 +74,7 @@ async def test_answer_that_is_prose_is_mended_by_the_finalizer(day: Day, begun: 
 
 
 async def test_overload_that_passes_soon_is_waited_for(day: Day, begun: Begun) -> None:
-    """A CLI that asks again by itself may do so, a few times; one that does not is started again."""
+    """After a short overload the step is done, by the CLI's own retries or by another start."""
     day.goes_wrong(Fault("classify_issue", 529 if day.cli == "claude" else 503, times=1))
     async with begun(day) as orders:
         await day.start(orders)
@@ -85,7 +85,7 @@ async def test_overload_that_passes_soon_is_waited_for(day: Day, begun: Begun) -
 @pytest.mark.release
 @pytest.mark.parametrize(("cli", "times"), [("claude", 4), ("codex", 5)], indirect=["cli"])
 async def test_overload_that_lasts_is_waited_for_without_an_agent(day: Day, times: int, begun: Begun) -> None:
-    """Once the CLI has given up, the engine waits as long as is wise, and starts it again."""
+    """Once the CLI has given up, the engine waits without an agent, and starts the CLI again."""
     day.goes_wrong(Fault("classify_issue", 529 if day.cli == "claude" else 503, times=times))
     async with begun(day) as orders:
         await day.start(orders)
@@ -96,7 +96,7 @@ async def test_overload_that_lasts_is_waited_for_without_an_agent(day: Day, time
 
 
 async def test_refused_key_stops_at_once(day: Day, begun: Begun) -> None:
-    """One agent, no retry, and an error that says how to go on."""
+    """A refused key fails the work order after one start, with a remedy."""
     day.goes_wrong(Fault("classify_issue", 401, times=1000))
     async with begun(day) as orders:
         await day.start(orders)
@@ -109,7 +109,7 @@ async def test_refused_key_stops_at_once(day: Day, begun: Begun) -> None:
 
 
 async def test_agent_killed_in_a_tool_call_is_taken_up_again(day: Day, begun: Begun, tmp_path: Path) -> None:
-    """After SIGKILL nothing of it lives on, and its session, or else a new one, finishes the step."""
+    """After a SIGKILL no process of the agent lives, and its session or a new session ends the step."""
     mark = tmp_path / "in-the-tool"
     slow = f"test -e {mark} || {{ touch {mark}; exec sleep 600; }}"
     day.does("build_plan", slow, *day.model.parts["build_plan"].commands)
@@ -132,7 +132,7 @@ async def test_agent_killed_in_a_tool_call_is_taken_up_again(day: Day, begun: Be
 
 @pytest.mark.release
 async def test_model_that_hangs_costs_no_session(day: Day, begun: Begun) -> None:
-    """A stream that opens and is then silent ends at the idle limit; its session is resumed and finishes."""
+    """A stream that stays silent ends at the idle limit, and the resumed session ends the step."""
     day.hangs("build_plan", results=1)
     async with begun(day) as orders:
         await day.start(orders)
@@ -147,7 +147,7 @@ async def test_model_that_hangs_costs_no_session(day: Day, begun: Begun) -> None
 
 @pytest.mark.parametrize("cli", ["claude", "gemini"], indirect=True)
 async def test_cli_that_goes_on_after_its_result_is_ended(day: Day, begun: Begun, tmp_path: Path) -> None:
-    """Its result counts; after a time of grace the CLI and what it waits for are ended."""
+    """The result counts, and after a grace period the CLI and its child are stopped."""
     mark, day.home = tmp_path / "at-its-end", tmp_path / "home"
     day.home.mkdir()
     day.at_its_end = f"touch {mark}; exec tail -f {mark}"
@@ -170,10 +170,7 @@ async def test_cli_that_goes_on_after_its_result_is_ended(day: Day, begun: Begun
 async def test_process_that_a_tool_leaves_ends_with_its_step(
     day: Day, sandbox: SandboxChoice, begun: Begun, tmp_path: Path
 ) -> None:
-    """What a tool starts in the background, in a session of its own, is gone when the step is done.
-
-    Without a sandbox as well, also where the CLI itself would leave it.
-    """
+    """A tool's background process in its own session is dead after the step, also without a sandbox."""
     day.sandbox, log = sandbox, tmp_path / "log"
     leave = f"touch {log}; setsid nohup tail -f {log} >/dev/null 2>&1 & sleep 0.2"
     leave += f"; grep -qsxzF -e{log} /proc/[0-9]*/cmdline && echo lives >> {log}"

@@ -1,4 +1,4 @@
-"""What the attackers' tests share."""
+"""Fixtures of the attackers' tests."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from septet.system.masking import reveal
 
 @pytest.fixture(autouse=True)
 def _canary_in_sight() -> Iterator[None]:
-    """Let no test mask the canary for those that come after it: a canary in a login's file is masked as a key is."""
+    """Reveal the canary around each test: a canary in a login's file is masked like a key."""
     reveal([CANARY])
     yield
     reveal([CANARY])
@@ -19,7 +19,7 @@ def _canary_in_sight() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    """A machine with canaries, for all routes: none of them leaves anything."""
+    """Yield a machine with canaries that all routes share, for a route leaves no change."""
     supervisors = Supervisors()
     with machine_with_canaries(tmp_path_factory.mktemp("machine"), supervisors) as machine:
         yield machine

@@ -1,4 +1,4 @@
-"""What a guest leaves in its worktree does nothing when the engine's git comes after it, and tells nothing of others."""
+"""A guest's changes in its worktree neither steer the engine's git nor reveal others' files."""
 
 import uuid
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.needs("bubblewrap")
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitMachine]:
-    """A machine with canaries, an origin, and another work order's repository."""
+    """Yield a machine with canaries, an origin, and another work order's repository."""
     root = tmp_path_factory.mktemp("machine")
     with git_machine(root) as made:
         plant_secrets(root, git_env(root / "nobody"))
@@ -36,7 +36,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitMachine]:
 
 @pytest.fixture
 def left(machine: GitMachine, route: GitRoute) -> GitMachine:
-    """The machine after a guest has left behind what the route says, in a workspace of its own."""
+    """Return the machine after a guest prepared the route in its own workspace."""
     begin(machine.open_workspace(f"git-{uuid.uuid4().hex}"))
     assert "it ended otherwise" not in plant(machine, route)
     return machine
@@ -44,21 +44,21 @@ def left(machine: GitMachine, route: GitRoute) -> GitMachine:
 
 @pytest.mark.parametrize("route", GIT_ROUTES, ids=lambda route: route.name)
 def test_the_engines_git_finds_no_canary_after_a_guest(left: GitMachine, route: GitRoute) -> None:
-    """It looks, shows, commits and pushes; nothing that was left runs, waits, or comes out."""
+    """The engine's git reads, commits and pushes without running the guest's changes, waiting, or printing a canary."""
     assert left.place is not None
     assert CANARY not in ask_engine(left.place), route.attack
 
 
 @pytest.mark.parametrize("route", PERSON_ROUTES, ids=lambda route: route.name)
 def test_a_persons_git_runs_nothing_of_a_guests(left: GitMachine, route: GitRoute) -> None:
-    """After the engine came by: whoever follows no advice of ours, and looks into the worktree all the same."""
+    """A person's git in the worktree, after the engine's git, runs no program of the guest."""
     assert left.place is not None
     assert CANARY not in look_after_engine(left.place), route.attack
 
 
 @pytest.mark.parametrize("route", [*GIT_ROUTES, *PERSON_ROUTES], ids=lambda route: route.name)
 def test_what_a_guest_leaves_is_harmless_by_its_protection_alone(left: GitMachine, route: GitRoute) -> None:
-    """Without that one it runs, waits, or comes out: so the route is a real one."""
+    """Without its protection the route finds the canary, so the route is real."""
     assert left.place is not None
     assert CANARY in route.without(left.place)
 
@@ -67,12 +67,12 @@ def test_what_a_guest_leaves_is_harmless_by_its_protection_alone(left: GitMachin
     ("path", "route"), PROTECTED_ROUTES.items(), ids=[route.name for route in PROTECTED_ROUTES.values()]
 )
 def test_what_ci_and_agents_act_on_waits_and_would_be_pushed(left: GitMachine, path: str, route: GitRoute) -> None:
-    """The gate names the path; without that it comes to the origin."""
+    """The gate names the protected path; without the gate the path reaches the origin."""
     assert left.place is not None
     assert path in waiting_paths(left.place), route.attack
     assert CANARY in route.without(left.place)
 
 
 def test_folders_of_the_machine_are_not_left_as_they_were_found(machine: GitMachine) -> None:
-    """The canaries that the routes look for are there."""
+    """The canaries that the routes search exist on the machine."""
     assert CANARY in Path(machine.root / "secret-line").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Each kind of guest lives in the same world: none reads a key, and each would where nothing confined it."""
+"""Each kind of guest lives in the same world: it reads no key, and reads keys without the sandbox."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ from septet.agents.turns.warm import end_warm
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[Lab]:
-    """A host with canaries; the keys of its worker stand in the environment of what starts its supervisors."""
+    """Yield a host with canaries; the environment of its supervisors holds a worker's key."""
     (tmp_path / "worktree").mkdir()
     host = Machine(env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)})
     supervisors = Supervisors(env={"WORKER_KEY": CANARY})
@@ -41,7 +41,7 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
 
 @pytest.fixture
 def runner(lab: Lab) -> Iterator[Runner]:
-    """A runner of the lab's state directory, for the kinds that want one."""
+    """Yield a runner of the lab's state directory for kinds that need a runner."""
     made = Runner(lab.root / "state")
     yield made
     made.end()
@@ -50,7 +50,7 @@ def runner(lab: Lab) -> Iterator[Runner]:
 @pytest.mark.needs("bubblewrap")
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 async def test_a_guest_of_each_kind_finds_no_key(lab: Lab, runner: Runner, kind: GuestKind) -> None:
-    """Neither on the disk nor in any process that it sees."""
+    """A confined guest finds no key on the disk or in a process that it sees."""
     confine(lab)
     found = await kind.trial(lab, runner)
     assert CANARY not in found
@@ -59,5 +59,5 @@ async def test_a_guest_of_each_kind_finds_no_key(lab: Lab, runner: Runner, kind:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 async def test_an_unconfined_guest_of_each_kind_finds_keys(lab: Lab, runner: Runner, kind: GuestKind) -> None:
-    """So what it tries is a real way: the world alone closes it."""
+    """Without the sandbox the same guest finds the keys, so only the sandbox protects them."""
     assert (await kind.trial(lab, runner)).count(CANARY) >= len(SECRETS)

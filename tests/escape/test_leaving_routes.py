@@ -1,4 +1,4 @@
-"""What a guest leaves in its commits goes to no origin where a git would refuse it, or a person would not push it."""
+"""Commits of a guest that git would refuse, or that no person would push, reach no origin."""
 
 from collections.abc import Iterator
 
@@ -18,14 +18,14 @@ MIB = 1024 * 1024
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitMachine]:
-    """A machine with an origin."""
+    """Yield a machine with an origin."""
     with git_machine(tmp_path_factory.mktemp("machine")) as made:
         yield made
 
 
 @pytest.mark.parametrize("route", LEAVING_ROUTES, ids=lambda route: route.name)
 def test_no_origin_gets_what_a_guest_has_committed_past_git(machine: GitMachine, route: LeavingRoute) -> None:
-    """The push is refused in words before anything goes out; the engine's push without that check brings it there."""
+    """The push fails with reason and remedy before it sends anything; without the check it reaches the origin."""
     place = machine.open_workspace(route.name, file_limit_bytes=MIB)
     *_, sha = machine.run(route.script).split()
     with pytest.raises(EvidenceError, match=route.words) as refused:
@@ -37,7 +37,7 @@ def test_no_origin_gets_what_a_guest_has_committed_past_git(machine: GitMachine,
 
 
 def test_honest_commits_may_leave(machine: GitMachine) -> None:
-    """Folders, programs, links and a file up to the limit are pushed."""
+    """Folders, programs, links and a file at the limit may be pushed."""
     place = machine.open_workspace("honest", file_limit_bytes=MIB)
     printed = machine.run(
         "import subprocess\n"
@@ -54,7 +54,7 @@ def test_honest_commits_may_leave(machine: GitMachine) -> None:
 
 
 def test_what_the_origin_has_already_is_not_held_against_the_work(machine: GitMachine) -> None:
-    """Another branch of the origin has an odd folder and a large file: work on top of it may be pushed."""
+    """Work on top of an odd folder and a large file that the origin already has may be pushed."""
     place = machine.open_workspace("odd", file_limit_bytes=MIB)
     *_, odd = machine.run(LEAVING_ROUTES[0].script.replace("a/../../b", "y/../../z")).split()
     assert Remote(place.destination, place.env, None).push(view_folder(place), odd, "refs/heads/odd", "").is_done

@@ -1,4 +1,4 @@
-"""No way out of a guest's network but by its proxy, and by that no way to this machine."""
+"""A guest's network leads out only by its proxy, and the proxy does not lead to this machine."""
 
 import os
 from collections.abc import Iterator
@@ -26,14 +26,14 @@ pytestmark = pytest.mark.needs("bubblewrap")
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[Servers]:
-    """What listens on this machine."""
+    """Yield the servers that listen on this machine."""
     with servers_with_canary() as servers:
         yield servers
 
 
 @pytest.fixture(scope="module")
 def machine_of_names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    """A machine whose guests' proxies stand in a network where names resolve to private addresses."""
+    """Yield a machine whose guests' proxies stand in a network where names resolve to private addresses."""
     python = python_of_names(tmp_path_factory.mktemp("names"))
     supervisors = Supervisors(python=python, env={"PATH": os.environ["PATH"]})
     with machine_with_canaries(tmp_path_factory.mktemp("machine"), supervisors) as machine:
@@ -46,13 +46,13 @@ def machine_of_names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machi
 def test_a_name_leads_to_no_private_address(
     machine_of_names: Machine, servers: Servers, route: NetworkRoute
 ) -> None:
-    """The proxy resolves it, and connects nowhere; without the one protection the canary is found."""
+    """The proxy resolves the name and connects nowhere; without the protection the guest finds the canary."""
     check(machine_of_names, servers, route)
 
 
 @pytest.mark.parametrize("route", NETWORK_ROUTES, ids=lambda route: route.name)
 def test_a_way_out_finds_no_canary(machine: Machine, servers: Servers, route: NetworkRoute) -> None:
-    """The guest's own network ends it; without the one protection the canary is found."""
+    """The guest's own network blocks the route; without the protection the guest finds the canary."""
     check(machine, servers, route)
 
 
@@ -66,7 +66,7 @@ def test_a_way_out_finds_no_canary(machine: Machine, servers: Servers, route: Ne
 def test_what_is_let_through_has_its_line_after_a_flood_of_refusals(
     machine: Machine, servers: Servers, cli: str, refused: str
 ) -> None:
-    """More than the log has lines for, of hosts and of requests: what comes after them stands in it all the same."""
+    """After more refusals than the log has lines for, an allowed request still has its own line."""
     model = model_of(cli, servers.gateway)
     asked = model.requests[-1] if cli == "codex" else "POST /v1/messages"
     network = OwnNetwork((), (NamedHost("127.0.0.1", servers.gateway),), models=(model,))
@@ -84,7 +84,7 @@ def test_what_is_let_through_has_its_line_after_a_flood_of_refusals(
 
 
 def check(machine: Machine, servers: Servers, route: NetworkRoute) -> None:
-    """Try a route as guests are described, and without the one protection."""
+    """Run a route in a guest with its protection and without it."""
     program = PRELUDE.format(servers=servers) + route.program
     printed = machine.run(program, route.change(route.seen(servers)))
     assert CANARY not in printed

@@ -1,4 +1,4 @@
-"""What a guest says goes out in the worker's name: none of it acts on a forge, and each route would without cleaning."""
+"""A guest's words go out in the worker's name: cleaned, they trigger nothing on a forge, and uncleaned they would."""
 
 import re
 from collections.abc import Callable
@@ -18,12 +18,12 @@ FIRST = FirstPart("septet/", IssueClass.BUG, "7", "wo-1")
 
 @dataclass(frozen=True)
 class TextRoute:
-    """One thing said."""
+    """A text of a guest, and the effect that cleaning removes."""
 
     name: str
     said: str
     acts: str
-    """What a forge or a reader finds in it, as a pattern."""
+    """The pattern of the effect on a forge or a reader."""
     clean: Callable[[str], str]
 
 
@@ -57,14 +57,14 @@ TEXT_ROUTES = (
 
 @pytest.mark.parametrize("route", TEXT_ROUTES, ids=lambda route: route.name)
 def test_what_a_guest_says_acts_only_where_nothing_cleans_it(route: TextRoute) -> None:
-    """The pattern by which a forge acts is in what was said, and not in what goes out."""
+    """The pattern that triggers the effect is in the guest's text, and not in the outgoing text."""
     assert re.search(route.acts, route.said)
     assert not re.search(route.acts, route.clean(route.said))
 
 
 @pytest.fixture(scope="module")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
-    """Return a repository with a branch whose name others differ from in case alone."""
+    """Return a repository with one branch; some names of branches differ from it only in case."""
     made = make_origin(tmp_path_factory.mktemp("names"))
     made.push({"README.md": "# x\n"})
     return made
@@ -74,7 +74,7 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
     "name", ["release/9.9", "gh-pages", "production", "renovate/x", "Main", "v1.0", "staging"]
 )
 def test_a_name_that_starts_something_is_pushed_only_without_the_engines_part(origin: Origin, name: str) -> None:
-    """An origin takes the name itself; with the engine's first part it is a name that starts nothing."""
+    """The origin accepts the name itself; with the engine's prefix the name triggers nothing."""
     git(origin.checkout, "push", "-q", "origin", f"HEAD:refs/heads/{name}")
     assert origin.sha(name)
     assert all(made.startswith(("septet/bug-7-", "septet-bug-7-")) for made in FIRST.names_for(name))
@@ -84,14 +84,14 @@ def test_a_name_that_starts_something_is_pushed_only_without_the_engines_part(or
     "name", ["FETCH_HEAD", "stash", "tags/v9", "heads/main", "origin/main", "septet/forge", "HEAD"]
 )
 def test_a_name_that_git_reads_otherwise_is_pushed_only_without_the_check(origin: Origin, name: str) -> None:
-    """An origin takes it, a clone reads it as something else, and with an empty prefix it is refused."""
+    """The origin accepts the name, and the check refuses it, because a clone reads it otherwise."""
     git(origin.checkout, "push", "-q", "origin", f"HEAD:refs/heads/{name}")
     assert origin.sha(name)
     assert name_refusal(name)
 
 
 def test_a_clone_reads_such_a_name_as_something_else(origin: Origin, tmp_path: Path) -> None:
-    """So they are real: git finds another commit under the name than the branch has."""
+    """Git finds another commit by the name than the branch has, so the routes are real."""
     first = git(origin.checkout, "rev-parse", "HEAD")
     git(origin.checkout, "update-ref", "refs/septet/forge", first)
     git(origin.checkout, "commit", "-q", "--allow-empty", "-m", "more")

@@ -1,4 +1,4 @@
-"""A person approves a plan: nothing else that the planner left reaches the implementor, and none of it is lost."""
+"""A person approves a plan: the implementor gets no other file of the planner, and no file is lost."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,13 +22,13 @@ IGNORED = "node_modules\nvendor\n.claude\nCLAUDE.local.md\n"
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitMachine]:
-    """A machine with an origin."""
+    """Yield a machine with an origin."""
     with git_machine(tmp_path_factory.mktemp("machine"), {**README, ".gitignore": IGNORED}) as made:
         yield made
 
 
 def set_up(machine: GitMachine, name: str) -> Place:
-    """Return a workspace with what set-up leaves: a small ignored folder, and one over the limit of snapshots."""
+    """Return a workspace with the files of set-up: a small ignored folder, and a file over the limit of snapshots."""
     place = machine.open_workspace(name, file_limit_bytes=MIB)
     for path, content in (
         ("node_modules/.bin/jest", "good"),
@@ -42,13 +42,13 @@ def set_up(machine: GitMachine, name: str) -> Place:
 
 
 def options(leftovers: Leftovers, aside: Path | None) -> SnapshotOptions:
-    """Say what a rescue says."""
+    """Return options whose reason names the leftovers."""
     return SnapshotOptions(f"{leftovers.shown_paths} {aside}", MIB, "find_plan_file")
 
 
 @pytest.mark.parametrize("route", PLAN_ROUTES, ids=lambda route: route.name)
 def test_an_implementor_gets_the_plan_alone(machine: GitMachine, route: PlanRoute) -> None:
-    """What was left hits until the workspace returns; then it is in a rescue or next to the workspace."""
+    """The planner's leftovers work until the workspace returns; then they are in a rescue or beside the workspace."""
     place = set_up(machine, route.name)
     prepare(place)
     first = seed(place, ignored_limit_bytes=MIB)

@@ -1,4 +1,4 @@
-"""The second agent that reads before a push sees all that leaves, hears no orders of it, or a person is told."""
+"""The reader before a push sees all outgoing parts and obeys no order in them, or a person reads a finding."""
 
 import re
 from collections.abc import Iterator
@@ -17,13 +17,13 @@ _FENCE = re.compile(r"(?s)^<outgoing-([0-9a-f]{16})>\n.*?^</outgoing-\1>$", re.M
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitMachine]:
-    """A machine with an origin."""
+    """Yield a machine with an origin."""
     with git_machine(tmp_path_factory.mktemp("machine")) as made:
         yield made
 
 
 def leave(machine: GitMachine, route: ReadingRoute) -> Leaving:
-    """Let a guest commit in a new workspace, and return what is about to leave."""
+    """Let a guest commit in a new workspace, and return the outgoing work."""
     place = machine.open_workspace(route.name)
     *_, head = machine.run(route.script).split()
     texts = {"(title)": "Sum", "(body)": "It sums."}
@@ -31,12 +31,12 @@ def leave(machine: GitMachine, route: ReadingRoute) -> Leaving:
 
 
 def asked(leaving: Leaving, parts: LeavingParts) -> str:
-    """Return what the reader is asked."""
+    """Return the reader's prompt."""
     return reading_prompt(leaving, parts, {"title": "Totals are wrong", "body": "They are 0."})
 
 
 def outside(prompt: str) -> str:
-    """Return what a reader takes for Septet's own words: all but what stands between the first marks."""
+    """Return the prompt outside its marks, which a reader takes for Septet's own words."""
     return _FENCE.sub("", prompt, count=1)
 
 
@@ -45,7 +45,7 @@ def outside(prompt: str) -> str:
 def test_no_order_of_a_guests_stands_among_the_words_of_the_engine(
     machine: GitMachine, route: ReadingRoute
 ) -> None:
-    """Between marks that a guest knows, and as it is, it would stand there."""
+    """With marks that a guest knows, and unescaped, the order would stand outside the marks."""
     leaving = leave(machine, route)
     assert machine.place is not None
     prompt = asked(leaving, parts_of(machine.place, leaving))
@@ -59,7 +59,7 @@ def test_no_order_of_a_guests_stands_among_the_words_of_the_engine(
 @pytest.mark.needs("bubblewrap")
 @pytest.mark.parametrize("route", HIDING_ROUTES, ids=lambda route: route.name)
 def test_a_reader_sees_a_leak_or_a_person_hears_that_nobody_did(machine: GitMachine, route: ReadingRoute) -> None:
-    """A careless look at the same commits has no trace of it; here it is shown, or its file waits as a finding."""
+    """A careless diff of the same commits hides the leak; the prompt shows it, or its file is a finding."""
     leaving = leave(machine, route)
     assert machine.place is not None
     assert LEAK not in route.careless(machine.place, leaving.head)
@@ -73,7 +73,7 @@ def test_a_reader_sees_a_leak_or_a_person_hears_that_nobody_did(machine: GitMach
 
 @pytest.mark.parametrize("first", [0xE0100, 0xFE00, 0xE0020], ids=["selectors", "few selectors", "tags"])
 def test_nothing_is_told_to_the_reader_in_characters_that_nobody_sees(first: int) -> None:
-    """They are in the text that leaves; the reader is given escapes, as which they are something to tell."""
+    """Invisible characters of the outgoing text are escapes in the reader's prompt."""
     hidden = "".join(chr(first + ord(each) % 16) for each in ORDER)
     leaving = Leaving(branch="b", head="a" * 40, since=("0" * 40,), texts={"(title)": f"a{hidden}"})
     prompt = asked(leaving, LeavingParts.of(leaving, []))
@@ -92,7 +92,7 @@ def test_nothing_is_told_to_the_reader_in_characters_that_nobody_sees(first: int
     ids=["prose", "fence", "first", "mended"],
 )
 def test_an_answer_that_a_reader_quotes_is_not_its_own(said: str) -> None:
-    """Each is read as the answer where words around it are passed over; here the reader is asked once more."""
+    """A lenient parser reads the quotation as the answer; the step's parser refuses the text."""
     assert read_answer(contract_of(READ_OUTGOING), said).value.findings == ()
     with pytest.raises(AnswerError, match="words around the JSON"):
         read_step_answer(READ_OUTGOING, said)

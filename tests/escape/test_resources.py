@@ -1,4 +1,4 @@
-"""What only the kernel's user 0 may do, and what uses up a machine: refused, or ended by its name."""
+"""Acts that only the kernel's user 0 may do are refused, and bombs are ended by the name of their limit."""
 
 import os
 import resource
@@ -37,7 +37,7 @@ root_only = pytest.mark.needs("root", "bubblewrap")
 
 @pytest.mark.parametrize("route", with_needs(RESOURCE_ROUTES))
 def test_nothing_is_left_that_runs_with_more_rights(machine: Machine, route: Route) -> None:
-    """The guest as described makes no such file; without the one protection it does."""
+    """A guest leaves no file that runs with more rights; without the protection it does."""
     assert CANARY not in machine.run(route.program)
     if not route.as_root or os.getuid() == 0:
         without = machine.run(
@@ -51,7 +51,7 @@ def test_nothing_is_left_that_runs_with_more_rights(machine: Machine, route: Rou
 def test_a_guest_changes_nothing_of_what_is_recorded_of_it(
     machine: Machine, tmp_path: Path, route: RecordRoute
 ) -> None:
-    """What it was asked and what it has printed stay as they were; where it has the files themselves, they do not."""
+    """A guest cannot change its recorded prompt and output; with the files themselves it could."""
     machine.run(route.program)
     assert are_whole(machine.records)
     (tmp_path / RECORDS[0]).write_bytes(PROMPT)
@@ -70,14 +70,14 @@ def test_a_guest_changes_nothing_of_what_is_recorded_of_it(
 @root_only
 @pytest.mark.parametrize("route", ROOT_ROUTES, ids=lambda route: route.name)
 def test_a_worker_that_is_root_gives_that_up_for_its_guests(machine: Machine, route: RootRoute) -> None:
-    """What the kernel lets its user 0 do without any capability it refuses a guest, whatever else is open."""
+    """The kernel refuses a guest the acts that it allows its user 0 without a capability."""
     assert CANARY not in machine.run(route.program, lambda each: route.seen(each, machine.root))
     assert CANARY in machine.run(route.program, lambda each: route.seen(each, machine.root), remains_root=True)
 
 
 @root_only
 def test_what_a_guest_writes_belongs_to_the_worker(machine: Machine) -> None:
-    """No file changes hands: git and rescues of a worker that is root find their own."""
+    """A guest's files belong to the worker's user, so git and rescues of a root worker accept them."""
     machine.run("os.mkdir('made'); open('made/file', 'w').close(); os.chmod('made/file', 0o2755)")
     made = machine.files.workspace / "made" / "file"
     assert (made.stat().st_uid, made.parent.stat().st_uid, made.stat().st_gid == 0) == (0, 0, False)
@@ -85,7 +85,7 @@ def test_what_a_guest_writes_belongs_to_the_worker(machine: Machine) -> None:
 
 @root_only
 def test_the_user_of_a_guest_is_its_own(machine: Machine) -> None:
-    """Seen from outside no process of it is root's, and no two guests have the same user."""
+    """Outside the sandbox no guest runs as root, and two guests have different users."""
     program = "import time; print(open('/proc/self/status').read().split('Uid:')[1].split()[0])"
     assert machine.run(program).strip() == "1000"
     outer = "print(next(line for line in open('/proc/self/mounts') if line.split()[1] == '/'))"
@@ -95,20 +95,20 @@ def test_the_user_of_a_guest_is_its_own(machine: Machine) -> None:
 
 @pytest.mark.needs("bubblewrap")
 def test_a_guest_opens_its_own_output_again(machine: Machine) -> None:
-    """Scripts write to `/dev/stdout` and `/dev/stderr` by their names."""
+    """A guest can open `/dev/stdout` and `/dev/stderr` by name, as scripts do."""
     assert machine.run("open('/dev/stdout', 'a').write('seen'); open('/dev/stderr', 'a').write('x')") == "seen"
 
 
 @pytest.mark.needs("bubblewrap")
 def test_a_guest_leaves_no_core(machine: Machine) -> None:
-    """Neither a file, nor its memory in a program that the machine starts for one."""
+    """A guest writes no core file, and the machine's core program gets no memory of it."""
     printed = machine.run("import resource; print(resource.getrlimit(resource.RLIMIT_CORE))")
     assert printed.strip() in {"(1, 1)", "(0, 0)"}
 
 
 @pytest.mark.needs("bubblewrap")
 def test_a_process_of_a_guest_opens_so_many_files_and_no_more(machine: Machine) -> None:
-    """What it may open at first stays as it is on the machine."""
+    """A guest's hard limit of open files is low, and its soft limit is not above the machine's."""
     printed = machine.run("import resource; print(*resource.getrlimit(resource.RLIMIT_NOFILE))")
     soft, hard = map(int, printed.split())
     assert (soft <= resource.getrlimit(resource.RLIMIT_NOFILE)[0], hard <= MOST_OPEN_FILES) == (True, True)
@@ -117,7 +117,7 @@ def test_a_process_of_a_guest_opens_so_many_files_and_no_more(machine: Machine) 
 @pytest.mark.needs("bubblewrap")
 @pytest.mark.parametrize("bomb", BOMBS, ids=lambda bomb: bomb.name)
 def test_a_bomb_is_ended_by_the_name_of_its_limit(machine: Machine, bomb: Bomb) -> None:
-    """The record says which limit it was, and how high it is; without the limit the bomb comes to its end."""
+    """The record names the limit and its size; without the limit the bomb completes."""
     limited = explode(machine, bomb, limited=True)
     assert f"{bomb.cause} {bomb.words}" in limited
     assert CANARY not in limited
@@ -126,7 +126,7 @@ def test_a_bomb_is_ended_by_the_name_of_its_limit(machine: Machine, bomb: Bomb) 
 
 @root_only
 def test_the_kernel_makes_no_more_processes_than_a_guest_may_have(machine: Machine) -> None:
-    """A bomb that is faster than its supervisor's looks is held by the kernel a little above the limit."""
+    """The kernel stops a bomb that is faster than its supervisor's polls, a little above the limit of processes."""
     program = """
 import time
 count = 0
@@ -144,7 +144,7 @@ except OSError:
 
 @pytest.mark.needs("bubblewrap")
 def test_the_kernel_holds_a_guests_memory_where_it_has_a_control_group(machine: Machine) -> None:
-    """A bomb that is faster than its supervisor's looks is ended too, by the same name; elsewhere it gets away."""
+    """With a control group the kernel ends a bomb faster than the supervisor's polls; without, the bomb completes."""
     printed = machine.run("kept = b'x' * (300 << 20)\nprint(CANARY)", resources={"memory_bytes": 100 << 20})
     has_group = find_parent()[0] != ""
     assert ("memory_limit memory limit of 100 MiB reached" in printed, CANARY in printed) == (
@@ -154,14 +154,14 @@ def test_the_kernel_holds_a_guests_memory_where_it_has_a_control_group(machine: 
 
 
 def test_the_page_on_security_has_the_table_of_resources() -> None:
-    """What the document says is tried is what is tried here: `make escape` writes it."""
+    """The page's table equals the tested routes; `make escape` writes the table."""
     page = Path(__file__).parents[2] / "docs" / "attacks.md"
     assert resource_table() in page.read_text(encoding="utf-8")
 
 
 @root_only
 def test_the_sandbox_starts_for_a_user_without_any_right() -> None:
-    """As a container has it: an ordinary user, no capability to be had, and `no_new_privs`."""
+    """The sandbox starts for an ordinary user without capabilities and with `no_new_privs`, as in a container."""
     description = describe(World(Path("/nonexistent")), GuestFiles(Path("/usr")))
     sandbox = replace(find_sandbox("auto", os.environ), gives_up_root=False)
     rights = ("--clear-groups", "--bounding-set=-all", "--no-new-privs")

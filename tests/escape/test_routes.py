@@ -1,4 +1,4 @@
-"""No way out: what a program in a guest's place tries fails, and succeeds where the one protection is taken away."""
+"""Each route of a guest fails, and succeeds without its protection."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ from septet.agents.sandbox.guest_run import GuestCommand, GuestRunner
 @pytest.mark.needs("bubblewrap")
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
 def test_a_route_finds_no_canary(machine: Machine, route: Route) -> None:
-    """The guest as the product describes it finds nothing."""
+    """The confined guest finds no canary."""
     printed = machine.run(route.program)
     assert CANARY not in printed
     assert "it ended otherwise" not in printed
@@ -23,7 +23,7 @@ def test_a_route_finds_no_canary(machine: Machine, route: Route) -> None:
 
 @pytest.mark.parametrize("route", with_needs(ROUTES, root=True))
 def test_a_route_is_closed_by_its_protection_alone(machine: Machine, route: Route) -> None:
-    """Without that one the canary is found: so the route is a real one."""
+    """Without its protection the route finds the canary, so the route is real."""
     printed = machine.run(
         route.program, lambda description: route.without(description, machine.root), remains_root=True
     )
@@ -33,7 +33,7 @@ def test_a_route_is_closed_by_its_protection_alone(machine: Machine, route: Rout
 @pytest.mark.needs("bubblewrap")
 @pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.name)
 def test_what_a_guest_leaves_in_its_home_leads_the_engine_nowhere(machine: Machine, trap: Trap) -> None:
-    """The engine comes by, and nothing that the guest may not have or change has moved; without the guard it has."""
+    """The engine follows no trap in the guest's home; without its guard it does."""
     scene = scene_for(machine, trap.name, trap.cli)
     assert "it ended otherwise" not in leave(scene, trap.program)
     assert CANARY not in trap.engine(scene)
@@ -43,14 +43,14 @@ def test_what_a_guest_leaves_in_its_home_leads_the_engine_nowhere(machine: Machi
 
 
 def test_the_page_on_security_has_the_table_of_routes() -> None:
-    """What the document says is tried is what is tried here: `make escape` writes it."""
+    """The page's table equals the tested routes; `make escape` writes the table."""
     page = Path(__file__).parents[2] / "docs" / "attacks.md"
     assert escape_table() in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.needs("bubblewrap")
 def test_a_guest_has_what_it_needs(machine: Machine) -> None:
-    """Its workspace and its CLI's folder can be written, and the mirror's objects be read."""
+    """A guest can write its workspace and its CLI's folder, and read the mirror's objects."""
     printed = machine.run(
         "change('state/workspaces/wo-1/own'); change('home/.claude/.credentials.json');"
         "read('state/mirrors/app.git/objects/own'); open('/tmp/own', 'w').close(); print(os.getcwd())"
@@ -61,21 +61,21 @@ def test_a_guest_has_what_it_needs(machine: Machine) -> None:
 
 @pytest.mark.needs("bubblewrap")
 def test_a_guest_inherits_no_descriptor(machine: Machine) -> None:
-    """Beside stdin, stdout and stderr nothing is open: not the report on its own end, and nothing of its supervisor's."""
+    """A guest has only stdin, stdout and stderr open."""
     printed = machine.run("print(sorted(int(name) for name in os.listdir('/proc/self/fd'))[:-1])")
     assert printed.strip() == "[0, 1, 2]"
 
 
 @pytest.mark.needs("bubblewrap")
 def test_a_guest_learns_nothing_of_the_machine_from_its_sandbox(machine: Machine) -> None:
-    """The arguments of the sandbox name folders of the machine: what can be read of them inside holds none."""
+    """The sandbox's arguments name folders of the machine, and the guest cannot read them."""
     printed = machine.run("read('/proc/1/cmdline'); read('/proc/1/environ')")
     assert str(Path("state") / "mirrors") not in printed
 
 
 @pytest.mark.needs("bubblewrap")
 def test_a_check_sees_no_login_and_nothing_that_its_own_words_name(machine: Machine, tmp_path: Path) -> None:
-    """A repository says which program runs with which words: none of them shows it a file of the machine."""
+    """A repository's check cannot read a login, whatever program and words the repository chooses."""
     (tmp_path / "lock").touch()
     with (tmp_path / "lock").open() as lock:
         files = machine.files

@@ -15,15 +15,15 @@ ORDER = "order/wo-1"
 
 @dataclass
 class Books:
-    """The accounts of a fleet, in this process; a word that is told while they are away is lost."""
+    """The accounts of a fleet, in this process; a report that arrives while they are away is lost."""
 
     books: dict[str, AccountBook] = field(default_factory=dict)
     pauses: dict[str, QuotaPause] = field(default_factory=dict)
     away: bool = False
     behind_seconds: float = 0.0
-    """So far the server's clock, by which pauses end, is behind this host's."""
+    """The seconds by which the server's clock, which ends pauses, is behind this host's clock."""
     lost_grants: int = 0
-    """So many of the next grants nobody hears of, as where a worker is killed before it has noted one."""
+    """The number of next grants whose answers are lost, as when a worker is killed before it has noted a grant."""
 
     async def reserve(self, opening: AccountState, call: ReserveCall, *, opens: bool) -> Grant | None:
         if opens:

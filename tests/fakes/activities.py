@@ -1,4 +1,4 @@
-"""The seven steps, the finalizer and the workspace as doubles that are registered by name."""
+"""Doubles of the seven steps, the finalizer and the workspace, registered by name."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
@@ -36,7 +36,7 @@ Behaviour = Callable[[StepCall], StepResult | Awaitable[StepResult]]
 
 
 def done(call: StepCall, text: str | None = None, **facts: Any) -> StepResult:
-    """Return a step that went well."""
+    """Return the result of a step that is done."""
     return StepResult(
         step=call.step,
         verdict=Verdict.DONE,
@@ -51,12 +51,12 @@ def done(call: StepCall, text: str | None = None, **facts: Any) -> StepResult:
 
 
 def not_yet(why: str, kind: str = "NotYet", again: timedelta = LOOK_AGAIN) -> ApplicationError:
-    """Return what a look says that is to be taken again soon."""
+    """Return the error of a poll that Temporal repeats soon."""
     return ApplicationError(why, type=kind, next_retry_delay=again, category=ApplicationErrorCategory.BENIGN)
 
 
 def ended(call: StepCall, verdict: Verdict, *reasons: str, **facts: Any) -> StepResult:
-    """Return a step that was not done."""
+    """Return the result of a step that is not done."""
     return StepResult(
         step=call.step, verdict=verdict, reasons=reasons, session_id="session", agent="double", **facts
     )
@@ -64,30 +64,30 @@ def ended(call: StepCall, verdict: Verdict, *reasons: str, **facts: Any) -> Step
 
 @dataclass
 class Doubles:
-    """What each activity answers, try by try; the last answer is repeated. Calls are kept."""
+    """The answer of each activity, try by try; the last answer repeats. Calls are recorded."""
 
     task_queue: str
     steps: dict[Step, Sequence[Behaviour]] = field(default_factory=dict)
     _: KW_ONLY
     rework: Sequence[Behaviour] = ()
-    """How the rounds on a pull request end, try by try; they are done where nothing is said."""
+    """The results of the rounds on a pull request, try by try; empty means that each round is done."""
     readings: Sequence[Behaviour] = ()
-    """What readers say, one after the other; they find nothing where nothing is said."""
+    """The results of the readers, in order; empty means that no reader finds anything."""
     preparation: Literal["ready", "answered", "merged", "closed", "gone"] = "ready"
-    """What a round finds."""
+    """The state of the pull request that a round finds."""
     finalizer: Sequence[Callable[[FinalizeCall], StepResult]] = ()
     open_workspace: Callable[[OpenWorkspace], Workspace] | None = None
     move_workspace: Callable[[MoveWorkspace], Workspace] = lambda asked: asked.workspace
     calls: list[tuple[str, Any]] = field(default_factory=list)
     pull_requests: dict[str, str] = field(default_factory=dict)
-    """By address: `merged`, `closed`, or why nobody can tell; those that are not named are open."""
+    """The state by address: `merged`, `closed`, or an error's text; a pull request without an entry is open."""
     looks: list[tuple[str, Any]] = field(default_factory=list)
     look_again: timedelta = LOOK_AGAIN
-    """How long after a look at a pull request the next one is taken."""
-    """Looks at pull requests and at other work orders, which come when they like."""
+    """The time until the next poll of a pull request."""
+    """The polls of pull requests and of other work orders, whose order is not fixed."""
     sent: list[Notification] = field(default_factory=list)
     over: set[str] = field(default_factory=set)
-    """The work orders that others need not wait for."""
+    """The work orders that have ended."""
 
     def activities(self) -> list[Callable[..., Any]]:
         """Return the activities to register."""

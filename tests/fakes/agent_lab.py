@@ -1,4 +1,4 @@
-"""A host on which one work order's agents run, as tests use it."""
+"""A host on which the agents of one work order run."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass
 class Lab:
-    """One work order, its worktree, and what an attempt told."""
+    """One work order, its worktree, and the reports of its attempts."""
 
     root: Path
     runtime: AgentRuntime
@@ -34,7 +34,7 @@ class Lab:
     progress: list[TurnProgress] = field(default_factory=list)
     returned: list[str] = field(default_factory=list)
     objects: Path | None = None
-    """The mirror's objects that its worktree borrows."""
+    """The mirror's objects that the worktree borrows."""
 
     def agent(self, body: str) -> None:
         """Write the agent's program."""
@@ -45,7 +45,7 @@ class Lab:
         self._use(warm_program(self.root / "agent", body))
 
     def scripted_agent(self) -> None:
-        """Use the scripted agent of tests."""
+        """Use the tests' scripted agent."""
         self._use(str(write_scripted_program(self.root / "agent")))
 
     def _use(self, program: str) -> None:
@@ -53,7 +53,7 @@ class Lab:
         self.runtime = replace(self.runtime, host=replace(self.runtime.host, programs={"scripted": program}))
 
     def warm_turn(self, number: int, session_id: str | None = None, **more: Any) -> TurnRequest:
-        """Ask for the turn of this number in a process that is kept."""
+        """Return the request for the turn of this number in a process that is kept."""
         turn = Turn(f"Turn {number}.\n", self.worktree, resume_id=session_id, warm=True, **more)
         return self.request(activity_id=str(number), turn=turn)
 
@@ -65,7 +65,7 @@ class Lab:
         turn: Turn | None = None,
         limits: Timeouts | None = None,
     ) -> TurnRequest:
-        """Ask for one turn of the step `implement_plan`."""
+        """Return the request for one turn of the step `implement_plan`."""
         return TurnRequest(
             key=RunKey("wo-1", run_id, activity_id),
             order_id="wo-1",
@@ -90,33 +90,33 @@ class Lab:
 
     @property
     def worktree(self) -> Path:
-        """Where the agent works."""
+        """Return the agent's worktree."""
         return self.root / "worktree"
 
     @property
     def journal(self) -> list[str]:
-        """The agents' starts: `start new` or `start resume`."""
+        """Return the agents' starts: `start new` or `start resume`."""
         path = self.root / "journal"
         return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
     def let_go(self) -> None:
-        """Let an agent go on that waits for `../go`."""
+        """Release an agent that waits for `../go`."""
         (self.root / "go").touch()
 
     async def said_anew(self, event: str) -> Run:
-        """Forget what was said before, wait until an agent says an event of this name, and return its run."""
+        """Forget earlier events, wait until an agent prints an event of this name, and return its run."""
         self.progress.clear()
         return await self.said(event)
 
     async def said(self, event: str) -> Run:
-        """Wait until an agent has said an event of this name and its supervisor has signed; return its run."""
+        """Wait until an agent has printed an event of this name and its supervisor has signed; return its run."""
         told = await wait_until(lambda: [told for told in self.progress if told.last_event == event])
         await wait_until(lambda: is_signed(told[0].run))
         return told[0].run
 
 
 def is_signed(run: Run) -> bool:
-    """Say whether a run's supervisor has written into its lock who it is."""
+    """Return whether a run's supervisor has written its identity into its lock."""
     return bool(_lock(run))
 
 

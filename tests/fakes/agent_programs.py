@@ -1,4 +1,4 @@
-"""Small real agent CLIs that speak claude's stream-json and do what a test tells them."""
+"""Small real agent CLIs that print claude's stream-json and do what a test's program says."""
 
 import sys
 import textwrap
@@ -60,8 +60,8 @@ note("start " + ("resume" if resumed else "new"))
 def agent_program(path: Path, body: str) -> str:
     """Write a program and return its path.
 
-    `body` finds `init`, `turn`, `result`, `api_error`, `say`, `detached` and `wait_for`, and what it was started with
-    in `argv`, `resumed`, `session` and `prompt`; each start is a line in the file `journal` beside it.
+    `body` may use `init`, `turn`, `result`, `api_error`, `say`, `detached` and `wait_for`, and the start's `argv`,
+    `resumed`, `session` and `prompt`; each start adds a line to the file `journal` beside the program.
     """
     journal = str(path.with_name("journal"))
     path.write_text(

@@ -1,4 +1,4 @@
-"""What a run of schemathesis is told beside the API's description: what there is, and what no schema can say."""
+"""Hooks of schemathesis: existing ids, and constraints that the API's schemas cannot express."""
 
 import os
 import zlib
@@ -13,9 +13,9 @@ CLOSED = os.environ.get("SEPTET_CLOSED_ORDERS", "").split()
 
 @schemathesis.hook
 def before_call(context: Any, case: Any, kwargs: Any) -> None:
-    """Ask two times of three for what there is, a stream only of what ends; and name issues as a pipeline takes them.
+    """Replace two of three ids by existing ids, for a stream by ids of ended work orders, and make valid issues of a pipeline.
 
-    Ids of issues are unique, one without a number has a title, and what they depend on is among them.
+    Ids of issues are unique, an issue without a number has a title, and dependencies are issues of the pipeline.
     """
     if case.meta is None or not case.meta.generation.mode.is_positive:
         return

@@ -1,10 +1,10 @@
-"""The tables of attacks in docs/attacks.md: a row for each kind, with the number of attacks and what stops them."""
+"""The tables of attacks in docs/attacks.md: for each kind, the number of attacks and their protections."""
 
 from collections.abc import Iterable, Mapping
 
 
 def counted(kinds: Mapping[str, Iterable[tuple[str, str]]]) -> str:
-    """Return the table of these kinds: each has attacks with their protections."""
+    """Return the table of these kinds, each with its attacks and their protections."""
     lines = ["| kind of attack | attacks | stopped by |", "| --- | --- | --- |"]
     for kind, attacks in kinds.items():
         protections = [protection for _, protection in attacks]

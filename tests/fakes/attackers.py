@@ -1,6 +1,6 @@
-"""Who attacks, what that is worth today, and the test that shows it: `docs/attacks.md` has the table.
+"""The attackers, their gains today, and the tests that show the gains: the table of `docs/attacks.md`.
 
-A line says what is gained with all protections in place; `nothing` is a word for what was tried, and for no more.
+A gain holds with all protections in place; `nothing` holds for the attempts of the test, and for no others.
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Gain:
-    """What one attacker has of one attempt."""
+    """The gain of one attacker from one attempt."""
 
     who: str
     attempt: str
@@ -77,7 +77,7 @@ GAINS = (
 
 
 def attackers_table() -> str:
-    """Return the table as the documents have it; who attacks stands once."""
+    """Return the table of the page; it names each attacker once."""
     lines, before = (
         ["| who | tries to | and gains | as the test shows (below `tests/`) |", "| --- | --- | --- | --- |"],
         "",

@@ -1,6 +1,6 @@
 """A worker's process that makes one attempt: `python attempting.py ROOT PROGRAM RUN_ID ACTIVITY_ID [RUNNER]`.
 
-It says `living <folder>` when it follows an agent, and `ended <how> <recovered by>` at the end.
+The process prints `living <folder>` once it follows an agent, and `ended <how> <recovered by>` at the end.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from septet.contracts.limits import Timeouts
 
 
 async def attempt(root: Path, program: str, run_id: str, activity_id: str, runner: str = "") -> None:
-    """Carry one turn out and say how it went."""
+    """Run one turn and print its end."""
     runtime = AgentRuntime(
         runs=Runs(root / "runs"),
         supervisors=Supervisors(runner=Path(runner) if runner else None),

@@ -1,4 +1,4 @@
-"""axe-core in a tab: what keeps people from using a page, as far as a program can tell."""
+"""axe-core in a tab: the barriers of a page for people, as far as a program can find them."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ _SCRIPT = Path(__file__).parents[1] / "npm" / "node_modules" / "axe-core" / "axe
 
 
 def violations(page: Page) -> list[str]:
-    """Return the rules that a page breaks as it is now, each with the first places that do."""
+    """Return the rules that a page breaks in its present state, each with the first places that break it."""
     assert _SCRIPT.exists(), "axe-core is missing: npm ci --prefix tests/npm"
     if page.evaluate("typeof axe === 'undefined'"):
         page.evaluate(_SCRIPT.read_text(encoding="utf-8") + "; 0")

@@ -1,7 +1,7 @@
-"""What people, programs and agents can ask of Septet, as tables: for a test that holds what moves to what it was.
+"""Tables of the faces of Septet for people, programs and agents; a test compares a moved face with them.
 
 `PYTHONPATH=tests .venv/bin/python -c 'from fakes.behaviour import write; write()'` writes the tables anew; the
-difference says what changed for users.
+difference shows the changes for users.
 """
 
 import asyncio
@@ -24,12 +24,12 @@ from septet.settings import Settings
 
 TABLES: Final = Path(__file__).parents[1] / "data" / "behaviour"
 _WORDS: Final = frozenset({"description", "summary", "title", "examples", "example"})
-"""What a schema says to people, and no program reads."""
+"""The parts of a schema that only people read."""
 _NOBODY: Final = "127.0.0.1:1"
 _BESIDE: Final = frozenset({"Arguments", "Options"})
-"""Sections of a help that list no commands."""
+"""The sections of a help that list no commands."""
 _PROGRAM: Final = re.compile(r"python -m [\w.]*septet")
-"""What the parser calls a program that was forked from another one."""
+"""The parser's name of a program that was forked from another program."""
 _ROW: Final = re.compile(r"^  (?P<label>\S+(?: \S+)*)(?:  +(?P<text>.+))?$")
 _ORDER: Final = ("--repo", "o/r", "--title", "T")
 _WRONG: Final[tuple[tuple[str, ...], ...]] = (
@@ -69,13 +69,13 @@ _WRONG: Final[tuple[tuple[str, ...], ...]] = (
     ("board", "-f"), ("move", "--why", "-x", "wo-1", "triaged"), ("cancel", "wo-1", "wo-2", "--yes"), ("list", "--lim", "5"),
     ("retry", "wo-1", "--json", "--feedback", "--x"), ("run", *_ORDER, "--after", "wo-1", "--after", "wo-2"),
 )  # fmt: skip
-"""Command lines that end before a server answers: what is wrong with them, or that nobody is there."""
+"""Command lines that end before a server answers: with a mistake, or because no server is reachable."""
 _COMPLETED: Final[tuple[str, ...]] = (
     "s", "budget ", "pipeline s", "show wo-", "approve wo-b ", "run --after wo-", "run --agent c", "run --se",
     "run --sessions s", "retry x --from bu", "move x ", "demo --scenario m", "docs comm", "pipeline show pl-",
     "rescue restore wo-", "list --state ", "board -", "costs --by ", "create --stage ", "up --sandbox ",
 )  # fmt: skip
-"""What is typed when the tabulator is pressed."""
+"""The command lines at which the tabulator is pressed."""
 _PRESS: Final = r"""
 eval "$(septet --show-completion)"
 registered=$(complete -p septet); name=${registered#*-F }; name=${name%% *}
@@ -87,11 +87,11 @@ while IFS= read -r line; do
     echo "${COMPREPLY[*]}"
 done
 """
-"""A bash that has loaded the completion, for which each line of stdin is a command line."""
+"""A bash with the completion, which takes each line of stdin for a command line."""
 
 
 def commands(septet: Septet) -> dict[str, Any]:
-    """Return the help of each command, by what is typed: as its words, wherever lines are broken."""
+    """Return the help of each command, keyed by the words of the command line, without line breaks."""
     shown: dict[str, Any] = {}
     ahead: list[tuple[str, ...]] = [()]
     while ahead:
@@ -108,7 +108,7 @@ def commands(septet: Septet) -> dict[str, Any]:
 
 
 def _parts_of(text: str) -> dict[str, Any]:
-    """Return a help by its sections: the rows of each by their labels, and the words that stand in none."""
+    """Return a help by its sections: the rows of each by their labels, and the text outside the sections."""
     parts: dict[str, Any] = {"text": ""}
     rows: dict[str, str] | None = None
     for line in text.splitlines():
@@ -127,7 +127,7 @@ def _parts_of(text: str) -> dict[str, Any]:
 
 
 def mistakes(septet: Septet, names: Iterable[str]) -> dict[str, Any]:
-    """Return what command lines end with that are wrong; each command has some of its own, and `names` are all."""
+    """Return the output and exit code of wrong command lines: some for each command in `names`, and the fixed ones."""
     each = [tuple(name.split()[1:]) for name in names]
     lines = [(*words, "--nonsense", *more) for words in each for more in ((), ("--json",))]
     lines += [*((*words, *"abcd") for words in each if words), *_WRONG]
@@ -143,7 +143,7 @@ def _told(septet: Septet, ended: Ended) -> dict[str, Any]:
 
 
 def completions(septet: Septet) -> dict[str, list[str]]:
-    """Return what bash completes, in a state directory that knows some work orders and pipelines."""
+    """Return bash's completions in a state directory with some work orders and pipelines."""
     for folder in ("runs/wo-a", "runs/wo-b", "pipelines/pl-1"):
         (septet.state / folder).mkdir(parents=True)
     lines = [f"septet {words}" for words in _COMPLETED]
@@ -166,7 +166,7 @@ def _plain(value: Any) -> Any:
 
 
 def settings() -> dict[str, Any]:
-    """Return each setting with its default, and the variables that give it."""
+    """Return the default of each setting, and the variables that set it."""
     return {
         name: {
             "default": "computed" if field.default_factory is not None else _plain(field.default),
@@ -177,7 +177,7 @@ def settings() -> dict[str, Any]:
 
 
 async def http() -> dict[str, Any]:
-    """Return the operations of the HTTP API, and the values that they take and give, without words for people."""
+    """Return the operations and values of the HTTP API, without words for people."""
     with tempfile.TemporaryDirectory() as state:
         described = _without_words(api_of(await unreached(Path(state)), None).openapi())
     operations = {
@@ -189,7 +189,7 @@ async def http() -> dict[str, Any]:
 
 
 def tools() -> dict[str, Any]:
-    """Return the tools of agents with what they take, and the names of what they give."""
+    """Return the tools of agents, with their inputs and the names in their outputs."""
     described = {name: tool.as_tool().model_dump(mode="json") for name, tool in TOOLS.items()}
     return {
         name: {
@@ -227,7 +227,7 @@ async def tables() -> dict[str, Any]:
 
 
 def as_text(table: Any) -> str:
-    """Return a table as its file has it: a line for each entry."""
+    """Return a table in the form of its file: a line for each entry."""
     lines = (f" {json.dumps(name)}: {json.dumps(table[name], sort_keys=True)}" for name in sorted(table))
     return "{\n" + ",\n".join(lines) + "\n}\n"
 

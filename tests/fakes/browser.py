@@ -1,4 +1,4 @@
-"""A real Chromium without a window, which asks nobody but the page under test."""
+"""A real Chromium without a window, which connects only to the page under test."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from fakes.needs import find_browser
 from playwright.sync_api import Browser, sync_playwright
 
 _ARGUMENTS = (
-    "--no-sandbox",  # it runs as root in containers; it sees only this project's own page
+    "--no-sandbox",  # Chromium runs as root in containers, and loads only this project's page
     "--disable-gpu",
     "--disable-dev-shm-usage",
     "--no-first-run",
@@ -19,7 +19,7 @@ _ARGUMENTS = (
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """Run the browser of this machine for as long as the block lasts."""
+    """Run the machine's browser during the block."""
     program = find_browser()
     assert program is not None, "There is no chromium on PATH: apt-get install chromium"
     with sync_playwright() as playwright:

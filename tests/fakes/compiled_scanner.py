@@ -1,4 +1,4 @@
-"""A scanner for keys whose rules are compiled once, for all processes, machines and runs of the tests of this clone."""
+"""A scanner for keys whose rules are compiled once, for all processes, machines and test runs of this clone."""
 
 import os
 from pathlib import Path
@@ -8,17 +8,17 @@ from septet.keys.scanner import KeyScanner
 from septet.state import StateDir
 
 _KEPT: Final = Path(__file__).parents[2] / ".pytest_cache" / "d"
-"""Where pytest keeps what other runs may use."""
+"""The folder in which pytest keeps files for later runs."""
 
 
 def shared_scanner() -> KeyScanner:
-    """Return the scanner that all runs of a user share; its first scan compiles the rules, which takes seconds."""
+    """Return the scanner that a user's test runs share; its first scan compiles the rules for some seconds."""
     folder = _KEPT / f"key-scanner-{os.getuid()}"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return KeyScanner(folder)
 
 
 def lend_scanner(state: StateDir, scanner: KeyScanner) -> None:
-    """Give a host on which nothing runs yet the rules of a scanner."""
+    """Give a host without running processes the rules of a scanner."""
     state.key_scanner.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     state.key_scanner.symlink_to(scanner.folder)

@@ -1,4 +1,4 @@
-"""The host of a day of work: a model, a Temporal server and a worker, for as long as it lasts."""
+"""The host of a day of work: a model, a Temporal server and a worker during a block."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -23,7 +23,7 @@ from workers.worker import running_worker
 
 @asynccontextmanager
 async def serving_day(day: Day) -> AsyncIterator[WorkOrders]:
-    """Serve a model, a Temporal server and a worker, and leave no agent behind."""
+    """Serve a model, a Temporal server and a worker during the block, and stop all agents at its end."""
     model: Model = day.model
     with serving(model) as address:
         settings = Settings(

@@ -1,4 +1,4 @@
-"""Folders that lie so deep that no path leads there: each is opened from the one above it."""
+"""Folders so deep that no path reaches them: each is opened from its parent."""
 
 import os
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @contextmanager
 def deep_folder(root: Path, name: str, depth: int) -> Iterator[int]:
-    """Give the descriptor of the deepest folder; folders that are missing are made."""
+    """Yield the descriptor of the deepest folder, and create missing folders."""
     folder = os.open(root, os.O_RDONLY)
     try:
         for _ in range(depth):

@@ -1,6 +1,6 @@
-"""Who else tries to get in: a page in the user's browser, a name that leads here, and another user of the machine.
+"""Attempts of strangers to get in: a page in the user's browser, a name that leads here, and another user.
 
-`tests/acceptance/test_doors.py` tries them against a running `septet up`, and each against something that lacks the
+`tests/acceptance/test_doors.py` tries them against a running `septet up`, and each against a server without the
 one protection.
 """
 
@@ -14,10 +14,10 @@ class DoorRoute:
     """One way in."""
 
     attack: str
-    """What is tried, for people."""
+    """The attempt, for people."""
     protection: str
     tests: tuple[str, str]
-    """The test in which it finds nothing, and the one in which it succeeds without the protection."""
+    """The test in which the attempt fails, and the test in which it succeeds without the protection."""
 
 
 _BROWSER = "test_a_page_of_another_site_starts_and_sees_nothing"
@@ -41,7 +41,7 @@ DOOR_ROUTES = (
 
 
 def door_table() -> str:
-    """Return the table as the documents have it."""
+    """Return the table of the page."""
     pairs = [(each.attack, each.protection) for each in DOOR_ROUTES]
     first_of_user = next(i for i, each in enumerate(DOOR_ROUTES) if each.tests[0] != _BROWSER)
     return counted(

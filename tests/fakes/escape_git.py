@@ -1,7 +1,7 @@
-"""The engine's git after the agent: what a guest leaves in its worktree, and what the engine's git would do with it.
+"""The engine's git after the agent: the guest's changes in its worktree, and their effect on the engine's git.
 
-Each route has the one protection without which its canary is found: there the same git runs in a description of the
-test's own, which lacks it.
+Each route has the one protection without which its canary is found: the test then runs the same git in its own
+description, which lacks the protection.
 """
 
 import shutil
@@ -48,17 +48,17 @@ Ask = Callable[[Place], str]
 
 @dataclass(frozen=True)
 class GitRoute:
-    """One thing left behind."""
+    """One change of a guest."""
 
     name: str
     attack: str
-    """What is left, for people."""
+    """The change, for people."""
     program: str
-    """Python, in the guest's place; `secret` and `other` are files of the machine that it knows by name."""
+    """Python that runs in the guest; `secret` and `other` are files of the machine whose names it knows."""
     protection: str
-    """What closes it, for people."""
+    """The protection, for people."""
     without: Ask
-    """What the engine's git says or does without that."""
+    """The output or effect of the engine's git without the protection."""
     as_root: bool = False
 
 
@@ -70,14 +70,14 @@ class GitMachine(Machine):
 
     @property
     def files(self) -> GuestFiles:
-        """What the guest is given: its workspace and the mirror's objects."""
+        """Return the guest's files: its workspace and the mirror's objects."""
         first = super().files
         if self.place is None:
             return first
         return replace(first, workspace=self.place.worktree, objects=self.place.objects, own_folders=())
 
     def open_workspace(self, name: str, **facts: Any) -> Place:
-        """Open a new workspace, in which the guest works from now on; the engine knows these facts of its place."""
+        """Open a new workspace for the guest; `facts` change the engine's view of its place."""
         state = StateDir(self.root / f"state-{name}")
         state.prepare()
         address = parse_address(str(self.root / "real" / "repo.git"))
@@ -88,7 +88,7 @@ class GitMachine(Machine):
 
 @contextmanager
 def git_machine(root: Path, files: Mapping[str, str] = README) -> Iterator[GitMachine]:
-    """Make a machine with canaries, and an origin with these files."""
+    """Yield a machine with canaries, and an origin with these files."""
     supervisors = Supervisors()
     with machine_with_canaries(root, supervisors) as first:
         make_origin(root / "real").push(files)
@@ -97,7 +97,7 @@ def git_machine(root: Path, files: Mapping[str, str] = README) -> Iterator[GitMa
 
 
 def ask_engine(place: Place) -> str:
-    """Let the engine do all that it does after an agent, and return whatever comes out of it."""
+    """Let the engine do all its work after an agent, and return all output."""
     said: list[str] = []
     for ask in (_look, _show, _commit_and_push, lambda place: plan_file(place, "plan.md")):
         try:
@@ -108,7 +108,7 @@ def ask_engine(place: Place) -> str:
 
 
 def ran(place: Place) -> str:
-    """Return the canary where a program that was left behind has run."""
+    """Return the canary if a program of the guest has run."""
     return CANARY if (place.worktree / _RAN).exists() else ""
 
 
@@ -133,7 +133,7 @@ def _say(git: Git, *args: str, **config: Any) -> str:
 
 
 def _plain(*args: str) -> Ask:
-    """Run git in the worktree as a person would: with the worktree's own settings, and none of the engine's."""
+    """Run git in the worktree as a person would, with the worktree's settings and none of the engine's."""
 
     def ask(place: Place) -> str:
         try:
@@ -148,12 +148,12 @@ def _plain(*args: str) -> Ask:
 
 
 def _without_view(*args: str) -> Ask:
-    """Run the engine's git on the worktree's own `.git` instead of on its view."""
+    """Run the engine's git on the worktree's own `.git` instead of its view."""
     return lambda place: _say(place.git, *args) + ran(place)
 
 
 def _without_look(*args: str) -> Ask:
-    """Run the engine's git in its view, with nothing looked at before."""
+    """Run the engine's git in its view, without the checks before it."""
 
     def ask(place: Place) -> str:
         folder = view_folder(place)
@@ -167,7 +167,7 @@ def _read_plan(place: Place) -> str:
 
 
 def _other_worktree(place: Place) -> str:
-    """Run git where no `.git` is named: it finds the one that the worktree says."""
+    """Run git without naming a `.git`, so it uses the repository that the worktree names."""
     return _plain("show", "HEAD:secret")(place)
 
 
@@ -286,7 +286,7 @@ _GATE = "changes of what CI, forges and agents act on wait for a person before e
 
 
 def _pushed(path: str) -> Ask:
-    """Push as the engine does, but without the gate, and return the canary where a path has come to the origin."""
+    """Push as the engine does, without the gate, and return the canary if the path reaches the origin."""
     branch = f"feat/x{path.replace('/', '-')}"
 
     def ask(place: Place) -> str:
@@ -300,7 +300,7 @@ def _pushed(path: str) -> Ask:
 
 
 def waiting_paths(place: Place) -> tuple[str, ...]:
-    """Return what the gate names of the changes that were left."""
+    """Return the paths of the guest's changes that the gate names."""
     tree = stage(place, look(place)).text("write-tree")
     return tuple(
         change.path for change in protected_changes(place, ProtectedPaths(PROTECTED), (place.base_sha,), tree)
@@ -337,17 +337,17 @@ PROTECTED_ROUTES = {
         "git('update-index', '--assume-unchanged', '.mcp.json'); put('.gitattributes', '* binary -diff\\n')", _GATE,
         _pushed(".mcp.json")),
 }  # fmt: skip
-"""By the path that comes to the origin where nothing stops it."""
+"""The routes by the path that reaches the origin without the gate."""
 
 
 def _look_as_person(place: Place) -> str:
-    """Look at a worktree, and take changes back, as people do."""
+    """Run the git commands of a person who reads a worktree and reverts its changes."""
     words = ("status",), ("diff",), ("diff", "HEAD"), ("reset", "-q"), ("reset", "-q", "--hard")
     return "".join(_plain(*each)(place) for each in words) + ran(place)
 
 
 def look_after_engine(place: Place) -> str:
-    """Let the engine come by after the guest, and then a person with git."""
+    """Let the engine's git follow the guest, and then a person's git."""
     own_repository(place, SnapshotOptions("the guest has ended", _IGNORED_LIMIT_BYTES))
     return _look_as_person(place)
 
@@ -402,19 +402,19 @@ PERSON_ROUTES = (
 
 
 def plant(machine: GitMachine, route: GitRoute) -> str:
-    """Let a guest leave behind what a route says, and return what it printed."""
+    """Let a guest make the route's changes, and return its output."""
     head = (machine.root / "other-head").read_text(encoding="ascii").strip()
     return machine.run(f"{_PREPARE}\nOTHER_HEAD = {head!r}\n{route.program}\n")
 
 
 def begin(place: Place) -> None:
-    """Take the snapshot from before the first agent."""
+    """Take the snapshot before the first agent."""
     prepare(place)
     note_baseline(place, seed(place, ignored_limit_bytes=_IGNORED_LIMIT_BYTES))
 
 
 def plant_secrets(root: Path, env: dict[str, str]) -> None:
-    """Put a file with the canary, and a repository with it, where the guests know their names."""
+    """Write a file with the canary, and a repository with it, at paths that the guests know."""
     (root / "secret-line").write_text(f"{CANARY}\n", encoding="utf-8")
     other = root / "other"
     shutil.rmtree(other, ignore_errors=True)

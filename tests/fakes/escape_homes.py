@@ -1,4 +1,4 @@
-"""What a program leaves in its home for the engine to trip over; each with what an engine without guard would do."""
+"""Traps of a guest in its home for the engine; each with the act of an engine without the guard."""
 
 import json
 import stat
@@ -31,41 +31,41 @@ class Scene:
 
     @property
     def copy(self) -> Path:
-        """The copy of the login."""
+        """Return the path of the copied login."""
         return self.home.root / ".claude/.credentials.json"
 
     @property
     def user(self) -> Path:
-        """The user's home."""
+        """Return the user's home."""
         return Path(self.home.machine.env["HOME"])
 
     def user_has(self, name: str) -> str:
-        """Return what a file of the user's holds; nothing where there is none."""
+        """Return the content of a user's file; empty if the file is missing."""
         path = self.user / name
         return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 
 @dataclass(frozen=True)
 class Trap:
-    """One thing that is left, and the moment at which the engine comes by."""
+    """One trap, and the act of the engine that meets it."""
 
     name: str
     attack: str
-    """What is tried, for people."""
+    """The attempt, for people."""
     program: str
-    """Python, in the guest's place; it leaves the thing."""
+    """Python that runs in the guest and sets the trap."""
     protection: str
-    """What makes it harmless, for people."""
+    """The protection, for people."""
     engine: Callable[[Scene], str]
-    """What the product does next; it returns what anybody could see of it."""
+    """The product's next act; it returns all visible output."""
     careless: Callable[[Scene], str]
-    """The same without the guard, in the test's own words: it shows the canary."""
+    """The same act without the guard, written by the test; its output has the canary."""
     cli: str = "claude"
-    """Whose home it is."""
+    """The CLI of the home."""
 
 
 def scene_for(machine: Machine, name: str, cli: str = "claude") -> Scene:
-    """Return a home of a work order that is ready for its first run; its user's has a login, a key and a session."""
+    """Return a work order's home before its first run; its user has a login, a key and a session."""
     user = machine.root / "users" / name
     for path, content in {
         ".claude/.credentials.json": json.dumps(login("claude", 1)),
@@ -83,7 +83,7 @@ def scene_for(machine: Machine, name: str, cli: str = "claude") -> Scene:
 
 
 def leave(scene: Scene, program: str) -> str:
-    """Run the program in the guest's place, with that home, and return what it printed."""
+    """Run the program as the home's guest, and return its output."""
     program = f"user = {str(scene.user)!r}\n" + _PREPARE + program
     return scene.machine.run(program, lambda description: _with_home(description, scene))
 
@@ -110,7 +110,7 @@ def _begin_next_visit(scene: Scene) -> str:
 
 
 def _see_home(scene: Scene) -> str:
-    """Return all that stands in the home, as the next guest would find it."""
+    """Return all text in the home, as the next guest would find it."""
     files = [path for path in scene.home.folders[0].source.rglob("*") if path.is_file() and not path.is_symlink()]
     return "".join(path.read_text(encoding="utf-8", errors="replace") for path in files)
 
@@ -143,7 +143,7 @@ def _find_session(scene: Scene) -> str:
 
 
 def _mount(scene: Scene, *, with_places: bool) -> str:
-    """Start the next guest, with something of the machine's mounted in its home."""
+    """Start the next guest with a file of the machine mounted in its home."""
     description = _with_home(scene.machine.description, scene)
     (scene.machine.root / "command.md").write_text("a command", encoding="utf-8")
     parts: list[Protection] = []
@@ -163,13 +163,13 @@ def _mount(scene: Scene, *, with_places: bool) -> str:
 
 @dataclass(frozen=True)
 class _Unprepared:
-    """Something that is mounted wherever its place leads."""
+    """A mount at whatever place its path leads to."""
 
     source: Path
     path: Path
 
     def arguments(self) -> tuple[str, ...]:
-        """Bind it."""
+        """Return the arguments that bind it."""
         return ("--ro-bind", str(self.source), str(self.path))
 
 

@@ -1,4 +1,4 @@
-"""The ways out that a program tries in a guest's place; each with the one protection without which it succeeds."""
+"""The ways out that a guest tries; each with the one protection without which it succeeds."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -40,11 +40,11 @@ Change = Callable[[Description, Path], Description]
 class _Named(TypingProtocol):
     @property
     def attack(self) -> str:
-        """What is tried, for people."""
+        """Return the attempt, for people."""
 
     @property
     def protection(self) -> str:
-        """What stops it."""
+        """Return the protection, for people."""
 
 
 @dataclass(frozen=True)
@@ -53,19 +53,19 @@ class Route:
 
     name: str
     attack: str
-    """What is tried, for people."""
+    """The attempt, for people."""
     program: str
-    """Python; it prints the canary where it succeeds."""
+    """Python that prints the canary if it succeeds."""
     protection: str
-    """What closes it, for people."""
+    """The protection, for people."""
     without: Change
-    """Takes that away, in a description of the test's own."""
+    """Removes the protection from a description of the guest."""
     as_root: bool = False
-    """Only a worker that is root has anything to lose here."""
+    """Whether the route matters only for a worker that runs as root."""
 
 
 def with_needs(routes: Sequence[Route], *, root: bool = False) -> list[ParameterSet]:
-    """Return routes as parameters of a test, each with what it needs: a sandbox, a processor, perhaps root."""
+    """Return routes as parameters of a test, each with its needs: a sandbox, a processor, perhaps root."""
     needs = (
         ("bubblewrap", *["x86-64"] * ("syscall(" in route.program), *["root"] * (root and route.as_root))
         for route in routes
@@ -75,7 +75,7 @@ def with_needs(routes: Sequence[Route], *, root: bool = False) -> list[Parameter
 
 
 def removed(*kinds: type[Protection] | str) -> Change:
-    """Take protections away: by their class, or a namespace by its kind."""
+    """Return a change that removes protections: by class, or namespaces by kind."""
 
     def change(description: Description, root: Path) -> Description:
         return replace(
@@ -86,7 +86,7 @@ def removed(*kinds: type[Protection] | str) -> Change:
 
 
 def bound(path: str, *, instead_of: type[Protection] | None = None) -> Change:
-    """Show the guest a folder of the machine, before its root is sealed."""
+    """Return a change that shows the guest a folder of the machine, before its root is sealed."""
 
     def change(description: Description, root: Path) -> Description:
         binding = Binding(root / path if not path.startswith("/") else Path(path), writable=True)
@@ -110,17 +110,17 @@ def _is(protection: Protection, kinds: tuple[type[Protection] | str, ...]) -> bo
 
 
 def _uncovered(description: Description, root: Path) -> Description:
-    """Leave what the careless settings name as it is."""
+    """Leave the folders that the careless settings name uncovered."""
     parts = [SealedFolders() if isinstance(each, SealedFolders) else each for each in description.protections]
     return replace(description, protections=tuple(each for each in parts if not isinstance(each, Cover)))
 
 
 @dataclass(frozen=True)
 class _AllCapabilities:
-    """All that root may do in a namespace of its own."""
+    """All capabilities of root in its own namespace."""
 
     def arguments(self) -> tuple[str, ...]:
-        """Keep them."""
+        """Return the arguments that keep the capabilities."""
         return ("--cap-add", "ALL")
 
 
@@ -299,15 +299,15 @@ ROUTES = (
 
 @dataclass(frozen=True)
 class _PlainProcesses:
-    """A `/proc` whose switches are as the kernel has them."""
+    """A `/proc` with writable switches of the kernel."""
 
     def arguments(self) -> tuple[str, ...]:
-        """Mount it."""
+        """Return the arguments that mount it."""
         return ("--proc", "/proc")
 
 
 def escape_table() -> str:
-    """Return the table of routes as the documents have it."""
+    """Return the table of routes of the page."""
     return counted(
         {
             "read or change the machine, other work or other processes": _named(ROUTES),

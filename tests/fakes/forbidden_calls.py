@@ -1,4 +1,4 @@
-"""What workflow code must not do: each call as somebody may write it, and its finder in the text of a module."""
+"""The calls that workflow code must not make: each under an alias, and a finder of such calls in a module's text."""
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
@@ -35,18 +35,18 @@ CALLS: Mapping[str, tuple[str, str]] = {
     "a tree's end": ("import shutil as trees", "trees.rmtree('/nowhere')"),
     "a page": ("from urllib.request import urlopen as get", "get('http://127.0.0.1:1')"),
 }
-"""Imports, and the call."""
+"""The imports and the call."""
 
 _READS_THE_DISK = frozenset({
     "abspath", "exists", "expanduser", "getatime", "getctime", "getmtime", "getsize", "isdir", "isfile", "islink",
     "ismount", "lexists", "realpath", "relpath", "samefile", "sameopenfile",
 })  # fmt: skip
-"""Of `os.path`; its other functions compute with names."""
+"""The functions of `os.path` that read the disk; its other functions compute with names."""
 _BUILTINS = frozenset({"open", "input", "breakpoint"})
 
 
 def planted_calls() -> str:
-    """Return the text of functions that make the calls, one function for each."""
+    """Return the text of functions that make the calls, one function for each call."""
     return "".join(
         f"{imports}\ndef forbidden_{number}():\n    return {call}\n"
         for number, (imports, call) in enumerate(CALLS.values())
@@ -54,7 +54,7 @@ def planted_calls() -> str:
 
 
 def find_forbidden(code: str) -> Iterator[str]:
-    """Yield what a module's text names of all that the SDK's sandbox refuses."""
+    """Yield the names in a module's text that the SDK's sandbox refuses."""
     tree = ast.parse(code)
     names = dict(_imported_names(tree))
     inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
@@ -66,7 +66,7 @@ def find_forbidden(code: str) -> Iterator[str]:
 
 
 def _imported_names(tree: ast.Module) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the names that imports bind, with what each is the name of."""
+    """Yield the names that imports bind, with their full paths."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for each in node.names:
@@ -78,7 +78,7 @@ def _imported_names(tree: ast.Module) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _path_of(node: ast.expr, names: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the whole name of an attribute, also of what a call returns; nothing where a local value is before it."""
+    """Return the full name of an attribute, also through calls; empty if it begins with a local value."""
     if isinstance(node, ast.Call):
         return _path_of(node.func, names)
     if isinstance(node, ast.Attribute):
@@ -100,18 +100,18 @@ def _is_forbidden(path: tuple[str, ...]) -> bool:
 
 @workflow.defn(name="ForbiddenCalls")
 class ForbiddenCalls:
-    """Makes each call, and returns those that nobody refused."""
+    """Makes each call, and returns the calls that were not refused."""
 
     @workflow.run
     async def run(self) -> list[str]:
-        """Return what was allowed."""
+        """Return the allowed calls."""
         allowed = []
         for what, call in _FUNCTIONS.items():
             try:
                 call()
             except RestrictedWorkflowAccessError:
                 continue
-            except Exception as error:  # noqa: BLE001 -- whatever it did, it was not refused
+            except Exception as error:  # whatever the call did, it was not refused
                 allowed.append(f"{what}: {error!r}")
             else:
                 allowed.append(what)

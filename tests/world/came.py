@@ -1,4 +1,4 @@
-"""What came out of a case, and where that differs from what must come out."""
+"""The outcome of a case, and its differences from the expected outcome."""
 
 import re
 import subprocess
@@ -13,51 +13,51 @@ from world.case import Branch, Case, Count, Words
 
 @dataclass
 class Came:
-    """What came out."""
+    """The outcome of a case."""
 
     case: Case
     origin: Path
     env: Mapping[str, str]
-    """For the case's own commands."""
+    """The environment of the case's own commands."""
     begun_at: str
-    """Where the base was at the beginning."""
+    """The commit of the base at the beginning."""
     out: str = ""
-    """What `septet run`, or the last command of a person after it, has printed."""
+    """The output of `septet run`, or of a person's last command after it."""
     answer: dict[str, Any] = field(default_factory=dict)
-    """The same as JSON."""
+    """`out` as JSON."""
     task: dict[str, Any] = field(default_factory=dict)
     status: str = "none"
     shown: str = ""
-    """What `septet show` says."""
+    """The output of `septet show`."""
     calls: list[dict[str, Any]] = field(default_factory=list)
-    """The starts of the CLI, in their order."""
+    """The starts of the CLI, in order."""
     pulls: list[dict[str, Any]] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
-    """Those of the issue."""
+    """The labels of the issue."""
     asked: list[str] = field(default_factory=list)
     """The requests to the forge: method and path."""
     waits: float | None = None
-    """In so many seconds its step is tried again, where it waits for that."""
+    """The seconds until the step is tried again; `None` if the step does not wait."""
     rescues: list[Path] = field(default_factory=list)
-    """Folders to which what was saved has been restored."""
+    """The folders of the restored rescues."""
 
     @property
     def error(self) -> dict[str, str]:
-        """Why it failed, or was not started; empty where neither is so."""
+        """Return the error of a work order that failed or was refused; empty without an error."""
         return self.task.get("error") or self.answer.get("error") or {}
 
     @property
     def steps(self) -> list[dict[str, Any]]:
-        """The steps as the work order shows them."""
+        """Return the steps as the work order shows them."""
         return self.task.get("steps") or []
 
     @property
     def warnings(self) -> list[str]:
-        """The warnings of all steps."""
+        """Return the warnings of all steps."""
         return [words for step in self.steps for words in step["warnings"]]
 
     def told(self) -> str:
-        """Return it for a person who looks for the cause."""
+        """Return a summary for a person who searches for the cause."""
         starts = " ".join(
             each["step"] + (f"({each['of']})" if each["of"] else "") + ("*" if each["resumed"] else "")
             for each in self.calls
@@ -76,7 +76,7 @@ class Came:
 
 
 def differences(came: Came) -> list[str]:
-    """Return in words where what came out is not as the case says."""
+    """Return the differences from the case's expectations, in words."""
     found = [*_of_end(came), *_of_steps(came), *_of_turns(came), *_of_pulls(came), *_of_branch(came)]
     found += [
         f"the forge was not asked {pattern!r}"
@@ -237,7 +237,7 @@ def _words(came: Came, where: str, text: str, words: Words) -> Sequence[str]:
 
 
 def _without_name(came: Came, text: str) -> str:
-    """Return a text without the case's own name: what is expected may be a word of it."""
+    """Return a text without the case's own name, which may contain an expected word."""
     return text.replace(came.case.order, "the-order").replace(came.case.name or came.case.order, "the-case")
 
 

@@ -1,4 +1,4 @@
-"""What a case's file says: what happens in the world, and what must come out of it."""
+"""The content of a case's file: the events of the world, and the expected outcome."""
 
 import re
 import tomllib
@@ -13,73 +13,73 @@ Agent = Literal["claude", "codex", "copilot", "gemini", "opencode"]
 ForgeName = Literal["github", "gitlab", "gitea"]
 Status = Literal["completed", "failed", "cancelled", "running", "waiting", "refused"]
 Count: TypeAlias = int | tuple[int, int]
-"""So many; two figures are the least and the most."""
+"""A count, or the least and the most."""
 
 
 class Part(BaseModel):
-    """A table of a case's file; a key that nobody knows is an error."""
+    """A table of a case's file; an unknown key is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Act(Part):
-    """What the agent does."""
+    """An act of the agent."""
 
     sleep: float = 0
     files: dict[str, str] = {}
-    """Files that it writes in its worktree, before the commands."""
+    """Files that the agent writes into its worktree, before the commands."""
     shell: str = ""
-    """Commands for bash, in its worktree."""
+    """Commands for bash in the agent's worktree."""
     read: str = ""
-    """A file of the case's folder that is printed as it stands."""
+    """A file of the case's folder that the agent prints unchanged."""
     stderr: str = ""
 
 
 class Turn(Act):
-    """What the CLI does and prints in one start; what is not said is as in an ordinary turn."""
+    """One start of the CLI: its acts and output. Missing keys are as in an ordinary turn."""
 
     text: str = "{answer}"
-    """The answer. `{answer}` is that of an ordinary turn."""
+    """The answer. `{answer}` is the ordinary turn's answer."""
     works: bool = False
-    """It writes the files of an ordinary turn too, as each turn does that the case does not name."""
+    """Whether the turn also writes an ordinary turn's files, as turns without an entry do."""
     stdout: str | list[str | float | Act] | None = None
-    """All that is printed: texts as they stand, seconds to wait, and acts. `{text}` is the answer as a JSON string, `{plain}` as it is."""
+    """The whole output: texts, seconds to wait, and acts. `{text}` is the answer in JSON, `{plain}` as it is."""
     exit: int = 0
     kill: bool = False
-    """It is killed where it would end."""
+    """Whether the CLI is killed at its end."""
     events: list[dict[str, Any]] = []
-    """claude's: events before its message."""
+    """For claude: the events before its message."""
     message: bool = True
-    """claude's: whether its message is printed."""
+    """For claude: whether its message is printed."""
     result: bool = True
-    """claude's: whether its result is printed."""
+    """For claude: whether its result is printed."""
     more: dict[str, Any] = {}
-    """claude's: further keys of its result, or others."""
+    """For claude: more keys of its result, or other values of them."""
     after: list[dict[str, Any]] = []
-    """claude's: events after its result; `{act = …}` is an act."""
+    """For claude: the events after its result; `{act = …}` is an act."""
 
 
 class Answer(Part):
-    """What the forge answers in place of the true answer."""
+    """An answer of the forge in place of the true answer."""
 
     method: str = ""
     path: str = ""
-    """Of requests whose path holds this."""
+    """A part of the path of the requests that get the answer."""
     about: str = ""
-    """Of requests whose body or query holds this."""
+    """A part of the body or query of the requests that get the answer."""
     status: int = 500
     headers: dict[str, str] = {}
     text: str | None = None
-    """The body as it stands; a page of HTML, for example."""
+    """The body as text, such as a page of HTML."""
     body: Any = None
     """The body as JSON."""
     lie: Literal["status", "drop", "truncated", "wrong_type", "slow", "stale"] = "status"
     seconds: float = 0
     after: bool = False
-    """It does what was asked first."""
+    """Whether the forge first carries out the request."""
     times: int = 1
     every: int = 1
-    """Each so many-th of these requests gets it."""
+    """The answer goes to each n-th of these requests."""
 
 
 class Issue(Part):
@@ -92,37 +92,37 @@ class Issue(Part):
 
 
 class Forge(Part):
-    """The forge that has the repository, `o/<case>`; without one, it is a folder of this machine."""
+    """The forge with the repository `o/<case>`; without a forge the repository is a folder of this machine."""
 
     kind: ForgeName
     issues: tuple[Issue, ...] = (Issue(title="add() subtracts", body="It should add."),)
     issue: int = 1
-    """The number that the work order is for."""
+    """The number of the work order's issue."""
     others: tuple[str, ...] = ()
     """Branches with open pull requests of other people."""
     protected: tuple[str, ...] = ()
-    """Branches that nobody may push to."""
+    """Branches to which all pushes are refused."""
     answers: tuple[Answer, ...] = ()
 
 
 class Next(Part):
-    """What a person does after the end of the work order, which then goes on to its next end."""
+    """The act of a person after the work order's end; the work order then continues to its next end."""
 
     shell: str = ""
-    """Commands for bash, in the origin."""
+    """Commands for bash in the origin."""
     others: int = 0
-    """So many pull requests that people open then."""
+    """The number of pull requests that other people open."""
     retarget: str = ""
-    """The base that a person then gives the pull request."""
+    """The new base of the pull request."""
     septet: tuple[str, ...] = ()
 
 
 class Branch(Part):
-    """The branch that the work order has pushed."""
+    """The branch that the work order pushed."""
 
     name: str | None = None
     files: dict[str, str] = {}
-    """Files and their whole texts."""
+    """Files with their whole texts."""
     has: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
     changed: tuple[str, ...] | None = None
@@ -133,31 +133,31 @@ class Branch(Part):
 
 
 class Words(Part):
-    """What must stand in a text, and what must not."""
+    """Words that a text must have, and words that it must lack."""
 
     says: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
 
 
 class Failure(Words):
-    """The error: its message and its remedy."""
+    """The expected error, with its message and remedy."""
 
     type: str | None = None
     remedy: tuple[str, ...] = ()
-    """Words of its remedy."""
+    """Words of the remedy."""
 
 
 class StepEnd(Part):
-    """How a step ended."""
+    """The expected end of a step."""
 
     output: str | None = None
     parsed_by: str | None = None
     warnings: tuple[str, ...] | None = None
-    """Words of its warnings; an empty list: it has none."""
+    """Words of the step's warnings; an empty list expects no warning."""
 
 
 class Pull(Part):
-    """The pull request."""
+    """The expected pull request."""
 
     title: Words = Words()
     body: Words = Words()
@@ -167,44 +167,44 @@ class Pull(Part):
 
 
 class Expect(Part):
-    """What must come out."""
+    """The expected outcome."""
 
     status: Status | tuple[Status, ...] = "completed"
-    """`refused`: the command did not start it. Of several, any."""
+    """The status, or several allowed statuses; `refused` means that the command did not start the work order."""
     error: Failure | None = None
     warnings: tuple[str, ...] = ()
     """Words of warnings of any step."""
     waits: tuple[float, float] | None = None
-    """The next try of the step is so many seconds away, at least and at most, when the look is taken."""
+    """The least and the most seconds until the step's next try."""
     shows: tuple[str, ...] = ()
     """Words of `septet show`."""
     steps: dict[str, StepEnd] = {}
     starts: dict[str, Count] = {}
-    """So often the CLI was started for a step, without its finalizers."""
+    """The starts of the CLI for each step, without finalizers."""
     sessions: dict[str, Count] = {}
-    """So many sessions did a step."""
+    """The sessions of each step."""
     finalizers: Count | None = None
-    """So many finalizers were paid, of all steps."""
+    """The finalizers of all steps."""
     argv: dict[str, tuple[str, ...]] = {}
     """Words of the command line of each start for a step, or for `finalizer`."""
     branch: Branch | None = None
     base: Literal["as it was", "moved", "deleted"] = "as it was"
-    """Where the base branch stands at the end."""
+    """The state of the base branch at the end."""
     pull_requests: Count | None = None
-    """So many; one, where the work order is completed."""
+    """The number of pull requests; `None` means one after a completed work order."""
     pull: Pull = Pull()
     labels: tuple[str, ...] = ()
-    """Labels that the issue has at the end."""
+    """Labels of the issue at the end."""
     kept: dict[str, str] = {}
-    """Files and their whole texts in what is rescued of the work order."""
+    """Files with their whole texts in the work order's rescues."""
     asked: tuple[str, ...] = ()
-    """Patterns of requests (`POST .*/pulls`) that the forge was asked."""
+    """Patterns of requests to the forge, such as `POST .*/pulls`."""
     not_asked: tuple[str, ...] = ()
     check: str = ""
-    """Commands for bash, in the origin, that end with 0; what they print is told where they do not.
+    """Commands for bash in the origin that must exit with 0; their output is printed otherwise.
 
-    They find `$ORIGIN`, `$WORK`, `$BRANCH`, `$BASE` (its first commit), `$STATUS`, `$ERROR` and `$REMEDY`; the
-    starts of the CLI stand in `$WORK/calls.jsonl`.
+    The environment has `$ORIGIN`, `$WORK`, `$BRANCH`, `$BASE` (its first commit), `$STATUS`, `$ERROR` and `$REMEDY`;
+    `$WORK/calls.jsonl` holds the starts of the CLI.
     """
 
 
@@ -212,49 +212,49 @@ class Case(Part):
     """One case."""
 
     name: str = ""
-    """Its folder's."""
+    """The name of the case's folder."""
     source: str
-    """The public report."""
+    """The address of the public report."""
     happens: str
-    """One sentence: what the world does."""
+    """One sentence about the events of the world."""
     expects: str
-    """One sentence: what must come out."""
+    """One sentence about the expected outcome."""
     known: str = Field(default="", pattern="^(wrong: .+)?$")
-    """What comes out wrong today; the runner says when that is no longer so."""
+    """The wrong outcome of today; the test fails once the outcome is right."""
     drawn: int = 0
-    """Its number in `drawn.md`, among those that were drawn before they were tried."""
+    """The case's number in `drawn.md`; 0 for a case that was not drawn before its first trial."""
     first: str = Field(default="", pattern="^(right|wrong: .+)?$")
-    """What came out of a drawn one when it was tried first."""
+    """The outcome of a drawn case at its first trial."""
     sample: bool = False
-    """It runs in CI too."""
+    """Whether CI runs the case too."""
     agent: Agent = "claude"
     args: tuple[str, ...] = ()
-    """Further arguments of `septet run`."""
+    """More arguments of `septet run`."""
     title: str = "add() subtracts"
     body: str = "It should add."
     seconds: float = 180
-    """By then it must have ended."""
+    """The most seconds until the work order's end."""
     ends: str = ""
-    """Words of `septet show` at which the look is taken, where it is not to end by itself; it is cancelled then."""
+    """Words of `septet show` at which the outcome is read and the work order cancelled; empty waits for its end."""
     alone: bool = False
-    """It has a worker of its own: a login that is paused would hold up other cases."""
+    """Whether the case has its own worker; a paused login would hold up other cases."""
     settings: dict[str, str] = {}
-    """Variables of a worker of its own."""
+    """Variables of the case's own worker."""
     files: dict[str, str] = {}
-    """Further files of the repository."""
+    """More files of the repository."""
     setup: str = ""
-    """Commands for bash in the checkout, before its one commit is pushed."""
+    """Commands for bash in the checkout, before the push of its one commit."""
     origin: str = ""
-    """Commands for bash in the origin, when the base is there."""
+    """Commands for bash in the origin, after the push of the base."""
     base: str = "main"
     plain: bool = False
-    """Whether ordinary answers are plain texts, `/bug` for example, and no JSON; two steps have no such form."""
+    """Whether ordinary answers are plain texts, such as `/bug`, instead of JSON; two steps have no plain form."""
     every: Turn = Turn()
-    """For each turn: what is said here and not there."""
+    """Keys of all turns that do not set them."""
     turns: dict[str, Turn | list[Turn]] = {}
-    """By step, `finalizer`, or `finalizer:<step>`; after `resumed:`, for starts that go on with a session.
+    """Turns by step, `finalizer`, or `finalizer:<step>`; with `resumed:` before it, for starts that resume a session.
 
-    A list is for one start after the other, its last turn for all others.
+    A list has a turn for each start in order; its last turn serves all later starts.
     """
     next: tuple[Next, ...] = ()
     forge: Forge | None = None
@@ -262,22 +262,22 @@ class Case(Part):
 
     @property
     def folder(self) -> Path:
-        """Its folder."""
+        """Return the case's folder."""
         return CASES / self.name
 
     @property
     def order(self) -> str:
-        """The work order's id."""
+        """Return the work order's id."""
         return f"wo-{self.name.replace('_', '-')}"
 
     @property
     def plan(self) -> str:
-        """The path of the plan in an ordinary turn."""
+        """Return the path of the plan in an ordinary turn."""
         return f"specs/{self._about}-planner-plan.md"
 
     @property
     def branch(self) -> str:
-        """The branch's name in an ordinary turn."""
+        """Return the branch's name in an ordinary turn."""
         return f"septet/bug-{self.forge.issue if self.forge else self.order}-add-adds"
 
     @property
@@ -286,7 +286,7 @@ class Case(Part):
 
 
 def read_case(folder: Path) -> Case:
-    """Read the case of a folder; `{order}`, `{plan}` and `{branch}` in it stand for its own."""
+    """Read the case of a folder, with its own values of `{order}`, `{plan}` and `{branch}`."""
     text = (folder / "case.toml").read_text(encoding="utf-8")
     case = Case.model_validate({**tomllib.loads(text), "name": folder.name})
     names = {"{order}": case.order, "{plan}": case.plan, "{branch}": case.branch}
@@ -294,10 +294,10 @@ def read_case(folder: Path) -> Case:
 
 
 def read_cases() -> list[Case]:
-    """Read all cases, by name."""
+    """Read all cases, sorted by name."""
     return [read_case(path.parent) for path in sorted(CASES.glob("*/case.toml"))]
 
 
 def fill(text: str, names: Mapping[str, str]) -> str:
-    """Return a text with names in place of what stands for them."""
+    """Return a text with each key of `names` replaced by its value."""
     return re.sub("|".join(map(re.escape, names)), lambda found: names[found[0]], text)

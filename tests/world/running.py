@@ -1,4 +1,4 @@
-"""How cases run: one `septet up` for all, the stand-in for each CLI, and forges on which each case has a repository."""
+"""The machine of the cases: one `septet up`, a stand-in for each CLI, and forges with a repository for each case."""
 
 import json
 import subprocess
@@ -38,7 +38,7 @@ _KEYS: Final = dict.fromkeys(
 )
 _FILES: Final = {"calc.py": "def add(a, b):\n    return a - b\n"}
 WORK: Final = {"calc.py": "def add(a, b):\n    return a + b\n", "new.txt": "# kept\n"}
-"""What an ordinary turn of the implementor writes."""
+"""The files that an ordinary turn of the implementor writes."""
 _OTHERS: Final = "A pull request of somebody else"
 _LOOK_EVERY_SECONDS: Final = 1.0
 _CLOSED: Final = {"completed", "failed", "cancelled"}
@@ -46,14 +46,14 @@ _CLOSED: Final = {"completed", "failed", "cancelled"}
 
 @dataclass
 class Street(ForgeFake):
-    """A forge on which each case has a repository of its own."""
+    """A forge with one repository for each case."""
 
     houses: dict[str, ForgeFake] = field(default_factory=dict)
     spare: ForgeFake = field(default_factory=ForgeFake)
-    """What answers questions about none of them."""
+    """The fake that answers requests about no repository."""
 
     def at(self, path: str) -> ForgeFake:
-        """Return the fake of the repository that a path names; of a longer name, the longer one."""
+        """Return the fake of the repository that a path names; of two matching names, the longer."""
         found = [project for project in self.houses if f"/{project}" in unquote(path)]
         return self.houses[max(found, key=len)] if found else self.spare
 
@@ -67,7 +67,7 @@ class World:
     address: str = ""
 
     def came_of(self, case: Case) -> Came:
-        """Run a case to its end, and return what came out."""
+        """Run a case to its end, and return its outcome."""
         folder = self.septet.root / "cases" / case.order
         folder.mkdir(parents=True)
         origin = self._origin_of(case, folder)
@@ -110,7 +110,7 @@ class World:
         return {"{origin}": repository, "{url}": self.streets[case.forge.kind].url if case.forge else ""}
 
     def _move_in(self, case: Case, origin: Origin) -> ForgeFake | None:
-        """Let the forge have the repository, with its issues and odd answers."""
+        """Give the forge the repository, with its issues and odd answers."""
         if case.forge is None:
             return None
         street = self.streets[case.forge.kind]
@@ -133,7 +133,7 @@ class World:
 
     @contextmanager
     def _machine(self, case: Case) -> Iterator[Septet]:
-        """Give the machine of all cases, or one with a worker and settings of the case's own."""
+        """Yield the shared machine, or a machine with the case's own worker and settings."""
         if not case.settings and not case.alone:
             yield self.septet
             return
@@ -195,7 +195,7 @@ class World:
 
 @contextmanager
 def world_at(root: Path, before: Any = None) -> Iterator[World]:
-    """Run `septet up` and the forges below a folder for as long as the block lasts."""
+    """Run `septet up` and the forges below a folder during the block."""
     with ExitStack() as stack:
         streets = {fake.name: stack.enter_context(serving_forge(_street(fake, root))) for fake in _FAKES}
         septet = Septet(root, _environment(root, streets))
@@ -215,7 +215,7 @@ def _street(fake: type[ForgeFake], root: Path) -> Street:
 
 
 def _environment(root: Path, streets: Mapping[str, Street]) -> dict[str, str]:
-    """Return what the worker and the commands have in common: no sandbox, the CLIs' stand-ins, and the forges."""
+    """Return the environment of worker and commands: no sandbox, the CLIs' stand-ins, and the forges."""
     env = {**_KEYS, "SEPTET_SANDBOX": "none", "SEPTET_SANDBOXED": "true", "SEPTET_LOOK_SECONDS": "600"}
     program = root / "bin"
     program.mkdir(parents=True)
@@ -234,13 +234,13 @@ def _environment(root: Path, streets: Mapping[str, Street]) -> dict[str, str]:
 
 
 def _give_name(septet: Septet) -> None:
-    """Give the person of a machine a name for git."""
+    """Give the person of a machine a git name."""
     home = Path(septet.env["HOME"])
     (home / ".gitconfig").write_text("[user]\nname = Ada\nemail = ada@example.org\n", encoding="utf-8")
 
 
 def _plan(case: Case, origin: Origin) -> dict[str, Any]:
-    """Return what the stand-in reads."""
+    """Return the plan that the stand-in reads."""
     turns = {
         step: [_said(turn) for turn in turns] if isinstance(turns, list) else _said(turns)
         for step, turns in case.turns.items()
@@ -257,7 +257,7 @@ def _plan(case: Case, origin: Origin) -> dict[str, Any]:
 
 
 def _answers(case: Case) -> dict[str, str]:
-    """Return what the ordinary turns answer, by step."""
+    """Return the answers of the ordinary turns, by step."""
     done = {"success": True, "summary": "add adds", "key_changes_made": ["add adds"], "key_learnings": []}
     answers: dict[str, dict[str, Any]] = {
         "classify_issue": {"issue_class": "/bug"},
@@ -292,7 +292,7 @@ def _fault(answer: Answer, names: Mapping[str, str]) -> Fault:
 
 
 def _change_pulls(house: ForgeFake, told: Next) -> None:
-    """Let people do with pull requests what a case says."""
+    """Let people retarget and open pull requests as the case requires."""
     for pull in house.pulls.values():
         pull.base = told.retarget or pull.base
     for number in range(told.others):
@@ -300,7 +300,7 @@ def _change_pulls(house: ForgeFake, told: Next) -> None:
 
 
 def _open_pull(house: ForgeFake, branch: str) -> None:
-    """Let somebody else open a pull request of a branch with a commit of its own."""
+    """Open another person's pull request of a branch with its own commit."""
     assert house.repositories is not None
     bare = house.repositories / f"{house.project}.git"
     commit = git(bare, "commit-tree", "-p", "main", "-m", branch, "main^{tree}")
@@ -332,7 +332,7 @@ def _take(came: Came, septet: Septet, args: list[str]) -> None:
 
 
 def _wait_for_words(septet: Septet, case: Case) -> None:
-    """Wait until `septet show` says the case's words, or the work order has ended."""
+    """Wait until `septet show` prints the case's words, or the work order has ended."""
     deadline = time.monotonic() + case.seconds
     while time.monotonic() < deadline:
         shown: Ended = septet("show", case.order)

@@ -1,6 +1,6 @@
-"""The program that stands in for all five CLIs: it does and prints what the case of its work order says.
+"""The program that stands in for all five CLIs: it acts and prints as the case of its work order requires.
 
-It is started under the CLI's name, and finds its case by the workspace's, which is the work order's id.
+The program starts under the CLI's name, and finds its case by the name of the workspace, the work order's id.
 """
 
 import json
@@ -27,7 +27,7 @@ _USED = {
 
 
 def main() -> None:
-    """Tell the version, or take one turn, or as many as stdin has."""
+    """Print the version, take one turn, or take each turn on stdin."""
     name, argv = pathlib.Path(sys.argv[0]).name, sys.argv[1:]
     if "--version" in argv or "-v" in argv:
         sys.stdout.write(_VERSIONS[name] + "\n")
@@ -46,7 +46,7 @@ class Turn:
     """One turn."""
 
     def __init__(self, name: str, argv: list[str], prompt: str) -> None:
-        """Find out which turn it is, and note that it began."""
+        """Find the turn's step and number, and log the start."""
         self.name, self.argv = name, argv
         self.case = pathlib.Path(sys.argv[0]).absolute().parent.parent / "cases" / pathlib.Path.cwd().name
         self.plan = json.loads((self.case / "plan.json").read_text())
@@ -64,7 +64,7 @@ class Turn:
             log.write(json.dumps({**call, "prompt": prompt, "at": time.time()}) + "\n")
 
     def take(self) -> None:
-        """Do and print what the case says."""
+        """Act and print as the case requires."""
         if self.told.get("stdout") is None:
             getattr(self, f"_take_{self.name}")()
         else:
@@ -81,16 +81,16 @@ class Turn:
 
     @property
     def _has_own_turns(self) -> bool:
-        """Whether the case says of starts that go on with a session what they do."""
+        """Return whether the case has turns for starts that resume a session of this step."""
         return bool(self.resumed) and f"resumed:{self.step}" in self.plan["turns"]
 
     @property
     def text(self) -> str:
-        """The answer."""
+        """Return the answer."""
         return str(self.told["text"]).replace("{answer}", self.told["answer"])
 
     def event(self, **event: Any) -> None:
-        """Print an event of claude's."""
+        """Print an event of claude."""
         named = {"session_id": self.session, "uuid": str(uuid.uuid4()), **event}
         self._print(json.dumps(named, ensure_ascii=False) + "\n")
 
@@ -207,7 +207,7 @@ class Turn:
         return {**told, "files": {**usual, **told.get("files", {})}}
 
     def _step(self, prompt: str, before: list[dict[str, Any]]) -> tuple[str, str]:
-        """Return the step, and whose answer it is about where it is a finalizer."""
+        """Return the turn's step; for a finalizer, `finalizer` and the step of the answer."""
         asked = re.search(r"(?:not a valid answer for|answer for) the step `(\w+)`", prompt)
         if asked:
             return "finalizer", asked[1]

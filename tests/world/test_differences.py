@@ -1,4 +1,4 @@
-"""The runner tells what has come out otherwise: without that, every case would come out right."""
+"""The runner reports each difference: without these tests a broken runner would accept every case."""
 
 import tomllib
 from dataclasses import replace
@@ -48,7 +48,7 @@ def _case(expect: str) -> Case:
 
 
 def _came(folder: Path, expect: str) -> Came:
-    """Return what has come out of a work order, of a case that expects something."""
+    """Return the outcome of a work order whose case expects `expect`."""
     origin = make_origin(folder)
     begun_at = origin.push({"a.txt": "a"})
     origin.push({"new.txt": "new"}, branch="b")
@@ -63,25 +63,25 @@ def _came(folder: Path, expect: str) -> Came:
 
 
 def test_what_comes_out_as_expected_has_no_differences(tmp_path: Path) -> None:
-    """Every kind of expectation holds where it is met."""
+    """An outcome that meets each kind of expectation has no difference."""
     assert differences(_came(tmp_path, _RIGHT)) == []
 
 
 def test_each_kind_of_difference_is_told(tmp_path: Path) -> None:
-    """Of what came out otherwise, each is told once, and nothing beside it."""
+    """Each wrong expectation gives exactly one difference."""
     came = _came(tmp_path, "")
     told = {wrong: differences(replace(came, case=_case(wrong))) for wrong in _WRONG}
     assert {wrong: len(found) for wrong, found in told.items()} == dict.fromkeys(_WRONG, 1)
 
 
 def test_a_key_that_nobody_knows_is_an_error() -> None:
-    """A misspelled expectation would expect nothing."""
+    """An unknown key is an error, for a misspelled expectation would check nothing."""
     with pytest.raises(ValidationError):
         _case('statsu = "failed"')
 
 
 def test_a_base_that_has_moved_is_told(tmp_path: Path) -> None:
-    """No case needs to say that the base is to stay."""
+    """A moved base is a difference, though the case does not mention the base."""
     came = _came(tmp_path, "")
     git(came.origin, "update-ref", "refs/heads/main", "b")
     assert differences(came) == ["the base is moved"]

@@ -1,4 +1,4 @@
-"""After any failure a work order goes back to any of its steps, and ends in one pull request with the work."""
+"""After any failure a work order can return to any step, and ends in one pull request with the work."""
 
 import os
 import re
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.world, pytest.mark.law, pytest.mark.timeout(900)]
 
 HELPS_FROM = {"dco": Step.CREATE_COMMIT, "signing": Step.CREATE_COMMIT, "secret": Step.IMPLEMENT_PLAN}
 HELPS_FROM["size"] = Step.IMPLEMENT_PLAN
-"""The last step from which what was refused is made anew; where nothing is named, any does."""
+"""The last step from which a retry makes the refused part anew; for a kind without an entry any step does."""
 CELLS = [(kind, step) for kind in KINDS for step in Step]
 if os.environ.get("SEPTET_WORLD") == "sample":
     CELLS = [("dco", Step.CREATE_COMMIT), ("secret", Step.CREATE_PULL_REQUEST), ("422", Step.GENERATE_BRANCH)]
@@ -30,7 +30,7 @@ def _cell(kind: str, step: Step) -> Any:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Septet]:
-    """Return a machine whose server all work orders share."""
+    """Yield a machine whose server all work orders share."""
     septet = Septet(tmp_path_factory.mktemp("served"))
     with septet.up():
         yield septet
@@ -38,7 +38,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Septet]:
 
 @pytest.mark.parametrize(("kind", "step"), [_cell(*cell) for cell in CELLS])
 def test_it_goes_back_to_a_step(served: Septet, tmp_path: Path, kind: str, step: Step) -> None:
-    """The retry ends in the one pull request, or it is refused again with a remedy that then works."""
+    """The retry opens the one pull request, or fails with a remedy that then opens it."""
     order = f"wo-{kind.replace(' ', '-')}-{step.number}"
     with world(served, tmp_path, kind, order) as there:
         failed = there.fail()

@@ -1,4 +1,4 @@
-"""What strangers have reported, as whole work orders: a case is a folder, and README.md says how a report becomes one."""
+"""Public reports as whole work orders: each case is a folder, and README.md describes how a report becomes a case."""
 
 import os
 from collections.abc import Iterator
@@ -17,14 +17,14 @@ CASES = read_cases()
 if os.environ.get("SEPTET_WORLD") == "sample":
     CASES = [case for case in CASES if case.sample]
 _AT_ONCE = 16
-"""They wait most of their time."""
+"""The cases that run at the same time; a case mostly waits."""
 
 
 @pytest.fixture(scope="session")
 def runs(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Future[Came]]]:
-    """The cases that were asked for, all begun, on one machine."""
+    """Yield the running cases of the selected tests, all on one machine."""
     asked = {item.name.partition("[")[2].rstrip("]") for item in request.session.items}
     cases = [case for case in CASES if case.name in asked]
     scanner = shared_scanner()
@@ -38,7 +38,7 @@ def runs(
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_a_case_comes_out_as_its_file_says(case: Case, runs: dict[str, Future[Came]]) -> None:
-    """All that a case expects has come out; of one that is known to come out wrong, something has not."""
+    """The outcome meets all expectations; the outcome of a case with `known` has a difference."""
     came = runs[case.name].result()
     found = differences(came)
     if case.known:

@@ -1,1 +1,1 @@
-"""Forges on loopback: real HTTP, with state, refusals as the real ones word them, and git over smart HTTP."""
+"""Forges on loopback: real HTTP, state, refusals in the real forges' words, and git over smart HTTP."""

@@ -1,4 +1,4 @@
-"""The forges that answer on loopback, each as a worker has it whose settings name its host."""
+"""The forges on loopback, connected as by a worker whose settings name their host."""
 
 from pathlib import Path
 from typing import Final
@@ -17,7 +17,7 @@ FAKES: Final[tuple[type[ForgeFake], ...]] = (GitHubFake, GitLabFake, GiteaFake)
 
 
 def settings_for(fake: ForgeFake, state_dir: Path, token: str = "") -> dict[str, object]:
-    """Return the settings of a worker that knows the forge, as JSON has them."""
+    """Return the JSON settings of a worker that knows the forge."""
     return {
         "state_dir": str(state_dir),
         f"{fake.name}_hosts": [fake.url.removeprefix("http://")],
@@ -27,6 +27,6 @@ def settings_for(fake: ForgeFake, state_dir: Path, token: str = "") -> dict[str,
 
 
 def connected(fake: ForgeFake, state_dir: Path, token: str = "") -> Forge:
-    """Return the forge as a worker has it."""
+    """Return the forge as a worker connects to it."""
     settings = Settings.model_validate(settings_for(fake, state_dir, token))
     return forge_for(parse_address(f"{fake.url}/{fake.project}.git"), settings)

@@ -1,4 +1,4 @@
-"""What a forge has published of its API, and where its fake answers, or is asked, otherwise."""
+"""A forge's published API description, and the deviations of its fake and of requests to it."""
 
 import json
 import re
@@ -15,10 +15,10 @@ _GOOD = range(200, 300)
 
 
 class ForgeDescription:
-    """The part of a published description that is used: see `scripts/describe-forge`."""
+    """The used part of a published description: see `scripts/describe-forge`."""
 
     def __init__(self, name: str) -> None:
-        """Read it, and correct what is known to be wrong in it (`errata.py`)."""
+        """Read the description, and correct its known errors (`errata.py`)."""
         described = json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
         for erratum in ERRATA.get(name, ()):
             erratum.correct(described)
@@ -27,17 +27,17 @@ class ForgeDescription:
         self._known: dict[str, Any] = described["known"]
         is_swagger = any("/definitions/" in reference for reference in self._known)
         self._nulls = is_swagger or self.about.get("is_silent_on_null", False)
-        """Swagger 2 does not tell what may be null, nor does GitLab of its answers."""
+        """Whether null is allowed everywhere: Swagger 2 does not describe null, nor does GitLab for its answers."""
         self._brackets = name == "gitlab"
-        """Lists may also be asked for as `name[]`, as GitLab's words on its REST API say."""
+        """Whether lists may also be requested as `name[]`, as GitLab's page on its REST API allows."""
         self._definitions: dict[str, Any] = {}
 
     def deviations(
         self, method: str, path: str, query: dict[str, list[str]], body: object, status: int, answer: object
     ) -> Iterator[str]:
-        """Yield what is not as it is described: of the request all, of a good answer whatever it has.
+        """Yield all deviations of the request, and those of the present fields of a good answer.
 
-        A fake may leave out what clients do not read. What it does give has the name and the type that are described.
+        A fake may leave out fields that clients do not read. Its fields have the described names and types.
         """
         operation = self._operation(method, path)
         where = f"{method} {path}"
@@ -71,13 +71,13 @@ class ForgeDescription:
                 yield f"the parameter {name} is never {wrong[0]}"
 
     def answer_schema(self, method: str, path: str, status: int) -> Any:
-        """Return the schema of an answer in JSON; `None` where none is described."""
+        """Return the schema of a JSON answer; `None` if the description has none."""
         operation = self._operation(method, path)
         response = operation["responses"].get(str(status)) if operation is not None else None
         return self._schema(self.resolved(response)) if response is not None else None
 
     def _operation(self, method: str, path: str) -> Any:
-        # `ref` may hold slashes; a path of words alone goes before one with a place for anything.
+        # `ref` may hold slashes; a path without placeholders is tried first.
         for template in sorted(self._paths, key=lambda each: each.count("{")):
             pattern = re.sub(r"\\{ref\\}", ".+", re.escape(template))
             pattern = re.sub(r"\\{\w+\\}", "[^/]+", pattern)
@@ -86,7 +86,7 @@ class ForgeDescription:
         return None
 
     def resolved(self, value: Any) -> Any:
-        """Return what a reference stands for."""
+        """Return the target of a reference."""
         while "$ref" in value:
             value = self._known[value["$ref"]]
         return value
@@ -101,11 +101,11 @@ class ForgeDescription:
         return thing.get("schema") or thing.get("content", {}).get("application/json", {}).get("schema")
 
     def _strict(self, schema: Any) -> Any:
-        """Return a schema as JSON Schema has it."""
+        """Return a schema in the form of JSON Schema."""
         return self._translated(schema, strict=True)
 
     def _loose(self, schema: Any) -> Any:
-        """Return it without what must be there, and with nothing allowed that is not described."""
+        """Return a schema without required fields, which allows described fields only."""
         return self._translated(schema, strict=False)
 
     def _translated(self, schema: Any, *, strict: bool, combines: bool = False) -> Any:
@@ -132,7 +132,7 @@ class ForgeDescription:
         return {"anyOf": [made, {"type": "null"}]} if is_nullable else made
 
     def _defined(self, reference: str, *, strict: bool, combines: bool) -> str:
-        """Translate what is referred to once, for it may refer to itself; return where it is."""
+        """Translate a referenced schema once, for it may refer to itself; return its new reference."""
         key = f"{'strict' if strict else 'loose'}-{combines:d}-{reference.rpartition('/')[2]}"
         if key not in self._definitions:
             self._definitions[key] = {}
@@ -148,7 +148,7 @@ class ForgeDescription:
 
 
 def _causes(error: Any) -> Iterator[Any]:
-    """Yield what is wrong within alternatives; what is wrong is not null."""
+    """Yield the errors within alternatives, without the alternative of null."""
     deeper = [each for each in error.context if each.validator_value != "null"]
     if not deeper:
         yield error
@@ -158,10 +158,10 @@ def _causes(error: Any) -> Iterator[Any]:
 
 @cache
 def description_of(name: str) -> ForgeDescription:
-    """Return the description of a forge, read once."""
+    """Return the description of a forge, which is read once."""
     return ForgeDescription(name)
 
 
 def is_described(name: str) -> bool:
-    """Say whether there is one."""
+    """Return whether a forge has a description."""
     return (DATA / f"{name}.json").exists()

@@ -1,4 +1,4 @@
-"""Where a forge's published description is wrong about the forge, one by one."""
+"""The errors in a forge's published description."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -6,19 +6,19 @@ from typing import Any, Final
 
 @dataclass(frozen=True, slots=True)
 class Erratum:
-    """One place of a description: what it says there, and what the forge does."""
+    """One wrong place of a description: its text, and the forge's behaviour."""
 
     place: tuple[str, ...]
-    """The keys that lead to it in `tests/data/openapi/NAME.json`."""
+    """The keys that lead to the place in `tests/data/openapi/NAME.json`."""
     says: Any
     does: Any
     why: str
 
     def correct(self, described: dict[str, Any]) -> None:
-        """Put what the forge does in the place of what is described.
+        """Replace the described value by the forge's behaviour.
 
         Raises:
-            ValueError: The description says something else by now.
+            ValueError: The description has another value by now.
         """
         *way, last = self.place
         holder = described

@@ -1,4 +1,4 @@
-"""Servers in a forge's place that answer more than anybody reads: bombs, bodies without an end, and drops of them."""
+"""Servers in a forge's place that answer too much: bombs, endless bodies, and slow drops."""
 
 import gzip
 import threading
@@ -20,7 +20,7 @@ LOG_END: Final = b"\nassert 1 == 2\n"
 
 @dataclass
 class FloodingForge:
-    """What it answers, and how much of it was taken."""
+    """The kind of answer, and the number of bytes that the client took."""
 
     flood: Flood
     url: str = ""
@@ -31,7 +31,7 @@ class FloodingForge:
 
 @cache
 def bomb() -> bytes:
-    """Return 64 MiB of JSON, packed into as many KiB."""
+    """Return 64 MiB of JSON, compressed to about as many KiB."""
     packed = BytesIO()
     with gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=1) as file:
         file.write(b"[")
@@ -43,7 +43,7 @@ def bomb() -> bytes:
 
 @contextmanager
 def flooding_forge(flood: Flood) -> Iterator[FloodingForge]:
-    """Let it answer every question on 127.0.0.1 for as long as the block lasts."""
+    """Answer every request on 127.0.0.1 during the block."""
     forge = FloodingForge(flood)
 
     class Handler(QuietHandler):

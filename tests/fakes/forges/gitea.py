@@ -1,4 +1,4 @@
-"""Gitea's and Forgejo's REST API, version 1, as far as it is used."""
+"""The used part of Gitea's and Forgejo's REST API, version 1."""
 
 import re
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from fakes.forges.state import SEPTET, WHEN, Answer, Asked, ForgeFake, IssueStat
 
 _PAGE = 30
 _FIRST_OF_NOTES = 1000
-"""The reviews of comments are numbered from here."""
+"""The first number of the reviews that hold comments."""
 
 
 @dataclass
@@ -18,11 +18,14 @@ class GiteaFake(ForgeFake):
     api_path = "/api/v1"
     has_etags = False
     standing_words: dict[str, str] = field(
-        default_factory=lambda: {"owner": "collaborator", "none": "none"}  # `ada` is no namesake of the owner
+        default_factory=lambda: {
+            "owner": "collaborator",
+            "none": "none",
+        }  # `ada` has no namesake that owns the repository
     )
 
     known_labels: list[str] = field(default_factory=list)
-    """Those that the repository ever had, by their ids."""
+    """All labels that the repository ever had, in the order of their ids."""
 
     def answer(self, asked: Asked) -> Answer:
         """Return status and body of a request to the API."""
@@ -32,7 +35,7 @@ class GiteaFake(ForgeFake):
         return 404, {"message": "not found", "url": f"{self.url}/api/swagger"}
 
     def redirect(self, asked: Asked) -> Answer | None:
-        """Return where Gitea leads who asks by an old name."""
+        """Return Gitea's redirect of a request by an old name."""
         rest = self.asked_by_old_name(asked, "/api/v1/repos/")
         return None if rest is None else (307, f"/api/v1/repos/{self.project}{rest}")
 
@@ -94,7 +97,7 @@ class GiteaFake(ForgeFake):
         return 200, [self._note_json(note) for note in thing.notes]
 
     def _timeline(self, asked: Asked, number: str) -> Answer:
-        """Return comments, labels and titles; of an edited body Gitea tells nothing."""
+        """Return comments, labels and titles; Gitea does not report edits of a body."""
         if int(number) not in self.issues:
             return 404, {"message": "issue does not exist"}
         issue = self.issues[int(number)]
@@ -138,7 +141,7 @@ class GiteaFake(ForgeFake):
     def _label_names(self) -> list[str]:
         used = [label for issue in self.issues.values() for label in issue.labels]
         known = [*self.known_labels, *used, *self.repository_labels]
-        self.known_labels = list(dict.fromkeys(known))  # a label keeps its place: it is its id
+        self.known_labels = list(dict.fromkeys(known))  # a label keeps its place, which is its id
         return self.known_labels
 
     def _all_labels(self, asked: Asked) -> Answer:
@@ -236,7 +239,7 @@ class GiteaFake(ForgeFake):
         return 200, asked.page_of(reviews, "limit", _PAGE)
 
     def _review(self, asked: Asked, number: str) -> Answer:
-        """Take a review with one comment: on a line on which something is said already it is a reply."""
+        """Take a review with one comment; on a line that has comments the comment is a reply."""
         comment = asked.body["comments"][0]
         for thread in self.pulls[int(number)].threads:
             if (thread.path, thread.line) == (comment["path"], comment["new_position"]):

@@ -1,4 +1,4 @@
-"""GitHub's REST API, version 2022-11-28, as far as it is used."""
+"""The used part of GitHub's REST API, version 2022-11-28."""
 
 import json
 import re
@@ -28,10 +28,10 @@ class GitHubFake(ForgeFake):
     app_key: RSAPublicKey | None = None
     """The public key of an App that is installed on the repository."""
     app_tokens: list[str] = field(default_factory=list)
-    """Those that its installation was given."""
+    """The tokens of the App's installation."""
 
     def is_authorized(self, asked: Asked) -> bool:
-        """Say whether the request has a token, or the App's proof where that is what is wanted."""
+        """Return whether the request has a token, or the App's proof for the App's own paths."""
         given = asked.headers.get("authorization", "").removeprefix("Bearer ").removeprefix("token ")
         if asked.path.startswith("/app/") or asked.path.endswith("/installation"):
             return self.app_key is not None and is_signed_by(self.app_key, given)
@@ -39,7 +39,7 @@ class GitHubFake(ForgeFake):
 
     def answer(self, asked: Asked) -> Answer:
         """Return status and body of a request to the API."""
-        if asked.path.startswith("/_logs/"):  # a store of files, whose addresses are known to who was told them
+        if asked.path.startswith("/_logs/"):  # a store of files at addresses that only the API's redirects name
             return 200, self.logs[unquote(asked.path.removeprefix("/_logs/"))].encode()
         if (asked.method, asked.path) == ("POST", "/graphql"):
             return answer_graphql(self, asked, viewer="septet[bot]" if self._is_app(asked) else SEPTET)
@@ -55,7 +55,7 @@ class GitHubFake(ForgeFake):
         return 404, {"message": "Not Found"}
 
     def redirect(self, asked: Asked) -> Answer | None:
-        """Return where GitHub leads who asks by an old name: a GET may be repeated, and all else must be as it is."""
+        """Return GitHub's redirect of a request by an old name: 301 for a GET, and 307 for other methods."""
         rest = self.asked_by_old_name(asked, "/repos/")
         status = 301 if asked.method == "GET" else 307
         return None if rest is None else (status, f"{self.url}/repositories/1{rest}")
@@ -204,7 +204,7 @@ class GitHubFake(ForgeFake):
             for pull in self.listed_pulls(asked.one("sort"))
             if state == "all" or (pull.state == "open") == (state == "open")
         ]
-        if ":" in head:  # GitHub passes over a head that it does not understand
+        if ":" in head:  # GitHub ignores a head without an owner
             pulls = [pull for pull in pulls if self._label(pull) == head]
         return 200, [self._pull_json(pull) for pull in asked.page_of(pulls, "per_page", 30)]
 
@@ -377,7 +377,7 @@ class GitHubFake(ForgeFake):
 
 
 def is_signed_by(key: RSAPublicKey, jwt: str) -> bool:
-    """Say whether a JWT is signed by a key, and is of an App that GitHub would take for now."""
+    """Return whether a JWT is signed by the key, and names an App and times that GitHub accepts now."""
     try:
         text, _, signature = jwt.rpartition(".")
         key.verify(_bytes_of(signature), text.encode(), PKCS1v15(), SHA256())
@@ -392,7 +392,7 @@ def _bytes_of(text: str) -> bytes:
 
 
 def _too_long(resource: str, **fields: tuple[str, int]) -> Answer | None:
-    """Return GitHub's refusal of texts that are longer than it takes."""
+    """Return GitHub's refusal of texts over its limits."""
     for name, (text, limit) in fields.items():
         if len(text) > limit:
             told = f"{name} is too long (maximum is {limit} characters)"
@@ -402,7 +402,7 @@ def _too_long(resource: str, **fields: tuple[str, int]) -> Answer | None:
 
 
 def _error(why: str, label: str) -> Json:
-    """Return a refusal of GitHub's in its own words."""
+    """Return a refusal in GitHub's words."""
     if why.startswith("exists"):
         text = f"A pull request already exists for {label}."
         return {"resource": "PullRequest", "code": "custom", "message": text}

@@ -1,4 +1,4 @@
-"""GitHub's GraphQL API as far as it is used, over a part of its own schema."""
+"""The used part of GitHub's GraphQL API, over a part of its own schema."""
 
 from functools import cache
 from pathlib import Path
@@ -14,7 +14,7 @@ _BOT = "[bot]"
 
 @cache
 def github_schema() -> GraphQLSchema:
-    """Return the schema; each value says by `__typename` what it is."""
+    """Return the schema; each value names its type by `__typename`."""
     built = build_schema(_FILE.read_text())
     for kind in built.type_map.values():
         if isinstance(kind, GraphQLInterfaceType | GraphQLUnionType):
@@ -23,7 +23,7 @@ def github_schema() -> GraphQLSchema:
 
 
 def answer_graphql(forge: ForgeFake, asked: Asked, *, viewer: str = SEPTET) -> Answer:
-    """Carry out a document, and return what GraphQL answers: refusals come with a good status."""
+    """Execute a document, and return GraphQL's answer: a refusal has a good status."""
 
     def repository(_info: object, owner: str, name: str) -> Json:
         return {"issue": issue} if f"{owner}/{name}" in {forge.project, *forge.old_names} else None
@@ -46,7 +46,7 @@ def answer_graphql(forge: ForgeFake, asked: Asked, *, viewer: str = SEPTET) -> A
 
 def _issue(state: IssueState) -> Json:
     edits = [each for each in reversed(state.events) if each.kind == "edited"]
-    if edits:  # the body as it was written first stands among its edits
+    if edits:  # the edits include the first body
         edits.append(IssueEvent("edited", state.author))
 
     def timeline(_info: object, last: int, itemTypes: list[str]) -> Json:  # noqa: N803 -- GitHub's name
@@ -73,7 +73,7 @@ def _event(event: IssueEvent) -> Json:
 
 
 def _actor(name: str) -> Json:
-    """Return an account; that of an App has no `[bot]` in its name here, and one that is gone is nobody."""
+    """Return an account; an App's login lacks `[bot]` here, and a deleted account is `None`."""
     if not name:
         return None
     return {"__typename": "Bot" if name.endswith(_BOT) else "User", "login": name.removesuffix(_BOT)}

@@ -1,4 +1,4 @@
-"""GitLab's REST API, version 4, as far as it is used."""
+"""The used part of GitLab's REST API, version 4."""
 
 import re
 import zlib
@@ -12,7 +12,7 @@ _LEVELS = {"owner": 50, "maintainer": 40, "developer": 30}
 
 @dataclass
 class GitLabFake(ForgeFake):
-    """Issues and merge requests are numbered apart; a second merge request of a branch is refused with 409."""
+    """Issues and merge requests have separate numbers; a second merge request of a branch is refused with 409."""
 
     name = "gitlab"
     api_path = "/api/v4"
@@ -40,7 +40,7 @@ class GitLabFake(ForgeFake):
         return 404, {"error": "404 Not Found"}
 
     def redirect(self, asked: Asked) -> Answer | None:
-        """Return where GitLab leads who asks by an old name; it refuses all but questions."""
+        """Return GitLab's redirect of a GET by an old name; other methods are refused."""
         rest = self.asked_by_old_name(asked, "/api/v4/projects/", quoted=True)
         if rest is None:
             return None
@@ -115,7 +115,7 @@ class GitLabFake(ForgeFake):
         return 200, asked.page_of(events, "per_page", 20)
 
     def _own_notes(self, issue: IssueState) -> list[Json]:
-        """Return the notes in which GitLab itself tells what became of a text."""
+        """Return GitLab's own notes about changed titles and descriptions."""
         words = {"renamed": "changed title from **{-a-}** to **{+b+}**", "edited": "changed the description"}
         return [
             {**self._note_json(Note(5000 + count, each.actor, words[each.kind], each.at)), "system": True}

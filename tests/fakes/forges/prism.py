@@ -1,4 +1,4 @@
-"""Prism (npm `@stoplight/prism-cli`) as a proxy in front of a fake: it knows nothing of us, and checks both sides."""
+"""Prism (npm `@stoplight/prism-cli`) as an independent proxy before a fake, which checks requests and answers."""
 
 import json
 import re
@@ -20,22 +20,22 @@ _STARTS_WITHIN_SECONDS: Final = 120
 
 @dataclass
 class Prism:
-    """One that runs."""
+    """A running Prism."""
 
     url: str = ""
     lines: list[str] = field(default_factory=list)
-    """What it says."""
+    """The lines of its output."""
     listens: threading.Event = field(default_factory=threading.Event)
 
     @property
     def complaints(self) -> list[str]:
-        """What was not as it is described."""
+        """Return the lines about deviations from the description."""
         return [line for line in self.lines if "violation" in line.lower() or "✖" in line]
 
 
 @contextmanager
 def serving_prism(document: Path, upstream: str) -> Iterator[Prism]:
-    """Let it stand before a server for as long as the block lasts; what is not as described it answers with 422 or 500."""
+    """Run Prism before a server during the block; Prism answers a deviation with 422 or 500."""
     args = ["proxy", str(document), upstream, "--errors", "--host", "127.0.0.1", "--port", "0"]
     with subprocess.Popen(
         ["node", str(_PROGRAM), *args], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -82,17 +82,17 @@ def openapi_document(name: str) -> Json:
 
 
 def _with_words(responses: Json) -> Json:
-    """Return responses with the words for people that OpenAPI demands: Prism does not know of one without."""
+    """Return responses with the descriptions that OpenAPI requires: Prism ignores a response without it."""
     return {status: each if "$ref" in each else each | {"description": ""} for status, each in responses.items()}
 
 
 def _path_of(path: str) -> str:
-    """Return a path as Prism matches it: GitHub's `ref` may hold slashes, and Prism's parts may not."""
+    """Return a path in Prism's form: GitHub's `ref` may hold slashes, and a placeholder of Prism may not."""
     return path.replace("/git/matching-refs/{ref}", "/git/matching-refs/heads/{ref}")
 
 
 def _with_plain_nulls(value: Json) -> Json:
-    """Return a document in which each `nullable` has a type: Prism passes over a schema without, and says nothing."""
+    """Return a document in which each `nullable` has a type: Prism silently ignores a schema without a type."""
     if isinstance(value, list):
         return [_with_plain_nulls(each) for each in value]
     if not isinstance(value, dict):

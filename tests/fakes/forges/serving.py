@@ -1,4 +1,4 @@
-"""A forge that answers on loopback: its API, git over smart HTTP, and the faults that it is told to make."""
+"""A forge that answers on loopback: its API, git over smart HTTP, and the faults that a test adds."""
 
 import copy
 import hashlib
@@ -30,7 +30,7 @@ Fake = TypeVar("Fake", bound=ForgeFake)
 
 @contextmanager
 def serving_forge(served: Fake) -> Iterator[Fake]:  # noqa: C901 -- the handler closes over its forge
-    """Let it answer on 127.0.0.1 for as long as the block lasts; its address is `url`."""
+    """Let the forge answer on 127.0.0.1 during the block; its address is `url`."""
     protect(served)
     ended = threading.Event()
 
@@ -114,7 +114,7 @@ def serving_forge(served: Fake) -> Iterator[Fake]:  # noqa: C901 -- the handler 
 
 
 def _unless_known(forge: ForgeFake, asked: Asked, status: int, whole: bytes) -> tuple[int, dict[str, str], bytes]:
-    """Return an answer with its ETag, or that it is what the client has already."""
+    """Return an answer with its ETag, or 304 if the client has the same answer."""
     headers = {"Content-Type": "application/json"}
     if status in REDIRECTS:
         return status, {"Location": json.loads(whole)}, b"{}"
@@ -138,7 +138,7 @@ def _true_answer(forge: ForgeFake, asked: Asked) -> Answer:
         and is_described(forge.name)
         and not asked.path.startswith(
             ("/_", "/repositories/", "/graphql")
-        )  # whose addresses only GitHub's answers name
+        )  # the addresses that only GitHub's answers name
     ):
         path = asked.path.removeprefix(forge.api_path)
         told = description_of(forge.name).deviations(asked.method, path, asked.query, asked.body, status, answer)
@@ -147,7 +147,7 @@ def _true_answer(forge: ForgeFake, asked: Asked) -> Answer:
 
 
 def _fault_for(forge: ForgeFake, asked: Asked) -> Fault | None:
-    """Return the first fault that is meant for a request, and count it."""
+    """Return the first fault that fits a request, and count it."""
     for fault in forge.faults:
         told = f"{asked.body} {asked.query}"
         if fault.method in {"", asked.method} and fault.path in asked.path and fault.about in told:
