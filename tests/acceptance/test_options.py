@@ -1,4 +1,4 @@
-"""What options do that are on many commands, or on commands that other tests run without them."""
+"""Options of many commands, and options of commands that other tests run without them."""
 
 import base64
 import json
@@ -23,9 +23,9 @@ NOBODY: Final = "127.0.0.1:1"
 NEEDED: Final = {"run": ("--repo", "o/r", "--title", "T"), "create": ("--repo", "o/r", "--title", "T"),
                  "pipeline": ("--repo", ".", "--issues", "1"), "reject": ("--feedback", "x"),
                  **dict.fromkeys(("approve", "cancel", "retry"), ("x",)), "logs": ("--follow",)}  # fmt: skip
-"""Options without which a command does not come to its server."""
+"""Options without which a command fails before it calls its server."""
 VALUES: Final = {"stage": "triaged", "amount": "5usd"}
-"""Of arguments after the first, where not every word is one."""
+"""Values of arguments after the first, if an arbitrary word is invalid."""
 MISTAKES: Final = {
     ("approve", "x", "--plan", "1f"): "--plan must be a SHA-256: 64 hexadecimal digits.",
     ("budget", "raise", "day", "--step", "build_plan", "much"): "AMOUNT must be an amount such as 5usd",
@@ -39,12 +39,12 @@ MISTAKES: Final = {
     ("retry", "x", "--from", "foo"): "--from foo: there is no such step.",
     ("run", "--repo", "o/r", "--title", "T", "--id", "a b"): "'a b' is not a work order id.",
 }
-"""Command lines with a mistake, and what is said of it."""
+"""Command lines with a mistake, and a part of their message."""
 ISSUES: Final = [{"id": "a", "title": "A", "body": "First."}, {"id": "b", "title": "B", "body": "Then."}]
 
 
 def with_address(path: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a command line of a command that has `--address`, but for that address."""
+    """Return a command line of a command that has `--address`, without the address."""
     needed = [each for each in parameters(path) if not each.names[0].startswith("-") and each.required]
     arguments = ("x", *(VALUES.get(each.field_info.name, "x") for each in needed[1:])) if needed else ()
     return (*path, *arguments, *NEEDED.get(" ".join(path), ()))
@@ -54,7 +54,7 @@ LINES: Final = [with_address(path) for path in leaves() if "--address" in option
 
 
 def test_every_command_asks_the_server_of_its_address(septet: Septet) -> None:
-    """The address goes before all settings: where nobody listens, the error or the finding names it."""
+    """The address takes precedence over all settings: without a server on it, the error or the finding names it."""
     with ThreadPoolExecutor(4) as pool:
         ended = [*pool.map(lambda line: septet(*line, "--address", NOBODY, "--json"), LINES)]
     told = {
@@ -69,7 +69,7 @@ def test_every_command_asks_the_server_of_its_address(septet: Septet) -> None:
 
 
 def test_a_mistake_is_told_before_a_server_is_asked(septet: Septet) -> None:
-    """Nobody has to start a server first to learn that a word is wrong, and each mistake has its remedy or says it."""
+    """A person needs no server to learn of a wrong word, and each mistake has its remedy."""
     with ThreadPoolExecutor(4) as pool:
         ended = [*pool.map(lambda line: septet(*line, "--address", NOBODY), MISTAKES)]
     told = {
@@ -79,14 +79,14 @@ def test_a_mistake_is_told_before_a_server_is_asked(septet: Septet) -> None:
 
 
 async def test_tools_ask_the_server_of_their_address(septet: Septet, tmp_path: Path) -> None:
-    """`septet mcp --address` serves, and its tools tell that nobody answers there."""
+    """`septet mcp --address` serves, and its tools report that no server answers at the address."""
     async with tools_of(septet, tmp_path / "mcp.log", None, "--address", NOBODY) as tools:
         assert NOBODY in (await tools.refused("board"))["message"]
 
 
 @pytest.mark.parametrize("command", ["up", "demo"])
 def test_a_sandbox_that_is_demanded_is_had_or_nothing_starts(septet: Septet, command: str) -> None:
-    """Where bubblewrap fails, `--sandbox bwrap` ends the command with the cause; `test_worker` has the worker."""
+    """If bubblewrap fails, `--sandbox bwrap` ends the command with the cause; `test_worker` tests the worker."""
     ports = zip(("--port", "--ui-port", "--api-port"), map(str, free_ports(3)), strict=True)
     others = [word for pair in ports for word in pair] if command == "up" else []
     machine = Septet(septet.root, {"PATH": failing_bubblewrap(septet)})
@@ -96,7 +96,7 @@ def test_a_sandbox_that_is_demanded_is_had_or_nothing_starts(septet: Septet, com
 
 
 def test_reasons_and_feedback_are_in_a_work_orders_history(served: Septet, origin: Origin) -> None:
-    """`--why` of each decision, `--feedback`, and `--plan`, which must be that of the plan that waits."""
+    """The history keeps `--why` of each decision and `--feedback`; `--plan` must match the waiting plan."""
     order, line = "wo-reasons", ("--repo", origin.bare, "--title", "Think first", "--id", "wo-reasons", "--json")
     assert served("run", *line, "--approve-plan").code == 0
     task = served.wait_for_order(order, "waiting")
@@ -132,7 +132,7 @@ def history_of(served: Septet, name: str) -> str:
 def test_reasons_of_a_pipelines_decisions_are_in_its_history(
     served: Septet, origin: Origin, tmp_path: Path
 ) -> None:
-    """Who pauses, resumes, replans, stops or cancels is asked why once, and Temporal's history keeps the answer."""
+    """Temporal's history keeps the reason of each pause, resume, replan, stop and cancel."""
     name, gate = "pl-reasons", tmp_path / "gate"
     served.scenario(f"{name}-executor-1", {"steps": {"generate_branch": {"wait_for": str(gate)}}})
     file = tmp_path / "issues.json"
@@ -153,7 +153,7 @@ def test_reasons_of_a_pipelines_decisions_are_in_its_history(
 
 
 def test_pipelines_are_listed_page_by_page(served: Septet, origin: Origin) -> None:
-    """`--limit` cuts the list, and `--after` continues where it was cut."""
+    """`--limit` cuts the list, and `--after` continues at the cut."""
 
     def pages() -> list[list[str]]:
         first = served("pipeline", "list", "--limit", "1", "--json").json
@@ -165,7 +165,7 @@ def test_pipelines_are_listed_page_by_page(served: Septet, origin: Origin) -> No
         assert served("pipeline", *line, "--json").code == 0
     for name in ("pl-page-1", "pl-page-2"):
         served.wait_for_pipeline(name, lambda pipeline: pipeline["closed_at"])
-    # one that closes changes its place in the server's list, a moment after it has said that it is closed
+    # a closing pipeline changes its place in the server's list a moment after it reports its end
     first, second = until(pages, holds=lambda found: found[0] != found[1])
     assert len(first) == len(second) == 1
 
@@ -177,7 +177,7 @@ def test_an_issue_of_the_local_forge_has_its_labels(septet: Septet, origin: Orig
 
 
 def test_links_of_the_page_lead_to_the_web_ui_of_the_setting(served: Septet, septet: Septet) -> None:
-    """SEPTET_TEMPORAL_UI_URL says where Temporal's web UI is, where no `septet up` of this machine tells."""
+    """SEPTET_TEMPORAL_UI_URL sets the address of Temporal's web UI, if no `septet up` of this machine has one."""
     address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
     (port,) = free_ports(1)
     settings = {"SEPTET_TEMPORAL_UI_URL": "https://temporal.example", "SEPTET_API_TOKEN": "none"}

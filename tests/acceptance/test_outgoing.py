@@ -1,4 +1,4 @@
-"""One work order on each forge, whose agent writes what would act there in the worker's name."""
+"""One work order on each forge, whose agent writes text that would act on the forge in the worker's name."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -32,7 +32,7 @@ MESSAGE = "bug: work [ci skip]\n\nFixes #9\n\nCo-authored-by: Eve <eve@example.o
 
 @pytest.fixture(scope="module")
 def forges(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[ForgeFake, Origin]]]:
-    """Return three forges with a repository each."""
+    """Three forges with a repository each."""
     with ExitStack() as stack:
         served: dict[str, tuple[ForgeFake, Origin]] = {}
         for kind in FORGES:
@@ -47,7 +47,7 @@ def forges(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple
 def working(
     served: Septet, forges: dict[str, tuple[ForgeFake, Origin]], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Host]:
-    """Return a host whose worker knows the forges."""
+    """A host whose worker knows the forges."""
     host, extra = Host.beside(served, tmp_path_factory.mktemp("outgoing")), dict[str, str]()
     for name, (fake, _) in forges.items():
         extra |= {
@@ -64,7 +64,7 @@ def working(
 def test_nothing_that_acts_goes_out(
     working: Host, forges: dict[str, tuple[ForgeFake, Origin]], name: str, tmp_path: Path
 ) -> None:
-    """Branch, commit, title and body come to the forge cleaned, and the table and the own picture with them."""
+    """Branch, commit, title and body reach the forge cleaned, with the table and the own picture intact."""
     fake, origin = forges[name]
     order, number = f"wo-outgoing-{name}", fake.add_issue("Say goodbye", "The app greets only.")
     steps = {

@@ -32,13 +32,13 @@ def key_of(served: Septet) -> str:
 
 
 def held(served: Septet, origin: Origin, gate: Path, order: str) -> None:
-    """Start a work order whose agent waits in the middle of `implement_plan` for the gate."""
+    """Start a work order whose agent waits within `implement_plan` for the gate."""
     served.scenario(order, {"steps": {"implement_plan": {"wait_for": str(gate)}}})
     assert served("run", "--repo", origin.bare, "--title", "Wait for me", "--id", order, "--json").code == 0
 
 
 def test_the_board_shows_a_work_order_and_leads_to_it(page: Page, done: Task) -> None:
-    """The link leads to the board, a card to its work order: steps, plan, changes, transcript and history are there."""
+    """The link opens the board, and a card opens its work order with steps, plan, changes, transcript and history."""
     expect(page).to_have_url(f"{page.url.rstrip('/')}/")
     card = page.locator(".stage-review .card", has_text=done["id"])
     expect(card).to_contain_text("review")
@@ -54,7 +54,7 @@ def test_the_board_shows_a_work_order_and_leads_to_it(page: Page, done: Task) ->
 
 
 def test_steps_appear_without_a_reload(page: Page, served: Septet, origin: Origin, tmp_path: Path) -> None:
-    """A page that is open shows each step, the plan, what was said, and the end of the work order as they come."""
+    """An open page shows each step, the plan, the transcript and the end of the work order as they arrive."""
     gate = tmp_path / "gate"
     held(served, origin, gate, "wo-page-live")
     page.goto("/work-orders/wo-page-live")
@@ -72,7 +72,7 @@ def test_steps_appear_without_a_reload(page: Page, served: Septet, origin: Origi
 
 
 def test_the_board_goes_on_without_a_reload(page: Page, served: Septet, origin: Origin, tmp_path: Path) -> None:
-    """A work order that starts and ends while the board is open comes to its stages by itself."""
+    """A work order that starts and ends while the board is open moves through its stages without a reload."""
     gate = tmp_path / "gate"
     page.evaluate("window.notReloaded = true")
     held(served, origin, gate, "wo-page-board")
@@ -84,7 +84,7 @@ def test_the_board_goes_on_without_a_reload(page: Page, served: Septet, origin: 
 
 
 def test_markup_in_an_issue_is_words(page: Page, served: Septet, tmp_path: Path) -> None:
-    """Script tags, handlers and script links in an issue, and in the plan made of it, are shown and do nothing."""
+    """Script tags, handlers and script links in an issue, and in its plan, are shown as text."""
     origin = make_origin(tmp_path, "app.git")
     origin.push({"README.md": "# app\n"})
     ended = served(
@@ -111,7 +111,7 @@ def test_markup_in_an_issue_is_words(page: Page, served: Septet, tmp_path: Path)
 
 
 def test_a_policy_stops_what_is_not_the_pages_own(browser: Browser, served: Septet) -> None:
-    """Even where markup came through, the browser runs no script in it: the content security policy says so."""
+    """The content security policy stops a script even in markup that came through."""
     tab = browser.new_page()
     tab.goto(served.page, timeout=WITHIN_MS)
     stopped = tab.evaluate(
@@ -127,14 +127,14 @@ def test_a_policy_stops_what_is_not_the_pages_own(browser: Browser, served: Sept
 
 
 def links_to_temporal(page: Page, order_id: str) -> tuple[str, str]:
-    """Return the links to Temporal's UI: the board's, and that of a work order."""
+    """Return the board's link to Temporal's UI, and a work order's link."""
     listed = page.get_by_role("link", name="Temporal UI").get_attribute("href")
     page.goto(f"/work-orders/{order_id}")
     return str(listed), str(page.get_by_role("link", name="Temporal UI").first.get_attribute("href"))
 
 
 def test_links_name_the_work_order_in_temporals_own_ui(page: Page, served: Septet, done: Task) -> None:
-    """That of the board has a list of work orders, that of a work order has its id."""
+    """The board's link has a query for work orders, a work order's link has its id."""
     listed, shown = links_to_temporal(page, done["id"])
     assert listed.startswith(f"{where(served)['ui']}/namespaces/default/workflows?query=")
     assert shown == f"{where(served)['ui']}/namespaces/default/workflows/{done['id']}"
@@ -142,10 +142,10 @@ def test_links_name_the_work_order_in_temporals_own_ui(page: Page, served: Septe
 
 @pytest.mark.release
 def test_links_lead_to_the_work_order_in_temporals_own_ui(page: Page, done: Task) -> None:
-    """The link on the board lists work orders in Temporal's UI, that of a work order shows it."""
+    """The board's link lists work orders in Temporal's UI, and a work order's link shows it."""
     listed, shown = links_to_temporal(page, done["id"])
     tab = page.context.new_page()
-    tab.goto(listed, timeout=WITHIN_MS)  # the latest hundred, of which this one need not be
+    tab.goto(listed, timeout=WITHIN_MS)  # the latest hundred, maybe without this one
     expect(tab.get_by_role("link", name="WorkOrder", exact=True).first).to_be_visible(timeout=WITHIN_MS)
     tab.goto(shown, timeout=WITHIN_MS)
     expect(tab.get_by_text(done["id"]).first).to_be_visible(timeout=WITHIN_MS)
@@ -153,7 +153,7 @@ def test_links_lead_to_the_work_order_in_temporals_own_ui(page: Page, done: Task
 
 
 def test_the_reference_of_the_api_is_shown_without_a_network(page: Page, served: Septet) -> None:
-    """Every path stands there, nothing is fetched but from its own server, and with the token a path can be tried."""
+    """The reference lists each path, requests only from its own server, and with the token a path can be tried."""
     page.goto("/docs")
     expect(page.get_by_text("/agent-work-orders/{order_id}/plan")).to_be_visible()
     page.get_by_role("button", name="Authorize").first.click()
@@ -167,7 +167,7 @@ def test_the_reference_of_the_api_is_shown_without_a_network(page: Page, served:
 
 @pytest.mark.parametrize("path", ["/", "/work-orders/wo-done"])
 def test_the_page_fits_a_phone(page: Page, done: Task, path: str) -> None:
-    """In 360 pixels nothing is wider than the screen."""
+    """In 360 pixels no element is wider than the screen."""
     page.set_viewport_size({"width": 360, "height": 700})
     page.goto(path)
     expect(page.get_by_text(done["id"]).first).to_be_visible()
@@ -176,19 +176,22 @@ def test_the_page_fits_a_phone(page: Page, done: Task, path: str) -> None:
 
 @pytest.fixture
 def stranger(served: Septet) -> Iterator[httpx.Client]:
-    """Give a client that has no cookie yet."""
+    """A client without a cookie."""
     with httpx.Client(base_url=where(served)["api"], trust_env=False, timeout=WITHIN_SECONDS) as client:
         yield client
 
 
 def test_without_the_key_nothing_of_the_page_is_shown(stranger: httpx.Client, done: Task) -> None:
-    """Neither the board nor what goes on in a work order, with no key or a wrong one."""
+    """Without a key, or with a wrong key, the board and a work order's live page are refused."""
     for path in ("/", "/?token=guessed", f"/work-orders/{done['id']}/live"):
         assert stranger.get(path).status_code == HTTPStatus.UNAUTHORIZED, path
 
 
 def test_the_key_opens_the_page_for_this_browser(served: Septet, stranger: httpx.Client) -> None:
-    """The link sets a cookie for this site alone, which no script reads, and leads on with what decides, which the browser sends nobody."""
+    """The link sets a cookie for this site alone, which no script reads.
+
+    It then leads to an address with the deciding key in the fragment, which browsers send to no server.
+    """
     opened = stranger.get("/", params={"token": key_of(served)})
     decides = deciding_key(key_of(served))
     assert (opened.status_code, opened.headers["location"]) == (HTTPStatus.SEE_OTHER, f"/#key={decides}")
@@ -204,7 +207,7 @@ def test_the_key_opens_the_page_for_this_browser(served: Septet, stranger: httpx
 
 
 def test_the_pages_key_opens_no_api(served: Septet, stranger: httpx.Client) -> None:
-    """Neither its cookie nor the key itself is taken where programs ask."""
+    """The API accepts neither the page's cookie nor its key."""
     key = key_of(served)
     stranger.get("/", params={"token": key})
     for headers in ({}, {"Authorization": f"Bearer {key}"}):
@@ -212,7 +215,7 @@ def test_the_pages_key_opens_no_api(served: Septet, stranger: httpx.Client) -> N
 
 
 def test_what_is_not_there_is_told_in_words(served: Septet) -> None:
-    """An unknown work order, a file that is none of the page's and an impossible id are pages that say so."""
+    """An unknown work order, a file outside the page's files and an impossible id return a 404."""
     with httpx.Client(base_url=where(served)["api"], trust_env=False, timeout=WITHIN_SECONDS) as client:
         client.get("/", params={"token": key_of(served)})
         for path in (
@@ -227,7 +230,7 @@ def test_what_is_not_there_is_told_in_words(served: Septet) -> None:
 
 
 def test_a_pipeline_goes_on_without_a_reload(page: Page, served: Septet, origin: Origin, tmp_path: Path) -> None:
-    """The list leads to a pipeline, which shows each issue as it goes on, why one failed, and the way to its work order."""
+    """The list leads to a pipeline, which shows each issue's progress and reason, and links to its work order."""
     gate, issues = tmp_path / "gate", tmp_path / "issues.json"
     issues.write_text(
         json.dumps(
@@ -276,7 +279,7 @@ def test_a_pipeline_that_is_not_there_is_told(served: Septet) -> None:
 
 
 def test_the_link_opens_the_page_until_a_person_makes_another_key(septet: Septet) -> None:
-    """It is valid after a restart; where a new key was made meanwhile, it is not valid after the next one."""
+    """The key stays valid over a restart; after `open --new-key` it is invalid from the next restart on."""
     with septet.up() as first:
         old = first.ready["page"].rpartition("token=")[2]
     for expected in (HTTPStatus.SEE_OTHER, HTTPStatus.UNAUTHORIZED):

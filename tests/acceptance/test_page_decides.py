@@ -19,11 +19,11 @@ from septet.state import StateDir
 pytestmark = pytest.mark.faces
 
 REFUSED = "status of 4"
-"""What the browser's console says of a refusal, which the page shows in words."""
+"""The browser console's line for a refusal, which the page shows in words."""
 
 
 def waits_with_its_plan(served: Septet, origin: Origin, order: str) -> str:
-    """Start a work order that waits for a word on its plan, and return its page's path."""
+    """Start a work order that waits for a decision on its plan, and return its page's path."""
     words = ("--title", "Ask me first", "--id", order, "--approve-plan", "--json")
     assert served("run", "--repo", origin.bare, *words).code == 0
     served.wait_for_order(order, "waiting")
@@ -37,14 +37,14 @@ def history_of(served: Septet, order: str) -> list[dict[str, Any]]:
 
 
 def test_a_plan_is_rejected_and_then_approved(page: Page, served: Septet, origin: Origin) -> None:
-    """Feedback has it planned again, a click approves the next plan; the history says who did, and what they said."""
+    """Feedback starts a new plan, a click approves the next plan; the history has the person and the words."""
     page.goto(waits_with_its_plan(served, origin, "wo-page-gate"))
     expect(page).to_have_title("(!) Ask me first · Septet")
     box = page.get_by_label("What the planner should do differently")
     approval = page.get_by_role("button", name="Approve plan")
     expect(approval).to_be_visible()
     box.fill("Say goodbye in French, too.")
-    expect(approval).to_be_hidden()  # it would drop what is written
+    expect(approval).to_be_hidden()  # it would drop the written words
     page.get_by_role("button", name="Reject plan").click()
     expect(page.locator("#record")).to_contain_text("the plan is rejected: Say goodbye in French, too.")
     expect(page.locator("#record")).to_contain_text(load_settings().user)
@@ -57,7 +57,7 @@ def test_a_plan_is_rejected_and_then_approved(page: Page, served: Septet, origin
 
 @pytest.mark.timeout(300)  # the scanner compiles its rules first
 def test_what_looks_like_a_key_is_taken_out_or_passes(page: Page, served: Septet, origin: Origin) -> None:
-    """Rejected with words the agent works again; what a person ticks passes, alone, and the history says who let it."""
+    """After a rejection with words the agent works again; only ticked findings pass, and the history has the person."""
     scanner = KeyScanner(StateDir(served.state).key_scanner)
     scanner.scan([AddedLine("a.py", 1, b"ghp_Rt4dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE6hU8")])  # compiles rules
     ends = ("Rt4dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE6hU8", "Mn6dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE7jV9")
@@ -88,7 +88,7 @@ def test_what_looks_like_a_key_is_taken_out_or_passes(page: Page, served: Septet
 
 
 def test_a_budget_that_is_used_up_is_raised(browser: Browser, served: Septet, origin: Origin) -> None:
-    """The page says which budget is used up; raised by an amount that is one, it lets the work order continue."""
+    """The page names the spent budget; after a raise by a valid amount, the work order continues."""
     order = served.scenario(
         "wo-page-budget", {"cost_usd": 0.01, "tokens": {"input_tokens": 9, "output_tokens": 1}}
     )
@@ -117,7 +117,7 @@ def test_a_budget_that_is_used_up_is_raised(browser: Browser, served: Septet, or
 
 
 def test_the_form_says_what_a_work_order_will_cost(page: Page, served: Septet, origin: Origin) -> None:
-    """As soon as a repository is named, the form shows its estimate with the agent that is chosen, and none for none."""
+    """With a repository, the form shows the chosen agent's estimate; without a valid repository, none."""
     page.goto("/new")
     page.get_by_label("Agent").fill("scripted")
     page.get_by_label("Repository").fill(str(origin.bare))
@@ -131,7 +131,7 @@ def test_the_form_says_what_a_work_order_will_cost(page: Page, served: Septet, o
 def test_a_draft_and_the_focus_outlive_an_update(
     page: Page, served: Septet, origin: Origin, tmp_path: Path
 ) -> None:
-    """What a person is typing, where the cursor is, and which folds are open stay as the page around them changes."""
+    """A person's text, cursor and open folds stay while the page around them changes."""
     gate = tmp_path / "gate"
     served.scenario("wo-page-draft", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
     title = ("--title", "Wait for me", "--id", "wo-page-draft", "--json")
@@ -151,7 +151,7 @@ def test_a_draft_and_the_focus_outlive_an_update(
 def test_it_is_cancelled_with_a_reason_and_its_work_is_restored(
     browser: Browser, served: Septet, origin: Origin, tmp_path: Path
 ) -> None:
-    """Cancel says why in the history; the rescue is restored to a new folder, once, and the page says where."""
+    """The history has the cancel's reason; the rescue is restored to a new folder, once, and the page names the folder."""
     served.scenario("wo-page-end", {"steps": {"implement_plan": {"wait_for": str(tmp_path / "never")}}})
     assert served("run", "--repo", origin.bare, "--title", "End me", "--id", "wo-page-end", "--json").code == 0
     with tab_of(browser, served, allowed=(REFUSED,)) as page:
@@ -172,7 +172,7 @@ def test_it_is_cancelled_with_a_reason_and_its_work_is_restored(
 
 
 def test_a_failed_one_is_retried_from_a_step_that_is_chosen(page: Page, served: Septet, origin: Origin) -> None:
-    """The page shows what failed and retries it from there or earlier, with words for the agent."""
+    """The page shows the failed step and retries from it or an earlier step, with words for the agent."""
     order = served.scenario("wo-page-retry", {"steps": {"implement_plan": {"refuse": "No."}}})
     served("run", "--repo", origin.bare, "--title", "Fail once", "--id", order, "--wait", "--json")
     served.scenario(order, {})
@@ -186,7 +186,7 @@ def test_a_failed_one_is_retried_from_a_step_that_is_chosen(page: Page, served: 
 
 
 def test_a_card_is_moved_by_drag_and_by_keyboard(page: Page, served: Septet, origin: Origin) -> None:
-    """Dropped on a stage, or moved with the keys alone, a card goes where it may; what may not be is not offered."""
+    """A card is moved by drag to a stage, or by keys alone; only allowed stages are offered."""
     for order in ("wo-page-drag", "wo-page-keys"):
         words = ("--title", f"Move {order}", "--id", order, "--json")
         assert served("create", "--repo", origin.bare, *words, "--stage", "collected").code == 0
@@ -211,7 +211,7 @@ def test_a_card_is_moved_by_drag_and_by_keyboard(page: Page, served: Septet, ori
 def test_a_work_order_is_started_and_a_mistake_is_told_in_place(
     browser: Browser, served: Septet, origin: Origin
 ) -> None:
-    """The form starts one and leads to it; what the API refuses stands at the form, and nothing typed is lost."""
+    """The form starts a work order and opens its page; a refusal appears at the form, and the typed text stays."""
     with tab_of(browser, served, allowed=(REFUSED,)) as page:
         page.get_by_role("navigation", name="Main").get_by_role("link", name="New work order").click()
         page.get_by_label("Repository").fill(str(origin.bare))
@@ -227,7 +227,7 @@ def test_a_work_order_is_started_and_a_mistake_is_told_in_place(
 
 
 def test_a_plan_alone_is_asked_for_on_the_page(page: Page, served: Septet, origin: Origin) -> None:
-    """The form ends a work order with its plan as `--plan-only` does, and a retry on its page continues with it."""
+    """The form ends a work order with its plan as `--plan-only` does, and a retry on its page continues with the plan."""
     page.goto("/new")
     page.get_by_label("Repository").fill(str(origin.bare))
     page.get_by_label("Title").fill("Only planned")
@@ -240,7 +240,7 @@ def test_a_plan_alone_is_asked_for_on_the_page(page: Page, served: Septet, origi
 
 
 def test_a_pull_request_of_a_repository_on_disk_is_merged(page: Page, served: Septet, origin: Origin) -> None:
-    """A click merges it into its base, and the work order is done."""
+    """A click merges the pull request into its base, and the work order is done."""
     title = ("--title", "Merge me", "--id", "wo-page-merge", "--wait", "--json")
     assert served("run", "--repo", origin.bare, *title).code == 0
     page.goto("/work-orders/wo-page-merge")
@@ -273,7 +273,7 @@ def test_a_pipeline_is_paused_and_its_issue_skipped(
 
 @pytest.mark.parametrize("sent", ["nothing", "link", "cookie", "no origin", "another origin"])
 def test_what_a_browser_hands_to_others_decides_nothing(served: Septet, sent: str) -> None:
-    """The cookie, which other ports get, the link, and another origin's page can start nothing."""
+    """The cookie, which other ports get, the link, and a page of another origin start nothing."""
     own = where(served)["api"]
     key = served.page.rpartition("token=")[2]
     sent_keys = {"nothing": "", "link": key, "cookie": looking_key(key)}
@@ -286,7 +286,7 @@ def test_what_a_browser_hands_to_others_decides_nothing(served: Septet, sent: st
 
 
 def test_the_pages_key_decides_and_reads_nothing(served: Septet) -> None:
-    """With the key and the page's own origin a decision is taken; what is read there wants the token."""
+    """With the key and the page's own origin a decision is accepted; reads still need the token."""
     own, key = where(served)["api"], deciding_key(served.page.rpartition("token=")[2])
     headers = {"Origin": own, "Septet-Page-Key": key}
     with httpx.Client(base_url=own, headers=headers, trust_env=False, timeout=WITHIN_SECONDS) as client:

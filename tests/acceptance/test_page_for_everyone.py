@@ -38,7 +38,7 @@ REFUSE = {"steps": {"implement_plan": {"refuse": "No."}}}
 
 @pytest.fixture(scope="session")
 def axed(tmp_path_factory: pytest.TempPathFactory) -> Origin:
-    """A repository of the work orders and the pipeline that are looked at."""
+    """A repository for the shown work orders and the shown pipeline."""
     origin = make_origin(tmp_path_factory.mktemp("axe"), "app.git")
     origin.push({"README.md": "# app\n", "app.py": "print('hello')\n"})
     return origin
@@ -62,7 +62,7 @@ def gate(served: Septet, axed: Origin) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def failed_pipeline(served: Septet, axed: Origin, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A pipeline of which one issue has failed."""
+    """A pipeline with a failed issue."""
     served.scenario("pl-axe-executor-1", REFUSE)
     issues = tmp_path_factory.mktemp("pipeline") / "issues.json"
     issues.write_text(json.dumps([{"id": "a", "title": "Fails", "body": "Do it."}]), encoding="utf-8")
@@ -72,7 +72,7 @@ def failed_pipeline(served: Septet, axed: Origin, tmp_path_factory: pytest.TempP
 
 @pytest.fixture(scope="session")
 def scene(served: Septet, axed: Origin, done: dict[str, Any], gate: str, failed_pipeline: str) -> Iterator[Septet]:
-    """A machine with a work order in every state, and a pipeline of which one issue has failed."""
+    """A machine with a work order in every state, and a pipeline with a failed issue."""
     never = {"steps": {"implement_plan": {"wait_for": str(served.root / "never")}}}
     served.scenario("wo-axe-failed", REFUSE)
     served.scenario("wo-axe-cancelled", never)
@@ -95,13 +95,13 @@ def scene(served: Septet, axed: Origin, done: dict[str, Any], gate: str, failed_
 
 
 def open_all(page: Page) -> None:
-    """Open every fold, so that what is in it is looked at too."""
+    """Open every fold, so that the checks include its content."""
     page.evaluate("document.querySelectorAll('details').forEach((fold) => (fold.open = true))")
 
 
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.release)])
 def test_axe_finds_nothing_on_any_page_in_any_state(browser: Browser, scene: Septet, scheme: Scheme) -> None:
-    """Every page, in every state of what it shows, keeps axe-core's rules, has one h1, and fits every screen."""
+    """Every page, in every state of its content, keeps axe-core's rules, has one h1, and fits every screen."""
     with tab_of(browser, scene, allowed=(NOT_THERE,)) as page:
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         broken = []
@@ -117,7 +117,7 @@ def test_axe_finds_nothing_on_any_page_in_any_state(browser: Browser, scene: Sep
 
 
 def on_every_screen(page: Page) -> list[str]:
-    """Return what axe-core finds on a phone, a laptop and a large screen, and what is wider than one of them."""
+    """Return axe-core's findings on a phone, a laptop and a large screen, and pages that are wider than a screen."""
     broken = []
     for width in (390, 1280, 3840):
         page.set_viewport_size({"width": width, "height": 900})
@@ -128,7 +128,7 @@ def on_every_screen(page: Page) -> list[str]:
 
 
 def test_a_browser_without_the_link_gets_a_page(browser: Browser, served: Septet) -> None:
-    """Who is not let in reads on a page what to do, and that page keeps axe-core's rules too."""
+    """A browser without the link gets a page with the next step, and this page keeps axe-core's rules too."""
     tab = browser.new_page(base_url=where(served)["api"])
     answer = tab.goto("/work-orders/wo-done")
     assert answer is not None
@@ -139,7 +139,7 @@ def test_a_browser_without_the_link_gets_a_page(browser: Browser, served: Septet
 
 
 def test_an_address_that_there_is_not_is_a_page(browser: Browser, served: Septet) -> None:
-    """A browser that follows a mistyped address reads on a page where to begin; programs are told in JSON."""
+    """A browser with a mistyped address gets a page with a link to the board."""
     with tab_of(browser, served, allowed=(NOT_THERE,)) as page:
         answer = page.goto("/nothing-here")
         assert answer is not None
@@ -151,7 +151,7 @@ def test_an_address_that_there_is_not_is_a_page(browser: Browser, served: Septet
 
 
 def test_what_needs_a_person_is_first(page: Page, gate: str) -> None:
-    """The board begins with what waits for a person, with why, and its title counts it."""
+    """The board begins with the work orders that wait for a person, with the reason, and its title counts them."""
     page.goto("/?project=axe")  # the first eight are listed: other tests have some, too
     inbox = page.locator(".inbox")
     row = inbox.locator("li", has=page.get_by_role("link", name=f"This is {gate}"))
@@ -161,14 +161,14 @@ def test_what_needs_a_person_is_first(page: Page, gate: str) -> None:
 
 
 def test_a_failed_pipeline_says_why_in_the_list(page: Page, failed_pipeline: str) -> None:
-    """The list names the issue that failed and the reason."""
+    """The list names the failed issue and the reason."""
     page.goto("/pipeline")
     row = page.locator("#pipelines .line", has=page.get_by_role("link", name=failed_pipeline, exact=True))
     expect(row.locator(".reason")).to_contain_text("Fails: ")
 
 
 def test_the_keyboard_reaches_everything_that_a_pointer_does(page: Page, gate: str) -> None:
-    """Each link, button and field of a work order that waits takes the focus, which can be seen."""
+    """Each link, button and field of a waiting work order takes the focus."""
     page.goto(f"/work-orders/{gate}")
     reached = set[str]()
     for _ in range(120):
@@ -182,7 +182,7 @@ def test_the_keyboard_reaches_everything_that_a_pointer_does(page: Page, gate: s
 
 
 def test_a_notification_tells_what_needs_a_person(browser: Browser, served: Septet, tmp_path: Path) -> None:
-    """Where a person has asked for it, the browser itself shows once what a work order comes to ask: plan, then budget."""
+    """After a person has turned notifications on, the browser shows each question once: plan, then budget."""
     origin = make_origin(tmp_path, "app.git")
     origin.push({"README.md": "# app\n"})
     with tab_of(browser, served) as page:
@@ -213,7 +213,7 @@ def test_a_notification_tells_what_needs_a_person(browser: Browser, served: Sept
 
 
 def test_the_pages_own_script_is_small() -> None:
-    """It has at most 10 KB, and neither it nor the style names another host to fetch from."""
+    """The script has at most 10 KB, and script and style request from no other host."""
     assert len(static_file("page.js")) <= OWN_SCRIPT_BYTES
     for name in ("page.js", "page.css"):
         text = static_file(name).decode()

@@ -1,4 +1,4 @@
-"""A page that shows what a stranger has pumped up: it and the HTTP API answer others meanwhile."""
+"""A page that shows a stranger's pumped-up diff: page and HTTP API answer other requests meanwhile."""
 
 import json
 import time
@@ -16,11 +16,11 @@ pytestmark = pytest.mark.faces
 
 ORDER = "wo-page-pumped"
 PUMPED = {"x.cpp": "a" + " " * 12_000 + "\n", "x.java": "using " + "a \n" * 1_900}
-"""With pygments the first took the page and the API 14 seconds."""
+"""With pygments the first file kept the page and the API busy for 14 seconds."""
 
 
 def slowest_answer(served: Septet, over: Event) -> float:
-    """Ask the API and the page in turn until it is over; return the seconds that the slowest answer took."""
+    """Request from the API and the page in turn until `over`; return the seconds of the slowest answer."""
     slowest = 0.0
     with served.api as api, httpx.Client(base_url=where(served)["api"], trust_env=False) as tab:
         tab.timeout, tab.follow_redirects = httpx.Timeout(WITHIN_SECONDS), True

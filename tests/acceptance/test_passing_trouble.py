@@ -1,4 +1,4 @@
-"""A machine that is short of files or of room for a while: work orders wait, say why, and are paid once."""
+"""A machine that lacks files or disk for a while: work orders wait with the reason, and each step is paid once."""
 
 import json
 from pathlib import Path
@@ -12,18 +12,18 @@ from fakes.small_disk import small_disk
 pytestmark = [pytest.mark.recovery, pytest.mark.law, pytest.mark.timeout(300)]
 
 FEWEST = 8
-"""So many files every program has open: it can open no further one."""
+"""Fewer files than each process has open: the worker can open no further file."""
 
 
 def _host(served: Septet, root: Path, **extra: str) -> Septet:
-    """Return a host with a queue of its own, on the server that all share."""
+    """Return a host with its own queue on the shared server."""
     address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
     own = {"SEPTET_TASK_QUEUE": root.name, "TEMPORAL_ADDRESS": str(address)}
     return Septet(root / "host", {**own, **extra}, shares=served)
 
 
 def _start(host: Septet, origin: Origin, order: str, gate: Path) -> None:
-    """Start a work order, and wait until its agent implements; it ends when the gate is there."""
+    """Start a work order, and wait until its agent implements; the agent ends when the gate exists."""
     host.scenario(order, {"steps": {"implement_plan": {"wait_for": str(gate)}}})
     started = host("run", "--repo", origin.bare, "--title", "T", "--id", order, "--json")
     assert started.code == 0, started
@@ -31,14 +31,14 @@ def _start(host: Septet, origin: Origin, order: str, gate: Path) -> None:
 
 
 def _waits_for(host: Septet, order: str, words: str) -> str:
-    """Wait until `show` says that a work order waits for this, and return what it says."""
+    """Wait until `show` gives this reason of a work order's wait, and return the full reason."""
     path = f"/agent-work-orders/{order}/detail"
     detail = host.wait_for(path, lambda detail: words in (detail["waiting_for"] or ""), seconds=120)
     return str(detail["waiting_for"])
 
 
 def test_a_worker_that_may_open_no_further_file_waits(served: Septet, origin: Origin, tmp_path: Path) -> None:
-    """An agent that ends meanwhile is not paid again: as files can be opened, its answer is read."""
+    """An agent that ends meanwhile is not paid again: once files can be opened, the worker reads its answer."""
     host, gate = _host(served, tmp_path), tmp_path / "gate"
     with host.serving("worker") as worker:
         _start(host, origin, "wo-files", gate)
@@ -55,7 +55,7 @@ def test_a_worker_that_may_open_no_further_file_waits(served: Septet, origin: Or
 
 @pytest.mark.small_disk
 def test_a_full_disk_is_waited_for_and_told(served: Septet, origin: Origin, tmp_path: Path) -> None:
-    """`show` names the disk, and with room again the work order goes on by itself."""
+    """`show` names the disk, and with free space again the work order continues by itself."""
     host, gate = _host(served, tmp_path), tmp_path / "gate"
     with small_disk(host.state, mib=48, inodes=20_000) as disk, host.serving("worker"):
         _start(host, origin, "wo-room", gate)
@@ -68,7 +68,7 @@ def test_a_full_disk_is_waited_for_and_told(served: Septet, origin: Origin, tmp_
 
 @pytest.mark.small_disk
 def test_what_a_full_disk_has_failed_is_retried_together(served: Septet, origin: Origin, tmp_path: Path) -> None:
-    """Once the wait is over work orders fail; `retry --failed DiskFull` shows them, then takes up them alone."""
+    """After the wait, work orders fail; `retry --failed DiskFull` lists them, and with --yes retries only them."""
     host, gate = _host(served, tmp_path, SEPTET_DISK_WAIT_SECONDS="1"), tmp_path / "gate"
     full, refuses = ["wo-full-1", "wo-full-2"], {"steps": {"implement_plan": {"refuse": "no"}}}
     other = host.scenario("wo-other", refuses)
@@ -96,7 +96,7 @@ def test_what_a_full_disk_has_failed_is_retried_together(served: Septet, origin:
 def test_a_disk_that_is_full_for_two_minutes_ends_no_work_order(
     served: Septet, origin: Origin, tmp_path: Path
 ) -> None:
-    """As long as the setting says, it is tried again once a minute."""
+    """For the time of the setting, the step is tried again once a minute."""
     host, gate = _host(served, tmp_path), tmp_path / "gate"
     with small_disk(host.state, mib=48, inodes=20_000) as disk, host.serving("worker"):
         _start(host, origin, "wo-long", gate)

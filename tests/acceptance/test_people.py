@@ -27,7 +27,7 @@ def waits_with_a_plan(served: Septet, order: str, *, other_than: str | None = No
 
 
 def test_a_created_work_order_waits_on_the_board_and_is_moved_on(served: Septet, origin: Origin) -> None:
-    """`create` starts nothing; triaged, it has its turn; its history tells who moved it where, and why."""
+    """`create` starts nothing; after a move to triaged the work order runs; its history has each move and its reason."""
     made = served(
         "create", "--repo", origin.bare, "--title", "Later", "--id", "wo-created-later", "--priority", "5", "--effort", "1",
         "--project", "shop", "--label", "soon", "--json",
@@ -53,7 +53,7 @@ def test_a_created_work_order_waits_on_the_board_and_is_moved_on(served: Septet,
 
 
 def test_a_move_that_is_not_allowed_is_refused(served: Septet, origin: Origin) -> None:
-    """Exit 5 with the list of what is allowed, 2 for a place that there is not, 3 for a work order that there is not."""
+    """A forbidden move exits with 5 and the allowed moves, an unknown stage with 2, an unknown work order with 3."""
     served("create", "--repo", origin.bare, "--title", "Stay", "--id", "wo-stays", "--json")
     refused = served("move", "wo-stays", "review", "--json")
     assert (refused.code, refused.error["type"]) == (5, "RefusedTransition")
@@ -63,7 +63,7 @@ def test_a_move_that_is_not_allowed_is_refused(served: Septet, origin: Origin) -
 
 
 def test_a_collected_work_order_is_cancelled(served: Septet, origin: Origin) -> None:
-    """`move ID cancelled` closes what only waited, and its history says why."""
+    """`move ID cancelled` closes a work order that has not begun, and its history has the reason."""
     made = served("create", "--repo", origin.bare, "--title", "Never", "--id", "wo-never", "--json")
     assert made.code == 0, made
     task = served("move", "wo-never", "cancelled", "--why", "nobody wants it", "--json").json["task"]
@@ -73,7 +73,7 @@ def test_a_collected_work_order_is_cancelled(served: Septet, origin: Origin) -> 
 
 
 def test_a_plan_is_approved_as_it_was_read(served: Septet, origin: Origin) -> None:
-    """With --approve-plan nothing follows the plan before somebody approves it, and no other plan than this one."""
+    """With --approve-plan no step follows the plan before a person approves exactly this plan."""
     run = ("run", "--repo", origin.bare, "--title", "Think", "--id", "wo-approved", "--approve-plan", "--json")
     assert served(*run).code == 0
     answer = waits_with_a_plan(served, "wo-approved")
@@ -92,7 +92,7 @@ def test_a_plan_is_approved_as_it_was_read(served: Septet, origin: Origin) -> No
 
 
 def test_a_rejected_plan_is_made_again(served: Septet, origin: Origin) -> None:
-    """The next one is made with the feedback, and is waited for in its turn."""
+    """The next plan is made with the feedback, and waits for a decision too."""
     order = served.scenario(
         "wo-plan",
         {"steps": {"build_plan": [{}, {"edits": {"specs/wo-plan-planner-think-first.md": "# Another plan\n"}}]}},
@@ -111,7 +111,7 @@ def test_a_rejected_plan_is_made_again(served: Septet, origin: Origin) -> None:
 
 
 def test_a_plan_alone_is_kept_until_a_retry_continues_with_it(served: Septet, origin: Origin) -> None:
-    """With --plan-only it is completed once its plan is proven, and says so; a retry implements that very plan."""
+    """With --plan-only the work order completes with its proven plan and names the retry, which implements this plan."""
     run = ("run", "--repo", origin.bare, "--title", "Plan it", "--id", "wo-planned", "--plan-only", "--wait")
     ended = served(*run)
     assert ended.code == 0, ended
@@ -143,7 +143,7 @@ def test_a_plan_alone_is_kept_until_a_retry_continues_with_it(served: Septet, or
 
 
 def test_a_plan_alone_is_planned_again_with_feedback(served: Septet, origin: Origin) -> None:
-    """A retry from the planning ends with the new plan, as the first one did; over HTTP it is the same field."""
+    """A retry from the planning ends with the new plan, as the first run did; HTTP has the same field."""
     new = {"repository_url": str(origin.bare), "title": "Plan twice", "id": "wo-planned-twice", "plan_only": True}
     with served.api as api:
         assert api.post("/agent-work-orders", json=new).status_code in {200, 201, 202}
@@ -208,7 +208,7 @@ def test_temporals_own_command_line_decides_too(served: Septet, origin: Origin) 
 
 
 def test_a_changed_workflow_waits_and_is_merged_after_a_yes(served: Septet, origin: Origin) -> None:
-    """An issue that asks for it gets it: every face names the path, nothing is pushed before, and nothing is lost."""
+    """Each face names the changed path, nothing is pushed before the approvals, and all changes are merged."""
     workflow = ".github/workflows/ci.yml"
     files = {workflow: "on: push\n", "docs/AGENTS.md": "Be kind.\n"}
     order = served.scenario("wo-workflow", {"steps": {"create_commit": {"edits": files}}})
@@ -239,7 +239,7 @@ def test_a_changed_workflow_waits_and_is_merged_after_a_yes(served: Septet, orig
 
 @pytest.mark.timeout(300)  # the scanner compiles its rules first
 async def test_what_looks_like_a_key_waits_for_a_person(served: Septet, origin: Origin, tmp_path: Path) -> None:
-    """After the agent was told once, every face says what was found, and lets it pass by its id; none tells the value."""
+    """After one retry of the agent, each face lists the findings and approves them by id; no face shows the value."""
     tokens = [
         "ghp_" + end for end in ("aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5", "zY9dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3xW1")
     ]
