@@ -1,4 +1,4 @@
-"""What a backup copies, and what it leaves."""
+"""The files that a backup copies, and the files that it omits."""
 
 import os
 import sqlite3
@@ -26,18 +26,18 @@ def state(state: StateDir) -> StateDir:
 
 
 def make_backup(state: StateDir) -> tuple[Backup, Path]:
-    """Make a backup, and return what was told of it and where it is."""
+    """Make a backup, and return its report and its folder."""
     folder = state.root.with_name("backup")
     return back_up(state, folder), folder
 
 
 def names_in(folder: Path) -> set[str]:
-    """Return all names in a copy, relative to it."""
+    """Return all paths in a copy, relative to the copy."""
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
 
 
 def test_a_copy_has_the_same_names_bytes_modes_links_and_times(state: StateDir) -> None:
-    """A link is copied as one, and nothing that it leads to; what belongs to processes is left."""
+    """A link is copied as a link; pipes and the files of running processes are not copied."""
     tree = state.workspaces / "wo-1"
     (tree / "src").mkdir(parents=True)
     (tree / "src/run.sh").write_bytes(b"#!/bin/sh\n")
@@ -62,7 +62,7 @@ def test_a_copy_has_the_same_names_bytes_modes_links_and_times(state: StateDir) 
 
 
 def test_a_database_is_copied_as_of_one_moment_whoever_writes(state: StateDir) -> None:
-    """A server adds two rows at a time: the copy never has one of them alone, and is whole."""
+    """The copy of a database that a server writes is whole and has only complete transactions."""
     stop = threading.Event()
     begun = threading.Event()
 
@@ -92,7 +92,7 @@ def test_a_database_is_copied_as_of_one_moment_whoever_writes(state: StateDir) -
 
 
 def test_no_attempt_comes_too_late_after_a_restore(state: StateDir) -> None:
-    """The server goes on with an older number than the disk has: in the copy that is the latest, and counted on."""
+    """In the copy an older attempt counts as the latest: after a restore the server continues with its number."""
     runs = Runs(state.runs)
     for activity in ("5", "6", "7"):
         last = Lease.take(runs, RunKey("wo-1", "run", activity), started_at=float(activity))
@@ -107,7 +107,7 @@ def test_no_attempt_comes_too_late_after_a_restore(state: StateDir) -> None:
 
 
 def test_all_of_a_work_order_is_copied_with_its_records_and_its_lock(state: StateDir) -> None:
-    """Its runs, its records beside the snapshots, and the lock under which it was opened."""
+    """The copy has a work order's runs, records and lock."""
     (state.runs / "wo-1" / "1-classify_issue-1").mkdir(parents=True)
     records = state.vaults / "key.git" / "septet" / "wo-1"
     records.mkdir(parents=True)
@@ -121,7 +121,7 @@ def test_all_of_a_work_order_is_copied_with_its_records_and_its_lock(state: Stat
 
 
 def test_a_state_directory_behind_a_link_is_copied_as_the_folder_itself(state: StateDir) -> None:
-    """As in a container, where a link leads to the slot: the same files, and nothing passed over."""
+    """A backup through a link to the state directory has the same files as a backup of the directory."""
     (state.runs / "wo-1").mkdir(parents=True)
     (state.workspaces / "wo-1").mkdir(parents=True)
     (state.workspaces / "wo-1~lock").touch()
@@ -136,7 +136,7 @@ def test_a_state_directory_behind_a_link_is_copied_as_the_folder_itself(state: S
 
 
 def test_a_copy_that_is_no_state_directory_is_an_error(state: StateDir, tmp_path: Path) -> None:
-    """A host without its id would be another one: here its file is a link that leads nowhere from the copy."""
+    """A backup without a readable host id fails and leaves no copy, since the copy would be another host."""
     (state.root / "host-id").rename(tmp_path / "id-of-the-host")
     (state.root / "host-id").symlink_to("../id-of-the-host")
     with pytest.raises(BackupError, match="host-id"):

@@ -1,4 +1,4 @@
-"""What the branches of work orders are called."""
+"""The names of work orders' branches."""
 
 import pytest
 from hypothesis import given, settings
@@ -36,7 +36,7 @@ OUT_OF_HAND = (
 
 @pytest.mark.parametrize("name", OUT_OF_HAND)
 def test_what_git_reads_as_something_else_is_refused(name: str) -> None:
-    """A name under which git, a forge or Septet itself finds another thing first is no branch."""
+    """A name that git, a forge or Septet reads as something else is refused."""
     assert name_refusal(name)
 
 
@@ -44,7 +44,7 @@ def test_what_git_reads_as_something_else_is_refused(name: str) -> None:
     "name", ["feat-issue-7-wo-1-x", "release/9.9", "ahead-of-time", "origins/x", "septet/bug-7-x"]
 )
 def test_other_names_are_a_repositorys_own_matter(name: str) -> None:
-    """With an empty prefix a repository has its own custom."""
+    """Other names are accepted, since a repository without a prefix may have its own style."""
     assert name_refusal(name) is None
 
 
@@ -52,7 +52,7 @@ def test_other_names_are_a_repositorys_own_matter(name: str) -> None:
     "given", [*OUT_OF_HAND, "release/9.9", "gh-pages", "Main", "main", "dependabot/npm/x", "v1.0"]
 )
 def test_an_agents_name_becomes_words_behind_the_engines_part(given: str) -> None:
-    """Whatever name an agent gives: where it has a form at all, its words stand behind the engine's first part."""
+    """Each name for an agent's words begins with the engine's part and is a valid branch name."""
     for name in () if form_refusal(given) else FIRST.names_for(given):
         assert name.startswith(("septet/feat-7-", "septet-feat-7-"))
         assert name_refusal(name) is None
@@ -73,12 +73,12 @@ def test_an_agents_name_becomes_words_behind_the_engines_part(given: str) -> Non
     ],
 )
 def test_the_slug_is_what_is_the_agents_own(first: FirstPart, given: str, name: str) -> None:
-    """What stands in the first part anyhow is not said twice, and a slug has at most 50 characters."""
+    """A name omits words that its first part already has, and its slug has at most 50 characters."""
     assert first.names_for(given)[0] == name
 
 
 def test_other_names_are_ready_where_the_first_is_taken() -> None:
-    """The second name has the work order's id; where the folder cannot be, there is one without."""
+    """The further names add the work order's id, and replace the folder by a dash."""
     with_number = ("septet/feat-7-x-y", "septet/feat-7-x-y-wo-1", "septet-feat-7-x-y", "septet-feat-7-x-y-wo-1")
     assert FIRST.names_for("x-y") == with_number
     assert OF_TEXT.names_for("x-y") == ("septet/bug-wo-1-x-y", "septet-bug-wo-1-x-y")
@@ -86,7 +86,7 @@ def test_other_names_are_ready_where_the_first_is_taken() -> None:
 
 @pytest.mark.parametrize("prefix", ["", "septet/", "bots/septet-", "ai."])
 def test_a_prefix_begins_a_branchs_name(prefix: str) -> None:
-    """What begins the name of a branch is a prefix, and nothing is too."""
+    """A prefix is empty or the beginning of a branch name."""
     assert TypeAdapter(BranchPrefix).validate_python(prefix) == prefix
 
 
@@ -94,7 +94,7 @@ def test_a_prefix_begins_a_branchs_name(prefix: str) -> None:
     "prefix", ["/", "-", "refs/", "origin/", "tags/", "a b/", "a//", "ü/", "x" * 51, "septet/issues/"]
 )
 def test_no_prefix_makes_something_else_of_a_branch(prefix: str) -> None:
-    """A prefix under which no branch could stand is refused where it is set."""
+    """A prefix that no branch name can begin with is refused."""
     with pytest.raises(ValidationError):
         TypeAdapter(BranchPrefix).validate_python(prefix)
 
@@ -102,7 +102,7 @@ def test_no_prefix_makes_something_else_of_a_branch(prefix: str) -> None:
 @settings(max_examples=200, deadline=None)
 @given(given_name=st.text("aB7/._-@", max_size=80), order_id=st.from_regex(r"\A[A-Za-z0-9._-]{1,30}\Z"))
 def test_what_comes_out_is_always_a_branchs_name(given_name: str, order_id: str) -> None:
-    """No name of an agent's and no id leads to one that git refuses."""
+    """No name of an agent and no id leads to a refused branch name."""
     for number in ("", "7"):
         for name in FirstPart("septet/", IssueClass.CHORE, number, order_id).names_for(given_name):
             assert name_refusal(name) is None

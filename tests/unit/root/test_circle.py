@@ -1,4 +1,4 @@
-"""Circles among those that come after others."""
+"""Circles among work orders that come after each other."""
 
 import pytest
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.asyncio
     ],
 )
 async def test_the_circle_is_told(after: list[str], others: dict[str, list[str]], circle: str | None) -> None:
-    """The shortest way back to oneself is told; a circle of others is theirs, and a long way is followed in part."""
+    """The shortest circle through the work order is named; circles of others and long chains are not followed."""
 
     async def comes_after(other: str) -> list[str]:
         return others.get(other, [])

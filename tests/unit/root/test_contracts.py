@@ -61,14 +61,14 @@ class _Whole(_Part):
     ],
 )
 def test_input_that_is_wrong_names_its_field(given: dict[str, Any], named: str) -> None:
-    """A missing field, a wrong type or value, an unknown field and too much text are each refused by name."""
+    """The error for a missing, wrong, unknown or too long field names the field."""
     with pytest.raises(ValidationError) as refused:
         WorkOrderInput.model_validate_json(json.dumps(given))
     assert named in str(refused.value)
 
 
 def test_input_needs_little() -> None:
-    """A repository and an issue are enough; everything else has its default."""
+    """A repository and an issue are enough; every other field has a default."""
     order = WorkOrderInput.model_validate_json('{"repository": "https://github.com/o/r", "issue": 42}')
     assert (order.priority, order.impact, order.effort, order.approve_plan, order.after) == (3, 3, 3, False, ())
     assert WorkOrderInput(repository="/r", title="t" * TEXT_LIMIT_BYTES).issue is None
@@ -92,7 +92,7 @@ def test_input_needs_little() -> None:
     ],
 )
 def test_a_valid_answer_has_its_plain_form(contract: Any, answer: dict[str, Any], result_text: str) -> None:
-    """Each step's answer is read strictly, and its `result_text` is its plain form."""
+    """Each step's answer is validated strictly, and its `result_text` is its plain form."""
     adapter = TypeAdapter(contract)
     assert adapter.validate_json(json.dumps(answer)).result_text == result_text
     for key in answer:
@@ -116,13 +116,13 @@ def test_a_valid_answer_has_its_plain_form(contract: Any, answer: dict[str, Any]
     ],
 )
 def test_an_answer_of_another_type_or_meaning_is_refused(contract: Any, answer: dict[str, Any]) -> None:
-    """A text is no boolean, a blank message is none, and two forms of an answer at once are neither."""
+    """A text as a boolean, a blank message and two kinds of answer in one are refused."""
     with pytest.raises(ValidationError):
         TypeAdapter(contract).validate_json(json.dumps(answer))
 
 
 def test_usage_adds_up() -> None:
-    """Sums are made field by field; a cost that nobody names stays unknown, and an estimate makes the sum one."""
+    """Usage adds field by field; an unknown cost stays unknown, and an estimate makes the sum an estimate."""
     one = Usage(input_tokens=1, output_tokens=2, cache_read_tokens=3, cache_write_tokens=4, reasoning_tokens=5)
     priced = one.model_copy(update={"cost_usd": 0.5, "estimated": True})
     assert one.plus(one) == Usage(
@@ -134,7 +134,7 @@ def test_usage_adds_up() -> None:
 
 
 def test_values_cross_the_wire_unchanged() -> None:
-    """A result that was written as JSON is read as the same value, and it cannot be changed."""
+    """A result in JSON is read as an equal value, and no field can be assigned."""
     result = StepResult(
         step=Step.BUILD_PLAN, verdict=Verdict.DONE, result_json={"plan_path": "a.md"}, warnings=("w",)
     )
@@ -144,19 +144,19 @@ def test_values_cross_the_wire_unchanged() -> None:
 
 
 def test_a_result_is_read_without_what_was_added_later() -> None:
-    """A result of an older release, with the required fields alone, is readable: the others have defaults."""
+    """A result of an older release with only the required fields is read, and other fields have defaults."""
     assert StepResult.model_validate_json('{"step": "build_plan", "verdict": "done"}').usage == Usage()
     assert Task.model_validate_json('{"id": "wo-1"}').steps == ()
 
 
 def test_a_move_says_from_and_to() -> None:
-    """In JSON, an entry of the history calls its fields as people do."""
+    """An entry of the history has the keys `from` and `to` in JSON."""
     move = Move(when="2025-01-01T00:00:00.000Z", **{"from": "triaged"}, to="executing")
     assert json.loads(move.model_dump_json())["from"] == "triaged"
 
 
 def test_a_schema_says_what_the_docstrings_of_fields_say() -> None:
-    """Docstrings of own and inherited fields describe them in the schema; one that is declared anew has its own alone."""
+    """A field's own or inherited docstring is its description; a field that is declared again has its own only."""
     schema = _Whole.model_json_schema()
     told = {name: each.get("description") for name, each in schema["properties"].items()}
     assert told == {
@@ -171,6 +171,6 @@ def test_a_schema_says_what_the_docstrings_of_fields_say() -> None:
     ids=["work order", "pipeline", "intake"],
 )
 def test_an_address_is_read_without_its_credentials(kind: type[BaseModel], rest: dict[str, Any]) -> None:
-    """Whoever gives it, to a client or to Temporal itself: no password goes on into attributes, rows and summaries."""
+    """A repository's address loses its password on the way into each input, so that Temporal never stores it."""
     text = json.dumps({"repository": "https://ann:a-password@git.example/o/r", **rest})
     assert json.loads(kind.model_validate_json(text).model_dump_json())["repository"] == "https://git.example/o/r"

@@ -1,4 +1,4 @@
-"""Whether a disk is behind an error: by the machine's own errors and git's words, never by an agent's."""
+"""The diagnosis of a disk error: from the machine's errors and git's words, never from an agent's words."""
 
 import errno
 import os
@@ -45,19 +45,19 @@ FULL, READ_ONLY = os.strerror(errno.ENOSPC), os.strerror(errno.EROFS)
 def test_the_machine_and_git_are_believed_and_agents_are_not(
     tmp_path: Path, error: SeptetError | OSError, kind: type[SeptetError]
 ) -> None:
-    """An agent in a sandbox may well meet a read-only file: that says nothing of the disk, which has room here."""
+    """Errors of the machine and of git name the disk, and words of an agent or of a set-up do not."""
     assert type(diagnosed(error, tmp_path)) is kind
 
 
 def test_a_machine_s_error_behind_an_agent_s_is_believed(tmp_path: Path) -> None:
-    """What kept an agent from starting is the machine's own word."""
+    """An error of the machine behind an agent's error names the disk."""
     error = AgentCrashedError("The agent was not started.")
     error.__cause__ = OSError(errno.EROFS, READ_ONLY, "x")
     assert type(diagnosed(error, tmp_path)) is DiskReadOnlyError
 
 
 def test_causes_that_lead_in_a_circle_are_read_once(tmp_path: Path) -> None:
-    """An error that was raised from its own cause keeps nobody busy for ever."""
+    """A circle of causes is followed only once."""
     first, second = GitError("git failed"), ValueError("no")
     first.__cause__, second.__cause__ = second, first
     assert diagnosed(first, tmp_path) is first

@@ -9,14 +9,14 @@ from septet.git.engine.engine import Git
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Git:
-    """Return a repository with a commit, as the engine sees it."""
+    """Return the engine's git of a repository with a commit."""
     origin = make_origin(tmp_path / "origins")
     origin.push({"a.txt": "a\n"})
     return Git(origin.checkout / ".git", origin.checkout, git_env(tmp_path / "home"))
 
 
 def test_a_failure_names_command_place_and_reason(tree: Git) -> None:
-    """An exit code that is not expected becomes an error with git's own words."""
+    """An unexpected exit code causes an error with the command, the folder and git's words."""
     with pytest.raises(GitError) as failed:
         tree.run("rev-parse", "--verify", "no-such-thing")
     assert "git rev-parse" in failed.value.message
@@ -25,12 +25,12 @@ def test_a_failure_names_command_place_and_reason(tree: Git) -> None:
 
 
 def test_an_expected_exit_code_is_no_error(tree: Git) -> None:
-    """A caller says which exit codes are answers."""
+    """An exit code that the caller expects is no error."""
     assert tree.run("diff", "--quiet", "--no-index", "a.txt", "/dev/null", ok=(0, 1)) == b""
 
 
 def test_a_worktree_without_its_repository_is_not_the_enclosing_one(tree: Git, tmp_path: Path) -> None:
-    """Where `.git` is gone, git fails instead of acting on the repository around it."""
+    """A worktree without `.git` causes an error, even inside another repository."""
     git(tmp_path, "init", "-q")
     tree.git_dir.rename(tmp_path / "gone")
     with pytest.raises(GitError, match="not a git repository"):
@@ -38,7 +38,7 @@ def test_a_worktree_without_its_repository_is_not_the_enclosing_one(tree: Git, t
 
 
 def test_nobody_is_asked_at_a_prompt(tree: Git) -> None:
-    """Neither git nor ssh waits for a person; a worker's own ssh command is kept."""
+    """Neither git nor ssh prompts for input, and the worker's own ssh command stays."""
     env = tree.run("-c", "alias.e=!env", "e").decode()
     assert "GIT_TERMINAL_PROMPT=0" in env
     assert "GIT_SSH_COMMAND=ssh -oBatchMode=yes" in env
@@ -46,7 +46,7 @@ def test_nobody_is_asked_at_a_prompt(tree: Git) -> None:
 
 
 def test_a_path_is_no_pattern(tree: Git) -> None:
-    """A file name with a star or a colon names that file alone."""
+    """A file name with a star names only that file."""
     assert tree.work_tree is not None
     (tree.work_tree / "*").write_text("star\n")
     (tree.work_tree / "b.txt").write_text("b\n")
@@ -55,7 +55,7 @@ def test_a_path_is_no_pattern(tree: Git) -> None:
 
 
 def test_an_index_of_the_engines_own_leaves_the_agents_alone(tree: Git, tmp_path: Path) -> None:
-    """What is staged in another index is not staged in the repository's own."""
+    """A file that is staged in the engine's index is not staged in the repository's index."""
     assert tree.work_tree is not None
     (tree.work_tree / "b.txt").write_text("b\n")
     own = tree.using_index(tmp_path / "index")
@@ -65,19 +65,19 @@ def test_an_index_of_the_engines_own_leaves_the_agents_alone(tree: Git, tmp_path
 
 
 def test_a_setting_can_be_given_with_a_call(tree: Git) -> None:
-    """`core__bare` is `core.bare` for this one call."""
+    """The argument `some__key` sets `some.key` for one call."""
     assert tree.run("config", "some.key", some__key="of this call").strip() == b"of this call"
 
 
 def test_a_command_that_hangs_is_killed(tree: Git) -> None:
-    """A command that takes too long is killed, and the error says how to go on."""
+    """A command that exceeds its time is killed, and the remedy names `septet retry`."""
     with pytest.raises(GitError, match="took longer") as failed:
         tree.run("-c", "alias.hang=!sleep 60", "hang", timeout_seconds=0.2)
     assert "septet retry" in failed.value.remedy
 
 
 def test_without_git_the_remedy_is_to_install_it(tree: Git) -> None:
-    """A git that cannot be started is told with its remedy."""
+    """The remedy for a git that cannot start is to install git."""
     assert tree.work_tree is not None
     with pytest.raises(GitError, match="could not be started") as failed:
         Git(tree.git_dir, tree.work_tree / "no folder", tree.env).run("status")

@@ -1,4 +1,4 @@
-"""A folder that a guest has written: nothing in it leads out of it."""
+"""A folder of a guest's files: no path leads out of the folder."""
 
 import os
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from septet.system.guarded_folder import GuardedFolder
 
 @pytest.fixture
 def folder(tmp_path: Path) -> GuardedFolder:
-    """A folder beside a secret."""
+    """Return a guarded folder with a secret file beside it."""
     (tmp_path / "secret").write_text("secret")
     (tmp_path / "outside").mkdir()
     (tmp_path / "own").mkdir()
@@ -19,7 +19,7 @@ def folder(tmp_path: Path) -> GuardedFolder:
 
 
 def test_plain_files_are_read_and_found(folder: GuardedFolder) -> None:
-    """Also deep in it, part by part of a pattern."""
+    """Plain files are read up to a limit and found by patterns, in deep folders too."""
     folder.write("a/b/one.json", b"1")
     folder.write("a/c/two.txt", b"2")
     assert folder.read("a/b/one.json", 1) == b"1"
@@ -54,7 +54,7 @@ def _fifo(root: Path) -> str:
 
 @pytest.mark.parametrize("trick", [_file_link, _folder_link, _hard_link, _fifo])
 def test_what_is_no_plain_file_of_its_own_is_not_read(trick: Callable[[Path], str], folder: GuardedFolder) -> None:
-    """No link is followed, whether to a file or to a folder, and nobody waits for a FIFO."""
+    """A link to a file or folder and a FIFO are not read."""
     name = trick(folder.root)
     assert folder.read(name, 100) is None
     if trick is not _hard_link:
@@ -64,7 +64,7 @@ def test_what_is_no_plain_file_of_its_own_is_not_read(trick: Callable[[Path], st
 
 @pytest.mark.parametrize("trick", [_file_link, _folder_link, _hard_link, _fifo])
 def test_what_is_written_stays_inside(trick: Callable[[Path], str], folder: GuardedFolder) -> None:
-    """What stands in the way is replaced or put aside; where it led to, nothing has changed."""
+    """A write replaces a link or a FIFO, and the file behind a link does not change."""
     name = trick(folder.root)
     folder.write(name, b"own")
     assert folder.read(name, 100) == b"own"
@@ -72,7 +72,7 @@ def test_what_is_written_stays_inside(trick: Callable[[Path], str], folder: Guar
 
 
 def test_a_file_takes_the_place_of_a_folder(folder: GuardedFolder) -> None:
-    """And is taken away again, as a folder of its name is put aside."""
+    """A file replaces a folder of its name, and can be removed again."""
     (folder.root / "login" / "deep").mkdir(parents=True)
     folder.write("login", b"own")
     assert folder.read("login", 100) == b"own"
@@ -86,7 +86,7 @@ def test_a_file_takes_the_place_of_a_folder(folder: GuardedFolder) -> None:
 
 @pytest.mark.parametrize("is_folder", [True, False])
 def test_a_place_to_mount_at_is_no_link(is_folder: bool, folder: GuardedFolder) -> None:
-    """Neither it nor a folder on the way; one that is there stays as it is."""
+    """A mount point replaces a link in its path, and an existing mount point stays."""
     (folder.root / "way").symlink_to(folder.root.parent / "outside")
     folder.make_place("way/place", is_folder=is_folder)
     (folder.root / "place").symlink_to(folder.root.parent / "secret")
@@ -102,13 +102,13 @@ def test_a_place_to_mount_at_is_no_link(is_folder: bool, folder: GuardedFolder) 
 
 @pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "a/../../secret", ""])
 def test_a_name_that_leads_out_is_a_mistake_of_the_caller(name: str, folder: GuardedFolder) -> None:
-    """Names are ours; a guest only chooses what stands there."""
+    """A name that leads out of the folder is refused as the caller's mistake."""
     with pytest.raises(ValueError, match="not a name in"):
         folder.read(name, 1)
 
 
 def test_a_write_that_fails_leaves_nothing(folder: GuardedFolder) -> None:
-    """Neither a draft nor half a file."""
+    """A failed write leaves neither a draft nor a partial file."""
     with pytest.raises(TypeError):
         folder.write("login", "no bytes")  # type: ignore[arg-type]
     assert list(folder.root.iterdir()) == []

@@ -1,4 +1,4 @@
-"""Threads of a process that serves allocate from two heaps."""
+"""The threads of a serving process allocate from two heaps."""
 
 import subprocess
 import sys

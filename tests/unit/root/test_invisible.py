@@ -1,4 +1,4 @@
-"""Which characters nobody sees: honest emojis and scripts have some of them, hidden sentences are made of others."""
+"""Invisible characters: allowed in emojis and scripts, and reported elsewhere, since they can hide sentences."""
 
 # ruff: noqa: RUF001 -- these letters are meant
 
@@ -46,18 +46,18 @@ _HIDDEN = (
 
 @pytest.mark.parametrize("text", _HONEST)
 def test_honest_texts_have_none(text: str) -> None:
-    """Emojis that are joined or styled, flags, joints and marks of scripts, and a BOM at the beginning pass."""
+    """Joined emojis, flags, joiners and marks of scripts, and a BOM at the beginning are no findings."""
     assert list(find_invisible(text)) == []
 
 
 @pytest.mark.parametrize(("text", "first"), _HIDDEN)
 def test_hidden_ones_are_found(text: str, first: str) -> None:
-    """Tags, characters without width, and what turns the direction are named by their code point."""
+    """Tags, characters without width and changes of direction are found, and named by their code point."""
     assert f"U+{ord(next(find_invisible(text))[2]):04X}" == first
 
 
 def test_they_are_found_by_line_and_column() -> None:
-    """Both count from one."""
+    """Each finding has its line and column, counted from 1."""
     assert list(find_invisible("one\n\ntwo\u200b\nx\u2060y\u2060")) == [
         (3, 4, "\u200b"),
         (4, 2, "\u2060"),
@@ -67,5 +67,5 @@ def test_they_are_found_by_line_and_column() -> None:
 
 @pytest.mark.parametrize("text", [text for text in _HONEST if "\ufeff" not in text and "🏴\U000e0067" not in text])
 def test_what_is_honest_stays(text: str) -> None:
-    """Texts that go out keep the same characters."""
+    """A cleaned text keeps its allowed invisible characters."""
     assert without_invisible(text) == text

@@ -1,4 +1,4 @@
-"""What lies in files as JSON, read as a value of ours; what is missing or broken is no value."""
+"""Values in JSON files; a missing or damaged file has no value."""
 
 from pathlib import Path
 
@@ -10,19 +10,19 @@ from septet.system.durable import read_model, read_struct
 
 
 class Model(Wire):
-    """As records in files are."""
+    """A record in a file."""
 
     number: int
 
 
 class Struct(msgspec.Struct):
-    """As notes that are read often are."""
+    """A note that is read often."""
 
     number: int
 
 
 def test_a_value_is_read_as_it_was_written(tmp_path: Path) -> None:
-    """By either library, and with a field that a newer release has added."""
+    """Both libraries read a value, and ignore a field of a newer release."""
     (tmp_path / "value.json").write_text('{"number": 7, "newer": true}')
     assert read_model(tmp_path / "value.json", Model) == Model(number=7)
     assert read_struct(tmp_path / "value.json", Struct) == Struct(number=7)
@@ -30,19 +30,19 @@ def test_a_value_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b'{"number": 7', b'{"number": "7"}', b"\xff", b"[]"])
 def test_a_broken_file_holds_no_value(tmp_path: Path, content: bytes) -> None:
-    """A full disk cut it short, or somebody else wrote it."""
+    """A file that is cut short or has another form has no value."""
     (tmp_path / "value.json").write_bytes(content)
     assert read_model(tmp_path / "value.json", Model) is None
     assert read_struct(tmp_path / "value.json", Struct) is None
 
 
 def test_a_missing_file_holds_no_value(tmp_path: Path) -> None:
-    """Nor does one whose folder is missing."""
+    """A missing file or folder has no value."""
     assert read_model(tmp_path / "nowhere" / "value.json", Model) is None
     assert read_struct(tmp_path / "nowhere" / "value.json", Struct) is None
 
 
 def test_a_model_that_the_disk_does_not_give_is_an_error(tmp_path: Path) -> None:
-    """It may be there: who took it for missing would do again what was done."""
+    """An error of the disk is raised, since the file may exist and its work must not be repeated."""
     with pytest.raises(IsADirectoryError):
         read_model(tmp_path, Model)

@@ -1,4 +1,4 @@
-"""Which variables are keys, and a process whose keys nobody else can read."""
+"""The variables that are keys, and a process whose keys no other process can read."""
 
 import json
 import os
@@ -30,12 +30,12 @@ KEY = "ghp_a-key-of-the-worker"
      "PGPASSWORD", "my_secret", "GITHUB_PAT", "AWS_BEARER_TOKEN_BEDROCK"],
 )  # fmt: skip
 def test_a_key_is_known_by_its_name(name: str) -> None:
-    """Known names, and those that end as keys do."""
+    """A variable with a known name, or with an ending of keys, is a key."""
     assert is_key(name, "x")
 
 
 def test_what_agents_log_in_with_is_a_key() -> None:
-    """Every variable of a CLI's login is a key, but one that names a file."""
+    """Every variable of a CLI's login is a key."""
     names = {name for adapter in ADAPTERS.values() for name in adapter.capabilities.login_variables}
     assert {name for name in names if not is_key(name, "x")} <= set()
 
@@ -47,12 +47,12 @@ def test_what_agents_log_in_with_is_a_key() -> None:
      ("SEPTET_CHECKPOINT_REMOTE", "git@ghe.example:o/r"), ("COVERAGE_PROCESS_START", "/x")],
 )  # fmt: skip
 def test_what_is_no_key_stays(name: str, value: str) -> None:
-    """Paths, figures and addresses without a password are no keys."""
+    """Paths, numbers and addresses without a password are no keys."""
     assert not is_key(name, value)
 
 
 def test_of_an_address_the_password_alone_is_masked(tmp_path: Path) -> None:
-    """The password of an address counts as it stands and decoded; a file of a key is not its name."""
+    """An address's password is a key, raw and decoded; the path of a key's file is no key."""
     file = tmp_path / "a-key"
     file.touch()
     env = {
@@ -66,7 +66,7 @@ def test_of_an_address_the_password_alone_is_masked(tmp_path: Path) -> None:
 
 @pytest.mark.needs("Linux")
 def test_a_process_that_serves_shows_its_keys_to_nobody(tmp_path: Path) -> None:
-    """It starts once more, as the same process with the same arguments, and no process of its user reads its keys."""
+    """A serving process starts again with the same pid and arguments, and its environment shows no key."""
     program = tmp_path / "program.py"
     program.write_text(_PROGRAM)
     env = {
@@ -113,7 +113,7 @@ def test_a_process_that_serves_shows_its_keys_to_nobody(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_key_of_a_file_is_known_by_the_name_of_its_field(document: object) -> None:
-    """Those of each CLI's files, and nothing else that is in them."""
+    """The keys in each CLI's files are found by the names of their fields."""
     assert keys_in(document) == {KEY}
 
 
@@ -129,12 +129,12 @@ def test_a_key_of_a_file_is_known_by_the_name_of_its_field(document: object) -> 
     ],
 )  # fmt: skip
 def test_words_in_a_file_are_no_keys(document: object) -> None:
-    """Names of models, accounts and variables, placeholders, dates, and what stands for a key where none is needed."""
+    """Names, placeholders, dates and dummy values in a file are no keys."""
     assert keys_in(document) == frozenset()
 
 
 def test_of_a_variable_that_holds_settings_the_keys_in_it_are_masked_too() -> None:
-    """As opencode's may be given: whoever prints the key prints no more of the value."""
+    """The keys in a variable with settings are masked, and so is the whole value."""
     settings = json.dumps({"model": "own/large", "provider": {"own": {"options": {"apiKey": KEY}}}})
     assert key_values({"OPENCODE_CONFIG_CONTENT": settings}) == {settings, KEY}
     assert key_values({"OPENCODE_CONFIG_CONTENT": "{no settings"}) == {"{no settings"}

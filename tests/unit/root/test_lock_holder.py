@@ -1,4 +1,4 @@
-"""Who holds a lock, as the kernel tells it: read once for as many files as are asked about."""
+"""The holders of locks, read from the kernel once for many files."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ time.sleep(600)
 
 
 def test_one_reading_tells_the_holders_of_all_locks(tmp_path: Path) -> None:
-    """Each of two files that this process holds is there with its process, which is not stopped."""
+    """One reading names this process as the holder of two locks, and the process is not stopped."""
     paths = [tmp_path / "one", tmp_path / "two"]
     files = [path.open("w") for path in paths]
     for file in files:
@@ -38,7 +38,7 @@ def test_one_reading_tells_the_holders_of_all_locks(tmp_path: Path) -> None:
 
 
 def test_a_stopped_process_is_told_as_the_holder(tmp_path: Path) -> None:
-    """While it runs it is none; stopped, it is; and a lock that nobody holds has none."""
+    """A stopped process is named as a lock's stopped holder; a running process and a free lock are not."""
     path = tmp_path / "held"
     with subprocess.Popen([sys.executable, "-c", HOLDS, str(path)], stdout=subprocess.PIPE) as other:
         assert other.stdout is not None

@@ -19,7 +19,7 @@ from septet.system.processes import Halt
 
 
 def test_a_lock_has_one_holder(tmp_path: Path) -> None:
-    """Who comes second gets none, and the lock is free again when its descriptor is closed; its file is private."""
+    """A second process gets no lock until the first closes its descriptor, and the lock's file is private."""
     path = tmp_path / "lock"
     assert not lock_is_held(path)
     first = take_lock(path)
@@ -32,7 +32,7 @@ def test_a_lock_has_one_holder(tmp_path: Path) -> None:
 
 
 def test_a_lock_is_held_for_a_block(tmp_path: Path) -> None:
-    """Within the block it is held, and not after it."""
+    """The lock is held within the block, and not after the block."""
     path = tmp_path / "below" / "lock"
     with hold_lock(path):
         assert lock_is_held(path)
@@ -40,7 +40,7 @@ def test_a_lock_is_held_for_a_block(tmp_path: Path) -> None:
 
 
 def test_a_wait_for_a_lock_can_be_halted(tmp_path: Path) -> None:
-    """Work that was cancelled does not wait for whoever keeps a lock, such as a fetch that hangs."""
+    """A halt ends the wait for a lock of another thread."""
     path, halt, begun = tmp_path / "lock", Halt(), threading.Event()
 
     def wait() -> None:
@@ -71,7 +71,7 @@ time.sleep(600)
 
 @pytest.fixture
 def holder(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
-    """Another process, which holds the lock."""
+    """Run another process that holds the lock."""
     argv = [sys.executable, "-c", HOLDS, str(tmp_path / "lock")]
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -85,7 +85,7 @@ def holder(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
 def test_whoever_was_stopped_with_a_lock_in_hand_is_named(
     hold: Callable[..., AbstractContextManager[object]], tmp_path: Path, holder: "subprocess.Popen[bytes]"
 ) -> None:
-    """Nobody waits for a process that may never go on: the error names it, and may be tried again."""
+    """The wait for a stopped holder ends with an error that names the process and can be retried."""
     holder.send_signal(signal.SIGSTOP)
     named = rf"process {holder.pid} \(.*stopped\)"
     with (
@@ -103,14 +103,14 @@ def test_whoever_was_stopped_with_a_lock_in_hand_is_named(
 def test_whoever_works_with_a_lock_in_hand_is_waited_for_as_long_as_work_lasts(
     tmp_path: Path, holder: "subprocess.Popen[bytes]"
 ) -> None:
-    """One that runs is not taken for stopped, and is named when the patience is over."""
+    """The wait for a running holder lasts for the whole patience, and its error names the process."""
     named = f"process {holder.pid} "
     with pytest.raises(LockHeldError, match=named), hold_lock(tmp_path / "lock", Patience(0.6, stopped_seconds=0)):
         pytest.fail("two have the lock")
 
 
 def test_a_lock_that_nobody_holds_can_be_removed(tmp_path: Path) -> None:
-    """One that is held stays, and so does one that is not there; the next who wants it makes it anew."""
+    """A free lock's file can be removed; a held lock stays, and the next holder makes the file again."""
     path = tmp_path / "lock"
     assert not remove_lock(path)
     with hold_lock(path):
@@ -124,7 +124,7 @@ def test_a_lock_that_nobody_holds_can_be_removed(tmp_path: Path) -> None:
 
 @contextmanager
 def taking(path: Path) -> Iterator[None]:
-    """Hold a lock that is asked for until it is given."""
+    """Hold a lock, and try again until it is free."""
     while (descriptor := take_lock(path)) is None:
         os.sched_yield()
     with close_after(descriptor):
@@ -135,7 +135,7 @@ def taking(path: Path) -> Iterator[None]:
 def test_a_lock_that_was_removed_has_one_holder_all_the_same(
     hold: Callable[[Path], AbstractContextManager[None]], tmp_path: Path
 ) -> None:
-    """However often the file is removed while many want it, who is in the block holds the one that is there."""
+    """A lock has one holder even if its file is removed again and again while eight threads want the lock."""
     path, inside, most = tmp_path / "lock", [], [0]
     removed, done = threading.Event(), threading.Event()
 
@@ -168,7 +168,7 @@ def test_a_lock_that_was_removed_has_one_holder_all_the_same(
 
 @pytest.mark.small_disk
 def test_a_first_file_that_finds_no_room_leaves_nothing(tmp_path: Path) -> None:
-    """Not even the draft of it: nobody would look for that again."""
+    """A first file on a full disk leaves no draft."""
     with small_disk(tmp_path / "disk") as disk:
         disk.fill()
         with pytest.raises(OSError, match="No space"):
@@ -178,7 +178,7 @@ def test_a_first_file_that_finds_no_room_leaves_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("write", [write_atomically, write_durably])
 def test_a_file_is_replaced_whole(tmp_path: Path, write: object) -> None:
-    """The new content is there for this user alone, and nothing beside it; a folder that is gone is an error."""
+    """A file is replaced whole and is private to its user; a missing folder causes an error."""
     path = tmp_path / "file"
     path.write_bytes(b"before")
     assert callable(write)
@@ -190,7 +190,7 @@ def test_a_file_is_replaced_whole(tmp_path: Path, write: object) -> None:
 
 
 def test_the_first_writer_wins(tmp_path: Path) -> None:
-    """A second one leaves the file as it is, and nothing beside it."""
+    """A second writer leaves the first file unchanged, and no other file."""
     path = tmp_path / "file"
     write_first(path, b"first")
     write_first(path, b"second")

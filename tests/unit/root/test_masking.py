@@ -1,4 +1,4 @@
-"""The exact values of keys, wherever something leaves the process."""
+"""The masks of keys in all output of the process."""
 
 import json
 from base64 import b64encode, urlsafe_b64encode
@@ -35,7 +35,7 @@ def _hidden() -> Iterator[None]:
     ],
 )
 def test_a_key_is_masked_in_its_common_encodings(encode: Callable[[str], str]) -> None:
-    """As it stands, and as JSON, a URL, hexadecimal digits or base64 have it."""
+    """A key is masked raw, in JSON, in a URL, in hexadecimal digits and in base64."""
     masked = mask(f"it is {encode(KEY)}, he said")
     assert MASK in masked
     assert encode(KEY)[4:-4] not in masked
@@ -43,14 +43,14 @@ def test_a_key_is_masked_in_its_common_encodings(encode: Callable[[str], str]) -
 
 @given(before=st.binary(max_size=20), after=st.binary(max_size=20))
 def test_base64_is_masked_at_any_place(before: bytes, after: bytes) -> None:
-    """A key in the middle of something that was encoded as a whole, as in basic authentication, is masked too."""
+    """A key is masked inside a larger value in base64, as in basic authentication."""
     hide([KEY])
     encoded = b64encode(before + KEY.encode() + after).decode()
     assert MASK in mask(encoded)
 
 
 LONG = "sk-ant-" + "".join(chr(ord("A") + number % 26) + str(number % 10) for number in range(51))[:101]
-"""As long as keys of Anthropic are: longer than a line of base64."""
+"""A key as long as Anthropic's keys: longer than a line of base64."""
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\\n", "\n    "], ids=["unix", "mime", "json", "indented"])
@@ -59,7 +59,7 @@ LONG = "sk-ant-" + "".join(chr(ord("A") + number % 26) + str(number % 10) for nu
 def test_a_key_is_masked_where_its_encoding_is_broken_into_lines(
     encode: Callable[[bytes], bytes], columns: int, line_end: str
 ) -> None:
-    """Wherever it begins in a line, whether it is longer than one or shorter: nothing of it is left."""
+    """A key is masked in an encoding that is broken into lines, wherever the key begins and whatever its length."""
     for key in (LONG, LONG[:40], LONG[:12]):
         hide([key])
         for before in range(columns):
@@ -74,7 +74,7 @@ def test_a_key_is_masked_where_its_encoding_is_broken_into_lines(
 
 
 def test_what_only_begins_like_a_key_stays() -> None:
-    """Half of its encoding is no key, and neither are two halves with something else between them."""
+    """Half of an encoded key, and two halves with other text between them, are not masked."""
     hide([LONG])
     encoded = b64encode(LONG.encode()).decode()
     text = f"{encoded[:76]}\n{encoded[:76]}-{encoded[76:]}"
@@ -83,17 +83,17 @@ def test_what_only_begins_like_a_key_stays() -> None:
 
 
 def test_the_longest_goes_first() -> None:
-    """A key that begins another one leaves no rest of it."""
+    """A key that begins another key leaves no part of the other key."""
     assert mask("a-key-that-is-longer a-key-that-is-long") == "*** ***"
 
 
 def test_short_values_are_words() -> None:
-    """What has less than eight characters stays."""
+    """A value of less than eight characters is not masked."""
     assert mask("a short word") == "a short word"
 
 
 def test_json_stays_json() -> None:
-    """In a document strings and names are masked, and nothing else changes."""
+    """A JSON document keeps its form, and only its strings and names are masked."""
     hide(["12345678"])
     document = {"n": 12345678, KEY: [f"x{KEY}", "12345678", None]}
     masked = json.loads(mask_json(json.dumps(document).encode()))
@@ -115,7 +115,7 @@ def test_json_stays_json() -> None:
     ids=["quotes", "pem", "umlauts", "spaces"],
 )
 def test_a_key_is_masked_in_json_that_a_text_quotes(key: str, *, inner_ascii: bool, outer_ascii: bool) -> None:
-    """A history, an answer or a stream is JSON whose texts quote JSON, in which a key is escaped twice, or three times."""
+    """A key is masked in JSON that a text of JSON quotes, even two levels deep."""
     hide([key])
     quoted = json.dumps({"password": key}, ensure_ascii=inner_ascii)
     document = json.dumps({"text": quoted}, ensure_ascii=outer_ascii).encode()
@@ -130,13 +130,13 @@ def test_a_key_is_masked_in_json_that_a_text_quotes(key: str, *, inner_ascii: bo
 
 
 def test_bytes_and_what_people_are_shown_are_masked() -> None:
-    """Streams as agents print them, and the texts of logs, plans and differences."""
+    """Masks cover bytes of streams and texts for people."""
     assert mask_bytes(b"\xff a-key-that-is-long \xff") == b"\xff *** \xff"
     assert scrub("a-key-that-is-long") == MASK
 
 
 def test_what_a_source_has_now_is_masked_and_what_it_had_long_before_no_more() -> None:
-    """A login that is refreshed for years leaves no more than a few values to look for, and no other one's."""
+    """Of a source's values the last few are masked, so that a login that is refreshed for years stays cheap."""
     lasting = hidden_values()
     for number in range(100):
         hide_of("a-login", [f"token-number-{number}"])

@@ -19,7 +19,7 @@ ENV = {"PATH": os.environ["PATH"]}
 
 @pytest.mark.parametrize("limit_bytes", [None, 1000])
 def test_a_process_is_run_to_its_end(limit_bytes: int | None) -> None:
-    """Output, error output and exit code are told, and stdin is what was given; less than a limit is returned whole."""
+    """A process returns its output, error output and exit code, and reads the given stdin."""
     argv = ["sh", "-c", "cat; echo oops >&2; exit 3"]
     done = processes.run_program(processes.ProcessStart(argv, ENV), stdin=b"\0in", limit_bytes=limit_bytes)
     assert (done.stdout, done.stderr, done.exit_code) == (b"\0in", b"oops\n", 3)
@@ -28,13 +28,13 @@ def test_a_process_is_run_to_its_end(limit_bytes: int | None) -> None:
 
 
 def test_no_shell_reads_an_argument() -> None:
-    """An argument arrives as it is, whatever a shell would make of it."""
+    """An argument reaches the program unchanged, whatever a shell would make of it."""
     hostile = "$(touch hacked); `id` && * 'x' \"y\""
     assert processes.run(["printf", "%s", hostile], env=ENV).stdout.decode() == hostile
 
 
 def test_nothing_is_inherited(tmp_path: Path) -> None:
-    """The environment is the given one alone, the folder is the given one, and without stdin there is none."""
+    """A process has only the given environment, folder and stdin."""
     done = processes.run(["sh", "-c", "env; pwd; cat"], env={**ENV, "ONLY": "this"}, cwd=tmp_path)
     lines = done.stdout.decode().splitlines()
     assert "ONLY=this" in lines
@@ -43,12 +43,12 @@ def test_nothing_is_inherited(tmp_path: Path) -> None:
 
 
 def test_a_signal_is_a_negative_exit_code() -> None:
-    """A process that a signal ended has the signal's number, negative."""
+    """The exit code of a process that a signal ended is the negative number of the signal."""
     assert processes.run(["sh", "-c", "kill -TERM $$"], env=ENV).exit_code == -signal.SIGTERM
 
 
 def test_a_time_limit_kills_the_whole_group(tmp_path: Path) -> None:
-    """After the limit the process and its children are dead, and what was printed until then is kept."""
+    """After the time limit the process and its children are dead, and the earlier output is kept."""
     script = f"sleep 60 & echo $! > {tmp_path}/child; echo begun; wait"
     begun = time.monotonic()
     done = processes.run(["sh", "-c", script], env=ENV, timeout_seconds=2)
@@ -58,7 +58,7 @@ def test_a_time_limit_kills_the_whole_group(tmp_path: Path) -> None:
 
 
 def test_a_process_that_prints_too_much_is_ended() -> None:
-    """With as much on stdout as was asked for the whole group is killed, and that much is returned."""
+    """A process that reaches the output limit is killed with its group, and returns that much output."""
     done = processes.run_program(processes.ProcessStart(["sh", "-c", "yes & yes"], ENV), limit_bytes=1000)
     assert (len(done.stdout), done.cut, done.timed_out, done.exit_code) == (1000, True, False, -signal.SIGKILL)
 
@@ -67,7 +67,7 @@ def test_a_process_that_prints_too_much_is_ended() -> None:
     ("program", "read"), [("cat", 1_000_000), ("head -c 10", 10), ("exit", 0), ("cat; yes", 2_000_000)]
 )
 def test_a_process_with_a_limit_reads_what_it_is_given(program: str, read: int) -> None:
-    """More than a pipe holds, whether it is read to its end, in part or not at all."""
+    """A process with an output limit gets a stdin larger than a pipe, whether it reads all, a part or nothing."""
     done = processes.run_program(
         processes.ProcessStart(["sh", "-c", program], ENV),
         stdin=b"x" * 1_000_000,
@@ -78,7 +78,7 @@ def test_a_process_with_a_limit_reads_what_it_is_given(program: str, read: int) 
 
 
 def test_a_process_with_a_limit_has_its_time_too() -> None:
-    """One that prints less and does not end is killed when its time is over."""
+    """A process with an output limit is also killed at its time limit."""
     done = processes.run_program(
         processes.ProcessStart(["sleep", "600"], ENV), limit_bytes=1000, timeout_seconds=0.3
     )
@@ -86,13 +86,13 @@ def test_a_process_with_a_limit_has_its_time_too() -> None:
 
 
 def test_a_program_that_is_not_there_says_so() -> None:
-    """A program that cannot be started is an error of the machine."""
+    """A missing program causes `FileNotFoundError`."""
     with pytest.raises(FileNotFoundError):
         processes.run(["/no/such/program"], env=ENV)
 
 
 def test_an_interrupt_leaves_nobody_behind(tmp_path: Path) -> None:
-    """Ctrl-C during a run kills what it started."""
+    """Ctrl-C during a run kills the started process."""
     code = f"""
         from septet.system import processes
         processes.run(["sh", "-c", "echo $$ > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/pid; sleep 60"],
@@ -113,7 +113,7 @@ def test_an_interrupt_leaves_nobody_behind(tmp_path: Path) -> None:
 
 
 def test_a_detached_process_has_a_session_of_its_own_and_a_log(tmp_path: Path) -> None:
-    """What it prints is added to the log, and a signal to our group does not reach it."""
+    """A detached process writes to its log, and its own session keeps our group's signals away."""
     log = tmp_path / "log"
     log.write_text("before\n")
     started = processes.start_detached(["sh", "-c", "echo out; echo err >&2; sleep 60"], env=ENV, log=log)
@@ -127,7 +127,7 @@ def test_a_detached_process_has_a_session_of_its_own_and_a_log(tmp_path: Path) -
 
 
 def _has_ended(pid: int) -> None:
-    """See that a process that was killed is dead; the system takes its time for that."""
+    """Wait until a killed process is dead."""
     until(lambda: not _lives(pid))
 
 
@@ -139,7 +139,7 @@ def _lives(pid: int) -> bool:
 
 
 def test_a_halt_ends_what_runs_and_lets_nothing_more_start() -> None:
-    """A process of halted work is killed with its group; the work learns that it was halted, and starts no other."""
+    """A halt kills the running process with an error for its work, and the next start fails likewise."""
     halt, began = processes.Halt(), threading.Event()
     told: list[str] = []
 
@@ -161,7 +161,7 @@ def test_a_halt_ends_what_runs_and_lets_nothing_more_start() -> None:
 
 
 def test_a_halt_reaches_only_the_work_that_it_is_over() -> None:
-    """Work of another thread, or after the block, goes on."""
+    """A halt does not stop work after its block."""
     halt = processes.Halt()
     with halt.over():
         assert processes.run(["/bin/true"], env={}).exit_code == 0
@@ -170,7 +170,7 @@ def test_a_halt_reaches_only_the_work_that_it_is_over() -> None:
 
 
 def test_a_time_limit_waits_for_nothing_that_left_the_group(tmp_path: Path) -> None:
-    """What has left the group and keeps its output open, as a shared ssh connection does, holds nobody up."""
+    """A time limit does not wait for a process that left the group and keeps the output open."""
     script = f"setsid sleep 60 & echo $! > {tmp_path}/child; echo begun; wait"
     begun = time.monotonic()
     try:

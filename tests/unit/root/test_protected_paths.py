@@ -1,4 +1,4 @@
-"""Which paths are protected: by name, in any folder, however a file system that is less strict than git reads them."""
+"""The paths that are protected by name, in any folder and under the rules of other file systems."""
 
 import time
 
@@ -20,14 +20,14 @@ BY_DEFAULT = ProtectedPaths(PROTECTED)
         "sub/claude.md", "AGENTS.md", "a/b/GEMINI.md", ".claude/settings.json", ".codex/config.toml", ".gemini/x",
         ".cursorrules", ".cursor/rules/a.mdc", "opencode.json", ".mcp.json", ".septet/septet.toml",
         ".septet/commands/implement_plan.md",
-        # what macOS or Windows would check out there
+        # names that macOS or Windows would write to such a path
         ".g\u200bithub/workflows/x.yml", ".hus\u212ay/pre-commit", ".v\u017fcode/tasks.json", "CLAUDE.md. ",
         "CLAUDE.md::$DATA", ".github\\workflows\\x.yml", "\uff23LAUDE.md", ".github./workflows /x.yml",
         "\udcff/CLAUDE.md", "x" * 5000,
     ],
 )  # fmt: skip
 def test_a_path_is_protected_by_its_name(path: str) -> None:
-    """In any folder, without case, with all that lies below."""
+    """A path is protected in any folder, in any case, and with all paths below it."""
     assert BY_DEFAULT.cover(path)
 
 
@@ -39,18 +39,18 @@ def test_a_path_is_protected_by_its_name(path: str) -> None:
     ],
 )  # fmt: skip
 def test_other_paths_are_not(path: str) -> None:
-    """What only sounds like one is not protected."""
+    """A path that only resembles a protected path is not protected."""
     assert not BY_DEFAULT.cover(path)
 
 
 def test_folders_above_are_known() -> None:
-    """A symlink may stand there, and lead somewhere else."""
+    """The folders above a protected path are known, since a symlink in their place would lead elsewhere."""
     assert all(map(BY_DEFAULT.lead_through, (".github", "sub/.GitHub", ".vscode")))
     assert not any(map(BY_DEFAULT.lead_through, ("src", ".github/x", "")))
 
 
 def test_patterns_replace_the_list() -> None:
-    """A star stands for characters of one name; without any pattern nothing is protected."""
+    """Own patterns replace the list, a star matches within one name, and an empty list protects no path."""
     own = ProtectedPaths(["deploy/", "*.tf", "a*b*c", "docs/*/secret"])
     assert all(map(own.cover, ("deploy/x", "k8s/Deploy/y", "main.tf", "a1b2c", "abc", "docs/x/secret/y")))
     assert not any(
@@ -62,7 +62,7 @@ def test_patterns_replace_the_list() -> None:
 
 @pytest.mark.parametrize("path", ["a/" * 2040, ".cursor" * 585, ".github/" + "instruction" * 370, "ab" * 2040])
 def test_no_name_takes_long(path: str) -> None:
-    """The time for a path grows with its length alone, whoever chose it."""
+    """A long path is checked in less than half a second, whatever its letters."""
     patterns = ProtectedPaths([*PROTECTED, "*a*b*a*b*a*b*a*c", "*instruction*instruction*x"])
     began = time.process_time()
     patterns.cover(path)

@@ -1,4 +1,4 @@
-"""The board's seats: who may begin, in which order, under which limits."""
+"""The board's seats: who may start, in which order, and under which limits."""
 
 import json
 
@@ -35,13 +35,13 @@ def due(seats: Seats, now: float = 1.0) -> list[str]:
 
 
 def test_the_best_score_is_first_and_among_equals_the_oldest() -> None:
-    """Score goes before age, and age before the id."""
+    """A better score comes first, then an older request, then the id."""
     seats = seats_with(waits("b", since=2.0), waits("c", since=1.0), waits("a", since=2.0), waits("d", score=9))
     assert due(seats) == ["d", "c", "a", "b"]
 
 
 def test_a_project_gets_no_more_than_its_limit() -> None:
-    """The third of a project waits, and those of others pass it by."""
+    """A project gets at most its limit of seats, and a request of another project passes a waiting one."""
     seats = seats_with(waits("a"), waits("b"), waits("c"), waits("d", "other"), project_limit=2)
     assert due(seats) == ["a", "b", "d"]
     for each in seats.due(1.0):
@@ -52,7 +52,7 @@ def test_a_project_gets_no_more_than_its_limit() -> None:
 
 
 def test_hosts_have_as_many_seats_as_they_say_while_they_are_heard_of() -> None:
-    """Seats are those of the hosts together; one that is silent for too long counts no more."""
+    """The hosts' seats add up, and a host that is silent for too long counts no more."""
     seats = seats_with(*(waits(name, name) for name in "abcdef"), host_limit=1)
     seats.hear(serves("two", host_limit=2, seconds=600), 30.0)
     assert due(seats, 31.0) == ["a", "b", "c"]
@@ -69,7 +69,7 @@ def test_nobody_begins_where_no_host_serves() -> None:
 
 
 def test_one_that_asks_again_has_no_seat_any_more() -> None:
-    """What waits does not run: its seat is free."""
+    """A work order that waits again loses its seat."""
     seats = seats_with(waits("a"), host_limit=1)
     (first,) = seats.due(1.0)
     seats.seat(first)
@@ -85,7 +85,7 @@ def test_one_that_asks_again_has_no_seat_any_more() -> None:
     ids=["long", "han", "long han", "quotes", "strokes"],
 )
 def test_a_full_board_with_the_longest_names_is_handed_on_in_little(filler: str) -> None:
-    """With ten thousand that wait and two hundred that run it is less than 250 KB; the last are passed over."""
+    """A full board with the longest names has a state of less than 250 KB, and passes over the last requests."""
     seats = seats_with(host_limit=200)
     for number in range(10_200):
         seats.wait(waits(f"{number:064d}", project=f"{filler}{number:05d}", score=-3, since=1.8e9 + number / 7))
@@ -99,7 +99,7 @@ def test_a_full_board_with_the_longest_names_is_handed_on_in_little(filler: str)
 
 
 def test_the_best_are_remembered_and_better_ones_still_come_in() -> None:
-    """Of one project these are the best scores; one that comes later takes its place by its score."""
+    """The board keeps the best scores of a project, and a later request takes the place of its score."""
     seats = seats_with(host_limit=0)
     for number in range(3 * MOST_WAITING):
         seats.wait(waits(f"{number}", score=number % 9))
@@ -114,7 +114,7 @@ def test_the_best_are_remembered_and_better_ones_still_come_in() -> None:
 
 
 def test_a_project_of_many_does_not_hide_those_of_others() -> None:
-    """Those whose turn may come first are remembered, however many of another project have a better score."""
+    """The board keeps the first requests of each project, however many better scores another project has."""
     seats = seats_with(host_limit=8)
     for number in range(3 * MOST_WAITING):
         seats.wait(waits(f"{number}", "many", score=9))
@@ -125,7 +125,7 @@ def test_a_project_of_many_does_not_hide_those_of_others() -> None:
 
 
 def test_one_behind_all_others_waits_until_it_is_known_who_was_passed_over() -> None:
-    """It came after better ones were passed over; the stock that brings these gives it its place among them."""
+    """A late request waits until the board has a list of the better requests that were passed over."""
     seats = few_places("a", "b", "c", scores=(9, 8, 7))
     seats.leave("a")
     seats.wait(waits("late", score=0))
@@ -139,7 +139,7 @@ def test_one_behind_all_others_waits_until_it_is_known_who_was_passed_over() -> 
 
 
 def test_who_was_passed_over_a_moment_ago_is_asked_for_again() -> None:
-    """The server's lists lag: that nobody else waits is believed a minute later."""
+    """An empty list of the server counts only after a minute, since the server's lists are late."""
     seats = few_places("a", "b", "c", scores=(9, 8, 7))
     seats.take_stock(WaitingOrders(), 2.0)
     assert seats.passed_over
@@ -148,7 +148,7 @@ def test_who_was_passed_over_a_moment_ago_is_asked_for_again() -> None:
 
 
 def few_places(*names: str, scores: tuple[int, ...]) -> Seats:
-    """Return a board that remembers two, with one seat."""
+    """Return a board that keeps two requests and has one seat."""
     seats = Seats(most_waiting=2)
     seats.hear(serves(host_limit=1), 0.0)
     for name, score in zip(names, scores, strict=True):
@@ -166,7 +166,7 @@ def few_places(*names: str, scores: tuple[int, ...]) -> Seats:
 def test_nobody_is_forgotten_by_a_board_that_remembers_few(
     given_scores: list[tuple[int, str]], most: int, project_limit: int, ends: list[bool]
 ) -> None:
-    """Orders come while others end: each has its seat once, and the last has it."""
+    """A board that keeps few requests gives each request a seat exactly once."""
     seats, everyone, seated = Seats(most_waiting=most), {}, []
     seats.hear(serves(host_limit=2, project_limit=project_limit, seconds=1e9), 0.0)
     coming = [waits(f"w{at}", project, score, at) for at, (score, project) in enumerate(given_scores)]
@@ -200,7 +200,7 @@ orders = st.builds(
 
 @given(st.lists(orders), st.integers(0, 5), st.integers(1, 3))
 def test_limits_hold_whatever_waits(waiting: list[SeatRequest], host_limit: int, project_limit: int) -> None:
-    """However many wait, those with a seat are within all limits, and no seat stays free that somebody could take."""
+    """The seats keep all limits, and no seat stays free that a waiting request may take."""
     seats = seats_with(*waiting, host_limit=host_limit, project_limit=project_limit)
     while found := seats.due(1.0):
         seats.seat(found[0])
@@ -213,7 +213,7 @@ def test_limits_hold_whatever_waits(waiting: list[SeatRequest], host_limit: int,
 
 @given(st.lists(orders))
 def test_what_is_remembered_is_the_same(waiting: list[SeatRequest]) -> None:
-    """A board that goes on from its state, over the wire, is the same board."""
+    """A board that is restored from its state in JSON equals the original board."""
     seats = seats_with(*waiting)
     for each in seats.due(1.0)[:2]:
         seats.seat(each)

@@ -1,4 +1,4 @@
-"""No setting is silent: each changes what the code does that reads it."""
+"""Every setting changes the behaviour of the code that reads it."""
 
 import ast
 import asyncio
@@ -66,12 +66,12 @@ print(load_settings().user)
 
 
 def host(settings: Settings) -> Host:
-    """Return a host with these settings; nothing of it runs."""
+    """Return a host with the settings; no part of the host runs."""
     return Host("h", settings, StateDir(settings.state_dir), Supervisors())
 
 
 def pause(settings: Settings, url: str) -> object:
-    """Return the pause until the next look at a pull request: its forge is out of reach, or it has no such address."""
+    """Return the pause until the next poll of a pull request with an unreachable forge or a wrong address."""
     environment = ActivityEnvironment()
     environment.info = replace(ActivityEnvironment.default_info(), attempt=1)
     away = settings.model_copy(update={"github_api_url": "http://127.0.0.1:1"})
@@ -82,13 +82,13 @@ def pause(settings: Settings, url: str) -> object:
 
 
 def started_as_root(settings: Settings) -> object:
-    """Return how claude is started as root."""
+    """Return claude's arguments for a start as root."""
     machine = replace(host(settings).agents, uid=0)
     return adapter_for("claude").arguments(Turn(prompt="", worktree=Path("/")), machine)
 
 
 def accounts_of(settings: Settings) -> object:
-    """Return the accounts that are asked for a turn, each as it would be opened."""
+    """Return the budget accounts of a turn, in the form in which a worker would open them."""
     workspace = Workspace(
         work_order_id="wo-1", host="h", task_queue="q", repository="/app", forge="local", project="app",
         base_branch="main", base_sha="", path="/", agent="claude",
@@ -99,7 +99,7 @@ def accounts_of(settings: Settings) -> object:
 
 
 def printed(settings: Settings) -> object:
-    """Return what a process of its own prints that has what differs from the defaults in its environment."""
+    """Return the output of a process whose environment has the settings that are not defaults."""
     values = {name: getattr(settings, name) for name in ("user", "log_level", "log_format")}
     environ = {
         f"SEPTET_{name.upper()}": value for name, value in values.items() if name in settings.model_fields_set
@@ -197,7 +197,7 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
     "log_level": ("error", printed),
     "log_format": ("console", printed),
 }
-"""By setting: another value than the default, and what it changes, without a server or an agent."""
+"""By setting: another value than the default, and the result that changes, without a server or an agent."""
 
 TRIED_BY: Final[Mapping[str, str]] = {
     "unit/forges/test_conversation.py::test_the_words_of_an_app_count_where_it_is_named": "trusted_accounts",
@@ -225,11 +225,11 @@ TRIED_BY: Final[Mapping[str, str]] = {
     "unit/forges/test_keys_of_forges.py::test_a_login_that_is_named_serves": "forge_logins",
     "acceptance/test_options.py::test_links_of_the_page_lead_to_the_web_ui_of_the_setting": "temporal_ui_url",
 }  # fmt: skip
-"""By test: the settings that change there what agents, git or servers do."""
+"""By test: the settings whose effect on agents, git or servers the test checks."""
 
 
 def outcome(effect: Callable[[Settings], object], settings: Settings) -> object:
-    """Return what settings lead to; a refusal is an outcome too."""
+    """Return the result of the settings, or the message of a refusal."""
     try:
         return effect(settings)
     except SeptetError as refusal:
@@ -238,7 +238,7 @@ def outcome(effect: Callable[[Settings], object], settings: Settings) -> object:
 
 @pytest.mark.parametrize("name", EFFECTS)
 def test_a_setting_changes_what_is_done(name: str, tmp_path: Path) -> None:
-    """With another value than the default the same code does something else."""
+    """Another value than the default changes the result of the same code."""
     value, effect = EFFECTS[name]
     usual: dict[str, Any] = {"state_dir": tmp_path, "environ": {}}
     without, given = Settings(**usual), Settings(**usual | {name: value})
@@ -247,7 +247,7 @@ def test_a_setting_changes_what_is_done(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("test", TRIED_BY)
 def test_the_test_that_tries_a_setting_is_there(test: str) -> None:
-    """A test of that name is there and sets it."""
+    """The named test exists and uses the setting."""
     path, _, function = test.partition("::")
     source = (ROOT / "tests" / path).read_text(encoding="utf-8")
     named = [each for each in ast.walk(ast.parse(source)) if getattr(each, "name", "") == function]
@@ -257,7 +257,7 @@ def test_the_test_that_tries_a_setting_is_there(test: str) -> None:
 
 
 def test_every_setting_has_an_effect_that_is_tried() -> None:
-    """A setting that is added without one fails here."""
+    """Every setting has an effect or a test here, so that a new setting needs one."""
     assert sorted([*EFFECTS, *" ".join(TRIED_BY.values()).split()]) == sorted(
         set(Settings.model_fields) - {"environ"}
     )

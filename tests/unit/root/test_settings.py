@@ -48,7 +48,7 @@ for environ, expression in json.loads(sys.stdin.read()):
 
 @pytest.fixture(scope="module")
 def read() -> list[object]:
-    """Return what a process of its own reads from the environment of each case."""
+    """Return the values that a separate process reads from the environment of each case."""
     done = subprocess.run(
         [sys.executable, "-c", _READER],
         input=json.dumps([case[:2] for case in CASES]),
@@ -63,7 +63,7 @@ def read() -> list[object]:
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[", ".join(case[0]) for case in CASES])
 def test_a_variable_is_read(read: list[object], number: int) -> None:
-    """Each setting has its variable, the worker's own key goes first, no key is printed, an error names its variable."""
+    """Each setting has its variable, the worker's own key comes first, and an error names the variable."""
     expected = CASES[number][2]
     if isinstance(expected, str):
         assert str(read[number]).startswith(expected)
@@ -72,7 +72,7 @@ def test_a_variable_is_read(read: list[object], number: int) -> None:
 
 
 def test_git_gets_what_it_needs_and_no_key() -> None:
-    """The environment of engine git holds PATH, proxies and ssh's agent, and no key of a forge or a model."""
+    """The engine's git gets PATH, proxies and the ssh agent, and no key of a forge or a model."""
     needed = {"PATH": "/bin", "https_proxy": "http://proxy", "SSH_AUTH_SOCK": "/s"}
     others = {"GITHUB_TOKEN": "k", "OPENAI_API_KEY": "k", "GIT_CONFIG_GLOBAL": "/u", "GIT_TRACE2_EVENT": "/t"}
     settings = Settings(state_dir=Path("/s"), environ={**needed, **others})

@@ -11,11 +11,11 @@ from septet.settings import Settings
 _NAMES = ("settings.md", "forges.md", "observability.md")
 PAGES = [Path(__file__).parents[3] / "docs" / name for name in _NAMES]
 NO_FIELD = {"SEPTET_<AGENT>_PATH", "SEPTET_<AGENT>_LOGINS"}
-"""What `Settings.agent_programs` and `agent_logins` read."""
+"""The variables of `Settings.agent_programs` and `agent_logins`."""
 
 
 def variables() -> Iterator[str]:
-    """Yield the variables that set a field, as the environment names them."""
+    """Yield the environment variables that set a field."""
     for name, about in Settings.model_fields.items():
         if about.exclude:
             continue
@@ -26,7 +26,7 @@ def variables() -> Iterator[str]:
 
 
 def test_the_tables_of_settings_name_every_setting_once_and_nothing_else() -> None:
-    """Who reads the tables knows all that a worker or a client takes from its environment."""
+    """The tables name each variable of a setting exactly once, and no other variable."""
     pages = [page.read_text(encoding="utf-8") for page in PAGES]
     sections = [re.split(r"\n## (?:All s|S)ettings\n", page)[1].partition("\n## ")[0] for page in pages]
     cells = [line.split("|")[1] for text in sections for line in text.splitlines() if line.startswith("| `")]

@@ -10,7 +10,7 @@ from septet.state import StateDir
 
 
 def test_the_folders_are_the_users_alone(tmp_path: Path) -> None:
-    """Everything below the state directory is made for its user only, and making it twice is fine."""
+    """All folders of the state directory are private to its user, and a second call changes nothing."""
     state = StateDir(tmp_path / "deep" / "state")
     state.prepare()
     state.prepare()
@@ -20,7 +20,7 @@ def test_the_folders_are_the_users_alone(tmp_path: Path) -> None:
 
 
 def test_what_was_open_to_others_is_closed_to_them(tmp_path: Path) -> None:
-    """An earlier release left files and folders readable; links are left alone, and their targets too."""
+    """Files and folders that an earlier release left readable become private; links and their targets stay."""
     root, elsewhere = tmp_path / "state", tmp_path / "elsewhere"
     root.mkdir(mode=0o755)
     elsewhere.write_text("")
@@ -39,7 +39,7 @@ def test_what_was_open_to_others_is_closed_to_them(tmp_path: Path) -> None:
 
 
 def test_a_copy_at_another_path_is_refused(tmp_path: Path) -> None:
-    """Its workspaces and snapshots lead to the original, in which it would work; a link to it in that place is fine."""
+    """A copied state directory is refused, since its workspaces lead to the original; a link back is fine."""
     original, copy = tmp_path / "state\n", tmp_path / "copy"
     StateDir(original).prepare()
     shutil.copytree(original, copy)
@@ -58,7 +58,7 @@ def test_a_copy_at_another_path_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_host_is_its_directory(tmp_path: Path) -> None:
-    """A state directory keeps its id, and another one has another."""
+    """A state directory keeps its host id, and another directory has another id."""
     one, other = StateDir(tmp_path / "one"), StateDir(tmp_path / "other")
     one.prepare()
     other.prepare()
@@ -67,7 +67,7 @@ def test_a_host_is_its_directory(tmp_path: Path) -> None:
 
 
 def test_of_two_that_make_the_id_the_first_one_wins(tmp_path: Path) -> None:
-    """Processes that start at once agree on one id, and leave nothing else behind."""
+    """Threads that make the id at the same time agree on one id, and leave no other file."""
     for number in range(20):
         state = StateDir(tmp_path / str(number))
         state.prepare()
@@ -78,7 +78,7 @@ def test_of_two_that_make_the_id_the_first_one_wins(tmp_path: Path) -> None:
 
 
 def test_the_token_is_made_once_and_for_its_user_alone(tmp_path: Path) -> None:
-    """The HTTP API's token is long, stays the same, and lies in a file that nobody else reads."""
+    """The API's token is long, stays the same, and is in a private file."""
     state = StateDir(tmp_path)
     token = state.api_token()
     assert len(token) >= 40

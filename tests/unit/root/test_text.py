@@ -4,7 +4,7 @@ from septet.system.text import cut, cut_bytes, cut_front, cut_line, name_some, t
 
 
 def test_of_many_names_some_are_told_and_the_others_counted() -> None:
-    """As many as fit stand there, and how many more there are."""
+    """A list of names shows the first names and the number of the others."""
     assert [name_some(names, 2) for names in ([], ["a"], ["a", "b"], ["a", "b", "c", "d"])] == [
         "", "a", "a, b", "a, b and 2 more",
     ]  # fmt: skip
@@ -25,5 +25,5 @@ def test_of_many_names_some_are_told_and_the_others_counted() -> None:
     ],
 )
 def test_a_text_is_cut_to_its_limit(shown: str, expected: str) -> None:
-    """What fits stays whole; of what does not, an ellipsis within the limit stands for the rest."""
+    """A text within its limit stays whole; a longer text is cut, with an ellipsis within the limit."""
     assert shown == expected

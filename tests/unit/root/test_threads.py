@@ -10,7 +10,7 @@ from septet.system.threads import LOOKS, shielded_thread, stoppable_thread
 
 @pytest.mark.law
 async def test_no_number_of_cancels_tears_what_a_thread_does() -> None:
-    """Who is cancelled twice waits for the thread's end all the same, and is cancelled then."""
+    """A task that is cancelled several times waits for the end of its thread, and is then cancelled."""
     begun, goes_on, done = threading.Event(), threading.Event(), threading.Event()
 
     def work() -> None:
@@ -32,7 +32,7 @@ async def test_no_number_of_cancels_tears_what_a_thread_does() -> None:
 
 
 async def test_a_thread_is_asked_to_stop_once() -> None:
-    """A second cancel does not ask again."""
+    """A second cancel does not call `stop` again."""
     begun, goes_on, asked = threading.Event(), threading.Event(), 0
 
     def work() -> None:

@@ -9,7 +9,7 @@ from septet.errors import RefusedTransitionError
 
 
 def test_what_the_table_does_not_have_is_refused_with_what_it_has() -> None:
-    """Of every status, stage and target: it may move, or the refusal names each target that it may move to."""
+    """For each status, stage and target a task may move, or the refusal names the possible targets."""
     for status, stage, to in product(Status, Stage, Target):
         may, task = targets_of(status, stage), Task(id="wo-1", status=status, stage=stage)
         if to in may:
@@ -26,7 +26,7 @@ def test_what_the_table_does_not_have_is_refused_with_what_it_has() -> None:
 
 @pytest.mark.parametrize("status", [Status.COMPLETED, Status.CANCELLED])
 def test_what_is_done_moves_nowhere(status: Status) -> None:
-    """Done is the end, as delivered or as given up."""
+    """A finished task has no target, whether completed or cancelled."""
     assert targets_of(status, Stage.DONE) == ()
 
 

@@ -1,4 +1,4 @@
-"""The sample repository: a real bug, a failing test, and an agent that mends it."""
+"""The sample repository: a real bug, a failing test, and an agent that repairs the bug."""
 
 import os
 import subprocess
@@ -26,19 +26,19 @@ ISSUE: dict[str, JsonValue] = {"number": 1, "title": ISSUE_TITLE, "body": ISSUE_
 
 @pytest.fixture
 def env(tmp_path: Path) -> Mapping[str, str]:
-    """Give git a home without anybody's settings."""
+    """Return an environment whose git has no user's settings."""
     return {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "GIT_CONFIG_NOSYSTEM": "1"}
 
 
 @pytest.fixture
 def sample(tmp_path: Path, env: Mapping[str, str]) -> Sample:
-    """Make the sample, with a forge that numbers its one issue."""
+    """Make the sample, with a forge that numbers its only issue 1."""
     return make_sample(tmp_path / "sample", lambda _origin, _title, _body: 1, env)
 
 
 @pytest.fixture
 def agent(tmp_path: Path, sample: Sample, env: Mapping[str, str]) -> ScriptedAgent:
-    """Give an agent a checkout of the sample."""
+    """Return an agent with a checkout of the sample."""
     folder, home = tmp_path / "wo-1", tmp_path / "agent"
     home.mkdir()
     subprocess.run(["git", "clone", "--quiet", sample.origin, folder], env=env, check=True)
@@ -46,13 +46,13 @@ def agent(tmp_path: Path, sample: Sample, env: Mapping[str, str]) -> ScriptedAge
 
 
 def mended(agent: ScriptedAgent) -> bool:
-    """Run the sample's own tests, as its README says."""
+    """Return whether the sample's own tests pass."""
     command = [sys.executable, "-B", "-m", "unittest", "--quiet"]
     return subprocess.run(command, cwd=agent.folder, capture_output=True, check=False).returncode == 0
 
 
 def play(agent: ScriptedAgent, scenario: str = "") -> Progress:
-    """Let the agent do its steps up to the implementation, without an engine."""
+    """Run the agent's steps up to the implementation, without an engine."""
     workspace = Workspace(
         work_order_id="wo-1",
         host="h",
@@ -82,7 +82,7 @@ def play(agent: ScriptedAgent, scenario: str = "") -> Progress:
 
 
 def test_the_scripted_agent_mends_the_sample(agent: ScriptedAgent) -> None:
-    """A test fails before its work and passes after it; what it changed is the bug, the changelog and the plan."""
+    """A test fails before the agent's work and passes after it; only the bug, the changelog and the plan change."""
     assert not mended(agent)
     progress = play(agent)
     assert mended(agent)
@@ -93,7 +93,7 @@ def test_the_scripted_agent_mends_the_sample(agent: ScriptedAgent) -> None:
 
 
 def test_only_one_test_of_the_sample_fails(agent: ScriptedAgent) -> None:
-    """The bug is the one that the issue tells of."""
+    """Only the test of the bug in the issue fails."""
     command = [sys.executable, "-B", "-m", "unittest"]
     ran = subprocess.run(command, cwd=agent.folder, capture_output=True, text=True, check=False)
     assert "FAIL: test_ten_items_get_the_discount" in ran.stderr
@@ -103,7 +103,7 @@ def test_only_one_test_of_the_sample_fails(agent: ScriptedAgent) -> None:
 def test_the_origin_is_bare_and_the_same_everywhere(
     tmp_path: Path, sample: Sample, env: Mapping[str, str]
 ) -> None:
-    """One commit on `main`, with the same id however often it is made."""
+    """The origin is bare, and its only commit on `main` has the same id in each sample."""
     other = make_sample(tmp_path / "other" / "deep", lambda _origin, _title, _body: 1, env)
     commits = [Git(made.origin, env=env).text("rev-parse", "main") for made in (sample, other)]
     assert commits[0] == commits[1]
@@ -114,7 +114,7 @@ def test_the_origin_is_bare_and_the_same_everywhere(
 
 
 def test_the_issue_is_put_on_the_forge(tmp_path: Path, env: Mapping[str, str]) -> None:
-    """The forge gets the origin, the title and the body, and says the number."""
+    """The forge gets the origin, the title and the body, and returns the issue's number."""
     asked: list[tuple[Path, str, str]] = []
 
     def add_issue(origin: Path, title: str, body: str) -> int:
@@ -129,14 +129,14 @@ def test_the_issue_is_put_on_the_forge(tmp_path: Path, env: Mapping[str, str]) -
 def test_a_second_sample_in_the_same_folder_changes_nothing_of_the_first(
     sample: Sample, env: Mapping[str, str]
 ) -> None:
-    """The branch keeps its commit."""
+    """A second sample in the same folder does not change the origin's branch."""
     before = Git(sample.origin, env=env).text("rev-parse", "main")
     make_sample(sample.origin.parent, lambda _origin, _title, _body: 2, env)
     assert Git(sample.origin, env=env).text("rev-parse", "main") == before
 
 
 def test_a_folder_that_git_cannot_use_is_an_error(tmp_path: Path, env: Mapping[str, str]) -> None:
-    """Nothing is put on a forge then."""
+    """A folder that git cannot use causes an error, and no issue is added."""
     (tmp_path / "s").mkdir()
     (tmp_path / "s" / "shop.git").write_text("no folder")
     with pytest.raises(GitError):
@@ -144,6 +144,6 @@ def test_a_folder_that_git_cannot_use_is_an_error(tmp_path: Path, env: Mapping[s
 
 
 def test_the_samples_own_settings_are_valid() -> None:
-    """Its check is the one that the README names."""
+    """The sample's settings have the check that its README names."""
     settings = load_repository_settings(lambda path: FILES[path].encode())
     assert settings.checks == (("python3", "-m", "unittest", "--quiet"),)

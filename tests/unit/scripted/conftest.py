@@ -1,4 +1,4 @@
-"""An agent with a repository-like folder and a home of its own."""
+"""A scripted agent with a folder and a home."""
 
 import signal
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from fakes.scripted_agent import ScriptedAgent
 
 @pytest.fixture
 def agent(tmp_path: Path) -> Iterator[ScriptedAgent]:
-    """Give an agent; the signal handler that it sets in this process is put back."""
+    """Return an agent, and restore the signal handler of this process after the test."""
     folder, home = tmp_path / "wo-7", tmp_path / "home"
     folder.mkdir()
     home.mkdir()

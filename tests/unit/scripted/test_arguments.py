@@ -1,4 +1,4 @@
-"""claude's command line, and what it refuses."""
+"""Claude's command line, and the arguments that claude refuses."""
 
 import io
 import json
@@ -11,7 +11,7 @@ from septet.agents.scripted.program import Program
 
 
 def test_the_arguments_of_a_step_are_understood() -> None:
-    """All the flags of a step's run, with `=` and without."""
+    """The agent accepts all flags of a step's run, with `=` and without."""
     schema = {"type": "object"}
     arguments = parse(
         [
@@ -37,26 +37,26 @@ def test_the_arguments_of_a_step_are_understood() -> None:
     ],
 )
 def test_a_command_line_that_claude_would_refuse_is_refused(argv: list[str], words: str) -> None:
-    """The reason is one line."""
+    """The agent refuses the arguments that claude refuses, with the same words."""
     with pytest.raises(RefusalError, match=words):
         parse(argv)
 
 
 def test_a_refusal_is_one_line_on_stderr_and_nothing_on_stdout(agent: ScriptedAgent) -> None:
-    """As claude does, with exit code 1."""
+    """A refusal is one line on stderr with exit code 1, as claude's is, and stdout stays empty."""
     ran = agent.run("x", "--no-such-flag")
     assert (ran.code, ran.events, ran.stderr) == (1, [], "error: unknown option '--no-such-flag'\n")
 
 
 def test_the_version_is_asked_for_without_a_prompt() -> None:
-    """One line on stdout, nothing else happens."""
+    """`--version` prints one line and needs no prompt."""
     out = io.BytesIO()
     assert Program({}, io.BytesIO(), out, io.StringIO()).start(["--version"]) == 0
     assert out.getvalue().decode().endswith("(Septet scripted agent)\n")
 
 
 def test_without_a_home_of_its_own_it_keeps_its_sessions_in_the_users(agent: ScriptedAgent) -> None:
-    """Sessions lie in `$HOME/.septet-scripted` then."""
+    """Without a home of its own the agent keeps its sessions in `$HOME/.septet-scripted`."""
     env = {"HOME": str(agent.home)}
     program = Program(env, io.BytesIO(b"# classify_issue\n\nx"), io.BytesIO(), io.StringIO())
     assert program.start(["--verbose"]) == 0

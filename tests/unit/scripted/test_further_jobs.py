@@ -1,4 +1,4 @@
-"""The scripted agent inside a pipeline: solutions that are true, and steered by the issue's own words."""
+"""The scripted agent in a pipeline: its solutions are true and follow the issue's words."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from septet.pipelines.solution import IssueScope, findings
 
 
 def workspace(agent: ScriptedAgent, issue_id: str) -> Workspace:
-    """Return a lane in which an issue of the pipeline `p1` is worked on."""
+    """Return a lane with an issue of the pipeline `p1`."""
     facts: dict[str, Any] = {
         "host": "h",
         "task_queue": "q",
@@ -36,7 +36,7 @@ def workspace(agent: ScriptedAgent, issue_id: str) -> Workspace:
 
 
 def planned(agent: ScriptedAgent, issue_id: str, body: str, *argv: str) -> tuple[SolutionAnswer, Ran]:
-    """Have an issue planned."""
+    """Plan an issue, and return the solution and the run."""
     issue: dict[str, Any] = {"number": "", "title": f"Do {issue_id}", "body": body, "url": ""}
     filled = values(Step.BUILD_PLAN, workspace(agent, issue_id), Progress(issue_class=IssueClass.BUG), issue)
     command = load(Step.BUILD_PLAN, IssueClass.BUG, lambda _path: None)
@@ -45,7 +45,7 @@ def planned(agent: ScriptedAgent, issue_id: str, body: str, *argv: str) -> tuple
 
 
 def executed(agent: ScriptedAgent, issue_id: str, solution: SolutionAnswer, *argv: str, scenario: Any = "") -> Ran:
-    """Have a solution carried out."""
+    """Execute a solution, and return the run."""
     progress = Progress(issue_class=IssueClass.BUG, plan_path=solution.plan_path, branch_name="b")
     filled = values(Step.IMPLEMENT_PLAN, workspace(agent, issue_id), progress, {})
     command = load(Step.IMPLEMENT_PLAN, IssueClass.BUG, lambda _path: None)
@@ -55,7 +55,7 @@ def executed(agent: ScriptedAgent, issue_id: str, solution: SolutionAnswer, *arg
 
 @pytest.mark.parametrize("changelog", ["", "# Changes\n\n## Unreleased\n"])
 def test_what_is_predicted_is_what_changes(agent: ScriptedAgent, changelog: str) -> None:
-    """With a changelog every issue touches it, and without one two issues touch nothing that is the same."""
+    """The predicted files are the changed files; two issues share only the changelog, if the folder has one."""
     (agent.folder / "a.txt").write_text("old\n", encoding="utf-8")
     if changelog:
         (agent.folder / "CHANGELOG.md").write_text(changelog, encoding="utf-8")
@@ -74,7 +74,7 @@ def test_what_is_predicted_is_what_changes(agent: ScriptedAgent, changelog: str)
 
 
 def test_one_session_goes_on_over_issues(agent: ScriptedAgent) -> None:
-    """A session that has planned one issue plans the next one as well, and mixes nothing up."""
+    """A session that planned an issue plans another issue without mixing their files."""
     first, ran = planned(agent, "7", "Write `x` into `a.txt`.")
     second, again = planned(agent, "8", "Write `y` into `b.txt`.", "--resume", ran.session)
     assert ran.session == again.session
@@ -85,7 +85,7 @@ def test_one_session_goes_on_over_issues(agent: ScriptedAgent) -> None:
 
 
 def test_an_execution_fails_or_claims_too_much_where_the_scenario_says_so(agent: ScriptedAgent) -> None:
-    """`refuse` answers in the pipeline's form, and `put_over` changes what is claimed."""
+    """The scenario `refuse` fails the execution, and `put_over` replaces a field of the answer."""
     solution, _ = planned(agent, "7", "Write `x` into `a.txt`.")
     refused = executed(agent, "7", solution, scenario="refuse").answer
     assert refused["status"] == "failed"
@@ -96,7 +96,7 @@ def test_an_execution_fails_or_claims_too_much_where_the_scenario_says_so(agent:
 
 
 def test_a_solution_with_nothing_to_change_fails(agent: ScriptedAgent) -> None:
-    """So do its tasks, and the reason stands in the summary."""
+    """A solution without a change fails with its tasks, and its summary has the reason."""
     solution, _ = planned(agent, "7", "add(1, 2) gives -1")
     failed = executed(agent, "7", solution).answer
     assert (failed["status"], {task["status"] for task in failed["tasks"]}) == ("failed", {"failed"})

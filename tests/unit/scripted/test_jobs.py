@@ -26,7 +26,7 @@ def ask(
     progress: Progress = NOTHING_YET,
     scenario: dict[str, Any] | None = None,
 ) -> Ran:
-    """Ask for a step with its built-in command."""
+    """Run a step with its built-in command."""
     number = str(issue.get("number", ""))
     workspace = Workspace(
         work_order_id="wo-7",
@@ -48,7 +48,7 @@ def ask(
 
 
 def put(agent: ScriptedAgent, path: str, content: str) -> Path:
-    """Put a file into the repository."""
+    """Write a file into the repository."""
     file = agent.folder / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(content.encode())
@@ -67,7 +67,7 @@ def put(agent: ScriptedAgent, path: str, content: str) -> Path:
     ],
 )
 def test_an_issue_is_classified_by_its_words(agent: ScriptedAgent, title: str, body: str, expected: str) -> None:
-    """Nothing is edited meanwhile."""
+    """The words of an issue decide its class, and no file changes."""
     ran = ask(agent, Step.CLASSIFY_ISSUE, {"title": title, "body": body, "labels": []})
     assert ran.answer == {"issue_class": expected}
     assert list(agent.folder.iterdir()) == []
@@ -80,7 +80,7 @@ def test_an_issue_is_classified_by_its_words(agent: ScriptedAgent, title: str, b
 def test_a_plan_is_a_file_that_names_what_the_issue_speaks_of(
     agent: ScriptedAgent, number: int | str, path: str
 ) -> None:
-    """It quotes the issue, names files that exist, and spells out the changes."""
+    """The plan quotes the issue, names existing files, and lists the changes."""
     put(agent, "src/a.py", "x < 3\n")
     put(agent, "src/sum.py", "")
     put(agent, ".hidden/sum.py", "")
@@ -107,7 +107,7 @@ def test_a_plan_is_a_file_that_names_what_the_issue_speaks_of(
     ],
 )
 def test_a_plan_is_found(agent: ScriptedAgent, answer: str, expected: str) -> None:
-    """The planner's own path where there is such a file, else the plan that this work order's name stands in."""
+    """The planner's path counts if its file exists; otherwise the plan with the work order's name counts."""
     for path in ("specs/given.md", "specs/issue-1-wo-7-planner-b.md", "specs/issue-1-wo-8-planner-a.md"):
         put(agent, path, "# Bug: x\n")
     progress = Progress(planner_answer=answer)
@@ -122,7 +122,7 @@ def implement(agent: ScriptedAgent, issue: dict[str, Any], scenario: dict[str, A
 
 
 def test_a_change_that_is_spelled_out_is_made_and_told(agent: ScriptedAgent) -> None:
-    """The file is edited and keeps its line ends and odd bytes; the changelog has one line more."""
+    """A change in the issue's text edits the file byte by byte and adds a line to the changelog."""
     file = put(agent, "src/a.py", "")
     file.write_bytes(b"if x < 3:\r\n    # \xff\r\n")
     changelog = put(agent, "CHANGELOG.md", "# Changelog\n\n## [Unreleased]\n\n- Old.\n")
@@ -134,7 +134,7 @@ def test_a_change_that_is_spelled_out_is_made_and_told(agent: ScriptedAgent) -> 
 
 
 def test_work_that_was_begun_is_not_done_twice(agent: ScriptedAgent) -> None:
-    """A second start finds the change and the line in the changelog, and leaves both."""
+    """A second start finds the finished change and changes no file."""
     put(agent, "src/a.py", "if x < 3:\n")
     put(agent, "CHANGELOG.md", "## Unreleased\n")
     issue = {"number": 1, "title": "Mend the sum", "body": SPELLED_OUT}
@@ -154,7 +154,7 @@ def test_work_that_was_begun_is_not_done_twice(agent: ScriptedAgent) -> None:
 def test_an_issue_that_it_can_do_nothing_for_is_not_called_done(
     agent: ScriptedAgent, body: str, summary: str
 ) -> None:
-    """It says why, and leaves the repository as it was."""
+    """An issue without a possible change fails with the reason, and no file changes."""
     ran = implement(agent, {"title": "add() subtracts", "body": body})
     assert ran.answer["success"] is False
     assert ran.answer["summary"].startswith(summary)
@@ -162,7 +162,7 @@ def test_an_issue_that_it_can_do_nothing_for_is_not_called_done(
 
 
 def test_an_issue_that_spells_nothing_out_leaves_a_note_under_a_scenario(agent: ScriptedAgent) -> None:
-    """The note is named after the issue, says that no code was changed, and two issues' notes differ."""
+    """Under a scenario an issue without a change leaves a note that is named after the issue."""
     first = implement(agent, {"number": 1, "title": "Mend the sum", "body": "Please."}, {})
     second = implement(agent, {"number": 2, "title": "Make it faster", "body": "Please."}, {})
     notes = sorted(path.name for path in (agent.folder / "docs" / "changes").iterdir())
@@ -176,7 +176,7 @@ def test_an_issue_that_spells_nothing_out_leaves_a_note_under_a_scenario(agent: 
 
 @pytest.mark.parametrize("path", ["../outside.txt", "/etc/outside.txt", ".git/config", "a//b"])
 def test_a_change_outside_the_worktree_is_not_made(agent: ScriptedAgent, path: str) -> None:
-    """An issue cannot send the agent out of its folder or into git's own."""
+    """The agent changes no file outside its folder and none of git's own files."""
     outside = agent.folder.parent / "outside.txt"
     outside.write_text("secret\n")
     put(agent, ".git/config", "secret\n")
@@ -186,7 +186,7 @@ def test_a_change_outside_the_worktree_is_not_made(agent: ScriptedAgent, path: s
 
 
 def test_a_tool_that_fails_says_so(agent: ScriptedAgent) -> None:
-    """A plan that cannot be written is an error of the tool; the run goes on."""
+    """A plan that cannot be written is an error of the tool, and the run continues."""
     put(agent, "specs", "no folder")
     ran = ask(agent, Step.BUILD_PLAN, {"number": 1, "title": "T"}, Progress(issue_class=IssueClass.BUG))
     results = [event["message"]["content"][0] for event in ran.events if event["type"] == "user"]
@@ -196,14 +196,14 @@ def test_a_tool_that_fails_says_so(agent: ScriptedAgent) -> None:
 
 @pytest.mark.parametrize("branch", ["feat-wo-7-mend-the-sum", "septet/feat-wo-7-mend-the-sum"])
 def test_a_pull_request_is_named_after_what_its_branch_does(agent: ScriptedAgent, branch: str) -> None:
-    """A prefix that all branches have is not part of the title."""
+    """The title of a pull request comes from its branch, without the prefix of all branches."""
     progress = Progress(plan_path="specs/p.md", branch_name=branch)
     answer = ask(agent, Step.CREATE_PULL_REQUEST, {"title": "Mend the sum", "body": ""}, progress).answer
     assert answer["title"] == "feat: Mend the sum"
 
 
 def test_a_pull_request_tells_each_change_that_its_plan_spells_out(agent: ScriptedAgent) -> None:
-    """Words that are replaced and lines that are written, as the plan has them."""
+    """The text of a pull request lists each replacement and each written line of its plan."""
     put(agent, "specs/p.md", "1. In `a.py`, replace `x` with `y`.\n2. Write `mended` into `CHANGES.md`.\n")
     progress = Progress(plan_path="specs/p.md", branch_name="fix-wo-7-mend-the-sum")
     body = ask(agent, Step.CREATE_PULL_REQUEST, {"title": "Mend the sum", "body": ""}, progress).answer["body"]

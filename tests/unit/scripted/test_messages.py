@@ -1,4 +1,4 @@
-"""Many turns from stdin, as claude takes them with `--input-format stream-json`."""
+"""Several turns from stdin, as claude reads them with `--input-format stream-json`."""
 
 import json
 import uuid
@@ -12,17 +12,17 @@ CLASSIFY = '# classify_issue\n\n<issue>\n{"title": "Add a switch"}\n</issue>\n'
 
 
 def message(content: object, **more: object) -> str:
-    """Return a line of stdin."""
+    """Return a message as a line of stdin."""
     return json.dumps({"type": "user", "message": {"role": "user", "content": content}, **more}) + "\n"
 
 
 def results(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the results among events."""
+    """Return the events that are results."""
     return [event for event in events if event["type"] == "result"]
 
 
 def test_each_message_is_a_turn_of_one_session(agent: ScriptedAgent) -> None:
-    """Each has its own beginning, the message again, and its own result, whose cost alone adds up."""
+    """Each message is a turn with its own beginning, echo and result; only the total cost adds up."""
     marks = [str(uuid.uuid4()), str(uuid.uuid4())]
     text = message(CLASSIFY, uuid=marks[0]) + "\n" + message([{"type": "text", "text": "Again."}], uuid=marks[1])
     ran = agent.run(text, *MANY, scenario={"cost_usd": 0.25})
@@ -43,7 +43,7 @@ def test_each_message_is_a_turn_of_one_session(agent: ScriptedAgent) -> None:
 
 
 def test_what_is_no_users_message_is_passed_over(agent: ScriptedAgent) -> None:
-    """Only messages of the user are turns, and without the flag none is said again."""
+    """Only the user's messages are turns, and the agent echoes them only with the flag."""
     ran = agent.run('{"type":"control_request"}\n' + message(CLASSIFY), "--input-format", "stream-json")
     assert len(results(ran.events)) == 1
     assert [event for event in ran.events if event.get("isReplay")] == []
@@ -51,7 +51,7 @@ def test_what_is_no_users_message_is_passed_over(agent: ScriptedAgent) -> None:
 
 @pytest.mark.parametrize(("line", "words"), [("no JSON\n", "Error parsing"), ("[]\n", "to be an object")])
 def test_a_line_that_is_no_message_ends_it(agent: ScriptedAgent, line: str, words: str) -> None:
-    """It ends with 1 and says why, after the turns before it."""
+    """A line that is no message ends the agent with exit code 1, after the results of earlier turns."""
     ran = agent.run(message(CLASSIFY) + line, *MANY)
     assert (ran.code, len(results(ran.events))) == (1, 1)
     assert words in ran.stderr

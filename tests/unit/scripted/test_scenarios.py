@@ -1,4 +1,4 @@
-"""What goes wrong when a scenario says so."""
+"""The failures that a scenario can cause."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ SCHEMA = json.dumps(
 
 @pytest.fixture
 def plan(agent: ScriptedAgent) -> Path:
-    """Give the agent's folder a plan."""
+    """Write a plan into the agent's folder."""
     (agent.folder / "specs").mkdir()
     path = agent.folder / "specs" / "p.md"
     path.write_text("# Bug: Mend the sum\n")
@@ -31,7 +31,7 @@ def plan(agent: ScriptedAgent) -> Path:
     "name", sorted(path.stem for path in Path(__file__).parents[3].glob("septet/agents/scripted/scenarios/*.json"))
 )
 def test_every_built_in_scenario_is_valid(name: str) -> None:
-    """Each is found by its name."""
+    """Each built-in scenario is found by its name and has valid scripts."""
     assert isinstance(load_scenario(name).script("implement_plan", 1), Script)
 
 
@@ -51,7 +51,7 @@ def test_every_built_in_scenario_is_valid(name: str) -> None:
     ],
 )
 def test_a_scenario_that_is_wrong_is_refused(agent: ScriptedAgent, content: object, words: str) -> None:
-    """The place and the key are named, and no session is begun."""
+    """The error for a wrong scenario names the place and the key, and no session starts."""
     ran = agent.run(CLASSIFY, scenario=content)
     assert (ran.code, ran.events) == (1, [])
     assert words in ran.stderr
@@ -59,7 +59,7 @@ def test_a_scenario_that_is_wrong_is_refused(agent: ScriptedAgent, content: obje
 
 @pytest.mark.parametrize("name", ["no_such_scenario", "/no/such/file.json"])
 def test_a_scenario_that_is_not_there_is_refused(name: str) -> None:
-    """Neither a name nor a path is guessed."""
+    """An unknown name or path of a scenario is refused."""
     with pytest.raises(RefusalError, match="there is no scenario"):
         load_scenario(name)
 
@@ -76,7 +76,7 @@ def test_a_scenario_that_is_not_there_is_refused(name: str) -> None:
 def test_the_finalizer_repairs_as_often_as_the_scenario_says(
     agent: ScriptedAgent, scenario: str, expected: list[tuple[bool, list[bool]]]
 ) -> None:
-    """For each start of the step: whether its answer is whole, and whether each finalizer's is."""
+    """The answers of the step and of its finalizers are broken as often as the scenario says."""
     for whole, finalizers in expected:
         ran = agent.run(IMPLEMENT, "--json-schema", SCHEMA, scenario=scenario)
         assert ("structured_output" in ran.result) is whole
@@ -87,7 +87,7 @@ def test_the_finalizer_repairs_as_often_as_the_scenario_says(
 
 
 def test_edits_can_be_given(agent: ScriptedAgent, plan: Path) -> None:
-    """The files are written and deleted as listed."""
+    """The agent writes and deletes the files that a scenario lists."""
     edits = {"new/a.txt": "alpha\n", "b.txt": "beta\n", "specs/p.md": None}
     ran = agent.run(IMPLEMENT, scenario={"steps": {"implement_plan": {"edits": edits}}})
     assert (agent.folder / "new" / "a.txt").read_text() == "alpha\n"
@@ -98,20 +98,20 @@ def test_edits_can_be_given(agent: ScriptedAgent, plan: Path) -> None:
 
 @pytest.mark.parametrize(("argv", "code"), [((), 0), (("--max-turns", "3"), 1)])
 def test_many_turns_reach_the_limit(agent: ScriptedAgent, argv: tuple[str, ...], code: int) -> None:
-    """Without `--max-turns` they are only many."""
+    """Extra turns end the run at `--max-turns`; without the flag the run has more turns."""
     ran = agent.run(CLASSIFY, *argv, scenario={"steps": {"*": {"extra_turns": 5}}})
     assert ran.code == code
     assert ran.result["num_turns"] == (3 if argv else 7)
 
 
 def first_line(process: subprocess.Popen[bytes]) -> bytes:
-    """Wait for the first event."""
+    """Return the next line of stdout."""
     assert process.stdout is not None
     return process.stdout.readline()
 
 
 def test_a_run_that_hangs_ends_at_sigterm_as_claude_does(agent: ScriptedAgent) -> None:
-    """It leaves no result, and its exit code is 143."""
+    """A hanging run ends at SIGTERM with exit code 143 and without a result."""
     process = agent.start(CLASSIFY, scenario={"steps": {"*": {"hang": True}}})
     lines = [first_line(process), first_line(process)]
     process.terminate()
@@ -121,7 +121,7 @@ def test_a_run_that_hangs_ends_at_sigterm_as_claude_does(agent: ScriptedAgent) -
 
 
 def test_a_process_that_is_left_behind_writes_later(agent: ScriptedAgent) -> None:
-    """The run ends first; the file comes after, from a process of another session."""
+    """A process in another session writes a file after the run has ended."""
     process = agent.start(CLASSIFY, scenario={"steps": {"*": {"background_seconds": 2}}})
     process.communicate(timeout=30)
     late = agent.folder / "late.txt"

@@ -1,4 +1,4 @@
-"""Sessions are on disk: they are resumed, forked, and unknown as with claude."""
+"""Sessions on the disk, which are resumed, refused and counted as claude's are."""
 
 import json
 import uuid
@@ -16,7 +16,7 @@ SCHEMA = json.dumps(
 
 
 def test_an_id_that_was_given_is_the_sessions(agent: ScriptedAgent) -> None:
-    """Every event names it, and a second session of that id is refused as claude does."""
+    """Every event names the given session id, and a second session with the id is refused."""
     own = str(uuid.uuid4())
     ran = agent.run(CLASSIFY, "--session-id", own)
     assert {event["session_id"] for event in ran.events} == {own}
@@ -27,7 +27,7 @@ def test_an_id_that_was_given_is_the_sessions(agent: ScriptedAgent) -> None:
 
 @pytest.mark.parametrize("unknown", ["a95a24b6-a715-4e34-bb7b-ed0161dd0bac", "../../etc/passwd"])
 def test_an_unknown_session_fails_on_both_streams(agent: ScriptedAgent, unknown: str) -> None:
-    """A result with `errors` on stdout, the same words on stderr, and nothing is kept of it."""
+    """An unknown session prints a result with `errors` and the same words on stderr, and leaves no session."""
     ran = agent.run("go on", "--resume", unknown)
     reason = f"No conversation found with session ID: {unknown}"
     assert (ran.code, ran.stderr, ran.result["errors"]) == (1, f"{reason}\n", [reason])
@@ -35,7 +35,7 @@ def test_an_unknown_session_fails_on_both_streams(agent: ScriptedAgent, unknown:
 
 
 def test_the_finalizer_gets_the_json_without_touching_a_file(agent: ScriptedAgent) -> None:
-    """A turn without tools answers from memory."""
+    """A turn without tools answers from the session's memory and touches no file."""
     prompt = '# build_plan_bug\n\n<issue>\n{"title": "Mend it"}\n</issue>\n'
     schema = {
         "type": "object",
@@ -54,7 +54,7 @@ def test_the_finalizer_gets_the_json_without_touching_a_file(agent: ScriptedAgen
 
 
 def test_the_finalizer_of_a_killed_run_answers_without_working(agent: ScriptedAgent) -> None:
-    """Where no answer was given, it says what it would have answered, and edits nothing."""
+    """After a killed run a turn without tools returns the expected answer and edits no file."""
     prompt = '# build_plan_bug\n\n<issue>\n{"title": "Mend it"}\n</issue>\n'
     process = agent.start(prompt, scenario={"steps": {"*": {"edits": {}, "crash_after_edits": 1}}})
     out, _ = process.communicate(timeout=30)
@@ -65,7 +65,7 @@ def test_the_finalizer_of_a_killed_run_answers_without_working(agent: ScriptedAg
 
 
 def test_starts_are_counted_across_threads_and_folders(agent: ScriptedAgent) -> None:
-    """No two starts in one folder get the same number, and folders do not mix."""
+    """Starts in a folder get different numbers across threads, and each folder counts by itself."""
     memory = Memory(agent.home / "m")
     with ThreadPoolExecutor(8) as pool:
         numbers = list(pool.map(lambda _number: memory.count("/a", "implement_plan"), range(64)))

@@ -1,4 +1,4 @@
-"""The stream is claude's: the same events with the same fields, and the same figures."""
+"""The agent's stream has claude's events with the same fields and the same totals."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ EDITS = {"steps": {"*": {"edits": {"hello.txt": "hello world\n"}}}}
 
 
 FREE = {"input", "tool_use_result", "structured_output", "modelUsage", "model_usage_since_last_result"}
-"""What these hold is a tool's or a model's own."""
+"""The fields whose contents belong to a tool or a model."""
 CASES = [
     ("edit_bypass", (), EDITS),
     ("structured_ok", ("--json-schema", SCHEMA), {}),
@@ -27,12 +27,12 @@ CASES = [
 
 
 def recorded(name: str) -> list[dict[str, Any]]:
-    """Read the events that claude printed."""
+    """Return the events that claude printed."""
     return [json.loads(line) for line in (RECORDINGS / f"{name}.stdout").read_text(encoding="utf-8").splitlines()]
 
 
 def fields(value: Any, path: str = "") -> set[str]:
-    """Return each field of an event with the type of its value; numbers are alike."""
+    """Return each field of an event with the type of its value; all numbers count as one type."""
     if isinstance(value, dict) and path.rpartition(".")[2] not in FREE:
         return set().union(*(fields(inner, f"{path}.{key}") for key, inner in value.items()))
     if isinstance(value, list):
@@ -54,7 +54,7 @@ def test_every_event_is_one_that_claude_prints(
     argv: tuple[str, ...],
     scenario: object,
 ) -> None:
-    """No event has a field, or a type of value, that claude's events of that kind never have."""
+    """Each event has only fields and types that claude's events of its kind have."""
     ran = agent.run("# classify_issue\n\nsome text", *argv, scenario=scenario)
     for event in ran.events:
         assert fields(event) - CLAUDES[event["type"], event.get("subtype")] == set()
@@ -64,7 +64,7 @@ def test_every_event_is_one_that_claude_prints(
 def test_a_run_ends_as_claudes_does(
     agent: ScriptedAgent, recording: str, argv: tuple[str, ...], scenario: object
 ) -> None:
-    """Exit code, kind of result, and which of its three places hold something are the same."""
+    """Exit code, kind of result and the filled fields of the result equal claude's."""
     ran = agent.run("# classify_issue\n\nsome text", *argv, scenario=scenario)
     last = recorded(recording)[-1]
     told = ("subtype", "is_error", "terminal_reason", "api_error_status")
@@ -75,12 +75,12 @@ def test_a_run_ends_as_claudes_does(
 
 
 def test_the_results_type_is_not_its_first_key(agent: ScriptedAgent) -> None:
-    """A reader that matches the beginning of lines is found out, as with claude."""
+    """The type is not a result's first key, so that a reader of line beginnings fails as with claude."""
     assert next(iter(agent.run("# classify_issue\n\nx").result)) != "type"
 
 
 def test_usage_is_the_sum_of_the_turns_and_cost_grows_with_the_session(agent: ScriptedAgent) -> None:
-    """Usage and turns are of the run alone; the cost and the usage by model are of the whole session."""
+    """Usage and turns count the run; cost and usage by model count the whole session."""
     tokens = {
         "input_tokens": 5,
         "cache_creation_input_tokens": 2,

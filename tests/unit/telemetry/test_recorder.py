@@ -7,7 +7,7 @@ from septet.telemetry.recorder import OTHER, Recorder
 
 
 def test_nothing_is_recorded_until_somebody_takes_it() -> None:
-    """Without a sink a value is dropped, and nobody has to find one out."""
+    """Without a sink a value is dropped, and `is_on` is false, so that callers need not compute a value."""
     recorder = Recorder()
     recorder.record(SEAT_WAIT, 3.0)
     taken: list[tuple[Metric, float]] = []
@@ -18,7 +18,7 @@ def test_nothing_is_recorded_until_somebody_takes_it() -> None:
 
 
 def test_a_label_has_a_hundred_values_and_no_more() -> None:
-    """Whatever names models, agents or projects have: the hundred-and-first is counted among the others."""
+    """After a hundred values of a label further values count as one other value."""
     recorder, taken = Recorder(), list[Mapping[str, str]]()
     recorder.send_to(lambda *value: taken.append(value[2]))
     for number in range(102):
@@ -30,7 +30,7 @@ def test_a_label_has_a_hundred_values_and_no_more() -> None:
 
 
 def test_a_value_without_its_labels_is_a_mistake() -> None:
-    """A series that a label is missing of, or has one too many, is refused where it is recorded."""
+    """A record with a missing label is refused."""
     recorder = Recorder()
     recorder.send_to(lambda *_: None)
     with pytest.raises(ValueError, match="septet_steps has the labels"):
@@ -38,7 +38,7 @@ def test_a_value_without_its_labels_is_a_mistake() -> None:
 
 
 def test_names_are_those_that_prometheus_wants() -> None:
-    """Each metric is named once, for us, with its unit last; counters get their `_total` from Prometheus."""
+    """Each metric's name is unique, begins with `septet_`, and ends with its unit for a histogram."""
     names = [metric.name for metric in METRICS]
     assert len(set(names)) == len(names)
     for metric in METRICS:

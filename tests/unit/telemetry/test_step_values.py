@@ -40,7 +40,7 @@ def recorder() -> Recorder:
 
 @pytest.fixture
 def taken(recorder: Recorder) -> dict[str, float]:
-    """Return what is recorded from now on, by metric and labels."""
+    """Return the sums of recorded values, by metric and labels."""
     taken: dict[str, float] = {}
 
     def take(metric: Metric, value: float, labels: Mapping[str, str]) -> None:
@@ -52,7 +52,7 @@ def taken(recorder: Recorder) -> dict[str, float]:
 
 
 def test_a_step_that_is_done_counts_once_with_what_it_used(recorder: Recorder, taken: dict[str, float]) -> None:
-    """Verdict, answer, recovery, starts, seconds, tokens and cost of one try, each under its labels."""
+    """A finished step records its verdict, answer, recovery, starts, seconds, tokens and cost once."""
     record_step(CALL, DONE, recorder)
     assert taken == {
         "septet_steps build_plan claude done": 1,
@@ -69,7 +69,7 @@ def test_a_step_that_is_done_counts_once_with_what_it_used(recorder: Recorder, t
 def test_tokens_and_cost_are_those_of_the_project_that_the_work_order_names(
     recorder: Recorder, taken: dict[str, float]
 ) -> None:
-    """As in budgets, on the board and in `septet costs`; without one it is the repository's."""
+    """Tokens and cost count for the project of the work order."""
     record_step(CALL.model_copy(update={"project": "shared"}), DONE, recorder)
     summary = SummariseCall(workspace=WORKSPACE, pipeline="pl-1", session_id="s", project="shared")
     record_summary(summary, SessionSummary(usage=Usage(output_tokens=7)), recorder)
@@ -81,7 +81,7 @@ def test_tokens_and_cost_are_those_of_the_project_that_the_work_order_names(
 def test_an_answer_that_waits_for_its_finalizer_has_no_verdict_yet(
     recorder: Recorder, taken: dict[str, float]
 ) -> None:
-    """A try counts once, when its finalizer has read it; the finalizer counts only what it used itself."""
+    """A step counts when its finalizer has read the answer, and the finalizer counts only its own usage."""
     record_step(CALL, UNREAD, recorder)
     assert not [key for key in taken if key.startswith("septet_steps")]
     taken.clear()
@@ -105,7 +105,7 @@ def test_an_answer_that_waits_for_its_finalizer_has_no_verdict_yet(
 def test_a_finalizer_that_no_agent_was_started_for_counts_nothing(
     recorder: Recorder, taken: dict[str, float]
 ) -> None:
-    """A budget refused its agent, however often: nobody was asked, and the try has no verdict yet."""
+    """A finalizer that a budget refused records nothing, and the step still has no verdict."""
     finalizing = FinalizeCall(call=CALL, session_id="s", reasons=("r",), result=UNREAD)
     wait = BudgetWait(scope="day", message="Running agents hold the rest of the budget.", is_spent=False)
     refused = {"verdict": Verdict.OVER_BUDGET, "budget_wait": wait}
@@ -117,7 +117,7 @@ def test_a_finalizer_that_no_agent_was_started_for_counts_nothing(
 def test_the_end_of_a_cancelled_step_counts_what_was_not_told_before(
     recorder: Recorder, taken: dict[str, float], known: StepResult
 ) -> None:
-    """What its activities have told was counted then; a try that had its verdict gets no other one."""
+    """A cancelled step records a verdict only if it had none before."""
     told = known.model_copy(update={"verdict": Verdict.CANCELLED, "recovered_by": None})
     end = EndCall.of(CALL, known, "")
     record_end(end, told, recorder)
@@ -128,7 +128,7 @@ def test_the_end_of_a_cancelled_step_counts_what_was_not_told_before(
 def test_the_end_of_a_cancelled_step_counts_the_agent_that_worked_then(
     recorder: Recorder, taken: dict[str, float]
 ) -> None:
-    """A finalizer's agent was ended with its work order: its start, seconds and tokens are counted, and a verdict."""
+    """A cancelled finalizer's agent counts with its start, seconds, tokens and cost, and the step as cancelled."""
     more = {
         "verdict": Verdict.CANCELLED,
         "agent_starts": 3,
@@ -147,13 +147,13 @@ def test_the_end_of_a_cancelled_step_counts_the_agent_that_worked_then(
 
 
 def test_an_answer_that_no_finalizer_can_read_is_a_verdict(recorder: Recorder, taken: dict[str, float]) -> None:
-    """Without a checkpoint nobody asks again: the try is over as unparsed."""
+    """An unread answer without a checkpoint counts as unparsed, since no finalizer will read it."""
     record_step(CALL, UNREAD.model_copy(update={"checkpoint": None}), recorder)
     assert taken["septet_steps build_plan claude unparsed"] == 1
 
 
 def test_a_step_that_no_agent_was_started_for_costs_nothing(recorder: Recorder, taken: dict[str, float]) -> None:
-    """What a forge or a disk refused before an agent began is a verdict and nothing else."""
+    """A step that failed before an agent started records only its verdict."""
     record_step(CALL, StepResult(step=Step.BUILD_PLAN, verdict=Verdict.FAILED, agent="claude"), recorder)
     assert taken == {"septet_steps build_plan claude failed": 1}
 
@@ -161,7 +161,7 @@ def test_a_step_that_no_agent_was_started_for_costs_nothing(recorder: Recorder, 
 def test_a_step_that_waits_for_running_agents_has_stopped_at_no_budget(
     recorder: Recorder, taken: dict[str, float]
 ) -> None:
-    """A budget that is used up is a verdict; one of which running agents hold the rest opens again by itself."""
+    """A spent budget counts as a verdict; a budget that running agents hold does not, since it opens again."""
     for is_spent in (True, False):
         wait = BudgetWait(scope="day", message="The budget is used up.", is_spent=is_spent)
         result = StepResult(step=Step.BUILD_PLAN, verdict=Verdict.OVER_BUDGET, agent="claude", budget_wait=wait)
@@ -170,7 +170,7 @@ def test_a_step_that_waits_for_running_agents_has_stopped_at_no_budget(
 
 
 def test_a_round_on_a_pull_request_is_recorded_as_rework(recorder: Recorder, taken: dict[str, float]) -> None:
-    """It has the name that rescues, refusals and logs give it, and so has its finalizer; no step has it."""
+    """A round on a pull request counts as `rework`, and so does its finalizer."""
     call = CALL.model_copy(
         update={"step": Step.IMPLEMENT_PLAN, "rework": Rework(round=1, url="https://github.com/o/r/pull/1")}
     )
@@ -183,7 +183,7 @@ def test_a_round_on_a_pull_request_is_recorded_as_rework(recorder: Recorder, tak
 
 
 def test_the_summary_of_a_lane_counts_what_it_used(recorder: Recorder, taken: dict[str, float]) -> None:
-    """It is an agent's start with tokens and a cost, and no attempt at a step; one that was not asked for costs nothing."""
+    """A lane's summary records an agent's start, tokens and cost; a summary without an agent records nothing."""
     call = SummariseCall(workspace=CALL.workspace, pipeline="p", session_id="s")
     usage = Usage(input_tokens=100, output_tokens=10, cost_usd=0.5)
     record_summary(call, SessionSummary(kept_bytes=80, model="opus", usage=usage), recorder)
@@ -197,7 +197,7 @@ def test_the_summary_of_a_lane_counts_what_it_used(recorder: Recorder, taken: di
 
 
 def test_a_push_that_is_read_counts_once(recorder: Recorder, taken: dict[str, float]) -> None:
-    """What waits for its reader has no verdict yet, and what goes on with its answer starts and uses nothing more."""
+    """A push that waits for its reader has no verdict, and its continuation records the verdict only."""
     waits = DONE.model_copy(update={"verdict": Verdict.UNPROVEN, "unread": "c0de"})
     goes_on = DONE.model_copy(
         update={"agent_starts": 0, "usage": Usage(), "duration_seconds": 0.0, "recovered_by": None}

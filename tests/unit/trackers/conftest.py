@@ -1,4 +1,4 @@
-"""Linear on loopback, with one issue that was delegated."""
+"""A Linear on loopback with one delegated issue."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Linear is asked by documents that its schema takes; what it refuses, loses or limits costs waiting, and no double."""
+"""The client of Linear: valid documents, and no duplicate after a refusal, a lost answer or a limit."""
 
 import time
 from collections.abc import Callable
@@ -20,7 +20,7 @@ Ask = Callable[[LinearTracker, LinearFake], Any]
 
 
 def message(linear: LinearFake, key: str = "k") -> SessionMessage:
-    """Return a thought for the one session."""
+    """Return a thought for the only session."""
     issue = TrackedIssue(tracker="linear", id=linear.issues[0]["id"], session=next(iter(linear.sessions)))
     return SessionMessage(issue=issue, key=key, kind="thought", text="Looking.")
 
@@ -39,7 +39,7 @@ def _attach(tracker: LinearTracker, linear: LinearFake) -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_each_document_is_one_that_the_schema_takes(document: str) -> None:
-    """Fields, arguments and types are those of Linear's published schema."""
+    """The fields, arguments and types of each document follow Linear's published schema."""
     assert validate(schema(), parse(document)) == []
 
 
@@ -48,7 +48,7 @@ def test_each_document_is_one_that_the_schema_takes(document: str) -> None:
 def test_what_was_done_before_the_answer_was_lost_is_there_once(
     linear: LinearFake, tracker: LinearTracker, ask: Ask, lost: Fault
 ) -> None:
-    """A mutation whose answer is lost is asked again, and leaves one thing."""
+    """A mutation with a lost answer is sent again and leaves one attachment or activity."""
     linear.faults.append(replace(lost))
     with pytest.raises(TrackerUnavailableError):
         ask(tracker, linear)
@@ -59,7 +59,7 @@ def test_what_was_done_before_the_answer_was_lost_is_there_once(
 
 
 def test_a_read_that_is_refused_for_a_moment_is_asked_again(linear: LinearFake, tracker: LinearTracker) -> None:
-    """Whoever reads an issue does not learn of it; a mutation is told."""
+    """The client repeats a refused read after a short pause, and reports a refused mutation."""
     headers = {"retry-after": "1"}
     linear.faults.append(Fault("query Issue", 400, code="RATELIMITED", headers=headers))
     assert tracker.read_issue("ENG-1").title == "Totals are wrong"
@@ -70,7 +70,7 @@ def test_a_read_that_is_refused_for_a_moment_is_asked_again(linear: LinearFake, 
 
 
 def test_a_limit_is_waited_for_until_its_reset(linear: LinearFake, tracker: LinearTracker) -> None:
-    """RATELIMITED says when to ask again, by the budget of which nothing is left; until then nobody asks."""
+    """RATELIMITED causes a pause until the reset of the spent budget, without another request."""
     headers = {
         "x-ratelimit-requests-remaining": "12",
         "x-ratelimit-requests-reset": str(int((time.time() + 9000) * 1000)),
@@ -92,7 +92,7 @@ def test_a_limit_is_waited_for_until_its_reset(linear: LinearFake, tracker: Line
 def test_an_answer_that_is_none_is_worth_another_try(
     linear: LinearFake, tracker: LinearTracker, fault: Fault
 ) -> None:
-    """A proxy's page, with whatever status, and a connection that breaks off are errors that time may cure."""
+    """A page of a proxy and a broken connection cause an error, and the next read succeeds."""
     linear.faults.append(replace(fault))
     with pytest.raises(TrackerUnavailableError):
         tracker.read_issue("ENG-1")
@@ -100,7 +100,7 @@ def test_an_answer_that_is_none_is_worth_another_try(
 
 
 def test_what_is_not_there_and_who_may_not_ask_are_told_apart(linear: LinearFake, tracker: LinearTracker) -> None:
-    """No such issue, no such session and a wrong key are refusals for good, each with its reason."""
+    """A missing issue, a missing session and a wrong key cause different errors without a retry."""
     with pytest.raises(NotFoundError, match="Entity not found: Issue"):
         tracker.read_issue("ENG-99")
     gone = message(linear)
@@ -114,7 +114,7 @@ def test_what_is_not_there_and_who_may_not_ask_are_told_apart(linear: LinearFake
 
 
 def test_only_an_own_attachment_is_a_mark(linear: LinearFake, tracker: LinearTracker) -> None:
-    """Somebody else's attachment in the form of a mark is none; of our own the oldest counts."""
+    """Only an attachment of our own account is a mark, and the oldest mark counts."""
     issue = tracker.read_issue("ENG-1")
     tracker.put_mark(issue, IssueMark("wo-linear-eng-1", "theirs"))
     linear.attachments[0]["creator"] = ADA
@@ -127,7 +127,7 @@ def test_only_an_own_attachment_is_a_mark(linear: LinearFake, tracker: LinearTra
 
 
 def test_an_app_s_token_is_a_bearer_s(linear: LinearFake) -> None:
-    """A personal key goes as it is, the token of an app as a bearer's."""
+    """The token of an app is sent as a bearer token."""
     linear.token = "Bearer lin_oauth_1"  # noqa: S105 -- of a fake on loopback
     api = LinearApi("lin_oauth_1", linear.url)
     assert LinearTracker(api).read_issue("ENG-1").key == "ENG-1"
@@ -135,7 +135,7 @@ def test_an_app_s_token_is_a_bearer_s(linear: LinearFake) -> None:
 
 
 def test_an_issue_is_bounded_and_says_whose_words_it_holds(linear: LinearFake, tracker: LinearTracker) -> None:
-    """Comments come with author and standing, the oldest first; of too much the newest stay, and a note says so."""
+    """An issue has the newest comments with author and role, within a limit, and a note replaces older ones."""
     comments = [
         {"body": "old" * 100_000, "createdAt": "2026-01-01T00:00:00.000Z", "user": ADA},
         {"body": "from Slack", "createdAt": "2026-01-02T00:00:00.000Z", "externalUser": {"name": "Bo"}},
@@ -154,7 +154,7 @@ def test_an_issue_is_bounded_and_says_whose_words_it_holds(linear: LinearFake, t
 
 
 def test_an_issue_that_somebody_has_begun_stays_where_it_is(linear: LinearFake, tracker: LinearTracker) -> None:
-    """Only what nobody has begun moves, to the first state of work by its position."""
+    """An issue that is not started moves to the first started state, and a completed issue stays."""
     tracker.mark_started("ENG-1")
     first = min(linear.states_of("started"), key=lambda each: float(each["position"]))
     assert linear.issues[0]["state"] is first
@@ -166,7 +166,7 @@ def test_an_issue_that_somebody_has_begun_stays_where_it_is(linear: LinearFake, 
 def test_open_issues_of_a_team_are_found_by_their_label_with_whose_they_are(
     linear: LinearFake, tracker: LinearTracker
 ) -> None:
-    """All pages, the oldest first; what is closed, another team's, without the label or another agent's is not."""
+    """The client finds a team's open labelled issues with their marks, oldest first, over several pages."""
     linear.page = 2
     for name in ("free", "taken", "mine", "theirs", "closed", "elsewhere", "unmarked"):
         linear.add_issue(name, labels=("septet", "bug"))
@@ -206,7 +206,7 @@ def test_open_issues_of_a_team_are_found_by_their_label_with_whose_they_are(
 def test_a_label_counts_where_a_member_has_set_it(
     linear: LinearFake, tracker: LinearTracker, by: dict[str, Any], setter: LabelSetter, refusal: str
 ) -> None:
-    """History tells who did it; guests, apps that nobody names and what is not told do not count."""
+    """A label of a member or of a named app counts; a guest's, another app's or an unknown author's does not."""
     linear.set_label(linear.issues[0], "septet", **by)
     assert tracker.label_setter("ENG-1", "septet") == setter
     told = setter.refusal("septet", ("github",))
@@ -214,7 +214,7 @@ def test_a_label_counts_where_a_member_has_set_it(
 
 
 def test_of_many_changes_the_last_that_set_the_label_counts(linear: LinearFake, tracker: LinearTracker) -> None:
-    """All pages are read; without such a change it is whoever made the issue with the label, if that is told."""
+    """The last change that set the label counts, or the issue's creator if no change set the label."""
     linear.page = 2
     for name, creator in (("Made by a guest", EVE), ("Made from outside", None), ("Made by a member", ADA)):
         linear.add_issue(name, labels=("septet",), creator=creator)
@@ -235,7 +235,7 @@ def test_of_many_changes_the_last_that_set_the_label_counts(linear: LinearFake, 
 
 
 def test_of_a_history_without_end_nobody_is_told(linear: LinearFake, tracker: LinearTracker) -> None:
-    """Whoever makes it longer than is read does not make its creator the one who set the label."""
+    """A history longer than the limit of pages names no author of the label."""
     linear.page = 1
     for _ in range(21):
         linear.issues[0]["change"](actor=EVE, toTitle="Another")
@@ -245,7 +245,7 @@ def test_of_a_history_without_end_nobody_is_told(linear: LinearFake, tracker: Li
 
 
 def test_who_works_on_an_issue_is_its_delegate(linear: LinearFake, tracker: LinearTracker) -> None:
-    """An issue that no agent has is this app's, also one that somebody has begun; another agent keeps it."""
+    """An issue without a delegate gets this app as delegate, and an issue of another agent stays unchanged."""
     linear.issues[0]["state"] = linear.states_of("started")[0]
     tracker.mark_started("ENG-1")
     assert linear.issues[0]["delegate"] is APP
@@ -260,7 +260,7 @@ def test_who_works_on_an_issue_is_its_delegate(linear: LinearFake, tracker: Line
 
 
 def test_a_person_s_key_makes_nobody_delegate(linear: LinearFake, tracker: LinearTracker) -> None:
-    """Only an app can be one: with a personal key the issue just moves."""
+    """With a personal key the issue gets no delegate, since only an app can be a delegate."""
     linear.viewer = ADA
     tracker.mark_started("ENG-1")
     assert (linear.issues[0].get("delegate"), linear.issues[0]["state"]["type"]) == (None, "started")

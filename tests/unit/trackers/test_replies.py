@@ -1,4 +1,4 @@
-"""What people reply in a session selects a verb, a plan and a step, and nothing else."""
+"""A reply in a session selects only a verb, a plan and a step."""
 
 import pytest
 
@@ -30,13 +30,13 @@ SHA = "a" * 64
     ],
 )
 def test_a_reply_begins_with_its_verb(body: str, verb: str, words: str) -> None:
-    """A verb first, in any case, and words; all else is talk."""
+    """A verb at the beginning, in any case, is a command with words; any other text is unknown."""
     command = parse_reply(body)
     assert (command.verb, command.words) == (verb, words)
 
 
 def test_a_plan_and_a_step_are_named() -> None:
-    """A plan is approved by its SHA-256 alone, a rejection needs words, and a step is one of the seven."""
+    """A plan is approved only by its SHA-256, a rejection needs words, and a step has a known name."""
     assert parse_reply(f"approve {SHA}").plan_sha256 == SHA
     assert parse_reply("retry build_plan").step is Step.BUILD_PLAN
     missing = [what_is_missing(parse_reply(body)) for body in ("approve", "reject", "hello", "retry", "cancel")]
@@ -45,7 +45,7 @@ def test_a_plan_and_a_step_are_named() -> None:
 
 
 def test_the_settings_say_where_the_code_of_an_issue_lives() -> None:
-    """A project goes before its team, whatever case it is written in; without either the remedy can be pasted."""
+    """A repository comes from the project or else from the team; the error names the missing setting."""
     settings = Settings.model_validate({"linear_repositories": "ENG=/eng, billing = https://github.com/o/billing"})
     issue = TrackerIssue("id", "ENG-1", "T", "repository: /evil", "https://linear.app/o/issue/ENG-1", "Eng")
     assert repository_of(issue, settings) == "/eng"

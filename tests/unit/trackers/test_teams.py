@@ -1,4 +1,4 @@
-"""A team of Linear is named by its page, and the settings say whose repository and agent its issues have."""
+"""A team of Linear and its page, and the repository and agent of its issues."""
 
 import pytest
 
@@ -18,7 +18,7 @@ PAGE = "https://linear.app/acme/team/ENG"
     "text", [PAGE, f"{PAGE}/active", f"{PAGE}/all?layout=list", " https://linear.app/Acme/team/eng "]
 )
 def test_a_team_is_named_by_its_page(text: str) -> None:
-    """Whatever somebody looks at there, the address is the team's."""
+    """Each page of a team leads to the team's address."""
     page = team_page(text)
     assert page is not None
     assert (page.team, page.address) == ("ENG", PAGE)
@@ -34,7 +34,7 @@ def test_a_team_is_named_by_its_page(text: str) -> None:
     ],
 )
 def test_what_is_no_team_s_page_is_a_repository(text: str) -> None:
-    """Another page of Linear's, another site and a path are not read as teams."""
+    """Another page of Linear, another site and a path are no team."""
     assert team_page(text) is None
 
 
@@ -43,7 +43,7 @@ def settings_with(agents: str) -> Settings:
 
 
 def test_the_agent_of_an_issue_is_its_project_s_or_else_its_team_s() -> None:
-    """The settings name agents by team or project; where they name none, the worker's default counts."""
+    """An issue's agent is its project's, or else its team's, or else the default."""
     assert agent_of(ISSUE, settings_with("ENG=codex, payments = gemini")) == "gemini"
     assert agent_of(ISSUE, settings_with("ENG=codex")) == "codex"
     assert agent_of(ISSUE, settings_with("OPS=codex")) is None
@@ -52,7 +52,7 @@ def test_the_agent_of_an_issue_is_its_project_s_or_else_its_team_s() -> None:
 
 
 def test_an_intake_of_a_team_decides_before_the_team_s_settings() -> None:
-    """The repository is the issue's; agent and approval are the intake's where it names them, else the settings'."""
+    """An intake's agent and approval come before the settings, and the repository comes from the issue."""
     claim = TrackedClaim(
         issue=TrackedIssue(tracker="linear", id="0b4a", key="ENG-12"),
         is_own=True,
