@@ -1,4 +1,4 @@
-"""The error about a CLI that ended without an answer: the cause in the CLI's words, and a remedy for its kind.
+"""The error about a CLI that ended without an answer: the cause in the CLI's words, and a fitting remedy.
 
 Sources: anthropics/claude-code 74225, openai/codex-plugin-cc 635, littlebearapps/untether 724, monoes/monomind 191,
 github/copilot-cli 1181 and 1271.

@@ -260,7 +260,7 @@ def test_copilot_denies_what_changes(tools: str, host: Host) -> None:
 
 
 def test_opencode_permissions_are_added_to_the_users_configuration(host: Host) -> None:
-    """What the environment configures stays, but for what the engine needs; without tools all are denied."""
+    """The user's configuration stays, except for the engine's keys; without tools each permission is denied."""
     given = json.dumps({"model": "m/m", "share": "auto", "permission": {"bash": "allow"}})
     machine = host(OPENCODE_CONFIG_CONTENT=given)
     none = json.loads(start("opencode", machine, tools="none").env["OPENCODE_CONFIG_CONTENT"])

@@ -1,4 +1,4 @@
-"""The sentences of the CLIs' own programs, and of the APIs behind them: what each means, and until when it is waited.
+"""The error messages of CLIs and model APIs: what each message means, and how long the engine waits after it.
 
 Sources: the strings of claude 2.1.329, codex 0.169.0, gemini 0.61.0, copilot 1.0.102 and opencode 1.18.33; openai/codex
 `codex-rs/protocol/src/error.rs`; google-gemini/gemini-cli `googleQuotaErrors.ts` and `constants.ts`; and issues of

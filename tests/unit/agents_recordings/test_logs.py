@@ -63,7 +63,7 @@ def entries(state: Path) -> list[dict[str, Any]]:
 
 
 def test_runs_of_all_clis_read_the_same_while_they_go_on_and_after(tmp_path: Path) -> None:
-    """A half-written line is not told yet; a whole stream is calls, results and a final text; --raw is its bytes."""
+    """A half-written line is left out; a whole run has calls, results and a final text; --raw prints its bytes."""
     printed = [(RECORDINGS / agent / f"{case}.stdout").read_bytes() for agent, case in EDITED.items()]
     runs = [run_of(agent, tmp_path, serial=number) for number, agent in enumerate(EDITED, 1)]
     for run, stream in zip(runs, printed, strict=True):
@@ -88,7 +88,7 @@ def test_runs_of_all_clis_read_the_same_while_they_go_on_and_after(tmp_path: Pat
 
 
 def test_end_without_a_result_is_told_with_the_last_words_of_stderr(tmp_path: Path) -> None:
-    """What a CLI printed beside its stream is shown, without keys; a stream without a last newline is told whole; a kill has its own time."""
+    """The end of stderr is shown with masked keys, an unfinished last line is read, and a kill has its time."""
     first, second = run_of("codex", tmp_path), run_of("claude", tmp_path, serial=2)
     first.stdout.write_bytes(b"")
     first.stderr.write_text("error: unexpected argument, key sk-ant-made-up-key-0123456789\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The finalizer's prompts."""
+"""The finalizer's prompts, which request the answer once more."""
 
 import json
 
@@ -15,7 +15,7 @@ REASONS = ("The JSON cannot be used: it is cut off.", "The text {holds} %s.")
 @pytest.mark.parametrize("step", Step)
 @pytest.mark.parametrize("attempt", [1, 2])
 def test_a_prompt_says_all_that_is_needed(step: Step, attempt: int) -> None:
-    """Each prompt forbids edits, asks for one object without wrapping, and says what was wrong."""
+    """Each prompt forbids edits, requests one object without wrapping, and names each reason."""
     prompt = finalizer_prompt(step, REASONS, attempt)
     for words in ("Do not edit files.", "xactly one JSON object", "o Markdown", "o prose", "o code fences"):
         assert words in prompt
@@ -28,14 +28,14 @@ def test_a_prompt_says_all_that_is_needed(step: Step, attempt: int) -> None:
 
 @pytest.mark.parametrize("step", Step)
 def test_the_second_attempt_never_repeats_the_first(step: Step) -> None:
-    """The second prompt differs even where the reasons are the same, and shows the shape."""
+    """The second prompt differs from the first and shows the answer's shape."""
     first, second = (finalizer_prompt(step, REASONS, attempt) for attempt in (1, 2))
     assert first != second
     assert all(shape_of(form) in second and shape_of(form) not in first for form in forms_of(step))
 
 
 def test_inside_a_pipeline_the_solution_is_asked_for() -> None:
-    """Both prompts hold its schema, and the second one its shape, with all that is inside of it."""
+    """In a pipeline both prompts hold the solution's schema, and the second one its whole shape."""
     first, second = (finalizer_prompt(Step.BUILD_PLAN, REASONS, attempt, in_pipeline=True) for attempt in (1, 2))
     assert all('"predicted_files"' in prompt and "modification_points" in prompt for prompt in (first, second))
     assert '"depends_on": [<string>, ...], "estimated_minutes": <integer>' in second
@@ -44,12 +44,12 @@ def test_inside_a_pipeline_the_solution_is_asked_for() -> None:
 
 
 def test_a_prompt_without_reasons_still_says_what_was_wrong() -> None:
-    """Where no reason is known the prompt says that there was no object."""
+    """Without a reason the prompt says that there was no JSON object."""
     assert "- It held no JSON object.\n" in finalizer_prompt(Step.CREATE_COMMIT, [], 1)
 
 
 def test_shapes_are_minimal() -> None:
-    """A shape shows keys and kinds of values, and nothing else."""
+    """A shape shows only keys and kinds of values."""
     shapes = {step: [shape_of(form) for form in forms_of(step)] for step in Step}
     assert shapes[Step.CLASSIFY_ISSUE] == ['{"issue_class": <"/bug" or "/feature" or "/chore">}']
     assert shapes[Step.IMPLEMENT_PLAN] == [
@@ -64,7 +64,7 @@ def test_shapes_are_minimal() -> None:
 @pytest.mark.parametrize("step", Step)
 @pytest.mark.parametrize("attempt", [1, 2])
 def test_a_prompt_sent_back_is_no_answer(step: Step, attempt: int) -> None:
-    """An agent that repeats the prompt, or the shape in it, has not answered."""
+    """A repeated prompt, or the shape in it, is no answer."""
     echoes = [finalizer_prompt(step, REASONS, attempt), *(shape_of(form) for form in forms_of(step))]
     for echo in echoes:
         with pytest.raises(AnswerError):

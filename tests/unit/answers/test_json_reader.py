@@ -1,4 +1,4 @@
-"""The reader of JSON values, held against Python's own `json` wherever that one is strict."""
+"""The reader of JSON values, compared with Python's own `json` for strict JSON."""
 
 import json
 import math
@@ -21,18 +21,18 @@ STRUCTURE = "[]{}\"':,\\/* \n0-1.eEtrufalsn"
 
 
 class NotStrictError(ValueError):
-    """`json` reads it, but it is no strict JSON."""
+    """The text is no strict JSON, although `json` reads it."""
 
 
 def unique(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
-    """Build an object none of whose keys stands twice."""
+    """Build an object, and refuse a repeated key."""
     if any(one == other for one, other in pairwise(sorted(key for key, _ in pairs))):
         raise NotStrictError
     return dict(pairs)
 
 
 def finite(number: str) -> float:
-    """Read a number that is no NaN and not infinite."""
+    """Read a number, and refuse NaN and infinity."""
     if not math.isfinite(float(number)):
         raise NotStrictError
     return float(number)
@@ -45,7 +45,7 @@ def strictly(text: str) -> JsonValue:
 
 
 def is_strict(reading: Reading, text: str) -> bool:
-    """Say whether the whole text was read, with nothing to mend."""
+    """Say whether the whole text was read without a repair."""
     return not reading.faults and not reading.mends and not text[reading.end :].strip(" \t\r\n")
 
 
@@ -53,14 +53,14 @@ def is_strict(reading: Reading, text: str) -> bool:
 def test_strict_json_is_read_as_python_reads_it(
     value: JsonValue, indent: int | str | None, ascii_only: bool
 ) -> None:
-    """Whatever `json` writes is read back to the same value, up to its last character."""
+    """The reader reads the output of `json` to the same value, up to the last character."""
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
     assert read_json(text) == Reading(json.loads(text), len(text))
 
 
 @given(CONTAINERS, st.data())
 def test_broken_json_is_strict_exactly_where_python_says_so(value: JsonValue, data: st.DataObject) -> None:
-    """After a change of any character the reader and `json` agree on what is strict JSON, and on its value."""
+    """After any change of a text, the reader and `json` agree on its value and on whether it is strict JSON."""
     text = json.dumps(value)
     at = data.draw(st.integers(1, len(text)))
     changed = text[:at] + data.draw(st.text(STRUCTURE, max_size=3)) + text[at + data.draw(st.integers(0, 2)) :]
@@ -76,7 +76,7 @@ def test_broken_json_is_strict_exactly_where_python_says_so(value: JsonValue, da
 
 @given(st.sampled_from("[{"), st.text(STRUCTURE, max_size=60))
 def test_the_reader_always_gets_on(bracket: str, rest: str) -> None:
-    """Any text is read to an end behind its first bracket, so a walk over a text comes to its end."""
+    """The reader always ends after the first bracket, so that a search through a text ends."""
     text = bracket + rest
     assert 0 < read_json(text).end <= len(text)
 
@@ -98,7 +98,7 @@ def test_the_reader_always_gets_on(bracket: str, rest: str) -> None:
     ],
 )
 def test_slips_are_read_past_and_named(text: str, value: JsonValue, mends: tuple[str, ...]) -> None:
-    """Each slip that leaves no doubt is read past, and what it was is said."""
+    """The reader repairs and names each slip whose meaning is clear."""
     assert read_json(text) == Reading(value, len(text), mends)
 
 
@@ -116,7 +116,7 @@ def test_slips_are_read_past_and_named(text: str, value: JsonValue, mends: tuple
     ],
 )
 def test_faults_do_not_hide_where_a_value_ends(text: str, fault: str) -> None:
-    """A value that cannot be used is read to its end all the same, so that nothing in it is taken for another."""
+    """A value with a fault is read to its end, so that no part of it counts as another value."""
     reading = read_json(text + ' {"b": 2}')
     assert reading.faults == (fault,)
     assert reading.end == len(text)
@@ -148,7 +148,7 @@ def test_faults_do_not_hide_where_a_value_ends(text: str, fault: str) -> None:
     ],
 )
 def test_what_breaks_says_where_and_why(text: str, at: int, cause: str) -> None:
-    """A text that stops being JSON is read up to there, and the fault names the place."""
+    """The fault names the place where a text stops being JSON, and the likely cause."""
     reading = read_json(text)
     assert (reading.value, reading.end) == (None, at)
     near = f"it is broken {at} characters on, near {text[at : at + 24]!r}"
@@ -157,11 +157,11 @@ def test_what_breaks_says_where_and_why(text: str, at: int, cause: str) -> None:
 
 @pytest.mark.parametrize("text", ["[", "{", "[1", "[1,", '{"a"', '{"a":', '{"a": 1', '{"a": 1 // x', "[[1]"])
 def test_what_is_cut_off_is_called_so(text: str) -> None:
-    """A text that ends inside a value is cut off, whatever was read of it."""
+    """A text that ends inside a value is reported as cut off."""
     assert read_json(text) == Reading(None, len(text), read_json(text).mends, ("it is cut off",))
 
 
 def test_a_value_is_read_from_the_midst_of_a_text() -> None:
-    """The reader begins at the place that it is given and stops behind the value."""
+    """The reader begins at the given place and stops after the value."""
     text = 'x {"a": [1]} y'
     assert read_json(text, 2) == Reading({"a": [1]}, 12)

@@ -1,4 +1,4 @@
-"""What holds on the answer ladder beyond its corpus: order of rungs, contracts of any kind, bounds."""
+"""The answer ladder beyond its corpus: the order of its rungs, contracts of any kind, and its bounds."""
 
 import json
 from dataclasses import dataclass
@@ -29,14 +29,14 @@ def read(text: str | None, structured: JsonValue = None) -> Answer[ClassifyIssue
 
 
 def reasons(contract: type[object] | TypeAdapter[Any], text: str | None) -> tuple[str, ...]:
-    """Return the reasons for which a text is refused."""
+    """Return the reasons for the refusal of a text."""
     with pytest.raises(AnswerError) as refused:
         read_answer(contract, text)
     return refused.value.reasons
 
 
 def bug_form(text: str) -> JsonValue:
-    """Read any text about a bug as that class."""
+    """Read any text that names a bug as the class `/bug`."""
     if "bug" not in text:
         raise NotPlainError("it names no bug")
     return {"issue_class": "/bug"}
@@ -44,12 +44,12 @@ def bug_form(text: str) -> JsonValue:
 
 @pytest.mark.parametrize("structured", [{"issue_class": "/bug"}, BUG_JSON, [{"issue_class": "/bug"}]])
 def test_structured_output_comes_first(structured: JsonValue) -> None:
-    """The CLI's own structured output is the answer, whatever the text says."""
+    """Structured output is the answer, whatever the text says."""
     assert read(FEATURE_JSON, structured) == Answer(BUG, "structured")
 
 
 def test_structured_output_may_answer_without_text() -> None:
-    """No text is needed where there is structured output."""
+    """Structured output needs no text beside it."""
     assert read(None, {"issue_class": "/bug"}).parsed_by == "structured"
 
 
@@ -66,7 +66,7 @@ def test_structured_output_may_answer_without_text() -> None:
     ],
 )
 def test_structured_output_that_does_not_match_is_passed_over_with_a_warning(structured: JsonValue) -> None:
-    """Strictness holds for structured output too; the text may still answer, and the warning says so."""
+    """Structured output that breaks the contract gives a warning, and the text is read instead."""
     answer = read(BUG_JSON, structured)
     assert (answer.value, answer.parsed_by) == (BUG, "json")
     assert answer.warnings
@@ -74,7 +74,7 @@ def test_structured_output_that_does_not_match_is_passed_over_with_a_warning(str
 
 
 def test_structured_output_of_any_depth_is_refused_and_not_followed() -> None:
-    """A value that is nested beyond all measure is refused like any other."""
+    """A value nested 100,000 deep is refused without a crash, and the text is read instead."""
     deep: JsonValue = []
     for _ in range(100_000):
         deep = [deep]
@@ -82,47 +82,47 @@ def test_structured_output_of_any_depth_is_refused_and_not_followed() -> None:
 
 
 def test_the_plain_form_is_checked_against_the_contract() -> None:
-    """What a plain reader makes of a text is validated like JSON."""
+    """The result of a plain reader is validated like JSON."""
     assert read_answer(ClassifyIssueAnswer, "a bug", plain=bug_form) == Answer(BUG, "plain")
     with pytest.raises(AnswerError, match=r"issue_class: Field required"):
         read_answer(ClassifyIssueAnswer, "a bug", plain=lambda _: {"plan": "x"})
 
 
 def test_a_text_with_json_in_it_has_no_plain_form() -> None:
-    """A text that tried to be JSON and failed is not read as plain text instead."""
+    """A text with broken JSON is not read as plain text."""
     for text in ('{"issue_class": "bug"}', '{"issue_class": "/bug', 'a bug {"issue_class": 1}'):
         with pytest.raises(AnswerError):
             read_answer(ClassifyIssueAnswer, text, plain=bug_form)
 
 
 def test_the_plain_readers_reason_is_kept() -> None:
-    """The reason of a plain reader stands behind that there is no JSON."""
+    """The plain reader's reason follows the reason that there is no JSON."""
     with pytest.raises(AnswerError) as refused:
         read_answer(ClassifyIssueAnswer, "a chore", plain=bug_form)
     assert refused.value.reasons == ("The text holds no JSON object.", "The text cannot be used: it names no bug.")
 
 
 def test_reasons_name_the_field_and_never_the_value() -> None:
-    """A reason says which field is wrong and how, and does not repeat what the agent wrote there."""
+    """A reason names the wrong field and the rule, but not the agent's value."""
     (reason,) = reasons(ClassifyIssueAnswer, '{"issue_class": "/secret-value"}')
     assert reason == "The JSON cannot be used: issue_class: Input should be '/bug', '/feature' or '/chore'."
 
 
 def test_reasons_for_nothing_say_nothing_else() -> None:
-    """No text, and a text without JSON, are called what they are."""
+    """An empty text and a text without JSON have a reason of their own."""
     assert reasons(ClassifyIssueAnswer, None) == ("The text is empty.",)
     assert reasons(ClassifyIssueAnswer, "Done.") == ("The text holds no JSON object.",)
 
 
 def test_a_conflict_is_the_reason() -> None:
-    """Two different answers are named as a conflict."""
+    """Two different answers are refused as a conflict."""
     assert reasons(ClassifyIssueAnswer, f"{BUG_JSON} {FEATURE_JSON}") == (
         "2 different values match. Answer with one.",
     )
 
 
 def test_the_last_reasons_are_kept() -> None:
-    """Of many reasons those of the last values are kept, each once."""
+    """The reasons of the last five values are kept, each once."""
     text = " ".join(f'{{"wrong{number}": 0}}' for number in range(20))
     assert [
         "wrong" + str(number) in reason for number, reason in enumerate(reasons(ClassifyIssueAnswer, text), 15)
@@ -131,7 +131,7 @@ def test_the_last_reasons_are_kept() -> None:
 
 
 def test_reasons_are_bounded_and_printable() -> None:
-    """Neither long keys nor control characters get into a reason."""
+    """A reason has at most 300 characters and no control character."""
     (reason,) = reasons(ClassifyIssueAnswer, json.dumps({"\x1b[31m" + "k" * 10_000: 0}))
     assert len(reason) == 300
     assert reason.isprintable()
@@ -142,7 +142,7 @@ def test_reasons_are_bounded_and_printable() -> None:
 
 
 def test_the_error_is_one_of_ours() -> None:
-    """The error is in the project's tree, cannot be retried away, and carries its reasons as text."""
+    """The error is one of the project's, not retryable, and its text holds each reason once."""
     error = AnswerError(["one.", "two.", "one."])
     assert isinstance(error, SeptetError)
     assert not error.retryable
@@ -150,7 +150,7 @@ def test_the_error_is_one_of_ours() -> None:
 
 
 def test_of_a_long_text_the_end_is_read() -> None:
-    """Of a text over the limit only the end is looked at, and a warning says so."""
+    """Only the end of a text over the limit is read, and a warning gives the length."""
     answer = read("x" * MAX_TEXT_CHARACTERS + BUG_JSON)
     assert (answer.value, answer.parsed_by) == (BUG, "embedded")
     assert answer.warnings == (
@@ -162,7 +162,7 @@ def test_of_a_long_text_the_end_is_read() -> None:
 
 
 def test_a_text_full_of_json_is_refused() -> None:
-    """A text with more values than can be checked is refused, even where one of them would match."""
+    """A text with more than 1,000 values is refused, even if one of them would match."""
     filler = "[1] " * (MAX_VALUES - 1)
     assert read(filler + BUG_JSON).parsed_by == "embedded"
     assert reasons(ClassifyIssueAnswer, "[1] " + filler + BUG_JSON) == (
@@ -171,14 +171,14 @@ def test_a_text_full_of_json_is_refused() -> None:
 
 
 def test_a_mend_is_told() -> None:
-    """A warning names every kind of slip that was read past."""
+    """A warning names each kind of repaired slip."""
     assert read("{'issue_class': '/bug', /* sic */}").warnings == (
         "Mended in the answer: single quotes, comment, trailing comma.",
     )
 
 
 def test_the_better_rung_of_equal_answers_is_recorded() -> None:
-    """Of equal answers the most trusted way of reading one is recorded, and then nothing was mended."""
+    """The most trusted rung among equal answers is recorded, without a warning about repairs."""
     answer = read(f"{{'issue_class': '/bug'}}\n{BUG_JSON}\n```json\n{BUG_JSON}\n```")
     assert (answer.parsed_by, answer.warnings) == ("fence", ())
 
@@ -191,21 +191,21 @@ def test_the_better_rung_of_equal_answers_is_recorded() -> None:
     ],
 )
 def test_a_union_is_answered_by_each_of_its_members(text: str, value: PullRequestText | PullRequestUrl) -> None:
-    """Each form of a union is an answer, in a fence and in prose as well."""
+    """Each member of a union is an answer, also in a fence and in prose."""
     contract: TypeAdapter[PullRequestText | PullRequestUrl] = TypeAdapter(CreatePullRequestAnswer)
     for given in (text, f"```\n{text}\n```", f"Done: {text}.", json.dumps(text), f"[{text}]"):
         assert read_answer(contract, given).value == value
 
 
 def test_two_forms_of_a_union_are_a_conflict() -> None:
-    """An answer in both forms is two answers."""
+    """An answer in both forms of a union is a conflict."""
     text = '{"title": "Greet", "body": ""} {"url": "https://h/o/r/pull/1"}'
     assert reasons(TypeAdapter(CreatePullRequestAnswer), text) == ("2 different values match. Answer with one.",)
     assert reasons(TypeAdapter(CreatePullRequestAnswer), '{"title": "Greet", "url": "https://h/o/r/pull/1"}')
 
 
 def test_a_list_is_answered_by_an_array_alone() -> None:
-    """A list contract takes an array of any length as it is written, and no bare object."""
+    """A contract of a list takes an array of any length, and no bare object."""
     contract = list[ClassifyIssueAnswer]
     assert read_answer(contract, f"Two: [{BUG_JSON}, {BUG_JSON}]").value == [BUG, BUG]
     assert read_answer(contract, f"[{BUG_JSON}]").value == [BUG]
@@ -216,7 +216,7 @@ def test_a_list_is_answered_by_an_array_alone() -> None:
 
 
 def test_a_member_of_a_broken_object_is_no_answer() -> None:
-    """What stands behind a quoted key belongs to a larger value, even where that one cannot be read."""
+    """The reader takes no value out of a larger value that is broken."""
     text = f'{{"approved": fals, "findings": [{BUG_JSON}]}}'
     assert reasons(list[ClassifyIssueAnswer], text)[-1] == (
         "The JSON in the middle of the text cannot be used: it is a part of a larger value that is broken."
@@ -224,7 +224,7 @@ def test_a_member_of_a_broken_object_is_no_answer() -> None:
 
 
 def test_an_empty_array_counts_only_where_it_stands_alone() -> None:
-    """`[]` is an answer as the whole text or in a fence of its own, and says nothing in prose."""
+    """`[]` is an answer as the whole text or in a fence of its own, but not in prose."""
     contract = list[ClassifyIssueAnswer]
     assert read_answer(contract, "[]") == Answer([], "json")
     assert read_answer(contract, "Nothing:\n```json\n[ ]\n```") == Answer([], "fence")
@@ -233,7 +233,7 @@ def test_an_empty_array_counts_only_where_it_stands_alone() -> None:
 
 
 def test_scalars_are_answers_as_the_whole_text() -> None:
-    """A contract may be a scalar; then only the whole text is one, and as strictly as elsewhere."""
+    """A scalar is an answer only as the whole text, and its type must match."""
     assert read_answer(bool, "true") == Answer(value=True, parsed_by="json")
     assert read_answer(str, '"true"') == Answer("true", "json")
     assert read_answer(float, "2") == Answer(2.0, "json")
@@ -243,7 +243,7 @@ def test_scalars_are_answers_as_the_whole_text() -> None:
 
 
 def test_unknown_keys_are_refused_whatever_the_contract_says() -> None:
-    """A contract whose own setting ignores unknown keys is strict here all the same."""
+    """Unknown keys are refused, even if the contract would ignore them."""
 
     @dataclass
     class Loose:
@@ -255,14 +255,14 @@ def test_unknown_keys_are_refused_whatever_the_contract_says() -> None:
 
 
 def test_true_and_one_are_two_answers() -> None:
-    """Values that Python calls equal are different answers where their JSON differs."""
+    """`true` and `1` are different answers, although Python calls them equal."""
     assert reasons(dict[str, bool | int], '{"a": true} {"a": 1}') == (
         "2 different values match. Answer with one.",
     )
 
 
 def test_depth_is_bounded() -> None:
-    """Values nested deeper than any contract are refused, and the recursion limit plays no part."""
+    """Deeply nested values are refused without a recursion error."""
     assert read_answer(list[Any], "[" * MAX_DEPTH + "]" * MAX_DEPTH).parsed_by == "json"
     assert reasons(list[Any], "[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1))
     assert reasons(list[Any], "[" * 100_000)

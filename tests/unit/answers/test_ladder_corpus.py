@@ -1,4 +1,4 @@
-"""Final texts as agents really write them, each with the rung that reads it or `None` for a refusal."""
+"""Final texts as agents write them, each with the rung that reads it; the other texts are refused."""
 
 import json
 
@@ -143,13 +143,13 @@ REFUSED = [
 
 
 def read(text: str) -> Answer[ImplementPlanAnswer]:
-    """Read what was done."""
+    """Read the answer of the step implement_plan."""
     return read_answer(ImplementPlanAnswer, text)
 
 
 @pytest.mark.parametrize(("text", "rung"), [pytest.param(text, rung, id=name) for name, text, rung in READ])
 def test_a_readable_text_is_read_by_its_rung(text: str, rung: str) -> None:
-    """An answer that stands in the text whole is found, and the rung that read it is named."""
+    """A whole answer in the text is found, and its rung is recorded."""
     answer = read(text)
     assert answer.parsed_by == rung
     assert answer.value.success is True
@@ -159,7 +159,7 @@ def test_a_readable_text_is_read_by_its_rung(text: str, rung: str) -> None:
 
 @pytest.mark.parametrize("text", [pytest.param(text, id=name) for name, text in REFUSED])
 def test_an_unreadable_text_is_refused_with_bounded_reasons(text: str) -> None:
-    """A text without exactly one answer that meets the contract is refused, and the reasons are short lines."""
+    """A text without exactly one valid answer is refused with one to five short reasons."""
     with pytest.raises(AnswerError) as refused:
         read(text)
     assert 1 <= len(refused.value.reasons) <= 5

@@ -1,4 +1,4 @@
-"""The ladder over generated answers: found in whatever prose, refused when changed, in linear time."""
+"""The ladder over generated answers: found in any prose, refused after any change, read in linear time."""
 
 import json
 import time
@@ -74,7 +74,7 @@ def as_json(value: BaseModel) -> object:
 
 
 def assert_refused(step: Step, text: str) -> None:
-    """Hold that a text is no answer."""
+    """Check that a text is refused."""
     with pytest.raises(AnswerError):
         read_step_answer(step, text)
 
@@ -87,7 +87,7 @@ def test_every_answer_is_found_in_prose_fences_and_noise(
     fence: tuple[str, str],
     after: str,
 ) -> None:
-    """A valid answer is found whatever stands around it, as long as that holds no other answer."""
+    """A valid answer is found in any prose, fence or noise that holds no other answer."""
     step, answer = step_and_answer
     text = f"{before} Answer\n{fence[0]}{data.draw(written(answer))}{fence[1]}\n{after}"
     assert as_json(read_step_answer(step, text).value) == answer
@@ -97,7 +97,7 @@ def test_every_answer_is_found_in_prose_fences_and_noise(
 def test_every_answer_alone_is_read_as_json(
     data: st.DataObject, step_and_answer: tuple[Step, dict[str, Any]]
 ) -> None:
-    """The bare object is read on the rung `json`, also as an array of one and encoded twice."""
+    """A bare object, an array of one and a twice encoded object are read on the rung `json`."""
     step, answer = step_and_answer
     text = data.draw(written(answer))
     for spelling in (text, f"\ufeff {text}\n", f"[{text}]", json.dumps(text)):
@@ -107,7 +107,7 @@ def test_every_answer_alone_is_read_as_json(
 
 @given(STEPS_WITH_ANSWERS, PROSE)
 def test_slips_of_syntax_do_not_change_a_value(step_and_answer: tuple[Step, dict[str, Any]], before: str) -> None:
-    """Python's own spelling, comments, trailing commas and raw line breaks are read to the same value."""
+    """Python's own spelling, comments, trailing commas and raw line breaks give the same value."""
     step, answer = step_and_answer
     lines = json.dumps(answer, indent=1, ensure_ascii=False).split("\n")
     commented = "\n".join([*(f'{line} // it\'s "so"' for line in lines[:-2]), f"{lines[-2]}, /* {{ */", lines[-1]])
@@ -124,7 +124,7 @@ def test_slips_of_syntax_do_not_change_a_value(step_and_answer: tuple[Step, dict
 def test_an_answer_cut_off_anywhere_is_refused(
     data: st.DataObject, step_and_answer: tuple[Step, dict[str, Any]]
 ) -> None:
-    """What is left of an answer that was cut off is never an answer, bare, fenced or after prose."""
+    """An answer that was cut off is refused, bare, fenced or after prose."""
     step, answer = step_and_answer
     text = data.draw(written(answer))
     part = text[: data.draw(st.integers(0, len(text) - 1))]
@@ -143,7 +143,7 @@ def test_an_answer_cut_off_anywhere_is_refused(
 def test_an_answer_without_its_beginning_is_refused(
     data: st.DataObject, step_and_answer: tuple[Step, dict[str, Any]]
 ) -> None:
-    """An object that lacks its first characters is never an answer."""
+    """An answer without its first characters is refused."""
     step, answer = step_and_answer
     text = json.dumps(answer)
     assert_refused(step, text[data.draw(st.integers(1, len(text) - 1)) :])
@@ -153,7 +153,7 @@ def test_an_answer_without_its_beginning_is_refused(
 def test_an_answer_with_a_value_of_another_type_is_refused(
     data: st.DataObject, step_and_answer: tuple[Step, dict[str, Any]], value: object
 ) -> None:
-    """No value is taken for one of another type."""
+    """An answer with a value of another type is refused."""
     step, answer = step_and_answer
     key = data.draw(st.sampled_from(list(answer)))
     assume(type(value) is not type(answer[key]) or type(value) is list)
@@ -165,7 +165,7 @@ def test_an_answer_with_a_value_of_another_type_is_refused(
 def test_an_answer_with_other_keys_is_refused(
     data: st.DataObject, step_and_answer: tuple[Step, dict[str, Any]], key: str, value: object
 ) -> None:
-    """A key too few, a key too many, a key given twice and an object around the answer are refused."""
+    """A missing, additional or repeated key and an object around the answer are refused."""
     step, answer = step_and_answer
     text = data.draw(written(answer))
     dropped = data.draw(st.sampled_from(list(answer)))
@@ -179,7 +179,7 @@ def test_an_answer_with_other_keys_is_refused(
 
 @given(st.data(), st.sampled_from(list(Step)))
 def test_different_answers_are_a_conflict_and_equal_ones_are_not(data: st.DataObject, step: Step) -> None:
-    """Two answers in one text must be the same."""
+    """Two equal answers are read as one, and two different answers are refused."""
     one, other = data.draw(ANSWERS[step]), data.draw(ANSWERS[step])
     text = f"{data.draw(written(one))}\nor\n{data.draw(written(other))}"
     if one == other:
@@ -190,7 +190,7 @@ def test_different_answers_are_a_conflict_and_equal_ones_are_not(data: st.DataOb
 
 @given(st.sampled_from(list(Step)), st.text(st.sampled_from("{}[]\"':,\\/*`~ \n01aeNt")))
 def test_what_is_read_is_valid(step: Step, text: str) -> None:
-    """From a text of nothing but syntax comes a value that meets the contract, or an `AnswerError`."""
+    """A text of punctuation gives a valid answer or an `AnswerError`."""
     try:
         answer = read_step_answer(step, text)
     except AnswerError:
@@ -211,7 +211,7 @@ ADVERSARIES = (
 
 
 def seconds(text: str) -> float:
-    """The least processor time of three tries to find an answer where there is none."""
+    """Return the least processor time of three reads of a text without an answer."""
     times = []
     for _ in range(3):
         begin = time.process_time()
@@ -223,6 +223,6 @@ def seconds(text: str) -> float:
 
 @pytest.mark.parametrize("piece", ADVERSARIES, ids=lambda piece: repr(piece[:12]))
 def test_time_is_linear_in_the_length_of_hostile_text(piece: str) -> None:
-    """Eight times the text takes about eight times as long, and not the square of it."""
+    """Eight times the text takes less than 25 times as long, so that the time is not quadratic."""
     short = piece * (10_000 // len(piece))
     assert seconds(short * 8) < 25 * max(seconds(short), 0.004)

@@ -40,7 +40,7 @@ Three.
 
 
 def test_fenced_blocks_are_found_with_their_language() -> None:
-    """Blocks come in their order, with the first word behind the fence and their content as it stands."""
+    """Blocks come in their order, with their language and their unchanged content."""
     go, tildes, nested = (
         "```go title=x\nfunc f() {\n\n\treturn\n}\n```",
         "~~~\n```\nx\n```\n~~~",
@@ -55,7 +55,7 @@ def test_fenced_blocks_are_found_with_their_language() -> None:
 
 
 def test_blocks_in_lists_and_quotations_are_dedented() -> None:
-    """A block that is nested in the document is found, without what it is nested by."""
+    """A block in a list or quotation is found, without the indentation around it."""
     text = "- item\n\n  ```py\n  if x:\n      y\n  ```\n\n> ```sh\n> ls\n> ```\n"
     assert code_blocks(text) == (CodeBlock("py", "if x:\n    y"), CodeBlock("sh", "ls"))
 
@@ -73,13 +73,13 @@ def test_blocks_in_lists_and_quotations_are_dedented() -> None:
     ],
 )
 def test_edges_of_blocks(text: str, blocks: tuple[CodeBlock, ...]) -> None:
-    """Inline code and indented text are no fenced blocks; a block that is not closed ends with the text."""
+    """Inline code and indented text are no blocks, and an open block ends with the text."""
     assert code_blocks(text) == blocks
 
 
 @given(CODE, st.sampled_from(["", "python", "c++"]), st.sampled_from(["```", "~~~~"]))
 def test_content_is_kept_as_it_was(content: str, language: str, fence: str) -> None:
-    """Whatever stands in a fence comes out of it unchanged."""
+    """The content of a fenced block comes out unchanged."""
     assert code_blocks(f"Before.\n\n{fence}{language}\n{content}\n{fence}\nAfter.\n") == (
         CodeBlock(language, content),
     )
@@ -100,12 +100,12 @@ def test_content_is_kept_as_it_was(content: str, language: str, fence: str) -> N
     ],
 )
 def test_a_section_ends_at_the_next_heading_of_its_level(heading: str, expected: str | None) -> None:
-    """A section runs over deeper headings up to one of the same or a higher level, and fences hold no headings."""
+    """A section holds its deeper headings and ends at a heading of its own or a higher level outside fences."""
     assert section(DOCUMENT, heading) == expected
 
 
 def test_a_section_of_the_highest_level_holds_all_below() -> None:
-    """A first-level section ends at the next first-level heading, underlined ones included."""
+    """A first-level section ends at the next first-level heading, also an underlined one."""
     whole = section(DOCUMENT, "Spec")
     assert whole is not None
     assert whole.startswith("About.")
@@ -131,7 +131,7 @@ def test_a_section_of_the_highest_level_holds_all_below() -> None:
     ],
 )
 def test_edges_of_sections(text: str, expected: str | None) -> None:
-    """Headings count by their plain text and in the document itself; the first of several is taken."""
+    """A heading is found by its plain text in the document itself; the first of several headings counts."""
     assert section(text, "A") == expected
 
 
@@ -146,6 +146,6 @@ def test_a_heading_over_two_lines_is_one_heading() -> None:
     )
 )
 def test_a_section_is_a_part_of_the_text(text: str) -> None:
-    """A section is taken out of the text as it stands."""
+    """A section is an unchanged part of the text."""
     found = section(text, "A")
     assert found is None or found in text

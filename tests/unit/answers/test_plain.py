@@ -1,4 +1,4 @@
-"""The plain forms of the steps' answers: what is taken, and what is not because it might mean something else."""
+"""The plain forms of the steps' answers: what is read, and what is refused because it is ambiguous."""
 
 import pytest
 from hypothesis import assume, given
@@ -239,7 +239,7 @@ NO_URLS = [
 
 
 def refuses(read: PlainReader, text: str) -> bool:
-    """Say whether a text is refused, and with a reason."""
+    """Say whether a text is refused with a reason."""
     try:
         read(text)
     except NotPlainError as error:
@@ -249,19 +249,19 @@ def refuses(read: PlainReader, text: str) -> bool:
 
 @pytest.mark.parametrize(("text", "issue_class"), CLASSES.items())
 def test_a_class_normalises(text: str, issue_class: str) -> None:
-    """A class is read in any case, with or without slash and quotes, and from a sentence that only says it."""
+    """A class is read in any case, with or without slash and quotes, and from a sentence about it alone."""
     assert read_class(text) == {"issue_class": issue_class}
 
 
 @pytest.mark.parametrize("text", NO_CLASSES)
 def test_an_ambiguous_text_is_no_class(text: str) -> None:
-    """A text that names two classes, or says anything that is not known to be harmless, is no class."""
+    """A text with two classes, or with a word outside the small vocabulary, is no class."""
     assert refuses(read_class, text)
 
 
 @given(st.sampled_from(["/bug", "feature", "`/chore`."]), st.from_regex(r"[a-z']{1,12}", fullmatch=True))
 def test_an_unknown_word_spoils_a_class(name: str, word: str) -> None:
-    """No word outside of a small vocabulary may stand beside a class: it may deny it."""
+    """Any unknown word beside a class is refused, because the word may deny the class."""
     assume(word.strip("'") not in {"", *WORDS_BEFORE_A_CLASS, "request", "bug", "feature", "chore"})
     assert refuses(read_class, f"{word} {name}")
     assert refuses(read_class, f"It is {word} a {name}")
@@ -272,13 +272,13 @@ def test_an_unknown_word_spoils_a_class(name: str, word: str) -> None:
     "word", ["not", "no", "isn't", "never", "or", "maybe", "hardly", "but", "rather", "in", "of", "fix"]
 )
 def test_the_vocabulary_holds_no_word_that_could_deny(word: str) -> None:
-    """Words of denial, doubt and choice, and words that make a class the place of the issue, are unknown."""
+    """Words of denial, doubt and choice are not in the vocabulary, nor are words that make the class a place."""
     assert refuses(read_class, f"The issue is {word} a /bug")
 
 
 @pytest.mark.parametrize(("text", "path"), PATHS.items())
 def test_a_path_is_read(text: str, path: str) -> None:
-    """A path alone is read, without quotes, fence and full stop, for a plan and for finding one."""
+    """A path alone is read without quotes, fence and full stop."""
     assert read_plan(text) == {"plan_path": path, "summary": ""}
     assert read_plan_path(text) == {"plan_path": path}
 
@@ -292,32 +292,32 @@ def test_a_sentence_is_no_path(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["0", "0\n", "`0`", '"0"', "0.", "```\n0\n```"])
 def test_zero_is_no_plan(text: str) -> None:
-    """`0` says that there is no plan; a planner cannot say so."""
+    """`0` means that there is no plan file, but a planner cannot answer so."""
     assert read_plan_path(text) == {"plan_path": "0"}
     assert refuses(read_plan, text)
 
 
 @pytest.mark.parametrize(("text", "branch"), BRANCHES.items())
 def test_a_branch_name_is_read(text: str, branch: str) -> None:
-    """A branch name alone is read, without quotes, fence and full stop."""
+    """A branch name alone is read without quotes, fence and full stop."""
     assert read_branch(text) == {"branch_name": branch}
 
 
 @pytest.mark.parametrize("text", NO_BRANCHES)
 def test_prose_is_no_branch_name(text: str) -> None:
-    """Prose around a name, words, paths, and what git would refuse are no branch name."""
+    """Prose around a name, plain words, paths and names that git refuses are no branch name."""
     assert refuses(read_branch, text)
 
 
 @pytest.mark.parametrize(("text", "message"), MESSAGES.items())
 def test_a_commit_message_is_read(text: str, message: str) -> None:
-    """A text that begins as commit messages begin is one, with its body."""
+    """A text that begins like a commit message is read with its body."""
     assert read_commit_message(text) == {"commit_message": message}
 
 
 @pytest.mark.parametrize("text", NO_MESSAGES)
 def test_talk_about_a_commit_is_no_message(text: str) -> None:
-    """What an agent says about its commit is no commit message."""
+    """A sentence about the commit is no commit message."""
     assert refuses(read_commit_message, text)
 
 
@@ -329,5 +329,5 @@ def test_the_address_of_a_pull_request_is_read(text: str, url: str) -> None:
 
 @pytest.mark.parametrize("text", NO_URLS)
 def test_other_addresses_and_prose_are_no_pull_request(text: str) -> None:
-    """Prose around an address, and the address of anything else, are no pull request."""
+    """Prose around an address, and an address of anything else, is no pull request."""
     assert refuses(read_pull_request, text)

@@ -1,4 +1,4 @@
-"""Tool calls that a model printed as text, and texts that only quote such calls."""
+"""Tool calls that a model printed as text, and texts that only quote a call."""
 
 import json
 
@@ -33,7 +33,7 @@ ANSWER = {"success": True, "summary": "x", "key_changes_made": [], "key_learning
     ],
 )
 def test_a_text_that_ends_in_a_call_is_noticed(text: str) -> None:
-    """The call was never carried out, whoever wrote it in whichever form."""
+    """A text that ends in a tool call is recognized in every form, because the call was never carried out."""
     assert ends_in_printed_call(text)
 
 
@@ -53,5 +53,5 @@ def test_a_text_that_ends_in_a_call_is_noticed(text: str) -> None:
     ],
 )
 def test_a_text_that_quotes_a_call_is_no_call(text: str) -> None:
-    """Work on a parser of such calls is told as any other work."""
+    """A text about tool calls, such as a report on a parser, is no call."""
     assert not ends_in_printed_call(text)

@@ -1,4 +1,4 @@
-"""The answer behind printed reasoning: the marks of each family of models, and texts that only speak of marks."""
+"""The answer after printed reasoning, by the marks of each family of models, and texts about the marks."""
 
 import json
 
@@ -52,7 +52,7 @@ READ = [
 
 @pytest.mark.parametrize("text", [text for _, text in READ], ids=[name for name, _ in READ])
 def test_the_answer_behind_the_reasoning_is_read(text: str) -> None:
-    """The draft inside the marks neither answers nor makes a conflict."""
+    """A draft inside the marks is neither the answer nor a conflict."""
     answer = read_step_answer(Step.IMPLEMENT_PLAN, text)
     assert (answer.value.result_text, getattr(answer.value, "success", None)) == ("add adds", True)
 
@@ -62,7 +62,7 @@ def test_the_answer_behind_the_reasoning_is_read(text: str) -> None:
     [SPOKEN, f"```json\n{SPOKEN}\n```", f"Done: {SPOKEN} I hope that helps.", f"<think>x</think>{SPOKEN}"],
 )
 def test_a_mark_inside_of_the_answers_strings_is_text(text: str) -> None:
-    """Work on a parser of such marks is told whole."""
+    """A mark in a string of the answer is text, as in a report on a parser of marks."""
     assert (
         read_step_answer(Step.IMPLEMENT_PLAN, text).value.result_text == "The parser drops </think> and <think>."
     )
@@ -80,7 +80,7 @@ def test_a_mark_inside_of_the_answers_strings_is_text(text: str) -> None:
     ],
 )
 def test_what_stands_inside_the_marks_is_never_the_answer(text: str, reason: str) -> None:
-    """A model that was cut off in thought has not answered."""
+    """JSON inside the marks is no answer, so a model that was cut off in its reasoning has not answered."""
     with pytest.raises(AnswerError, match=reason):
         read_step_answer(Step.IMPLEMENT_PLAN, text)
 
@@ -103,7 +103,7 @@ def test_what_stands_inside_the_marks_is_never_the_answer(text: str, reason: str
 def test_a_plain_form_is_read_behind_the_reasoning_and_may_speak_of_marks(
     step: Step, text: str, result: str
 ) -> None:
-    """A mark in the middle of a plain form's sentence is a word of it."""
+    """A mark inside a plain answer's sentence is a part of the answer."""
     assert read_step_answer(step, text).value.result_text == result
 
 
@@ -111,7 +111,7 @@ def test_a_plain_form_is_read_behind_the_reasoning_and_may_speak_of_marks(
     st.lists(st.sampled_from(["<think>", "</think>", '{"a": "', '"}', "x", "\n", "`", "<|channel|>", "[THINK]"]))
 )
 def test_what_is_returned_is_a_part_of_the_text(parts: list[str]) -> None:
-    """Nothing is made up, whatever marks stand in whatever order."""
+    """The returned part is a part of the text, for any order of marks."""
     assert answer_part("".join(parts)) in "".join(parts)
 
 
@@ -119,7 +119,7 @@ def test_what_is_returned_is_a_part_of_the_text(parts: list[str]) -> None:
     "unit", ["<think>", "</think>", '{"a": "</think>', "<|channel|>", '<think>{"a": 1}</think>']
 )
 def test_a_long_text_of_marks_is_read_in_linear_time(unit: str) -> None:
-    """A text of 2 MB is read at once; a quadratic reader would need hours."""
+    """A text of 2 MB full of marks is read at once, in linear time."""
     assert len(answer_part(unit * (2_000_000 // len(unit)))) <= 2_000_000
 
 
@@ -137,11 +137,11 @@ def test_a_long_text_of_marks_is_read_in_linear_time(unit: str) -> None:
     ],
 )
 def test_tokens_around_a_message_are_no_part_of_a_plain_answer(text: str) -> None:
-    """A server that does not know the model's template passes them on."""
+    """Tokens that a server passes on around a message are left out of the answer."""
     assert read_step_answer(Step.CREATE_COMMIT, text).value.result_text == "fix: greet"
 
 
 @pytest.mark.parametrize("text", ["fix: strip a trailing <|im_end|>", "fix: strip </s>", "fix: read `<eos>`"])
 def test_a_token_that_a_message_speaks_of_stays(text: str) -> None:
-    """A token that ends a turn stands right behind the last word."""
+    """A token after a space or in quotes is part of the message; a final token follows the last word directly."""
     assert read_step_answer(Step.CREATE_COMMIT, text).value.result_text == text

@@ -1,4 +1,4 @@
-"""The table of the steps' answers: contract, plain form, schemas."""
+"""The table of the steps' answers: contract, plain form and schemas."""
 
 import json
 from typing import Any
@@ -46,14 +46,14 @@ IN_JSON = [
 
 @pytest.mark.parametrize(("step", "text", "result_text"), PLAIN)
 def test_a_plain_answer_is_read(step: Step, text: str, result_text: str) -> None:
-    """Each step's plain form leads to its `result_text`."""
+    """Each step's plain form gives its `result_text`."""
     answer = read_step_answer(step, text)
     assert (answer.value.result_text, answer.parsed_by) == (result_text, "plain")
 
 
 @pytest.mark.parametrize(("step", "text", "result_text"), IN_JSON)
 def test_an_answer_in_json_is_read(step: Step, text: str, result_text: str) -> None:
-    """Each step's JSON leads to its `result_text`."""
+    """Each step's JSON gives its `result_text`."""
     answer = read_step_answer(step, text)
     assert (answer.value.result_text, answer.parsed_by) == (result_text, "json")
     assert read_step_answer(step, None, structured=answer.value.model_dump(mode="json")).value == answer.value
@@ -67,7 +67,7 @@ def test_every_step_has_its_forms() -> None:
 
 @pytest.mark.parametrize("text", ["All done.", "/feature", "specs/plan.md", "0"])
 def test_a_report_in_prose_is_no_answer_of_implement_plan(text: str) -> None:
-    """`implement_plan` answers in JSON or not at all."""
+    """`implement_plan` accepts JSON only."""
     with pytest.raises(AnswerError):
         read_step_answer(Step.IMPLEMENT_PLAN, text)
 
@@ -83,7 +83,7 @@ def test_a_report_in_prose_is_no_answer_of_implement_plan(text: str) -> None:
     ids=["bare", "fence", "mended", "behind reasoning"],
 )
 def test_the_answer_of_a_reader_stands_alone(text: str) -> None:
-    """It may be in a fence, have slips of syntax, or stand behind printed reasoning; no part of a message is it alone."""
+    """The reader's answer is the whole text, also fenced, repaired or after reasoning."""
     assert read_step_answer(READ_OUTGOING, text).value.result_text == "findings: 0"
     assert read_pieces(READ_OUTGOING, [text[:9], text[9:]]) is not None
     assert read_pieces(READ_OUTGOING, ["It says:\n", '{"findings": []}']) is None
@@ -91,7 +91,7 @@ def test_the_answer_of_a_reader_stands_alone(text: str) -> None:
 
 @pytest.mark.parametrize("step", Step)
 def test_schemas_are_self_contained_and_described(step: Step) -> None:
-    """A schema refers to nothing outside of itself, closes its objects and describes every field."""
+    """A schema has no reference, closes its objects and describes every field."""
     assert "$ref" not in str(schema_of(step))
     for form in forms_of(step):
         assert form["type"] == "object"
@@ -101,7 +101,7 @@ def test_schemas_are_self_contained_and_described(step: Step) -> None:
 
 
 def test_the_schema_of_a_union_has_each_form() -> None:
-    """The pull request's schema offers a text or an address; the others are one object."""
+    """The schema of the pull request offers a text or an address; the other schemas are one object."""
     assert [form["title"] for form in schema_of(Step.CREATE_PULL_REQUEST)["anyOf"]] == [
         "PullRequestText",
         "PullRequestUrl",
@@ -111,7 +111,7 @@ def test_the_schema_of_a_union_has_each_form() -> None:
 
 @pytest.mark.parametrize("step", Step)
 def test_the_schema_for_a_cli_is_one_plain_object(step: Step) -> None:
-    """What a model API is asked for is an object with all keys required and no constraint on strings."""
+    """The schema for a CLI is one object with all keys required and no constraint on strings."""
     schema: dict[str, Any] = request_schema_of(step)
     assert schema["type"] == "object"
     assert schema["required"] == list(schema["properties"])
@@ -122,7 +122,7 @@ def test_the_schema_for_a_cli_is_one_plain_object(step: Step) -> None:
 
 
 def test_the_schema_of_the_class_names_the_classes() -> None:
-    """The enumeration reaches the agent."""
+    """The agent's schema lists the three classes."""
     assert contract_of(Step.CLASSIFY_ISSUE).validate_python({"issue_class": "/bug"}).issue_class == "/bug"
     assert request_schema_of(Step.CLASSIFY_ISSUE)["properties"]["issue_class"]["enum"] == [
         "/bug",
@@ -133,7 +133,7 @@ def test_the_schema_of_the_class_names_the_classes() -> None:
 
 @pytest.mark.parametrize("step", Step)
 def test_inside_a_pipeline_two_steps_answer_otherwise(step: Step) -> None:
-    """A plan is a solution and work is an execution, both in JSON alone; the other five answer as ever."""
+    """In a pipeline the plan and the implementation have contracts of their own, in JSON only."""
     another = contract_of(step, in_pipeline=True) is not contract_of(step)
     assert another is (step in {Step.BUILD_PLAN, Step.IMPLEMENT_PLAN})
     assert all(form.plain is None for form in PIPELINE_FORMS.values())
@@ -145,7 +145,7 @@ def test_inside_a_pipeline_two_steps_answer_otherwise(step: Step) -> None:
     ("step", "answer"), [(Step.BUILD_PLAN, solution_answer()), (Step.IMPLEMENT_PLAN, execution_answer())]
 )
 def test_solutions_and_executions_are_read(step: Step, answer: dict[str, Any]) -> None:
-    """In prose, in a fence or as structured output; with another key they are refused."""
+    """The answer is read from prose, a fence or structured output, and refused with an unknown key."""
     text = f"Here it is:\n\n```json\n{json.dumps(answer, indent=2)}\n```\n"
     read = read_step_answer(step, text, in_pipeline=True)
     assert read.value.model_dump(mode="json") == answer
@@ -156,7 +156,7 @@ def test_solutions_and_executions_are_read(step: Step, answer: dict[str, Any]) -
 
 @pytest.mark.parametrize("step", PIPELINE_FORMS)
 def test_the_schemas_of_a_pipeline_are_self_contained(step: Step) -> None:
-    """Objects inside of objects are closed and described, and what a model API does not know is left out there."""
+    """Inner objects are closed and described, and constraints that model APIs do not know are left out."""
     whole, asked = schema_of(step, in_pipeline=True), request_schema_of(step, in_pipeline=True)
     assert "$ref" not in json.dumps([whole, asked])
     for schema in _objects(whole):

@@ -1,4 +1,4 @@
-"""The arithmetic of the chaos program: from journals and kills to figures."""
+"""The arithmetic of the chaos program, from journals and kills to figures."""
 
 from dataclasses import replace
 
@@ -20,23 +20,23 @@ DONE = Delivered("wo-000", ("refs/heads/chore-wo-000-chaos",), commits=1, pushes
 
 
 def life(name: str, began: float, last: float, step: str = "implement_plan", *, ended: bool = True) -> Life:
-    """Return an agent that beat each second."""
+    """Return an agent with a beat in each second."""
     notes = [began + number for number in range(int(last - began) + 1)]
     return Life("wo-000", name, step, began=began, last=last, ended=ended, notes=notes)
 
 
 def seen(*lives: Life, kills: tuple[Kill, ...] = (), kept: frozenset[str] = frozenset()) -> Seen:
-    """Return a trial of one work order that was delivered."""
+    """Return a trial with one delivered work order."""
     return Seen(Plan(), ("wo-000",), 60.0, list(lives), list(kills), [], [DONE], kept, {}, [])
 
 
 def kill(kind: Kind, at: float, *hits: str) -> Kill:
-    """Return a kill; one of an agent is aimed at the first that it hits."""
+    """Return a kill; the kill of an agent, supervisor or tool is aimed at the first hit."""
     return Kill(kind, at, frozenset(hits), hits[0] if kind in {"agent", "supervisor", "tool"} else "")
 
 
 def test_a_content_that_is_on_no_branch_and_in_no_snapshot_is_lost() -> None:
-    """Lost bytes are the sizes of what was written last and is nowhere any more; they count for the kill before."""
+    """A file's last content that is kept nowhere counts as lost bytes of the kill before."""
     killed = life("a", 0, 5, ended=False)
     killed.written = {"kept.txt": Content("11", 10), "gone.txt": Content("22", 7)}
     account = Account(seen(killed, life("b", 6, 9), kills=(kill("agent", 5, "a"),), kept=frozenset({"11"})))
@@ -48,7 +48,7 @@ def test_a_content_that_is_on_no_branch_and_in_no_snapshot_is_lost() -> None:
 
 @pytest.mark.parametrize("kept", ["before", "after"])
 def test_a_write_that_death_interrupted_may_have_happened_or_not(kept: str) -> None:
-    """Where an agent died between two contents of a file, either of them is enough."""
+    """If an agent died during a write, the old or the new content is enough."""
     killed = life("a", 0, 5, ended=False)
     killed.written = {"part.txt": Content("before", 10)}
     killed.pending = {"part.txt": Content("after", 20)}
@@ -57,7 +57,7 @@ def test_a_write_that_death_interrupted_may_have_happened_or_not(kept: str) -> N
 
 
 def test_a_second_agent_counts_for_the_kill_that_ended_the_first() -> None:
-    """A worker's death beside an agent's does not make the worker's row start agents."""
+    """The second agent counts for the kill that ended the first, not for a worker's kill beside it."""
     lives = (life("a", 0, 5, ended=False), life("b", 6, 12))
     kills = (kill("agent", 5, "a"), kill("worker", 5.5, "a"))
     account = Account(seen(*lives, kills=kills))
@@ -67,7 +67,7 @@ def test_a_second_agent_counts_for_the_kill_that_ended_the_first() -> None:
 
 
 def test_paid_again_is_what_the_agents_of_a_step_worked_beyond_its_units() -> None:
-    """A step with one agent pays nothing twice; one that began anew pays what the first one had done."""
+    """Work beyond a step's units was paid again; a single agent pays nothing again."""
     first, second = life("a", 0, 5, ended=False), life("b", 10, 16)
     first.units = {1: 2.0, 2: 2.0}
     second.units = {1: 2.0, 2: 2.0, 3: 2.0}
@@ -77,14 +77,14 @@ def test_paid_again_is_what_the_agents_of_a_step_worked_beyond_its_units() -> No
 
 
 def test_recovery_of_an_agent_that_lives_on_is_its_next_sign_of_life() -> None:
-    """A worker's death that does not reach the agent costs no more than a beat."""
+    """For an agent that lives on, the recovery time lasts until its next beat."""
     account = Account(seen(life("a", 0, 9), kills=(kill("worker", 3.5, "a"),)))
     assert account.all.recovery_seconds.p95 == 0.5
 
 
 @pytest.mark.parametrize("kind", ["agent", "worker"])
 def test_recovery_of_an_agent_that_died_is_the_start_of_the_next_one(kind: Kind) -> None:
-    """An agent that died of a kill, aimed at it or not, recovers with the next agent of its work order."""
+    """For a dead agent, the recovery time lasts until the next agent of its work order starts."""
     dead, next_one = life("a", 0, 4, ended=False), life("b", 34, 40)
     account = Account(seen(dead, next_one, kills=(kill(kind, 3.5, "a"),)))
     assert account.by_kind[kind].recovery_seconds.p50 == 30.5
@@ -101,13 +101,13 @@ def test_recovery_of_an_agent_that_died_is_the_start_of_the_next_one(kind: Kind)
     ],
 )
 def test_what_is_delivered_twice_or_not_at_all_breaks_a_law(delivered: Delivered, law: str) -> None:
-    """Each work order has one commit, one push and one pull request of a branch that is there."""
+    """Each work order needs exactly one commit, one push and one pull request."""
     trial = replace(seen(life("a", 0, 9), kills=(kill("worker", 3, "a"),)), delivered=[delivered])
     assert broken(Account(trial)) == (law,)
 
 
 def test_a_second_writer_and_an_orphan_break_a_law_each() -> None:
-    """An agent that found another one in its tree counts, and so does a process that lives on at the end."""
+    """A second agent in a worktree breaks a law, and so does a process that outlives the trial."""
     first, second = life("a", 0, 5, ended=False), life("b", 4, 9)
     second.second = True
     first.tools = [Pid(77, 1)]
@@ -118,14 +118,14 @@ def test_a_second_writer_and_an_orphan_break_a_law_each() -> None:
 
 
 def test_a_worker_that_ends_by_itself_breaks_a_law() -> None:
-    """Only the hand ends workers; what another one said at its end stands in the evidence."""
+    """A worker that ends without a kill breaks a law, and its last words are in the evidence."""
     trial = replace(seen(life("a", 0, 9), kills=(kill("worker", 3, "a"),)), worker_ends=["exit code 1, why"])
     assert broken(Account(trial)) == ("a worker ended by itself",)
     assert evidence(Account(trial)) == ["a worker ended by itself: exit code 1, why"]
 
 
 def test_an_agent_that_is_left_without_a_proxy_breaks_a_law() -> None:
-    """Where proxies alone die each is replaced, and no agent starts twice."""
+    """If only proxies and workers die, each proxy is replaced and no agent starts twice."""
     plan = Plan(kinds=("worker", "proxy"))
     trial = replace(seen(life("a", 0, 9), kills=(kill("proxy", 3, "a"),)), plan=plan)
     assert broken(Account(trial)) == ()
@@ -137,7 +137,7 @@ def test_an_agent_that_is_left_without_a_proxy_breaks_a_law() -> None:
 
 
 def test_steps_that_share_sessions_have_two_processes_and_no_turn_is_taken_again_unhurt() -> None:
-    """Where workers and proxies die a third process breaks a law; where agents die it takes a death to begin again."""
+    """A third process breaks a law if only workers die; a turn that repeats without a kill is paid twice."""
     plan = Plan(kinds=("worker",), sessions="shared")
     turns = [
         replace(life(run + step, 0, 9, step), run=run)
@@ -155,12 +155,12 @@ def test_steps_that_share_sessions_have_two_processes_and_no_turn_is_taken_again
 
 
 def test_a_trial_without_a_kill_proves_nothing() -> None:
-    """Where no kill hit a living agent the program fails."""
+    """A trial fails if no kill hit a living agent."""
     assert broken(Account(seen(life("a", 0, 9)))) == ("no kill hit a living agent",)
 
 
 def test_where_workers_alone_die_no_agent_starts_twice_and_each_is_adopted_soon() -> None:
-    """Rolling restarts hold to one start for each step, and to the limits of an adoption."""
+    """If only workers restart, each step has one start, and each adoption is within its limit."""
     rolling = Plan(kinds=("worker-rolling",))
     trial = replace(seen(life("a", 0, 9), life("b", 10, 12), kills=(kill("worker", 3, "a"),)), plan=rolling)
     assert broken(Account(trial)) == ("agent_starts", "no adoption was seen after worker")
@@ -178,14 +178,14 @@ def test_where_workers_alone_die_no_agent_starts_twice_and_each_is_adopted_soon(
     ],
 )
 def test_the_baseline_stands_only_where_it_can_be_struck(kinds: tuple[Kind, ...], struck: list[str]) -> None:
-    """It has neither a supervisor nor another host: without a kill it would be no comparison."""
+    """The baseline has neither supervisor nor second host, so it runs only if the trial can kill its parts."""
     plan = Plan(kinds=kinds)
     assert [side.name for side in sides(plan, naive=True)] == struck
     assert [side.name for side in sides(plan, naive=False)] == ["septet"]
 
 
 def test_tokens_that_an_account_has_counted_too_often_or_not_at_all_break_a_law() -> None:
-    """Too many in one work order do not make up for too few in another; an even ledger breaks nothing."""
+    """Too many tokens in one work order do not make up for too few in another."""
     trial = replace(seen(life("a", 0, 5)), orders=("wo-000", "wo-001"))
     even = replace(trial, ledgers=[Ledger("wo-000", 70, 70), Ledger("wo-001", 30, 30)])
     assert (Account(even).all.tokens_counted, Account(even).all.tokens_miscounted) == (100, 0)
@@ -196,7 +196,7 @@ def test_tokens_that_an_account_has_counted_too_often_or_not_at_all_break_a_law(
 
 
 def test_a_budget_may_be_exceeded_by_one_turn() -> None:
-    """A work order that was above its limit by more than its longest turn breaks a law."""
+    """A work order may exceed its budget by its longest turn, but not by more."""
     trial = seen(life("a", 0, 5))
     within = Account(replace(trial, ledgers=[Ledger("wo-000", 70, 70, longest_turn=30, over=30)]))
     assert within.all.over_budgets == 0
@@ -206,7 +206,7 @@ def test_a_budget_may_be_exceeded_by_one_turn() -> None:
 
 
 def test_a_budget_that_was_never_used_up_proves_nothing() -> None:
-    """Where work orders are to reach their budgets and none does the program fails; its table tells how often they did."""
+    """A trial with budgets fails if no work order used its budget up; the table counts the raises."""
     trial = replace(seen(life("a", 0, 9), kills=(kill("worker", 3, "a"),)), plan=Plan(budget="5ktok"))
     assert broken(Account(trial)) == ("no budget was used up",)
     raised = Account(replace(trial, raises={"wo-000": 2}))

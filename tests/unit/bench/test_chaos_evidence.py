@@ -1,4 +1,4 @@
-"""What git and the forge say of a work order in the chaos program."""
+"""The chaos program's evidence about a work order from git and the forge."""
 
 import os
 from pathlib import Path
@@ -35,7 +35,7 @@ def git(repository: Path, *args: str) -> str:
 
 
 def push(origin: Origin, tmp_path: Path, *contents: str) -> None:
-    """Push one commit after the other to the work order's branch."""
+    """Push one commit for each content to the work order's branch."""
     clone = tmp_path / "clone"
     git(tmp_path, "clone", "--quiet", str(origin.bare), str(clone))
     git(clone, "checkout", "--quiet", "-b", HEAD)
@@ -53,13 +53,13 @@ def open_pull_request(origin: Origin) -> None:
 
 
 def test_a_work_order_without_a_branch_is_not_delivered(origin: Origin) -> None:
-    """What is not on the origin is not completed, whatever else says so."""
+    """A work order without a branch on the origin is not completed."""
     found = delivered(Path(origin.bare), "wo-001", os.environ)
     assert (found.completed, found.commits, found.pushes, found.pull_requests) == (False, 0, 0, 0)
 
 
 def test_commits_pushes_and_pull_requests_are_counted(origin: Origin, tmp_path: Path) -> None:
-    """Each commit beyond the base counts, each push, and the pull request of the branch."""
+    """Each commit beyond the base, each push and the branch's pull request count."""
     push(origin, tmp_path, "one", "two")
     assert not delivered(Path(origin.bare), "wo-001", os.environ).completed
     open_pull_request(origin)
@@ -69,7 +69,7 @@ def test_commits_pushes_and_pull_requests_are_counted(origin: Origin, tmp_path: 
 
 
 def test_a_content_is_kept_where_a_ref_reaches_it_or_a_file_holds_it(origin: Origin, tmp_path: Path) -> None:
-    """A blob counts as kept in any commit of any branch, and in a tree as long as its file is there."""
+    """A content counts as kept in any commit of any branch, or in a file of the worktree."""
     push(origin, tmp_path, "one", "two")
     one = processes.run(["git", "hash-object", "--stdin"], env=os.environ, stdin=b"one").stdout.decode().strip()
     assert one in blobs_in(Path(origin.bare), os.environ)

@@ -1,4 +1,4 @@
-"""What the chaos program looks at in a pipeline: its documents all the time, and what was paid twice."""
+"""The chaos program's checks of a pipeline: its documents during the trial, and turns that were paid twice."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def put(folder: Path, *entries: dict[str, Any]) -> None:
 
 
 def test_documents_that_only_grow_are_as_they_should_be(tmp_path: Path) -> None:
-    """A document that is not there yet is no fault, nor is one more entry."""
+    """A missing document and an additional entry are no faults."""
     watch = Watch(tmp_path)
     watch.look()
     for count in (1, 2):
@@ -53,7 +53,7 @@ def test_documents_that_only_grow_are_as_they_should_be(tmp_path: Path) -> None:
 def test_an_entry_that_goes_or_changes_or_comes_twice_is_a_fault(
     tmp_path: Path, after: list[dict[str, Any]]
 ) -> None:
-    """What stood in a document once must stay as it was."""
+    """An entry that disappears, changes or repeats is a fault."""
     watch = Watch(tmp_path)
     put(tmp_path, entry("0"), entry("1"))
     watch.look()
@@ -63,7 +63,7 @@ def test_an_entry_that_goes_or_changes_or_comes_twice_is_a_fault(
 
 
 def test_a_document_that_is_torn_or_gone_is_a_fault(tmp_path: Path) -> None:
-    """At every moment there is a whole one."""
+    """A document that is incomplete or gone is a fault."""
     watch = Watch(tmp_path)
     put(tmp_path, entry("0"))
     watch.look()
@@ -104,7 +104,7 @@ def seen(kills: list[Kill], *lives: Life) -> Seen:
 def test_a_turn_that_is_taken_again_was_killed_before_or_is_paid_twice(
     kind: Kind, at: float, target: str, ended: bool, count: int
 ) -> None:
-    """Only a blow at its process or its supervisor, before its result was on disk, is an excuse."""
+    """A repeated turn is excused only by a kill of its own processes or host before its result was saved."""
     earlier = Life("pl-1-i000", "earlier", "generate_branch", run="a", began=0, last=1, ended=True)
     other = Life("pl-1-i001", "other", "build_plan", run="b", began=0, last=9, ended=True)
     first, again = turn("one", 2.0, 5.0, ended=ended), turn("two", 10.0, 12.0, run="c")
@@ -114,7 +114,7 @@ def test_a_turn_that_is_taken_again_was_killed_before_or_is_paid_twice(
 
 @pytest.mark.parametrize(("cut_short", "count"), [(True, 0), (False, 1)])
 def test_a_blow_takes_a_turn_whose_result_was_not_on_disk_however_late_it_is(cut_short: bool, count: int) -> None:
-    """A supervisor that got no time of the processor had not written what its agent had long printed."""
+    """A late kill is an excuse if the supervisor had not yet written the agent's output."""
     blow = Kill("supervisor", 8.0, frozenset({"one"}), "one", cut_short)
     assert len(list(paid_twice(seen([blow], turn("one", 2.0, 5.0), turn("two", 10.0, 12.0, run="c"))))) == count
 
@@ -129,7 +129,7 @@ def test_a_blow_takes_a_turn_whose_result_was_not_on_disk_however_late_it_is(cut
     ],
 )
 def test_a_turn_has_its_result_when_that_is_in_its_own_run(tmp_path: Path, printed: str | None, has: bool) -> None:
-    """Neither the run before it nor the one after it says anything."""
+    """A turn's result is in its own run, not in the run before or after it."""
     life = Life("pl-1-i000", "one", "implement_plan", tree="pl-1-lane", began=20.0)
     result = '{"type":"result"}\n'
     for name, ordered, output in (("1", 10.0, result), ("2", 19.0, printed), ("3", 30.0, result)):
@@ -144,7 +144,7 @@ def test_a_turn_has_its_result_when_that_is_in_its_own_run(tmp_path: Path, print
 
 @pytest.fixture
 def over(tmp_path: Path) -> Path:
-    """Return the folder of a pipeline of one issue that is over, beside the origin that has its branch."""
+    """Return the folder of a completed pipeline of one issue, beside the origin with its branch."""
     origin = make_repository(tmp_path / "origin.git", 1, 7, os.environ)
     git = ["git", "--git-dir", str(origin)]
     processes.run([*git, "branch", "septet/chore-pl-1-i000-chaos", "main"], env=os.environ)
@@ -167,7 +167,7 @@ def over(tmp_path: Path) -> Path:
 
 
 def test_documents_and_a_report_that_say_what_the_origin_has_are_complete(over: Path) -> None:
-    """Plan, files, commit, pull request and text of each issue are there."""
+    """Plan, files, commit, pull request and text of each issue are present."""
     assert list(missing(over, over / "origin.git", os.environ, ["pl-1-i000"])) == []
 
 
@@ -184,7 +184,7 @@ def test_documents_and_a_report_that_say_what_the_origin_has_are_complete(over: 
     ],
 )
 def test_what_they_leave_out_or_say_otherwise_is_told(over: Path, document: str, old: str, new: str) -> None:
-    """One line for each fact; a document that cannot be read is one."""
+    """Each fact that a document leaves out or states wrongly is one finding."""
     text = (over / document).read_text(encoding="utf-8")
     (over / document).write_text(text.replace(old, new), encoding="utf-8")
     assert len(list(missing(over, over / "origin.git", os.environ, ["pl-1-i000"]))) == 1

@@ -1,4 +1,4 @@
-"""Each group of figures can be asked for."""
+"""The groups of figures that `make bench` measures."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ from bench.machine import ROOT
 
 
 def test_every_group_is_found_without_the_tests() -> None:
-    """`make bench` has nothing of the tests on its path: their programs are for processes that a group starts."""
+    """Each group is imported without the tests on the path, because `make bench` has no tests there."""
     program = f"import importlib\nfor group in {(*GROUPS, *LONG)}:\n    importlib.import_module(f'bench.{{group}}').measure"
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(

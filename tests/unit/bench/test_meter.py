@@ -1,4 +1,4 @@
-"""What the server tells of Actions, as the bench reads it."""
+"""The bench's reader of the server's count of Actions."""
 
 from bench.meter import count_actions
 
@@ -13,5 +13,5 @@ activity_end_to_end_latency_count{namespace="default"} 9
 
 
 def test_actions_are_counted_by_type_in_one_namespace() -> None:
-    """Neither the server's own namespace nor other figures count."""
+    """Other namespaces and other metrics do not count."""
     assert count_actions(TOLD) == {"ScheduleActivityTask": 7, "QueryWorkflow": 3}

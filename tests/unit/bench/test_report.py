@@ -1,4 +1,4 @@
-"""What the bench prints and leaves."""
+"""The table that the bench prints, and the report that it writes."""
 
 import io
 import json
@@ -22,7 +22,7 @@ FIGURES = {
 
 
 def test_the_table_tells_value_target_verdict_and_ratio() -> None:
-    """Each figure's line holds what was measured, its target, whether it was reached, and the ratio."""
+    """Each figure's line holds its value, target, verdict, baseline and ratio."""
     out = Console(file=io.StringIO(), width=160)
     out.print(table(FIGURES, "A title"))
     lines = out.file.getvalue().splitlines()  # type: ignore[attr-defined]
@@ -57,7 +57,7 @@ def test_the_report_holds_what_a_figure_needs_to_be_believed(tmp_path: Path) -> 
 
 
 def test_what_a_trial_found_stands_beside_its_machine_and_version(tmp_path: Path) -> None:
-    """Each program of the bench leaves its figures with what is needed to believe them."""
+    """The file of a trial's figures names machine, version and time."""
     path = write_figures(tmp_path / "results" / "trial.json", {"seed": 7, "duplicates": 0}, MACHINE)
     content = json.loads(path.read_bytes())
     assert (content["seed"], content["duplicates"], content["machine"]["kernel"]) == (7, 0, "6.1")
@@ -66,7 +66,7 @@ def test_what_a_trial_found_stands_beside_its_machine_and_version(tmp_path: Path
 
 
 def test_this_machine_and_this_version_have_names() -> None:
-    """Whatever the machine, the report can say what it is and which commit was measured."""
+    """The report names every machine, and the commit that was measured."""
     on = machine()
     assert on.cores >= 1
     assert all((on.name, on.cpu, on.kernel, on.python))

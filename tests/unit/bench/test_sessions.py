@@ -1,4 +1,4 @@
-"""What the bench says of shared sessions beside separate ones."""
+"""The bench's comparison of shared sessions with separate sessions."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ from bench.sessions import figures_of
 
 
 def cost(**facts: Any) -> dict[str, Any]:
-    """Return what a work order took."""
+    """Return the costs of a work order."""
     return {"requests": 9, "sent_bytes": 300, "cached_bytes": 100, "seconds": 2.0, "outputs": ["/bug"], **facts}
 
 
 def test_a_longer_conversation_that_a_cache_serves_misses_no_target() -> None:
-    """Shared sessions send more in all; what they may not is ask more often, or send more that no cache has."""
+    """Shared sessions may send more bytes in all, but not more requests, nor more bytes outside the cache."""
     shared = [cost(sent_bytes=400, cached_bytes=300)]
     figures = figures_of("claude", {"shared": shared, "separate": [cost()]})
     assert [figure.passed for figure in figures] == [True, None, True, True, True]
@@ -23,13 +23,13 @@ def test_a_longer_conversation_that_a_cache_serves_misses_no_target() -> None:
 
 
 def test_the_time_has_a_target_where_one_process_takes_many_turns() -> None:
-    """Claude starts once for each role; codex starts for each turn either way."""
+    """Only claude's time has a target, because codex starts for each turn either way."""
     slower = {"shared": [cost(seconds=2.1)], "separate": [cost()]}
     assert [figures_of(agent, slower)[3].passed for agent in ("claude", "codex")] == [False, None]
 
 
 def test_other_answers_miss_the_target() -> None:
-    """The steps must come to the same, whichever way their sessions go, and each time."""
+    """The steps must have the same answers with shared and separate sessions."""
     other = figures_of("codex", {"shared": [cost(outputs=["/chore"]), cost()], "separate": [cost(), cost()]})
     assert [figure.passed for figure in other] == [True, None, True, None, False]
     assert other[-1].value == 1

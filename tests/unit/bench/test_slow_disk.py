@@ -28,7 +28,7 @@ needs_strace = pytest.mark.needs("strace")
 
 @needs_strace
 async def test_each_sync_of_a_process_takes_longer_for_a_while(tmp_path: Path) -> None:
-    """While its disk is slow an `fsync` takes a third of a second longer, and afterwards the process goes on."""
+    """While its disk is slow, an `fsync` takes at least 0.3 seconds longer; afterwards the process continues."""
     argv = [sys.executable, "-c", SYNCS, str(tmp_path / "file")]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
@@ -55,7 +55,7 @@ async def test_each_sync_of_a_process_takes_longer_for_a_while(tmp_path: Path) -
 
 @needs_strace
 async def test_a_slow_disk_ends_with_its_process() -> None:
-    """A process that is killed meanwhile holds nobody up."""
+    """The slow disk ends when its process is killed."""
     with subprocess.Popen(["sleep", "60"]) as process:
         slow = asyncio.create_task(slow_disk.slow_disk_of(Pid.of(process.pid), 60))
         await asyncio.sleep(0.2)
@@ -64,6 +64,6 @@ async def test_a_slow_disk_ends_with_its_process() -> None:
 
 
 def test_without_strace_the_other_kinds_are_struck() -> None:
-    """The trial goes on without what the machine cannot do, or with all where it can."""
+    """Without strace the trial leaves the slow disk out."""
     left = without_impossible(Plan(kinds=("worker", "slow-disk"))).kinds
     assert left == (("worker", "slow-disk") if slow_disk.can_slow_disk() else ("worker",))

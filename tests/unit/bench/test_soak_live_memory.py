@@ -1,4 +1,4 @@
-"""What is live in a server's memory, by its metrics."""
+"""The live memory of a server, by its metrics."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from bench.soak.live_memory import LiveMemory
 
 @contextmanager
 def metrics_of(*lines: str) -> Iterator[str]:
-    """Serve the metrics of a server that tells first this, and then that, beside what does not matter."""
+    """Serve metrics that answer each request with the next of these lines, among other lines."""
     left = list(lines)
 
     class Handler(QuietHandler):
@@ -24,7 +24,7 @@ def metrics_of(*lines: str) -> Iterator[str]:
 
 
 async def test_the_least_since_the_last_question_counts() -> None:
-    """A heap is as small as what is live for a moment alone, and stacks come on top; each question begins anew."""
+    """The smallest heap since the last question counts, with the stacks added."""
     stack = 'memory_stack{service_name="history"} 2e+07'
     heaps = ('memory_heap{service_name="history"} 9.1e+07', "memory_heap 6.4e+07", "memory_heap 8e+07")
     with metrics_of(*(f"{heap}\n{stack}" for heap in (*heaps, "memory_heap 7e+07"))) as address:
@@ -38,6 +38,6 @@ async def test_the_least_since_the_last_question_counts() -> None:
 
 @pytest.mark.parametrize("told", ["memory_heapinuse 5\nmemory_stack 1", "memory_heap 5"])
 async def test_a_server_that_does_not_tell_all_is_a_mistake(told: str) -> None:
-    """Nothing is taken for little memory."""
+    """Missing metrics raise an error and do not count as little memory."""
     with metrics_of(told) as address, pytest.raises(ValueError, match="does not tell of both"):
         await LiveMemory(address).look()

@@ -1,4 +1,4 @@
-"""What the soak looks at."""
+"""The samples of the soak."""
 
 import os
 import sqlite3
@@ -19,7 +19,7 @@ while True:
     for number in range(20):
         shutil.rmtree(f"{sys.argv[1]}/wo-{number}")
 """
-"""What agents and the janitor do to the folder."""
+"""A program that makes and removes folders, as agents and the janitor do."""
 
 
 def _make_database(folder: Path) -> Path:
@@ -31,7 +31,7 @@ def _make_database(folder: Path) -> Path:
 
 
 def test_files_that_go_meanwhile_cost_no_sample(tmp_path: Path) -> None:
-    """Folders come and go while they are counted, as they do where agents work."""
+    """A sample is complete even if folders disappear during the count."""
     state, own = tmp_path / "state", Pid.of(os.getpid())
     state.mkdir()
     sampler = Sampler(own, own, state, _make_database(tmp_path), time.monotonic())
@@ -44,7 +44,7 @@ def test_files_that_go_meanwhile_cost_no_sample(tmp_path: Path) -> None:
 
 
 def test_a_sample_has_memory_files_disk_and_database(tmp_path: Path) -> None:
-    """It counts what lies in the folder, the database and what of it is in use, and what the processes hold open."""
+    """A sample counts the folder's bytes, the database's size and rows, and the memory and open files."""
     state, server = tmp_path / "state", tmp_path / "server"
     (state / "runs").mkdir(parents=True)
     server.mkdir()

@@ -1,4 +1,4 @@
-"""The arithmetic of the soak: what counts as growth, and what as noise."""
+"""The arithmetic of the soak: growth and noise."""
 
 import random
 
@@ -7,25 +7,25 @@ import pytest
 from bench.soak.slopes import envelope_of, slope_of
 
 MOMENTS = [float(15 * number) for number in range(480)]
-"""Two hours."""
+"""The times of samples over two hours."""
 
 
 def noise(seed: int) -> list[float]:
-    """Return what a program's memory does from one look to the next."""
+    """Return the noise of a program's memory, one value for each sample."""
     chance = random.Random(seed)  # noqa: S311 -- to be done again
     return [chance.gauss(0, 2) for _ in MOMENTS]
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_what_only_moves_up_and_down_is_flat(seed: int) -> None:
-    """Noise about a level is no growth, whatever the seed."""
+    """Noise around a level is no growth, for every seed."""
     values = [150 + each for each in noise(seed)]
     assert slope_of(MOMENTS, values).is_flat
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_slow_leak_is_found(seed: int) -> None:
-    """Ten megabytes an hour are found in noise of two megabytes, and are told by the hour."""
+    """Ten megabytes an hour are found in noise of two megabytes."""
     values = [150 + 10 * moment / 3600 + each for moment, each in zip(MOMENTS, noise(seed), strict=True)]
     slope = slope_of(MOMENTS, values)
     assert not slope.is_flat
@@ -33,20 +33,20 @@ def test_a_slow_leak_is_found(seed: int) -> None:
 
 
 def test_what_a_program_keeps_from_its_start_is_no_growth() -> None:
-    """What rises in the first half only, such as caches that fill, is flat."""
+    """Values that rise in the first half only, such as a cache that fills, are flat."""
     values = [min(moment, 3500.0) / 15 for moment in MOMENTS]
     assert slope_of(MOMENTS, values).is_flat
 
 
 def test_what_falls_is_flat() -> None:
-    """Falling is no growth."""
+    """Falling values are no growth."""
     values = [300 - moment / 60 for moment in MOMENTS]
     assert slope_of(MOMENTS, values).is_flat
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_what_is_live_is_seen_below_what_is_collected(seed: int) -> None:
-    """A heap that grows to twice what is live, and is collected at any moment, tells by its least whether that leaks."""
+    """The least of each window shows whether the live part of a collected heap grows."""
     chance = random.Random(seed)  # noqa: S311 -- to be done again
     for leak, is_flat in ((0.0, True), (12.0, False)):
         live = [60 + leak * moment / 3600 for moment in MOMENTS]
@@ -55,6 +55,6 @@ def test_what_is_live_is_seen_below_what_is_collected(seed: int) -> None:
 
 
 def test_too_few_measurements_are_refused() -> None:
-    """A line through a handful of measurements says nothing."""
+    """Nine measurements are too few for a slope."""
     with pytest.raises(ValueError, match="too few"):
         slope_of(MOMENTS[:9], [1.0] * 9)

@@ -1,4 +1,4 @@
-"""The agent that the bench starts in the place of a real one."""
+"""The program that the bench starts in place of a real agent."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ from septet.contracts.names import Step
 
 @pytest.mark.parametrize("step", Step)
 def test_the_stand_in_answers_each_step(step: Step, tmp_path: Path) -> None:
-    """It knows the step by its schema, and its answer meets the step's contract."""
+    """The program finds the step by its schema, and its answer meets the step's contract."""
     schema = json.dumps(request_schema_of(step), separators=(",", ":"))
     done = subprocess.run(
         [AGENT, "--json-schema", schema], cwd=tmp_path, input=b"x", capture_output=True, check=True

@@ -1,4 +1,4 @@
-"""The figures of the real CLIs' turns."""
+"""The figures of turns of the real CLIs."""
 
 import io
 import json
@@ -11,7 +11,7 @@ from bench.turn import cost_of, figure_of
 
 
 def test_a_turn_stands_beside_the_engines_share() -> None:
-    """The figure is the median of the real turns, in milliseconds, and its baseline that of the printed ones."""
+    """The figure is the median of the real turns in milliseconds, and its baseline that of a printing program."""
     figure = figure_of("codex", [0.3, 0.2, 0.9], [0.02, 0.01, 0.015], "bwrap")
     assert (figure.value, figure.baseline, figure.ratio) == (300.0, 15.0, 20.0)
     assert figure.passed is None
@@ -19,7 +19,7 @@ def test_a_turn_stands_beside_the_engines_share() -> None:
 
 
 def test_the_cost_of_the_sandbox_is_that_of_the_usual_pair() -> None:
-    """Each turn is held against the one right after it, and more than three percent misses the target."""
+    """Each turn is compared with the next one without a sandbox, and more than three percent misses the target."""
     figure = cost_of("codex", [1.02, 1.5, 0.99], [1.0, 1.0, 1.0])
     assert (round(figure.value or 0, 6), figure.passed) == (2.0, True)
     assert "+20 ms each" in figure.note
@@ -28,7 +28,7 @@ def test_the_cost_of_the_sandbox_is_that_of_the_usual_pair() -> None:
 
 
 def test_a_cli_that_is_not_installed_is_named_in_the_table() -> None:
-    """Its line says that it is not installed and how it would be; it has no value, no ratio and no verdict."""
+    """The line names the command that installs the CLI; it has no value, ratio or verdict."""
     figure = figure_of("codex", [], [0.02], "none")
     out = io.StringIO()
     Console(file=out, width=160).print(table({"turn": [figure]}, "A title"))

@@ -1,4 +1,4 @@
-"""What the upgrade trial counts as broken."""
+"""The upgrade trial's verdict."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ WHOLE = Account(
 
 
 def test_a_trial_is_broken_by_what_is_stuck_lost_or_paid_twice_and_by_nothing_else() -> None:
-    """Each figure that is not as it should be is named."""
+    """Each figure that is wrong is named, and nothing else."""
     assert WHOLE.broken == []
     for change, words in (
         ({"completed": 1}, "1 work orders are not completed"),

@@ -1,4 +1,4 @@
-"""What an account grants and counts."""
+"""The grants and counts of a budget's account."""
 
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -37,7 +37,7 @@ def settle(key: str, usd: float) -> SettleCall:
 
 
 def test_what_is_left_is_held_and_over_the_limit_one_waits() -> None:
-    """The last turn may pass the limit; the next one waits, with the command that raises it."""
+    """The last turn may exceed the limit; the next turn waits, with the command that raises the limit."""
     account = book("5usd")
     assert account.reserve(reserve("a"), NOON).caps == Caps(usd=5.0)
     account.settle(settle("a", 3.0), NOON)
@@ -58,7 +58,7 @@ def test_what_is_left_is_held_and_over_the_limit_one_waits() -> None:
 
 
 def test_the_same_word_again_counts_nothing_twice() -> None:
-    """A retry reserves the same turn, and a second end of it changes nothing; what it used in between counts once."""
+    """A repeated reservation holds one turn, and a repeated settlement counts nothing."""
     account = book("5usd")
     account.reserve(reserve("a"), NOON)
     account.reserve(reserve("a"), NOON)
@@ -73,7 +73,7 @@ def test_the_same_word_again_counts_nothing_twice() -> None:
 
 
 def test_a_daily_limit_begins_anew_at_midnight() -> None:
-    """Who waits is called then, and the days before are kept, each with its sum."""
+    """Waiting work orders are called at midnight, and the last 31 days are kept with their sums."""
     account = book("5usd/day", "day")
     account.reserve(reserve("a"), NOON)
     account.settle(settle("a", 5.0), NOON)
@@ -92,7 +92,7 @@ def test_a_daily_limit_begins_anew_at_midnight() -> None:
 
 
 def test_a_budget_is_seen_as_it_is_today_before_its_account_hears_of_the_day() -> None:
-    """Its account begins the day with the next word; whoever looks before that sees yesterday's use among the days."""
+    """A reader sees the new day's use as zero before the account has begun the day."""
     account = book("5usd/day", "day")
     account.reserve(reserve("a"), NOON)
     account.settle(settle("a", 5.0), NOON)
@@ -111,7 +111,7 @@ def test_a_budget_is_seen_as_it_is_today_before_its_account_hears_of_the_day() -
 
 
 def test_a_step_has_a_limit_of_its_own() -> None:
-    """Another step goes on where one has used its limit up."""
+    """A step with a used-up limit waits, while another step continues."""
     account = book("50usd")
     limited = reserve("a").model_copy(update={"step_limit": parse_limit("3usd")})
     assert account.reserve(limited, NOON).caps == Caps(usd=3.0)
@@ -125,7 +125,7 @@ def test_a_step_has_a_limit_of_its_own() -> None:
 
 
 def test_a_daily_limit_of_a_step_begins_anew_at_midnight() -> None:
-    """Who waits for it is called then and finds room, whatever the step used before."""
+    """Work orders that wait for a step's daily limit are called at midnight and get a grant."""
     account = book("50usd")
     limited = reserve("a").model_copy(update={"step_limit": parse_limit("3usd/day")})
     assert account.reserve(limited, NOON).caps == Caps(usd=3.0)
@@ -143,7 +143,7 @@ def test_a_daily_limit_of_a_step_begins_anew_at_midnight() -> None:
 
 
 def test_agents_that_share_the_limit_of_a_step_hold_parts_of_it() -> None:
-    """What several agents of the step may use adds up to its limit at most; who finds too little left waits for them."""
+    """The grants of a step add up to its limit at most; further agents wait until a grant ends."""
     account = AccountBook(AccountState(scope="project/o/r", step_limits={STEP: parse_limit("2usd")}))
     grants = [account.reserve(reserve(f"turn-{number}", f"wo-{number}"), NOON) for number in range(12)]
     granted = [grant for grant in grants if grant.granted]
@@ -157,7 +157,7 @@ def test_agents_that_share_the_limit_of_a_step_hold_parts_of_it() -> None:
 
 
 def test_who_is_refused_is_not_called_before_there_may_be_room() -> None:
-    """A step that has used its limit up is called when that is raised, whatever room the whole budget has."""
+    """A work order that waits for a step's limit is called when that limit is raised, not before."""
     account = book("50usd")
     account.reserve(reserve("a").model_copy(update={"step_limit": parse_limit("3usd")}), NOON)
     account.settle(settle("a", 3.0), NOON)
@@ -170,7 +170,7 @@ def test_who_is_refused_is_not_called_before_there_may_be_room() -> None:
 
 
 def test_who_waits_for_what_others_hold_is_called_as_they_end() -> None:
-    """A refusal calls nobody; an end does, and so does the time, for who was called last may be gone."""
+    """A refusal calls no work order; the end of a turn does, and so does a pause without an end."""
     account = book("10usd", "project/o/r")
     for key in ("a", "b", "c"):
         account.reserve(reserve(key, order=key), NOON)
@@ -190,7 +190,7 @@ def test_who_waits_for_what_others_hold_is_called_as_they_end() -> None:
 
 @pytest.mark.parametrize("limits", [{"limit": parse_limit("5usd")}, {"step_limits": {STEP: parse_limit("5usd")}}])
 def test_who_waits_for_what_others_hold_is_called_once_as_that_is_used_up(limits: dict[str, Any]) -> None:
-    """What was to need nobody needs somebody now: it asks again, so that people are told, and is not called again."""
+    """When the held amount is used up, the waiting work order is called once, to report the wait to people."""
     account = AccountBook(AccountState(scope="pipeline/pl-1", **limits))
     account.reserve(reserve("a", "wo-a"), NOON)
     while (grant := account.reserve(reserve("b", "wo-b"), NOON)).granted:
@@ -210,7 +210,7 @@ def test_who_waits_for_what_others_hold_is_called_once_as_that_is_used_up(limits
 
 
 def test_a_new_run_of_an_account_that_is_used_up_calls_once_who_was_not_called_before() -> None:
-    """The run before may have ended between the last word and the calls that follow from it; who has asked is left alone."""
+    """A new run of the account calls a waiting work order that the run before did not call, and only once."""
     account = book("5usd", "pipeline/pl-1")
     account.reserve(reserve("a", "wo-a"), NOON)
     while account.reserve(reserve("b", "wo-b"), NOON).granted:
@@ -226,7 +226,7 @@ def test_a_new_run_of_an_account_that_is_used_up_calls_once_who_was_not_called_b
 
 
 def test_a_limit_that_somebody_has_removed_is_not_brought_again() -> None:
-    """What a work order or a worker's settings name counts only where nobody has said otherwise."""
+    """A removed limit stays removed, although each turn names the limit of the settings."""
     account = book("1usd")
     limits = {"limit": parse_limit("1usd"), "step_limit": parse_limit("3usd")}
     account.reserve(reserve("a").model_copy(update=limits), NOON)
@@ -246,7 +246,7 @@ def test_a_limit_that_somebody_has_removed_is_not_brought_again() -> None:
 
 
 def test_an_account_that_has_only_the_limit_of_a_step_takes_the_limit_that_a_turn_brings() -> None:
-    """Whoever has limited a step before the first agent started has not removed the budget's own limit."""
+    """A limit of a step set before the first agent does not remove the budget's own limit."""
     account = AccountBook(AccountState(scope="day", step_limits={STEP: parse_limit("9usd/day")}))
     limited = reserve("a", step="build_plan").model_copy(update={"limit": parse_limit("1usd/day")})
     assert account.reserve(limited, NOON).granted
@@ -254,7 +254,7 @@ def test_an_account_that_has_only_the_limit_of_a_step_takes_the_limit_that_a_tur
 
 
 def test_a_budget_is_raised_in_its_own_kind() -> None:
-    """What it does not limit cannot be added; what helps names an amount of the kind that is used up."""
+    """A raise must be in a unit of the limit, and the remedy names an amount in the used-up unit."""
     account = book("1tok,9usd")
     account.reserve(reserve("a").model_copy(update={"step_limit": parse_limit("3min")}), NOON)
     account.settle(settle("a", 3.0), NOON)
@@ -273,7 +273,7 @@ def test_a_budget_is_raised_in_its_own_kind() -> None:
 
 
 def test_a_budget_that_has_just_been_raised_or_removed_asks_for_no_other_raise() -> None:
-    """Who waits is called: the answer names a command again only where that was too little."""
+    """After a raise the work order is called; the view names a command again only if the raise was too small."""
     for limit, raises in (("5usd", True), ("none", False), ("1usd", True)):
         account = book("5usd")
         account.reserve(reserve("a"), NOON)
@@ -289,7 +289,7 @@ def test_a_budget_that_has_just_been_raised_or_removed_asks_for_no_other_raise()
 
 
 def test_the_command_is_for_the_first_who_is_not_called_yet() -> None:
-    """Others may have come to wait since the raise, for another limit."""
+    """The command is for the first work order that is not called yet, which may wait for another limit."""
     account = book("5usd", "project/o/r")
     account.reserve(reserve("a", "wo-a"), NOON)
     account.settle(settle("a", 5.0), NOON)
@@ -304,7 +304,7 @@ def test_the_command_is_for_the_first_who_is_not_called_yet() -> None:
 
 
 def test_a_total_is_not_raised_by_an_amount_for_each_day() -> None:
-    """It would be added once, to what all days share; an amount without a day raises what there is for each."""
+    """A limit in all cannot be raised by a daily amount; a daily limit can be raised by both kinds."""
     account = book("5usd")
     message, remedy = account.find_mistake(LimitCall(limit="20usd/day"))
     assert message == "The budget of order/wo-1 is 5usd in all, and cannot be raised by 20usd/day."
@@ -320,7 +320,7 @@ def test_a_total_is_not_raised_by_an_amount_for_each_day() -> None:
 
 
 def test_a_budget_is_not_raised_beyond_what_can_be_read() -> None:
-    """The account writes its limit and reads it again: a sum that is too large is refused before it is taken."""
+    """A raise to an amount that could not be read again is refused."""
     account = book("1000000Mtok", "day")
     assert account.find_mistake(LimitCall(limit="1tok")) == ("", "")
     account.set_limit(LimitCall(limit="1tok"), raises=True)
@@ -331,7 +331,7 @@ def test_a_budget_is_not_raised_beyond_what_can_be_read() -> None:
 
 
 def test_a_turn_of_a_host_that_is_gone_holds_nothing_and_still_counts_when_it_is_told() -> None:
-    """The work order takes the step again elsewhere; the old host tells what its agent used when it is back."""
+    """A new turn of the work order frees the lost turn's hold, and the lost turn's use still counts later."""
     account = book("5usd")
     account.reserve(reserve("gone"), NOON)
     assert account.reserve(reserve("elsewhere"), NOON).caps == Caps(usd=5.0)
@@ -341,7 +341,7 @@ def test_a_turn_of_a_host_that_is_gone_holds_nothing_and_still_counts_when_it_is
 
 
 def test_what_a_lost_turn_holds_is_free_once_its_agent_cannot_run_any_longer() -> None:
-    """Its host may be gone for good: who waits for what it holds is called then, and what it used still counts."""
+    """A lost turn's hold ends after its agent's time limit, and its late use still counts."""
     account = book("10usd", "project/o/r")
     account.reserve(reserve("a", "wo-a"), NOON)
     account.settle(settle("a", 4.8), NOON)
@@ -362,7 +362,7 @@ def test_what_a_lost_turn_holds_is_free_once_its_agent_cannot_run_any_longer() -
 
 
 def test_a_hold_that_an_earlier_release_noted_ends_after_a_day() -> None:
-    """It does not say how long its agent may run, which is a day at the most."""
+    """The hold of an earlier release has no time limit, so it ends after a day."""
     hold = Hold(key="lost", order_id="wo-lost", caps=Caps(usd=5.0))
     state = AccountState(scope="project/o/r", limit=parse_limit("5usd"), holds=(hold,), waiting=("wo-b",))
     account = AccountBook(state)
@@ -373,7 +373,7 @@ def test_a_hold_that_an_earlier_release_noted_ends_after_a_day() -> None:
 
 
 def full_list() -> tuple[list[str], AccountBook]:
-    """Return the account of a budget that is used up, and the work orders that wait for it: as many as it lists."""
+    """Return a full list of waiting work orders, and the account of their used-up budget."""
     names = [f"wo-{number}" for number in range(MOST_WAITING)]
     spent = Spending(usd=5.0)
     state = AccountState(
@@ -383,7 +383,7 @@ def full_list() -> tuple[list[str], AccountBook]:
 
 
 def called(account: AccountBook) -> list[str]:
-    """Return whom an account calls now, in their order."""
+    """Return the work orders that an account calls now, in order."""
     names = list[str]()
     while callers := account.take_callers(NOON):
         names += callers
@@ -391,7 +391,7 @@ def called(account: AccountBook) -> list[str]:
 
 
 def test_whoever_finds_the_list_full_is_told_so_and_all_who_are_on_it_are_called() -> None:
-    """Nobody waits for a call that never comes: the last one asks again by itself, and has room when there is some."""
+    """A work order beyond the full list gets no call and repeats its request; all listed ones are called."""
     names, account = full_list()
     assert account.reserve(reserve("first", names[0]), NOON).is_listed
     late = account.reserve(reserve("late", "wo-late"), NOON)
@@ -403,7 +403,7 @@ def test_whoever_finds_the_list_full_is_told_so_and_all_who_are_on_it_are_called
 
 
 def test_a_raise_right_before_a_new_run_calls_all_who_wait() -> None:
-    """What the run before had not come to, the next one does: nobody waits for the calls of every few minutes."""
+    """The next run calls all work orders that the run before did not call after a raise."""
     account = book("5usd", "project/o/r")
     account.reserve(reserve("a", "wo-a"), NOON)
     account.settle(settle("a", 5.0), NOON)

@@ -1,4 +1,4 @@
-"""How a budget is written, and how what was used adds up."""
+"""The forms of a budget, and the sums of what was used."""
 
 import pytest
 
@@ -21,7 +21,7 @@ from septet.contracts.facts import Usage
     ],
 )
 def test_a_limit_is_read_as_it_is_written(text: str, limit: Limit, written: str) -> None:
-    """Each form has one meaning, and its plain form means the same."""
+    """Each form has one meaning, and its plain form has the same meaning."""
     assert parse_limit(text) == limit
     assert str(limit) == written
     assert parse_limit(written) == limit
@@ -31,19 +31,19 @@ def test_a_limit_is_read_as_it_is_written(text: str, limit: Limit, written: str)
     "text", ["", "5", "usd", "-5usd", "0usd", "5usd,6usd", "5eur", "5usd/week", "1e9usd", "0.1tok"]
 )
 def test_what_is_not_a_limit_is_refused(text: str) -> None:
-    """A mistake is told before anything starts."""
+    """Wrong units, missing units, zero and repeated units are refused."""
     with pytest.raises(ValueError, match=r"budget|twice|0|token"):
         parse_limit(text)
 
 
 def test_the_lower_of_two_limits_counts_in_each_amount() -> None:
-    """A repository that asks for less in dollars takes nothing from the limit in minutes."""
+    """A lower limit in dollars leaves the limit in minutes unchanged."""
     lower = parse_limit("5usd,90min").lowered(parse_limit("2usd,1Mtok"))
     assert str(lower) == "2usd,1Mtok,90min"
 
 
 def test_what_was_used_since_is_one_turn_at_most() -> None:
-    """What an earlier word told is not counted again, and less than before counts as nothing."""
+    """Only the increase since the last report counts, as one turn; a decrease counts as nothing."""
     before = Spending.of(Usage(input_tokens=10, cost_usd=0.1), 2.0)
     after = Spending.of(Usage(input_tokens=30, cost_usd=0.3), 5.0)
     assert after.since(before) == Spending(usd=0.2, tokens=20, seconds=3.0, turns=1)
@@ -53,7 +53,7 @@ def test_what_was_used_since_is_one_turn_at_most() -> None:
 
 
 def test_a_run_without_a_price_is_told_beside_others_that_have_one() -> None:
-    """Whichever was first, and whenever each is told: once for each word in which one is new."""
+    """A report counts as unpriced if it has a new run without a price, in any order of the runs."""
     killed = Spending.of(Usage(input_tokens=1000), 1.0)
     priced = Spending.of(Usage(input_tokens=5, cost_usd=0.5), 1.0)
     both = killed.plus(priced)
@@ -68,7 +68,7 @@ def test_a_run_without_a_price_is_told_beside_others_that_have_one() -> None:
 
 
 def test_what_was_used_is_told_in_the_units_of_its_limit() -> None:
-    """Nobody is told of tokens who has limited dollars."""
+    """Use is shown in the unit of its limit."""
     assert describe_spending(Spending(usd=4.1, tokens=9), parse_limit("5usd")) == "4.10 of 5.00 USD"
     assert describe_spending(Spending(seconds=90), parse_limit("2min")) == "1.5 of 2 minutes"
 
@@ -85,7 +85,7 @@ def test_what_was_used_is_told_in_the_units_of_its_limit() -> None:
     ],
 )
 def test_what_was_used_has_as_many_digits_as_its_limit(use: Spending, limit: str, words: str) -> None:
-    """A limit below a cent is not shown as none, nor what was used of it."""
+    """Use and limit below a cent are shown with enough digits."""
     assert describe_spending(use, parse_limit(limit)) == words
 
 
@@ -94,12 +94,12 @@ def test_what_was_used_has_as_many_digits_as_its_limit(use: Spending, limit: str
     [(0.0, "0.00"), (0.000001, "0.000001"), (0.0049, "0.0049"), (0.00996, "0.0100"), (1.5, "1.50")],
 )
 def test_less_than_a_cent_is_not_shown_as_nothing(usd: float, text: str) -> None:
-    """It has two significant digits."""
+    """An amount below a cent has two significant digits."""
     assert usd_text(usd) == text
 
 
 def test_a_budget_is_to_be_raised_by_its_own_limit() -> None:
-    """In its unit, of what is used up; and by more where that would still be used up."""
+    """The amount is the used-up unit's limit, or a multiple if the limit alone would not be enough."""
     limit = parse_limit("22ktok,5usd")
     assert amount_to_add(limit, Spending(tokens=22_132)) == "22ktok"
     assert amount_to_add(limit, Spending(tokens=51_000)) == "44ktok"
@@ -107,7 +107,7 @@ def test_a_budget_is_to_be_raised_by_its_own_limit() -> None:
 
 
 def test_a_limit_that_is_raised_again_and_again_can_be_read_each_time() -> None:
-    """Ten times three cents are thirty, and not a number with seventeen digits, which is no limit."""
+    """Ten times three cents are 0.3 USD, without rounding errors that could not be read again."""
     limit = parse_limit("0.03usd,0.1min")
     for _ in range(9):
         limit = parse_limit(str(limit.plus(parse_limit("0.03usd,0.1min"))))
@@ -120,13 +120,13 @@ def test_a_limit_that_is_raised_again_and_again_can_be_read_each_time() -> None:
     "text", ["1000000Mtok", "999999999.5Mtok", "100000000000h", "0.1Mtok,100000000000h,999999999999.999999usd/day"]
 )
 def test_a_large_limit_can_be_read_as_it_is_written(text: str) -> None:
-    """Whatever can be read has a plain form that can be read: workflows read it again and again."""
+    """The plain form of a large limit can be read again, as workflows do."""
     limit = parse_limit(text)
     assert parse_limit(str(limit)) == limit
 
 
 @pytest.mark.parametrize("text", ["999999999999Mtok", "1000000001Mtok", "1000000000000001usd", "100000000000000h"])
 def test_an_amount_that_nobody_could_use_is_refused(text: str) -> None:
-    """Its plain form would have more digits than are read."""
+    """An amount that is too large for its plain form is refused."""
     with pytest.raises(ValueError, match="too large an amount"):
         parse_limit(text)

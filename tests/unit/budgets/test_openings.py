@@ -1,4 +1,4 @@
-"""Which budgets a step has: a repository's own settings lower them, and never raise one."""
+"""The budgets of a step: a repository's own settings lower a budget, and never raise one."""
 
 from datetime import UTC, datetime
 
@@ -37,7 +37,7 @@ WORKSPACE = Workspace(
     ],
 )
 def test_a_repository_lowers_budgets_and_never_raises_one(order: str, repository: str, limit: str) -> None:
-    """Of the work order's budget and the repository's the lower one holds in each unit, and so for a step."""
+    """The lower of the work order's and the repository's budget holds in each unit, for the step too."""
     text = f'[limits]\nbudget = "{repository}"\n[steps.build_plan]\nbudget = "{repository}"\n'
     settings = load_repository_settings({".septet/septet.toml": text.encode()}.get)
     own = StepSettings(budget=order) if order else StepSettings()
@@ -49,7 +49,7 @@ def test_a_repository_lowers_budgets_and_never_raises_one(order: str, repository
 
 @pytest.mark.parametrize("pipeline", ["", "pl-1"])
 def test_budgets_that_nobody_has_set_are_asked_too_and_never_opened(pipeline: str) -> None:
-    """Somebody may set the budget of a work order or a pipeline later than it was started."""
+    """An account without a limit gets requests too, because a user may set its limit later."""
     call = StepCall(step=Step.BUILD_PLAN, workspace=WORKSPACE, pipeline=pipeline)
     openings = openings_of(Settings(), call, RepositorySettings())
     own = ["order/wo-1", *([f"pipeline/{pipeline}"] if pipeline else [])]
@@ -59,7 +59,7 @@ def test_budgets_that_nobody_has_set_are_asked_too_and_never_opened(pipeline: st
 
 @pytest.mark.parametrize("left", [False, True])
 def test_a_work_order_that_a_reset_has_taken_out_of_its_pipeline_is_paid_from_that_budget(*, left: bool) -> None:
-    """It was started for the pipeline, whose budget limits all its agents."""
+    """The pipeline's budget still limits a work order that a reset has taken out of the pipeline."""
     whose = {"pays_from": "pl-1"} if left else {"pipeline": "pl-1"}
     call = StepCall(step=Step.BUILD_PLAN, workspace=WORKSPACE, pipeline_budget="5usd").model_copy(update=whose)
     accounts = [opening.account for opening in openings_of(Settings(), call, RepositorySettings())]
@@ -78,7 +78,7 @@ def test_a_work_order_that_a_reset_has_taken_out_of_its_pipeline_is_paid_from_th
 def test_the_rounds_on_a_pull_request_have_a_budget_of_their_own(
     worker: str | None, repository: str | None, limit: str, more: str
 ) -> None:
-    """The lower one of the worker's and the repository's counts, as a step of the work order that is called rework."""
+    """The lower budget of the worker and the repository limits the rounds, as the step rework."""
     text = f'[pull_request]\nfollow_budget = "{repository}"\n' if repository else ""
     settings = load_repository_settings({".septet/septet.toml": text.encode()}.get)
     own = StepSettings(budget="1usd")

@@ -40,18 +40,18 @@ def test_fault():
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run of a small project ended."""
+    """The end of a run of a small project."""
 
     code: int
     text: str
 
     @property
     def counts(self) -> str:
-        """The closing line without its seconds, which is the last one."""
+        """The closing line, which is the last line, without its seconds."""
         return re.sub(r" in [0-9.]+s.*", "", self.text.splitlines()[-1].strip("= "))
 
     def closings(self) -> int:
-        """Count the lines that close a run of pytest."""
+        """Count the closing lines of pytest."""
         return len(re.findall(r"(?m)^=*\s?\d+ (?:passed|failed|error).* in [0-9.]+s", self.text))
 
 
@@ -60,12 +60,12 @@ Run = Callable[..., Ended]
 
 _WITH_XDIST = ("--numprocesses=2",)
 _both_ways = pytest.mark.parametrize("run", [(), _WITH_XDIST], ids=["one process", "xdist"], indirect=True)
-"""Where failures come to xdist's controller, they might come otherwise than in the only process."""
+"""Failures reach xdist's controller in another way than a single process."""
 
 
 @pytest.fixture
 def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
-    """Run the tests of a project of its own with the option."""
+    """Run the tests of a project with the option."""
     how: tuple[str, ...] = getattr(request, "param", ())
 
     def run_project(*tests: str, args: tuple[str, ...] = ("--second-run",), begin: str = _BEGIN) -> Ended:
@@ -117,7 +117,7 @@ _RACES = tuple(_FLAKY.replace("race", f"race_{number}") for number in range(4))
 def test_a_second_run_takes_nothing_for_a_race_that_may_be_none(
     run: Run, tests: tuple[str, ...], how: dict[str, Any], counts: str, words: str
 ) -> None:
-    """Each failure has a verdict of its own; only a test that ran alone and passed can show that it was a race."""
+    """Only a test that fails, then runs alone and passes, counts as flaky."""
     ended = run(*tests, **how)
     assert (ended.code, ended.counts) == (int("failed" in counts), counts)
     assert words in ended.text
@@ -125,7 +125,7 @@ def test_a_second_run_takes_nothing_for_a_race_that_may_be_none(
 
 @_both_ways
 def test_what_passes_alone_is_flaky_and_the_run_is_green(run: Run) -> None:
-    """It is named with its seed and its failure, and counted as flaky and as nothing else."""
+    """The flaky test is named with its seed and failure, and the run succeeds."""
     ended = run(_FLAKY, args=("--second-run", "--randomly-seed=77"))
     assert (ended.code, ended.counts) == (0, "1 passed, 1 flaky")
     assert "\nFLAKY test_it.py::test_race (seed 77)\n" in ended.text
@@ -133,7 +133,7 @@ def test_what_passes_alone_is_flaky_and_the_run_is_green(run: Run) -> None:
 
 
 def test_the_second_run_has_the_seed_of_the_first(run: Run) -> None:
-    """What failed because of its seed fails again."""
+    """The second run uses the same seed, so a failure that depends on the seed repeats."""
     test = "\ndef test_unlucky(): assert random.random() < 0, f'drew {random.random()}'\n"
     ended = run(test)
     drawn = re.findall(r"E +AssertionError: (drew [0-9.]+)", ended.text)
@@ -141,7 +141,7 @@ def test_the_second_run_has_the_seed_of_the_first(run: Run) -> None:
 
 
 def test_what_fails_again_is_a_fault(run: Run) -> None:
-    """Both failures are shown, under the one closing line."""
+    """Both failures are shown, with one closing line."""
     ended = run(_FAULT)
     assert (ended.code, ended.counts, ended.closings()) == (1, "1 failed, 1 passed", 1)
     assert "second run of test_it.py::test_fault: not passed" in ended.text
@@ -151,7 +151,7 @@ def test_what_fails_again_is_a_fault(run: Run) -> None:
 @_both_ways
 @pytest.mark.parametrize("when", ["yield", "pass\n    yield"], ids=["teardown", "set-up"])
 def test_an_error_around_a_test_is_a_failure_of_it(run: Run, when: str) -> None:
-    """Set-up and teardown can lose a race too; the test is counted once."""
+    """A failure in set-up or teardown can be flaky too, and the test is counted once."""
     check = "\n    assert not begins('around')\n"
     body = f"    yield{check}" if when == "yield" else f"{check}    yield\n"
     ended = run(f"\n@pytest.fixture\ndef around():\n{body}\ndef test_within(around): pass\n")
@@ -160,14 +160,14 @@ def test_an_error_around_a_test_is_a_failure_of_it(run: Run, when: str) -> None:
 
 @_both_ways
 def test_what_cannot_be_collected_is_never_run_again(run: Run) -> None:
-    """Tests are missing, whatever passes."""
+    """If a file cannot be collected, its tests are missing, so no test runs again."""
     ended = run(_FLAKY, begin=_BEGIN + "if begins('import'): raise ImportError\n")
     assert ended.code != 0
     assert "flaky" not in ended.text
 
 
 def test_missing_coverage_fails_a_run_whose_tests_are_flaky(run: Run, tmp_path: Path) -> None:
-    """The bound of the coverage counts after the second run."""
+    """The run fails below the bound of the coverage, even if all failures are flaky."""
     (tmp_path / "unread.py").write_text("if len('a') > 1:\n" + "    print()\n" * 20)
     args = ("--second-run", "--cov=unread", "--cov-fail-under=90")
     ended = run("\nimport unread\n", _FLAKY, args=args)
@@ -176,6 +176,6 @@ def test_missing_coverage_fails_a_run_whose_tests_are_flaky(run: Run, tmp_path: 
 
 @pytest.mark.parametrize("run", [_WITH_XDIST], ids=["xdist"], indirect=True)
 def test_a_process_that_dies_under_a_test_is_a_failure_of_it(run: Run) -> None:
-    """What kills its process once runs again in one of its own."""
+    """A test that kills its process runs again in a process of its own."""
     ended = run("\ndef test_deadly():\n    if begins('death'): os._exit(3)\n")
     assert (ended.code, ended.counts) == (0, "1 passed, 1 flaky")

@@ -22,7 +22,7 @@ def try_often(*args: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_failures_are_counted_with_their_seeds(tmp_path: Path) -> None:
-    """A row for each test says how often it passed and failed, and the last line how many runs did."""
+    """Each test has a row with its passes, failures and seeds, and the last line counts the runs."""
     tests = tmp_path / "test_it.py"
     tests.write_text(_TESTS)
     ended = try_often("--runs", "3", str(tests))
@@ -36,7 +36,7 @@ def test_failures_are_counted_with_their_seeds(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("test", ["missing.py", "test_it.py::test_missing"])
 def test_a_name_without_a_test_is_told_at_once(tmp_path: Path, test: str) -> None:
-    """Nothing is tried a thousand times that is not there."""
+    """A missing file or test ends the program before the first run."""
     (tmp_path / "test_it.py").write_text(_TESTS)
     ended = try_often("--runs", "1000", str(tmp_path / test))
     assert ended.returncode == 1

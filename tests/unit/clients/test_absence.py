@@ -1,4 +1,4 @@
-"""What is said to somebody who waits while the server is away, and when that ends."""
+"""The messages to a user who waits while the server is away, and the end of such a wait."""
 
 from collections.abc import AsyncGenerator, Iterator
 from datetime import timedelta
@@ -13,7 +13,7 @@ from septet.errors import ServerNotReachedError
 
 
 def test_the_same_words_are_said_until_the_server_is_back() -> None:
-    """A pipe, which gets a line for each change, gets one for an absence; the next absence has a time of its own."""
+    """The message does not change during one absence, so that a pipe gets it once."""
     absence = Absence("wo-1")
     first = absence.bear(away())
     assert (first, absence.lasts) == (absence.bear(away()), True)
@@ -33,7 +33,7 @@ def test_the_same_words_are_said_until_the_server_is_back() -> None:
 def test_an_absence_that_lasts_too_long_ends_with_the_command_that_goes_on(
     what: str, watch: dict[str, Any], command: str
 ) -> None:
-    """The error says that the work goes on, and how it is looked at again: the board is not watched as a work order."""
+    """The error says that the work continues, and its remedy names the command that watches again."""
     absence = Absence(what, patience=timedelta(microseconds=1), **watch)
 
     def bear() -> None:
@@ -47,7 +47,7 @@ def test_an_absence_that_lasts_too_long_ends_with_the_command_that_goes_on(
 
 @pytest.mark.parametrize("patience", [timedelta(0), timedelta(hours=1)])
 def test_a_refusal_is_no_absence(patience: timedelta) -> None:
-    """A key that is no longer good is told at once, and so is an absence where nobody has patience."""
+    """A refusal ends the wait at once, and without patience so does an absence."""
     denied = RPCError("denied", RPCStatusCode.PERMISSION_DENIED, b"")
     with pytest.raises(ServerNotReachedError, match="The Temporal server refused: denied"):
         Absence("wo-1", patience=patience).bear(denied)
@@ -56,7 +56,7 @@ def test_a_refusal_is_no_absence(patience: timedelta) -> None:
 
 
 async def test_looks_begin_again_after_an_absence() -> None:
-    """Each absence is told once, and what is seen after it is handed on."""
+    """Each absence is reported once, and later results are passed on."""
     told: list[str] = []
     script = iter([1, away(), away(), 2, away(), 3, None])
 
@@ -74,7 +74,7 @@ async def test_looks_begin_again_after_an_absence() -> None:
 
 
 async def test_an_end_is_waited_for_over_an_absence() -> None:
-    """Who waits for a result gets it all the same."""
+    """The wait for a result continues after an absence and returns the result."""
     script: Iterator[RPCError | str] = iter([away(), away(), "the end"])
 
     async def wait() -> str:

@@ -1,4 +1,4 @@
-"""What every face says of costs and budgets that cannot be asked for, before any server is."""
+"""The answers about costs and budgets whose request is wrong, before any call to the server."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ WEEKS = ["2026-W99", "2026-W00", "2025-W53", "yesterday"]
 
 
 async def test_http_refuses_a_week_that_there_is_not(tmp_path: Path) -> None:
-    """Its words are those of the command line."""
+    """HTTP's problem has the message and the remedy of the command line."""
     transport = httpx.ASGITransport(app=api_of(await unreached(tmp_path), None))
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         for week in WEEKS:
@@ -27,7 +27,7 @@ async def test_http_refuses_a_week_that_there_is_not(tmp_path: Path) -> None:
 
 
 async def test_the_tool_of_agents_refuses_a_week_that_there_is_not(tmp_path: Path) -> None:
-    """It reads what the other faces read."""
+    """The tool refuses the same weeks as the other clients."""
     operations = await unreached(tmp_path)
     for week in WEEKS:
         with pytest.raises(InvalidInputError, match="is not a week"):
@@ -35,7 +35,7 @@ async def test_the_tool_of_agents_refuses_a_week_that_there_is_not(tmp_path: Pat
 
 
 async def test_http_says_what_the_name_of_a_budget_is(tmp_path: Path) -> None:
-    """A name may have slashes, and a refusal does not deny it."""
+    """The refusal of a budget's name lists the valid forms, for a query and for a body."""
     transport = httpx.ASGITransport(app=api_of(await unreached(tmp_path), None))
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         shown = await client.get("/budgets/show", params={"budget": "nope/1"})
@@ -46,13 +46,13 @@ async def test_http_says_what_the_name_of_a_budget_is(tmp_path: Path) -> None:
 
 
 def test_the_title_of_a_refusal_fits_budgets_too() -> None:
-    """Budgets and pipelines are refused with the same kind of error as work orders."""
+    """The problem's title does not name work orders, because budgets are refused with the same error."""
     answer = problem_of(RefusedTransitionError("The budget of day is not in tokens."))
     assert json.loads(bytes(answer.body))["title"] == "It cannot be changed that way."
 
 
 async def test_the_description_of_costs_names_every_key(tmp_path: Path) -> None:
-    """What can be told apart is in the path's text too."""
+    """The description of the path names each value of `by`."""
     described = api_of(await unreached(tmp_path), None).openapi()["paths"]["/costs"]["get"]
     keys = next(each for each in described["parameters"] if each["name"] == "by")["schema"]["enum"]
     assert [key for key in keys if key not in described["summary"] + described["description"]] == []

@@ -1,4 +1,4 @@
-"""What users rely on is a table, and the table is the test: what moves inside leaves it as it is."""
+"""The recorded behaviour that users rely on, compared with the current behaviour."""
 
 import json
 

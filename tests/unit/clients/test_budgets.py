@@ -1,4 +1,4 @@
-"""What the client of budgets refuses before any server is asked, and how a budget is printed."""
+"""Requests about budgets that are refused before any call to the server, and the printed forms of a budget."""
 
 from pathlib import Path
 
@@ -24,13 +24,13 @@ from septet.errors import InvalidInputError
     ],
 )
 def test_a_name_alone_is_a_work_orders_budget(name: str, scope: str) -> None:
-    """The day is the day however it is written."""
+    """A name without a prefix is a work order's budget, except `day` in any case."""
     assert whole_scope(name) == scope
 
 
 @pytest.mark.parametrize("name", ["o/r", "projects/o/r", "day/", "wo 42", "project/", ""])
 async def test_a_budget_that_nobody_would_ask_is_refused(name: str, tmp_path: Path) -> None:
-    """No account is made of it, and the remedy names what budgets there are."""
+    """A wrong name creates no account, and the remedy names the valid forms."""
     budgets = (await unreached(tmp_path)).budgets
     with pytest.raises(InvalidInputError, match="is not the name of a budget") as refused:
         await budgets.set(name, LimitCall(limit="5usd"))
@@ -38,7 +38,7 @@ async def test_a_budget_that_nobody_would_ask_is_refused(name: str, tmp_path: Pa
 
 
 async def test_a_step_that_there_is_not_is_refused(tmp_path: Path) -> None:
-    """A limit of it would limit nothing."""
+    """A limit of an unknown step is refused, and the remedy names the steps."""
     budgets = (await unreached(tmp_path)).budgets
     call = LimitCall(limit="5usd", step="implement-plan")
     for change in (budgets.set, budgets.raise_limit):
@@ -49,13 +49,13 @@ async def test_a_step_that_there_is_not_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_limit_of_a_step_is_shown_before_it_is_used(capsys: pytest.CaptureFixture[str]) -> None:
-    """Whoever has set it sees that it is there."""
+    """A step's limit is shown before the step has used anything."""
     show_budget(AccountView(scope="day", step_limits={"build_plan": "2usd"}))
     assert "build_plan            0.00 USD, 0 tokens, 0 s, 0 agent runs, limit 2usd" in capsys.readouterr().out
 
 
 def test_a_list_says_that_only_steps_are_limited(capsys: pytest.CaptureFixture[str]) -> None:
-    """Work orders that wait there do not wait for nothing."""
+    """A list names limits of steps, so that it explains why work orders wait."""
     of_step = AccountView(
         scope="order/wo-1", step_limits={"build_plan": "2usd"}, waiting=("wo-1",), waiting_count=1
     )
@@ -66,7 +66,7 @@ def test_a_list_says_that_only_steps_are_limited(capsys: pytest.CaptureFixture[s
 
 
 def test_who_is_called_needs_no_other_raise(capsys: pytest.CaptureFixture[str]) -> None:
-    """After a raise the work orders that waited ask again: there is no command to follow."""
+    """After a raise the called work orders are shown as continuing, without a further command."""
     view = AccountView(scope="order/wo-1", limit="0.53usd", waiting=("wo-1",), waiting_count=1)
     show_budget(view)
     printed = capsys.readouterr().out
@@ -79,6 +79,6 @@ def test_who_is_called_needs_no_other_raise(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_a_list_says_where_it_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nobody takes a page for the whole."""
+    """A list with more entries names the option for the next page."""
     show_budgets(BudgetsReply(budgets=(AccountView(scope="day"),), next="there"))
     assert capsys.readouterr().out.splitlines()[-1] == "and more: --after there"

@@ -1,4 +1,4 @@
-"""Code in colours: what each family of languages calls a comment, a text, a number, a word and a name."""
+"""Coloured code: comments, strings, numbers, keywords and names of each family of languages."""
 
 import pytest
 
@@ -18,7 +18,7 @@ CASES = {
 
 @pytest.mark.parametrize("path", CASES)
 def test_each_family_has_its_colours(path: str) -> None:
-    """The pieces together are the code, and those with a class are as its people read it."""
+    """The pieces together are the code, and their classes are as expected."""
     code, begins = CASES[path]
     language = language_of(path)
     assert language is not None
@@ -29,7 +29,7 @@ def test_each_family_has_its_colours(path: str) -> None:
 
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_what_is_not_closed_ends_somewhere(name: str) -> None:
-    """A patch is cut anywhere: no code is lost."""
+    """An unclosed string or comment loses no code, because a patch may be cut anywhere."""
     for code in ('"', "'", "`", "/*", "<!--", '"""', "'''", "\\", '"\\', "`\\", "@", "0", "'a", "<a", "a\n"):
         assert "".join(text for _, text in pieces_of(LANGUAGES[name], code)) == code
 
@@ -41,7 +41,7 @@ def patch_of(path: str, *lines: str) -> str:
 
 
 def test_a_file_with_a_long_line_has_no_colours() -> None:
-    """The others of the same patch have them."""
+    """Only the file with the long line has no colours, and the patch's other files have them."""
     patch = patch_of("a.py", "def f():", "x" * 1001) + patch_of("b.py", "def f():")
     first, second = review_of(patch, None)
     assert first.lines[1].code == "+def f():"
@@ -49,7 +49,7 @@ def test_a_file_with_a_long_line_has_no_colours() -> None:
 
 
 def test_a_language_that_nobody_has_named_has_none() -> None:
-    """Nor has a file without an ending, and what it holds is escaped all the same."""
+    """A file with an unknown ending has no colours, and its text is escaped."""
     assert language_of("a.unknown") is None
     assert language_of("a") is None
     (file,) = review_of(patch_of("a", "<b>"), None)

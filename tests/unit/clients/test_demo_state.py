@@ -1,4 +1,4 @@
-"""What is kept of demos, each of which has a state directory of its own."""
+"""The state directories of demos."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ from workers.server.server import SERVER_LOCK
 
 
 def test_a_demo_removes_the_state_of_earlier_ones_that_no_server_uses(tmp_path: Path) -> None:
-    """One that `septet up` shows stays, and so does one whose server has not begun."""
+    """A running server's state stays, and so does the state of a server that has not begun."""
     for name in ("over", "shown", "beginning"):
         (tmp_path / name / "runs").mkdir(parents=True)
         (tmp_path / name / "runs" / "prompt.md").touch()

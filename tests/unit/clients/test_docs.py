@@ -20,7 +20,7 @@ SEPTET = Path(sys.executable).parent / "septet"
 
 @cache
 def strings() -> tuple[str, ...]:
-    """Return the strings of the product that are not docstrings, parts of f-strings too."""
+    """Return the strings of the product that are not docstrings, including the parts of f-strings."""
     found: list[str] = []
     for path in (path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))):
         tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -33,7 +33,7 @@ def strings() -> tuple[str, ...]:
 
 
 def septet(*words: str) -> subprocess.CompletedProcess[str]:
-    """Run `septet` where there is neither a clone nor a server."""
+    """Run `septet` without a clone and without a server."""
     return subprocess.run(
         [SEPTET, *words],
         env={"HOME": "/nonexistent"},
@@ -46,14 +46,14 @@ def septet(*words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def pages() -> list[dict[str, Any]]:
-    """Return the pages that are listed."""
+    """Return the listed pages."""
     answer = json.loads(septet("docs", "--json").stdout)
     listed: list[dict[str, Any]] = answer["pages"]
     return listed
 
 
 def test_every_page_that_a_message_names_is_listed(pages: list[dict[str, Any]]) -> None:
-    """A remedy that leads to a page says how to read it on a machine without a clone."""
+    """A message names a page as `septet docs NAME`, so that users without a clone can read it."""
     named = {name for text in strings() for name in re.findall(r"septet docs ([a-z][a-z/_-]*)", text)}
     assert named >= {"commands", "containers", "forges"}
     assert named - {page["name"] for page in pages} == set()
@@ -61,7 +61,7 @@ def test_every_page_that_a_message_names_is_listed(pages: list[dict[str, Any]]) 
 
 
 def test_a_list_has_all_pages_but_decisions_with_their_titles(pages: list[dict[str, Any]]) -> None:
-    """As people call them: without the ending, and with the folder where they are in one."""
+    """A page's name has no ending, and includes its folder."""
     docs = ROOT / "docs"
     names = {page.relative_to(docs).with_suffix("").as_posix() for page in docs.rglob("*.md")}
     assert {page["name"] for page in pages} == {name for name in names if not name.startswith("adr/")}
@@ -73,7 +73,7 @@ def test_a_list_has_all_pages_but_decisions_with_their_titles(pages: list[dict[s
 
 
 def test_a_page_is_printed_as_it_is_written() -> None:
-    """In a pipe it is the Markdown, and programs get it with its name and title."""
+    """A pipe gets the page's Markdown, and `--json` its name, title and text."""
     text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
     assert septet("docs", "glossary").stdout == text
     assert json.loads(septet("docs", "glossary", "--json").stdout)["page"] == {
@@ -85,7 +85,7 @@ def test_a_page_is_printed_as_it_is_written() -> None:
 
 @pytest.mark.parametrize("name", ["nothing", "../README", "adr/0003-dependencies"])
 def test_a_page_that_there_is_not_is_refused(name: str) -> None:
-    """Only names that are listed are read."""
+    """A name that is not listed is refused, also if it is a path."""
     refused = septet("docs", name, "--json")
     assert refused.returncode == 3
     error = json.loads(refused.stdout)["error"]
@@ -93,7 +93,7 @@ def test_a_page_that_there_is_not_is_refused(name: str) -> None:
 
 
 def test_a_page_is_as_wide_as_the_terminal_and_its_code_as_it_is_written() -> None:
-    """Paragraphs are filled, and a command is one line to copy."""
+    """Paragraphs are filled to the terminal's width, and a line of code stays whole."""
     out = Console(width=24, file=io.StringIO())
     command = "septet run --repo ~/src/shop --wait"
     page = f"# Title\n\nOne line that is\nwritten in two.\n\n```sh\n{command}\n```\n"

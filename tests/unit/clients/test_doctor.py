@@ -29,12 +29,12 @@ UNREACHED = ("doctor", "--address", "127.0.0.1:1")
 
 
 def _doctor(home: Path, **environ: str) -> tuple[int, dict[str, Any]]:
-    """Return exit code and answer of the real command on a machine with nothing but this environment."""
+    """Return exit code and answer of the real `doctor` with only this environment."""
     return _septet(home, UNREACHED, **environ)
 
 
 def _septet(home: Path, words: tuple[str, ...], **environ: str) -> tuple[int, dict[str, Any]]:
-    """Return the same of these words of a command line."""
+    """Return exit code and answer of the real command with these arguments."""
     done = _run(home, *words, "--json", environ=environ)
     return done.returncode, json.loads(done.stdout)
 
@@ -42,7 +42,7 @@ def _septet(home: Path, words: tuple[str, ...], **environ: str) -> tuple[int, di
 def _run(
     home: Path, *words: str, environ: Mapping[str, str], cwd: Path = ROOT
 ) -> subprocess.CompletedProcess[str]:
-    """Run the real command on a machine with nothing but this environment."""
+    """Run the real command with only this environment."""
     return subprocess.run(
         [sys.executable, "-c", _SEPTET, *words],
         env={"HOME": str(home), "SEPTET_STATE_DIR": str(home / "state"), **environ},
@@ -55,7 +55,7 @@ def _run(
 
 @pytest.fixture(scope="module")
 def fit(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, dict[str, Any]]:
-    """Return what is said of a machine with git and the scripted agent."""
+    """Return the answer on a machine with git and the scripted agent."""
     return _doctor(tmp_path_factory.mktemp("fit"), PATH=GIT)
 
 
@@ -72,7 +72,7 @@ def test_a_machine_that_has_what_is_needed_is_fit(fit: tuple[int, dict[str, Any]
 
 
 def test_a_scenario_that_there_is_not_is_told_before_anything_starts(tmp_path: Path) -> None:
-    """A slip in SEPTET_SCRIPTED_SCENARIO fails `doctor`, and `up` starts nothing."""
+    """A wrong SEPTET_SCRIPTED_SCENARIO fails `doctor`, and `up` starts nothing."""
     slip = {"PATH": GIT, "SEPTET_SCRIPTED_SCENARIO": "slwo"}
     code, answer = _doctor(tmp_path, **slip)
     assert (code, _named(answer)["scenario"]["status"]) == (1, "failed")
@@ -83,25 +83,25 @@ def test_a_scenario_that_there_is_not_is_told_before_anything_starts(tmp_path: P
 
 
 def test_a_server_that_can_be_started_is_a_warning(fit: tuple[int, dict[str, Any]]) -> None:
-    """A server that does not answer is told with `septet up` as its remedy."""
+    """The remedy for a server that does not answer is `septet up`."""
     server = _named(fit[1])["server"]
     assert server["status"] == "warning"
     assert "septet up" in server["remedy"]
 
 
 def test_a_worker_whose_runner_is_missing_is_unfit(tmp_path: Path) -> None:
-    """Where runners start the agents and none is there, no agent can start: the command fails by its name."""
+    """If a runner is configured and missing, the command fails and names the check."""
     code, answer = _doctor(tmp_path, PATH=GIT, SEPTET_RUNNER="true")
     assert (code, answer["error"]["message"]) == (1, "These checks failed: runner.")
 
 
 def test_each_finding_has_its_remedy(fit: tuple[int, dict[str, Any]]) -> None:
-    """Whatever is not as it should be says how to mend it."""
+    """Each warning and each failure has a remedy."""
     assert all(check["remedy"] for check in fit[1]["checks"] if check["status"] != "ok")
 
 
 def test_without_git_the_machine_is_unfit(tmp_path: Path) -> None:
-    """A missing git fails the command by name, with exit code 1."""
+    """Without git the command fails with exit code 1 and names git."""
     code, answer = _doctor(tmp_path, PATH=str(tmp_path))
     assert (code, answer["ok"]) == (1, False)
     assert _named(answer)["git"]["status"] == "failed"
@@ -110,7 +110,7 @@ def test_without_git_the_machine_is_unfit(tmp_path: Path) -> None:
 
 
 def test_a_process_that_waits_for_its_next_turn_is_named(tmp_path: Path) -> None:
-    """Where agents' processes are left running between turns, doctor says for which work orders; that is no fault."""
+    """The finding names the work order of a waiting process, and is no warning."""
     folder = tmp_path / "state" / "runs" / "wo-kept"
     folder.mkdir(parents=True)
     with (folder / "warm.lock").open("w") as lock:
@@ -121,7 +121,7 @@ def test_a_process_that_waits_for_its_next_turn_is_named(tmp_path: Path) -> None
 
 
 def test_further_logins_are_listed_each_with_whether_it_can_log_in(tmp_path: Path) -> None:
-    """A file with a key and a folder that a CLI is logged in with are seen; what lacks one says how to log in.
+    """A key in a file and a login in a folder are found; a login without one says how to log in.
 
     With one that cannot be used no worker starts, and so the command fails.
     """
@@ -157,7 +157,7 @@ def test_further_logins_are_listed_each_with_whether_it_can_log_in(tmp_path: Pat
 
 
 def test_what_a_pipe_reads_is_not_wrapped(tmp_path: Path) -> None:
-    """Each finding and each remedy is one line, however long, so that it can be searched for and copied."""
+    """Each finding and each remedy is one line, so that a pipe can search it."""
     done = _run(tmp_path, *UNREACHED, environ={"PATH": str(tmp_path)})
     starts = ("ok ", "warning ", "failed ", " " * 8)
     *findings, summary = done.stdout.splitlines()
@@ -166,7 +166,7 @@ def test_what_a_pipe_reads_is_not_wrapped(tmp_path: Path) -> None:
 
 
 def test_what_an_agent_says_in_place_of_a_version_is_told(tmp_path: Path) -> None:
-    """A program of which a part is missing is named with its own first words."""
+    """The finding quotes the output of a program that prints no version."""
     broken = tmp_path / "codex"
     broken.write_text("#!/bin/sh\necho 'Error: a part is not installed.' >&2\nexit 1\n", encoding="utf-8")
     broken.chmod(0o755)
@@ -177,7 +177,7 @@ def test_what_an_agent_says_in_place_of_a_version_is_told(tmp_path: Path) -> Non
 
 @pytest.mark.needs("bubblewrap")
 def test_each_path_that_guests_see_is_told_with_what_it_opens(tmp_path: Path) -> None:
-    """Where a sandbox confines, a path of the settings is a warning; one that cannot be read as a path is named."""
+    """In a sandbox each path of the settings is a warning; an invalid path fails the check."""
     (tmp_path / "cache").mkdir()
     checks = _doctor(tmp_path, PATH=os.environ["PATH"], SEPTET_GUEST_PATHS="~/cache:rw")[1]["checks"]
     sandbox, *opened = (check for check in checks if check["name"] in {"sandbox", "guest path"})
@@ -190,7 +190,7 @@ def test_each_path_that_guests_see_is_told_with_what_it_opens(tmp_path: Path) ->
 
 
 def test_the_identity_of_this_folder_is_not_the_workers(tmp_path: Path) -> None:
-    """What a repository's own settings say of who commits counts for a person in it, and for no worker."""
+    """The identity in a repository's own settings does not count for the worker."""
     repository = tmp_path / "repository"
     for words in (("init", "-q", repository), *(("-C", repository, "config", f"user.{at}", "own") for at in _WHO)):
         subprocess.run(["git", *words], check=True)
@@ -199,7 +199,7 @@ def test_the_identity_of_this_folder_is_not_the_workers(tmp_path: Path) -> None:
 
 
 def test_the_machine_itself_is_looked_at(fit: tuple[int, dict[str, Any]]) -> None:
-    """User, git's identity, the forge's key and the disk are told; a key that is missing has its remedy."""
+    """User, git's identity, the forge's key and the disk are checked, and a missing key has a remedy."""
     checks = _named(fit[1])
     assert {"user", "git identity", "forge", "disk"} <= set(checks)
     assert "GITHUB_TOKEN" in checks["forge"]["remedy"]
@@ -217,14 +217,14 @@ def test_the_machine_itself_is_looked_at(fit: tuple[int, dict[str, Any]]) -> Non
     ],
 )
 def test_any_source_of_a_forges_key_is_seen(tmp_path: Path, source: dict[str, str], hosts: str) -> None:
-    """A token of any forge, a GitHub App and the logins of programs count; only without all of them there is no forge."""
+    """A token of any forge, a GitHub App or a program's login counts as a key."""
     settings = Settings(state_dir=tmp_path, environ={"PATH": os.environ["PATH"]}, **source)  # type: ignore[arg-type]
     check = next(check for check in machine_checks(settings, confines=True) if check.name == "forge")
     assert (check.status, hosts in check.message) == ("ok" if hosts else "warning", True)
 
 
 def test_the_findings_are_summed_up(tmp_path: Path) -> None:
-    """The last line says whether work can begin, and what to install where no agent CLI is ready."""
+    """The last line says whether work can begin, or which agent CLI to install."""
     done = _run(tmp_path, *UNREACHED, environ={"PATH": GIT})
     assert done.stdout.splitlines()[-1].startswith(("No agent CLI is ready yet: install", "Ready with "))
 
@@ -240,7 +240,7 @@ def test_the_findings_are_summed_up(tmp_path: Path) -> None:
 def test_what_guests_reach_of_the_network_is_told(
     tmp_path: Path, name: str, value: str, status: str, words: str
 ) -> None:
-    """By name and port; the machine's own network is a warning."""
+    """Named hosts are listed with their port, and an open network is a warning."""
     checks = _named(_doctor(tmp_path, PATH=os.environ["PATH"], **{name: value})[1])
     if checks["sandbox"]["status"] == "ok":
         told = checks["guest network"]
@@ -255,12 +255,12 @@ if b"--info-fd" in options:
     os.write(int(options[options.index(b"--info-fd") + 1]), b'{{"child-pid": 4194305 }}')
 os.execv("{bwrap}", ["{bwrap}", *sys.argv[1:]])
 """
-"""A bubblewrap that starts, but whose first process, as it is told, is nobody: its network cannot be entered."""
+"""A bubblewrap whose reported child process does not exist, so that its network cannot be entered."""
 
 
 @pytest.mark.needs("bubblewrap")
 def test_a_network_that_cannot_be_entered_is_told(tmp_path: Path) -> None:
-    """Doctor starts a guest with a network of its own, and says why none does."""
+    """Doctor starts a guest with a network of its own, reports the failure, and leaves no file."""
     path = os.environ["PATH"]
     program = tmp_path / "bin" / "bwrap"
     program.parent.mkdir()
@@ -276,7 +276,7 @@ def test_a_network_that_cannot_be_entered_is_told(tmp_path: Path) -> None:
 
 
 def test_a_machine_without_a_filter_of_system_calls_is_told() -> None:
-    """One that has a filter is no finding."""
+    """A machine without a filter is a warning, and a machine with a filter gives no finding."""
     (check,) = filter_checks("riscv64")
     assert (check.status, check.message) == (
         "warning",
@@ -286,7 +286,7 @@ def test_a_machine_without_a_filter_of_system_calls_is_told() -> None:
 
 
 def test_missing_agents_are_told_in_one_line() -> None:
-    """People read once which agents are missing: as a warning with its remedy if none is there, else in passing."""
+    """Missing agents are one line: a warning if no agent CLI is ready, otherwise a note."""
     ready = Check("agent claude", "ok", "/bin/claude")
     missing = [
         MissingAgent(f"agent {name}", "warning", "It is not on PATH.", "")
@@ -315,7 +315,7 @@ def test_missing_agents_are_told_in_one_line() -> None:
 def test_a_newer_agent_than_the_tested_one_is_usually_fine(
     version: str, status: str, words: str, tmp_path: Path
 ) -> None:
-    """An older one is a warning, whose remedy is one to install, or a trial."""
+    """A newer version is ok; an older version is a warning, and its remedy names a trial."""
     program = _program(tmp_path / "codex", f"echo codex-cli {version}")
     environ = {"PATH": os.environ["PATH"], "SEPTET_CODEX_PATH": program, "CODEX_API_KEY": "k"}
     check = _named(_doctor(tmp_path, **environ, SEPTET_SANDBOX="none")[1])["agent codex"]
@@ -325,7 +325,7 @@ def test_a_newer_agent_than_the_tested_one_is_usually_fine(
 
 
 def test_an_agent_that_is_tried_takes_one_turn(tmp_path: Path) -> None:
-    """What it answered and used is told; no run, home, repository or process is left."""
+    """The trial's answer and use are reported, and no run, home, repository or process remains."""
     code, answer = _septet(tmp_path, ("doctor", "--try", "scripted"), PATH=os.environ["PATH"])
     (check,) = answer["checks"]
     assert (code, check["name"], check["status"]) == (0, "trial of scripted", "ok")
@@ -336,7 +336,7 @@ def test_an_agent_that_is_tried_takes_one_turn(tmp_path: Path) -> None:
 
 
 def test_an_agent_that_is_tried_and_refused_is_told_with_the_remedy(tmp_path: Path) -> None:
-    """The error is the agent's own, and its remedy ends with the same trial; the run's files are kept."""
+    """The error is the agent's own, its remedy ends with a new trial, and the run's files stay."""
     result = {
         "type": "result", "subtype": "success", "is_error": True, "session_id": "s", "num_turns": 1,
         "result": "API Error: 401 invalid x-api-key", "api_error_status": 401, "terminal_reason": "api_error",
@@ -350,14 +350,14 @@ def test_an_agent_that_is_tried_and_refused_is_told_with_the_remedy(tmp_path: Pa
 
 
 def _program(path: Path, body: str) -> str:
-    """Write a program for the shell and return its path."""
+    """Write a shell script and return its path."""
     path.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
     path.chmod(0o755)
     return str(path)
 
 
 def test_doctor_says_whether_guests_get_control_groups() -> None:
-    """Where there are none it says why, and that is no fault of the machine's."""
+    """Missing control groups are reported with the reason, but not as a warning."""
     there, missing = group_check("/sys/fs/cgroup/own", ""), group_check("", "no control groups are mounted")
     assert (there.status, missing.status) == ("ok", "ok")
     assert there.message.endswith("in /sys/fs/cgroup/own.")

@@ -1,4 +1,4 @@
-"""A first file of settings from what lies in a repository; hosts come from lock files and from the tools themselves."""
+"""The first settings file from a repository's files; its hosts come from lock files and from tools."""
 
 import json
 import os
@@ -23,10 +23,10 @@ _HELP = "  -i, --index-url <url>  Base URL of the index (default\n              
 
 
 class Project:
-    """A repository's files, and the tools that are on PATH."""
+    """A repository's files, and the tools on PATH."""
 
     def __init__(self, root: Path) -> None:
-        """Make an empty one, without any tool."""
+        """Make an empty repository without any tool."""
         self.folder, self.bin = root / "project", root / "bin"
         self.folder.mkdir()
         self.bin.mkdir()
@@ -41,18 +41,18 @@ class Project:
             )
 
     def tool(self, name: str, **answers: str) -> None:
-        """Put a tool on PATH that prints an answer by its first words, and fails without one."""
+        """Put a tool on PATH that prints an answer by its first arguments, and otherwise fails."""
         cases = "".join(f"'{words}'*) cat <<'END'\n{text}\nEND\n;;\n" for words, text in answers.items())
         program = self.bin / name
         program.write_text(f'#!/bin/sh\ncase "$*" in\n{cases}*) exit 1;;\nesac\n', encoding="utf-8")
         program.chmod(0o755)
 
     def look(self) -> FirstSettings:
-        """Return what a first file may say."""
+        """Return the proposal for a first file."""
         return first_settings(self.folder, {"PATH": f"{self.bin}:/usr/bin:/bin", "HOME": str(self.folder.parent)})
 
     def settings(self) -> RepositorySettings:
-        """Return what the product reads in that file."""
+        """Return the settings that the product reads from that file."""
         return load_repository_settings({SETTINGS_PATH: self.look().text().encode()}.get)
 
 
@@ -63,7 +63,7 @@ def project(tmp_path: Path) -> Project:
 
 
 def test_a_package_of_node_is_installed_by_its_lock_file(project: Project) -> None:
-    """Its scripts are its checks; npm names its registry, and the lock file where each package is."""
+    """The checks are the package's scripts, and the hosts come from npm's registry and the lock file."""
     scripts = {"test": "vitest run", "lint": "eslint .", "start": "node ."}
     project.write({"package.json": {"scripts": scripts}, "package-lock.json": _PACKAGE_LOCK})
     project.tool("npm", **{"config get registry": "https://registry.example/"})
@@ -75,7 +75,7 @@ def test_a_package_of_node_is_installed_by_its_lock_file(project: Project) -> No
 
 
 def test_the_lock_file_says_which_tool_installs(project: Project) -> None:
-    """A test script that npm writes for nobody is no check; a tool that is not here names no host, so it is named."""
+    """npm's placeholder for a test is no check; a note names the command of a missing tool."""
     scripts = {"test": 'echo "Error: no test specified" && exit 1'}
     project.write({"package.json": {"scripts": scripts}, "pnpm-lock.yaml": "lockfileVersion: '9.0'\n"})
     found = project.look()
@@ -84,7 +84,7 @@ def test_the_lock_file_says_which_tool_installs(project: Project) -> None:
 
 
 def test_a_python_project_gets_an_environment_of_its_own(project: Project) -> None:
-    """Its requirements say whether pytest is there; pip's own settings name the index."""
+    """The requirements decide whether pytest runs, and pip's settings name the index."""
     project.write({"requirements.txt": "flask\n", "requirements-dev.txt": "pytest\n", "tests/test_a.py": ""})
     project.tool("python3", **{"-m pip config list": "global.index-url='https://ada:secret@index.example/simple'"})
     settings = project.settings()
@@ -95,7 +95,7 @@ def test_a_python_project_gets_an_environment_of_its_own(project: Project) -> No
 
 
 def test_pip_is_asked_for_its_default_where_its_settings_name_no_index(project: Project) -> None:
-    """As its own help has it."""
+    """Without an index in pip's settings, the default in pip's help counts."""
     project.write(
         {
             "pyproject.toml": '[project]\ndependencies = ["flask"]\n[project.optional-dependencies]\ndev = ["pytest"]\n'
@@ -108,7 +108,7 @@ def test_pip_is_asked_for_its_default_where_its_settings_name_no_index(project: 
 
 
 def test_uv_has_all_hosts_in_its_lock_file(project: Project) -> None:
-    """The index, and where its files are."""
+    """The lock file of uv names the index and the host of the files."""
     project.write({"pyproject.toml": "[dependency-groups]\ndev = ['pytest']\n", "uv.lock": _UV_LOCK})
     found = project.look()
     assert found.setup == (("uv", "sync", "--locked"),)
@@ -117,7 +117,7 @@ def test_uv_has_all_hosts_in_its_lock_file(project: Project) -> None:
 
 
 def test_tests_of_the_standard_library_need_no_set_up(project: Project) -> None:
-    """They are found where they lie."""
+    """A project whose tests use unittest needs no set-up, and no hosts."""
     project.write({"setup.py": "", "tests/test_a.py": ""})
     found = project.look()
     assert (found.setup, found.hosts) == ((), ())
@@ -137,14 +137,14 @@ def test_tests_of_the_standard_library_need_no_set_up(project: Project) -> None:
 def test_tests_are_found_without_a_file_that_declares_them(
     project: Project, files: dict[str, str], check: str
 ) -> None:
-    """By their names, as the standard library finds them; a folder that is no package has to be named for that."""
+    """A test file is found by its name; a folder without `__init__.py` is named in the command."""
     project.write(files)
     ((_, *words),) = project.settings().checks
     assert " ".join(words) == check
 
 
 def test_a_crate_is_fetched_into_the_workspace(project: Project) -> None:
-    """A guest's home is gone afterwards; cargo's settings name a registry, and without any the note says what does."""
+    """Cargo's home lies in the workspace, because a guest's home is removed; a note helps without a registry."""
     project.write({"Cargo.toml": "[package]\n", "Cargo.lock": "version = 4\n"})
     found = project.look()
     assert found.setup == (("env", "CARGO_HOME=target/cargo-home", "cargo", "fetch", "--locked"),)
@@ -155,25 +155,25 @@ def test_a_crate_is_fetched_into_the_workspace(project: Project) -> None:
 
 
 def test_other_repositories_have_the_checks_of_their_makefile(project: Project) -> None:
-    """Where nothing else is known; a variable is no target."""
+    """The targets lint, check and test of the Makefile are the checks, and a variable is no target."""
     project.write({"Makefile": "test := x\nlint:\n\tcheck it\ncheck: lint\n"})
     assert project.look().checks == (("make", "lint"), ("make", "check"))
 
 
 def test_a_makefile_without_such_a_target_is_told(project: Project) -> None:
-    """Who reads that it was looked at learns what was looked for."""
+    """The note names the targets that the Makefile lacks."""
     project.write({"Makefile": "build:\n\tgo build\n"})
     assert project.look().notes == ("Makefile has no target lint, check or test.",)
 
 
 def test_a_repository_of_which_nothing_is_known_gets_a_file_to_fill(project: Project) -> None:
-    """It is valid as it stands."""
+    """A repository without known files gets a valid file without commands."""
     settings = project.settings()
     assert (settings.setup, settings.checks) == ((), ())
 
 
 def test_a_repository_has_the_tools_that_are_asked_run_nothing(tmp_path: Path) -> None:
-    """`python -m pip` would run a `pip.py` of the folder that it is started in, outside of any sandbox."""
+    """A tool runs outside the repository, so that `python -m pip` does not run the repository's `pip.py`."""
     (tmp_path / "requirements.txt").write_text("pytest\n")
     (tmp_path / "pip.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
     first_settings(tmp_path, os.environ)

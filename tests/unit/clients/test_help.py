@@ -10,7 +10,7 @@ SEPTET = Path(sys.executable).parent / "septet"
 
 
 def help_of(*words: str) -> str:
-    """Return what `--help` prints in a terminal of 100 columns."""
+    """Return the output of `--help` in a terminal of 100 columns."""
     done = subprocess.run(
         [SEPTET, *words, "--help"],
         env={"COLUMNS": "100", "TERMINAL_WIDTH": "100", "HOME": "/nonexistent"},
@@ -22,13 +22,13 @@ def help_of(*words: str) -> str:
 
 
 def test_each_command_stands_in_one_group() -> None:
-    """`septet --help` has every command once, under what people want to do."""
+    """`septet --help` lists every command in exactly one group."""
     names = [name for group in GROUPS.values() for name in group]
     assert sorted(names) == sorted(TABLE.commands)
 
 
 def test_no_sentence_is_cut() -> None:
-    """The groups follow in their order, and each command has a whole sentence."""
+    """The groups keep their order, and each command's sentence is whole."""
     shown = help_of()
     places = [shown.index(f"{heading}:") for heading in GROUPS]
     assert places == sorted(places)
@@ -36,7 +36,7 @@ def test_no_sentence_is_cut() -> None:
 
 
 def test_an_option_says_what_goes_there() -> None:
-    """Choices are listed, defaults are shown as defaults, and no option shows a type of Python."""
+    """Choices and defaults are shown, and no option shows a type of Python."""
     shown = help_of("run")
     for words in ("--title TEXT", "--agent AGENT", "--priority 1-5", "--id ID", "[default: 3]", "--after-until"):
         assert words in shown
@@ -46,14 +46,14 @@ def test_an_option_says_what_goes_there() -> None:
 
 
 def commands_of(row: CommandRow) -> Iterator[CommandRow]:
-    """Yield a command and all below it."""
+    """Yield a command and all its subcommands."""
     yield row
     for below in row.commands.values():
         yield from commands_of(below)
 
 
 def test_each_place_of_the_table_has_its_function_and_its_options() -> None:
-    """No command of the table names a function or options that have moved."""
+    """Each function and each set of options in the table exists."""
     places = [place for row in commands_of(TABLE) for place in (row.place, row.options) if place]
     assert len(places) > 100
     assert [place for place in places if not callable(load(place))] == []

@@ -1,4 +1,4 @@
-"""What the HTTP API lets in, and what it makes of what it is sent."""
+"""The requests that the HTTP API accepts, and its answers to wrong requests."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -34,7 +34,7 @@ def client_of(operations: Operations) -> httpx.AsyncClient:
 
 @pytest.mark.parametrize("path", POSTS)
 async def test_a_body_that_does_not_say_that_it_is_json_is_refused(path: str, tmp_path: Path) -> None:
-    """A text, a form and bytes without a type are 415 and not read, whatever they hold; OpenAPI says so."""
+    """A body of another type is refused with 415 before it is read, and OpenAPI describes the answer."""
     async with await api(tmp_path) as client:
         for said in ("text/plain", "application/x-www-form-urlencoded", ""):
             answer = await client.post(path, content=b"{}", headers={"Content-Type": said} if said else {})
@@ -49,7 +49,7 @@ async def test_a_body_that_does_not_say_that_it_is_json_is_refused(path: str, tm
 
 
 async def test_a_body_whose_sender_goes_away_is_not_acted_on() -> None:
-    """A connection that ends within the body reaches no route: half a word is not taken for the whole one."""
+    """A request whose connection ends inside the body reaches no route."""
     reached: list[str] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -75,7 +75,7 @@ async def test_a_body_whose_sender_goes_away_is_not_acted_on() -> None:
 
 @pytest.mark.parametrize("path", POSTS)
 async def test_a_page_of_another_site_decides_nothing(path: str, tmp_path: Path) -> None:
-    """Where no token is wanted, a POST from elsewhere is 403, from another port of this machine too; its own goes on."""
+    """Without a token, a POST from another site or port is refused with 403, and the page's own is accepted."""
     async with await api(tmp_path) as client:
         for headers in (
             {"Origin": "https://evil.example"},
@@ -101,7 +101,7 @@ async def test_a_page_of_another_site_decides_nothing(path: str, tmp_path: Path)
 
 
 async def test_whatever_acts_is_behind_the_same_door(tmp_path: Path) -> None:
-    """Each route that is no look, of every face, wants the token or the page's key, this host, and no foreign page.
+    """Each route that changes something needs the token or the page's key, this host, and no foreign page.
 
     Those of webhooks want a signature instead: `acceptance/test_intake.py` sees to that.
     """
@@ -129,7 +129,7 @@ async def test_whatever_acts_is_behind_the_same_door(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["/health", "/", "/webhooks/github", ORDERS])
 async def test_a_request_with_two_hosts_is_refused(path: str, tmp_path: Path) -> None:
-    """A proxy may have believed the first one, and the routes the second one: nobody believes either."""
+    """A request with two hosts is refused, because a proxy and the routes could choose different ones."""
     transport = httpx.ASGITransport(api_of(await unreached(tmp_path), None), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url=OWN) as client:
         for hosts in (("127.0.0.1:8888", "evil.example"), ("evil.example", "127.0.0.1:8888"), ("localhost",) * 2):
@@ -150,7 +150,7 @@ def _acting_routes(routes: Iterable[BaseRoute]) -> Iterator[tuple[str, str]]:
 
 
 async def test_what_the_machine_refuses_is_told_as_every_face_tells_it(tmp_path: Path) -> None:
-    """A full disk is a 500 problem with the file, the cause and the remedy; the page has the same words."""
+    """A full disk is a 500 problem with the file, cause and remedy, and the page shows the same text."""
     asked = await unreached(tmp_path)
     full = FullDisk(asked.orders, asked.state, asked.git_env)
     words = error_reply(full_disk()).error

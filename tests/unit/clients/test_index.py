@@ -7,7 +7,7 @@ from septet.errors import NotFoundError
 
 
 def test_a_word_gives_back_what_the_server_said() -> None:
-    """Whatever bytes the server's token has, the word is plain text and leads back to them; nothing ends the list."""
+    """A page word is plain text that leads back to the server's token; the end of a list has no word."""
     for token in (b"{}", bytes(range(256)), b"\x00"):
         word = page_word(token)
         assert word is not None
@@ -21,6 +21,6 @@ def test_a_word_gives_back_what_the_server_said() -> None:
     "word", ["x", "no place", "ä", "====", "bm8gc3VjaCBwYWdl", base64.urlsafe_b64encode(bytes(6)).decode()]
 )
 def test_any_other_word_leads_nowhere(word: str) -> None:
-    """What is no word of ours never reaches the server, which would take it for a failure of its own."""
+    """A wrong word is refused before it reaches the server, which would report a failure of its own."""
     with pytest.raises(NotFoundError, match="is not the `next` of a list"):
         page_token(word)

@@ -11,7 +11,7 @@ from septet.state import StateDir
 
 
 def ran(state: StateDir, place: str, order: str, serial: int, seconds: int, step: str = "classify_issue") -> None:
-    """Let an agent of a work order have run in a workspace, so many seconds after the hour."""
+    """Write the run of a work order's agent, which began `seconds` after the hour, in a workspace."""
     key, at = RunKey(order, "run-1", "5"), f"2025-01-01T00:00:{seconds:02}.000Z"
     record = replace(RECORD, key=key, serial=serial, step=step, started_at=at)
     _, lock = Runs(state.runs).create(place, 1, record, b"Work.\n")
@@ -20,7 +20,7 @@ def ran(state: StateDir, place: str, order: str, serial: int, seconds: int, step
 
 @pytest.fixture
 def state(state: StateDir) -> StateDir:
-    """Return a host where `pl-1` has planned `a` and `b` and carried out `a`, beside a work order of its own."""
+    """Return a host with runs of two issues of `pl-1` in two lanes, and of `wo-1`."""
     ran(state, "pl-1-planner", "pl-1-a", 1, 10)
     ran(state, "pl-1-executor-1", "pl-1-a", 1, 20, "implement_plan")
     ran(state, "pl-1-planner", "pl-1-b", 2, 30)
@@ -29,7 +29,7 @@ def state(state: StateDir) -> StateDir:
 
 
 def test_a_work_order_has_its_own_runs_of_the_lanes(state: StateDir) -> None:
-    """They come in the order in which they began; those of others in the same lane are not among them."""
+    """A work order's runs of all lanes come in their order, without the runs of others."""
     found = [(run.folder.parent.name, run.folder.name) for run in runs_everywhere(state, "pl-1-a")]
     assert found == [("pl-1-planner", "1-classify_issue-1"), ("pl-1-executor-1", "1-implement_plan-1")]
     assert [run.folder.name for run in runs_everywhere(state, "pl-1-b")] == ["1-classify_issue-2"]
@@ -38,7 +38,7 @@ def test_a_work_order_has_its_own_runs_of_the_lanes(state: StateDir) -> None:
 
 
 def test_what_begins_is_seen_at_the_next_look(state: StateDir) -> None:
-    """A run that cannot be read yet is passed over, and told once it can."""
+    """A run without a readable record is skipped until it has one."""
     (state.runs / "pl-1-planner/2-build_plan-1").mkdir()
     assert len(runs_everywhere(state, "pl-1-b")) == 1
     (state.runs / "pl-1-planner/2-build_plan-1").rmdir()
@@ -47,7 +47,7 @@ def test_what_begins_is_seen_at_the_next_look(state: StateDir) -> None:
 
 
 def test_a_work_order_is_in_the_lane_where_it_was_last(state: StateDir) -> None:
-    """Once another one has the lane it is in none now; one with a workspace of its own is there."""
+    """A work order belongs to its last lane until another one runs there, or to its own workspace."""
     assert place_of(state, "pl-1-a") == place_of(state, "pl-1-a", now=True) == "pl-1-executor-1"
     ran(state, "pl-1-executor-1", "pl-1-b", 2, 50, "implement_plan")
     assert place_of(state, "pl-1-a") == "pl-1-executor-1"
@@ -68,7 +68,7 @@ def test_a_work_order_is_in_the_lane_where_it_was_last(state: StateDir) -> None:
     ],
 )
 def test_whose_work_a_lane_held_at_a_moment(state: StateDir, seconds: int, owner: str, *, begins: bool) -> None:
-    """It is that of who ran there last, or of who comes; before all of them nobody's but the lane's."""
+    """A lane's work belongs to the last work order that ran, or to the next if a run begins."""
     assert owner_of(state, "pl-1-planner", f"2025-01-01T00:00:{seconds:02}.500Z", begins=begins) == owner
     assert owner_of(state, "wo-1", "2025-01-01T00:00:00.000Z") == "wo-1"
     assert owner_of(state, "gone-planner", "2025-01-01T00:00:00.000Z") == "gone-planner"

@@ -1,4 +1,4 @@
-"""Logs that are asked for again and again: what was read is not read again."""
+"""The cache of logs reads each byte of a run once."""
 
 import json
 import os
@@ -21,7 +21,7 @@ def said(text: str) -> bytes:
 
 @pytest.fixture
 def run(state: StateDir) -> Run:
-    """Return a run that has said one thing so far."""
+    """Return a run with one message so far."""
     run, lock = Runs(state.runs).create("wo-1", 5, replace(RECORD), b"Work.\n")
     os.close(lock)
     run.stdout.write_bytes(said("one"))
@@ -33,7 +33,7 @@ def told(books: LogCache, state: StateDir) -> list[str]:
 
 
 def test_each_byte_is_read_once(state: StateDir, run: Run) -> None:
-    """What comes is read from where the look before ended: what stands before that place does not matter any more."""
+    """A later read begins where the last read ended."""
     books = LogCache()
     assert told(books, state) == ["one"]
     run.stdout.write_bytes(said("???") + said("two"))
@@ -43,7 +43,7 @@ def test_each_byte_is_read_once(state: StateDir, run: Run) -> None:
 
 
 def test_runs_that_are_removed_are_told_no_more(state: StateDir, run: Run) -> None:
-    """What the janitor has removed is in no answer, as if it were read anew."""
+    """A run that the janitor has removed disappears from the answer."""
     books = LogCache()
     assert told(books, state) == ["one"]
     shutil.rmtree(run.folder)
@@ -51,7 +51,7 @@ def test_runs_that_are_removed_are_told_no_more(state: StateDir, run: Run) -> No
 
 
 def test_few_work_orders_are_kept(state: StateDir, run: Run) -> None:
-    """Who was not asked for in a long time is read anew."""
+    """After eight other work orders, a work order's log is read again."""
     books = LogCache()
     assert told(books, state) == ["one"]
     run.stdout.write_bytes(said("new"))

@@ -27,19 +27,19 @@ from septet.state import StateDir
     ],
 )
 def test_a_tool_call_is_written_as_a_person_would(tool: str, arguments: object, lines: list[str]) -> None:
-    """A command stands after a dollar, an edit is a diff, and the rest is the tool with what it was given."""
+    """A command follows a dollar sign, an edit is a diff, and any other call is its tool with the arguments."""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
     assert list(call_lines(tool, text)) == lines
 
 
 def entry(kind: str, text: str, tool: str = "", run: str = "2-build_plan-1") -> LogEntry:
-    """Return one thing that an agent said or did."""
+    """Return one log entry of an agent."""
     fields = {"id": f"{run}/1", "run": run, "step": "build_plan", "agent": "claude", "kind": kind}
     return LogEntry.model_validate({**fields, "text": text, "tool": tool})
 
 
 def test_an_answer_for_programs_is_left_out(tmp_path: Path) -> None:
-    """Structured output is shown where it is asked for alone; what an agent says in words is shown always."""
+    """Structured output is shown on request only, and text is always shown."""
     answer, words = entry("result", '{"plan_path": "specs/a.md"}'), entry("text", "Done.")
     log = LogText(StateDir(tmp_path), "wo-1")
     assert list(log.lines(words)) == ["build_plan · claude  (2-build_plan-1)", "          Done."]
@@ -50,7 +50,7 @@ def test_an_answer_for_programs_is_left_out(tmp_path: Path) -> None:
 
 
 def test_an_agent_that_says_nothing_else_is_shown_with_its_answer(tmp_path: Path) -> None:
-    """No run is a heading alone: its answer for programs is its last word, in words and once."""
+    """A run without any text shows its structured answer in words, once."""
     log = LogText(StateDir(tmp_path), "wo-1")
     text = '{"plan_path": "specs/a.md", "sure": true}'
     said = [
@@ -63,7 +63,7 @@ def test_an_agent_that_says_nothing_else_is_shown_with_its_answer(tmp_path: Path
 
 
 def test_last_words_are_told_once(tmp_path: Path) -> None:
-    """A CLI that sends its last words again as the result of the run is shown to have said them once."""
+    """Text that the result repeats is shown once."""
     log = LogText(StateDir(tmp_path), "wo-1")
     said = [entry("text", "Done.\n"), entry("tool_call", "{}", tool="StructuredOutput"), entry("result", "Done.")]
     assert [line for each in said for line in log.lines(each)][1:] == ["          Done."]
@@ -71,7 +71,7 @@ def test_last_words_are_told_once(tmp_path: Path) -> None:
 
 
 def test_each_run_has_a_heading(tmp_path: Path) -> None:
-    """Another run begins with a heading of its own, and control characters reach no terminal."""
+    """Each run begins with a heading, and control characters are removed."""
     log = LogText(StateDir(tmp_path), "wo-1")
     first = list(log.lines(entry("text", "One\x1b[2J")))
     second = list(log.lines(entry("text", "Two", run="3-find_plan_file-1")))
@@ -83,7 +83,7 @@ def test_each_run_has_a_heading(tmp_path: Path) -> None:
 
 
 def test_each_entry_has_its_time(tmp_path: Path) -> None:
-    """The first line of an entry tells when it was said, by this machine's clock; its other lines are indented."""
+    """An entry's first line begins with its local time, and its other lines are indented."""
     log = LogText(StateDir(tmp_path), "wo-1")
     said = entry("text", "One.\nTwo.").model_copy(update={"time": "2025-01-01T10:20:30.400Z"})
     local = f"{datetime.fromisoformat(said.time).astimezone():%H:%M:%S}"

@@ -1,4 +1,4 @@
-"""What each option does that is none of an input's: what a command asks of the server, or a test that sees it."""
+"""Each option beyond an input's has an effect: on a request to the server, or in a named test."""
 
 import ast
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ LINES: Final[Mapping[str, tuple[str, ...]]] = {
     "pipeline pause": ("pl-1",), "pipeline resume": ("pl-1",), "pipeline stop": ("pl-1",),
     "pipeline cancel": ("pl-1",), "pipeline skip": ("pl-1", "7"), "pipeline replan": ("pl-1", "7"),
 }  # fmt: skip
-"""A command line of each command that asks the server, without the options below."""
+"""A command line of each command that calls the server, without the options below."""
 ASKED: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "--id": ("mine", ("run", "create")),
     "--again": ("", ("run", "create")),
@@ -44,7 +44,7 @@ ASKED: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "--by": ("week", ("costs",)),
     "--since": ("4w", ("costs",)),
 }  # fmt: skip
-"""By option: a value, and the commands that ask the server for something else with it."""
+"""A value of each option, and the commands whose request it changes."""
 SEEN: Final[Mapping[str, Mapping[str, str]]] = {
     "acceptance/test_intake.py::test_an_intake_says_how_its_work_orders_are_done": {
         "intake add": "--every --model --project --approve-plan --draft --at-once --agent --repo --label",
@@ -114,24 +114,24 @@ SEEN: Final[Mapping[str, Mapping[str, str]]] = {
         "issue add": "--title --body",
     },
 }  # fmt: skip
-"""By test: the command, and its options that are seen there to change something."""
+"""The command and options whose effect a test shows, by test."""
 ON_ALL: Final = {"--json", "--address"}
-"""On nearly every command: `test_reply` sees the form, `acceptance/test_options` the address."""
+"""Options of nearly every command: `test_reply` covers the form, `acceptance/test_options` the address."""
 
 
 class AskedError(Exception):
-    """Something was asked of the server."""
+    """The server got a request."""
 
 
 class Question:
-    """Operations that answer nothing: the first question is raised, with all that it was asked with."""
+    """Operations that raise the first request with its arguments."""
 
     def __init__(self, *names: str) -> None:
-        """Begin, or go on, with the names that lead to the question."""
+        """Begin, or continue, with the names that lead to the request."""
         self._names = names
 
     def __getattr__(self, name: str) -> "Question":
-        """Return what leads one name further."""
+        """Return the attribute of the next name."""
         return Question(*self._names, name)
 
     async def __call__(self, *values: object, **named: object) -> object:
@@ -144,15 +144,15 @@ class Question:
 
 
 class AskedServer(Server):
-    """A server that is asked one question, and answers none."""
+    """A server that raises its first request."""
 
     async def connect(self) -> Any:
-        """Return what takes the question."""
+        """Return operations that raise the request."""
         return Question()
 
 
 async def question(command: str, *words: str) -> object:
-    """Return the first thing that a command line asks of the server."""
+    """Return the first request that a command line sends to the server."""
     row, given = parse((*command.split(), *words))
     try:
         await load(row.place)(replace(given, server=AskedServer(address="elsewhere:7233")))
@@ -165,7 +165,7 @@ async def question(command: str, *words: str) -> object:
     ("command", "option"), [(command, option) for option, (_, commands) in ASKED.items() for command in commands]
 )
 async def test_an_option_changes_what_is_asked_of_the_server(command: str, option: str) -> None:
-    """With the option the command asks for something else than without it."""
+    """With the option the command sends another request than without it."""
     usual = LINES[command]
     words = [word for at, word in enumerate(usual) if option not in usual[max(at - 1, 0) : at + 1]]
     value = [ASKED[option][0]] if ASKED[option][0] else []
@@ -174,7 +174,7 @@ async def test_an_option_changes_what_is_asked_of_the_server(command: str, optio
 
 @pytest.mark.parametrize("test", SEEN)
 def test_the_test_that_sees_an_option_is_there(test: str) -> None:
-    """A test of that name is there, and its command line, or one that it is given, has the option."""
+    """The named test exists and contains the command and the option."""
     path, _, function = test.partition("::")
     module = ast.parse((ROOT / "tests" / path).read_text(encoding="utf-8"))
     named = [node for node in ast.walk(module) if getattr(node, "name", "") == function]
@@ -184,7 +184,7 @@ def test_the_test_that_sees_an_option_is_there(test: str) -> None:
 
 
 def test_every_option_has_an_effect_that_is_seen() -> None:
-    """An option that is added without one fails here; those of inputs have their own test, in `test_options`."""
+    """An option without an entry fails here; options of inputs are in `test_options`."""
     of_inputs = {"run", "create", "pipeline"}
     beyond = {"--id", "--wait", "--again", "--dry-run"}
     wanted = {("", "--version")} | {

@@ -1,4 +1,4 @@
-"""No option and no setting is silent: each changes what is asked for, and is read where the work is done."""
+"""Each option and each setting has an effect: it changes an input, and the product reads it."""
 
 import ast
 import json
@@ -40,12 +40,12 @@ SAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "--executor": ("codex",), "--executors": ("2",), "--one-branch": (), "--fresh": (), "--plans-ahead": ("1",),
     "--plan-seconds": ("9",), "--execution-seconds": ("9",), "--context-tokens": ("90000",),
 }  # fmt: skip
-"""What each option of a start is given here."""
+"""The value of each option of a start."""
 INSTEAD_OF: Final = {"--issue": "--title", "--issue-file": "--title", "--file": "--issues", "--label": "--issues"}
-"""Options of which one excludes the other; `--label` of a pipeline alone."""
+"""Options that exclude each other; `--label` of a pipeline only."""
 NOT_OF_THE_INPUT: Final = {"--id", "--wait", "--address", "--json", "--again", "--dry-run"}
 FORGE_SETTINGS: Final = {f"{kind.name}_{what}" for kind in KINDS for what in ("hosts", "api_url", "token")}
-"""`septet.forges.choose` reads them by a forge's name."""
+"""The settings that `septet.forges.choose` reads by a forge's name."""
 OPTIONS: Final = [(" ".join(path), option) for path in leaves() for option in options_of(path)]
 OF_INPUTS = [
     (command, option) for command, option in OPTIONS if command in STARTS and option not in NOT_OF_THE_INPUT
@@ -53,14 +53,14 @@ OF_INPUTS = [
 
 
 def parsed(command: str, *words: str) -> Wire:
-    """Return the input that a command line stands for."""
+    """Return the input of a command line."""
     given = given_to((command, *words))
     return pipeline_input(given.pipeline) if command == "pipeline" else order_input(given)
 
 
 @pytest.mark.parametrize(("command", "option"), OF_INPUTS)
 def test_an_option_of_a_start_changes_its_input(command: str, option: str, tmp_path: Path) -> None:
-    """What starts with the option differs from what starts without it; an option without a sample fails here."""
+    """Each option changes the input, and an option without a sample fails here."""
     (tmp_path / "issue.md").write_text("# From a file\n", encoding="utf-8")
     (tmp_path / "issues.json").write_text(json.dumps(ISSUES), encoding="utf-8")
     files = {"issue": str(tmp_path / "issue.md"), "issues": str(tmp_path / "issues.json")}
@@ -73,7 +73,7 @@ def test_an_option_of_a_start_changes_its_input(command: str, option: str, tmp_p
 
 
 def lines_of_tests() -> set[frozenset[str]]:
-    """Return the words of each call, tuple and list of the tests: they write command lines and settings as such."""
+    """Return the strings of each call, tuple, list and dictionary in the tests."""
     lines = set()
     for path in TESTS:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -91,7 +91,7 @@ def lines_of_tests() -> set[frozenset[str]]:
 
 
 def test_tests_try_each_command_with_each_option_and_each_setting() -> None:
-    """A command line of some test has both; what the option does is for that test to say. Some test sets each setting."""
+    """A test uses each command with each option, and a test sets each setting."""
     lines = lines_of_tests()
     others = [each for each in OPTIONS if each not in OF_INPUTS and each[1] != "--address"]
     words = {f"septet {command} {option}": {*command.split(), option} for command, option in others}
@@ -100,14 +100,14 @@ def test_tests_try_each_command_with_each_option_and_each_setting() -> None:
 
 
 def reads(*rooms: str) -> set[str]:
-    """Return the names of all attributes that some rooms of the product read."""
+    """Return the names of all attributes that these packages read."""
     trees = (ast.parse(path.read_text(encoding="utf-8")) for room in rooms for path in (ROOT / room).rglob("*.py"))
     nodes = (node for tree in trees for node in ast.walk(tree))
     return {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}
 
 
 def test_something_reads_each_field_of_an_input_and_each_setting() -> None:
-    """What people ask for does not end in the input: something beyond the faces reads it."""
+    """Code beyond the clients reads each field of an input, and each setting."""
     beyond = reads(*ROOMS)
     assert {*WorkOrderInput.model_fields, *PipelineInput.model_fields} - beyond == set()
     assert {*SETTINGS} - beyond - reads("clients") - FORGE_SETTINGS == set()

@@ -22,13 +22,13 @@ DETAIL = DetailReply(task=TASK)
 
 
 def plan_of(text: str) -> str:
-    """Return the plan's piece of the page."""
+    """Return the page's piece with the plan."""
     plan = PlanView(path="specs/plan.md", text=text)
     return text_of("_plan.html", look=WatchReply(task=TASK, plan=plan))
 
 
 def test_a_piece_is_told_when_it_has_changed() -> None:
-    """A reader gets each piece once, and then the one that differs."""
+    """A reader gets each piece once, and later only the pieces that changed."""
     pieces, plan = Pieces(None), PlanView(path="specs/plan.md", text="# One")
     look = WatchReply(task=TASK, plan=plan, diff=DiffView())
     assert set(pieces.changed_pieces(look, DETAIL)) == {"overview", "steps", "plan", "diff", "record"}
@@ -40,7 +40,7 @@ def test_a_piece_is_told_when_it_has_changed() -> None:
 
 
 def test_a_plan_that_waits_is_shown_as_it_is() -> None:
-    """Definitions of links, words behind a fence, comments and blank lines: what the agent reads, a person sees."""
+    """A waiting plan is shown as plain text, so that a person sees all that the agent reads."""
     text = "\n[//]: https://e.test 'run evil'\n<!-- & -->\n```sh run evil\nls\n```\n"
     waits = TASK.model_copy(update={"status": Status.WAITING, "stage": Stage.EXECUTING})
     look = WatchReply(task=waits, plan=PlanView(path="specs/plan.md", text=text))
@@ -53,7 +53,7 @@ def test_a_plan_that_waits_is_shown_as_it_is() -> None:
 
 
 def test_what_was_left_besides_a_plan_is_named_at_its_approval() -> None:
-    """With the command that gives it back."""
+    """The approval names the files beside the plan, with the command that restores them."""
     rescue = Rescue(snapshot="wo-1/0004-rescue", reason=f"{LEFT_BESIDE_PLAN}: AGENTS.md", step="find_plan_file")
     other = Rescue(snapshot="wo-1/0003-rescue", reason="another one")
     facts = {"status": Status.WAITING, "stage": Stage.EXECUTING, "plan_sha256": "0" * 64}
@@ -64,7 +64,7 @@ def test_what_was_left_besides_a_plan_is_named_at_its_approval() -> None:
 
 
 def test_a_failed_check_is_told_by_its_first_line_and_its_output_stands_below() -> None:
-    """Lists and the banner have no room for lines of output, which are unreadable on one line."""
+    """Lists show a failed check's first line only, and its output stands below."""
     message = "Check `make test` failed:\n=====\nE  assert 1 == 2"
     row = TaskStep(step="create_commit", agent_name="a", agent="claude", success=False, error_message=message)
     error = TaskError(type="ChecksFailed", message=message, remedy="Try again.")
@@ -79,7 +79,7 @@ def test_a_failed_check_is_told_by_its_first_line_and_its_output_stands_below() 
 
 
 def test_hosts_that_a_run_was_refused_stand_at_the_run() -> None:
-    """The record names the first ten, and how many there are beside."""
+    """The record names the first ten hosts of a run, and the number of the others."""
     hosts = tuple(f"host-{number}.example:443" for number in range(12))
     runs = (AgentRun(run="1-a-1", folder="/r/1", refused_hosts=hosts), AgentRun(run="2-b-1", folder="/r/2"))
     html = text_of("_record.html", look=WatchReply(task=TASK), detail=DetailReply(task=TASK, runs=runs), ui=None)
@@ -90,7 +90,7 @@ def test_hosts_that_a_run_was_refused_stand_at_the_run() -> None:
 
 
 def test_hosts_that_set_up_was_refused_stand_above_the_runs() -> None:
-    """Where set-up fails there is no run that could say it."""
+    """Hosts that were refused to the set-up are shown, although the set-up has no run."""
     detail = DetailReply(task=TASK, refused_in_setup=("npm.example:443",))
     html = text_of("_record.html", look=WatchReply(task=TASK), detail=detail, ui=None)
     assert "setup" in html
@@ -98,7 +98,7 @@ def test_hosts_that_set_up_was_refused_stand_above_the_runs() -> None:
 
 
 def test_a_browser_notifies_of_each_question_by_its_own_key() -> None:
-    """A budget that is used up after an approval is news, though the work order waits again; one that others hold is not."""
+    """Each question has its own notification: a used-up budget, a plan and a review, but not a short wait."""
     gate = TASK.model_copy(
         update={"status": Status.WAITING, "stage": Stage.EXECUTING, "plan_sha256": "5ha", "title": "Totals"}
     )
@@ -122,7 +122,7 @@ def test_a_browser_notifies_of_each_question_by_its_own_key() -> None:
 
 
 def test_rounds_on_a_pull_request_stand_below_the_steps() -> None:
-    """Each says its number, what it answers, its commit and what came of it; the piece is told when one begins."""
+    """Each round shows its number, events, commit and outcome, and the piece changes when a round begins."""
     rounds = (
         ReworkRound(number=1, events=("checks failed: <tests>",), outcome="done", commit_sha="c0ffee" * 6),
         ReworkRound(number=2, events=("ada asks for changes",)),
@@ -136,19 +136,19 @@ def test_rounds_on_a_pull_request_stand_below_the_steps() -> None:
 
 
 class CountedPlan(PlanView):
-    """A plan that counts how often a template reads it."""
+    """A plan that counts the reads of its text."""
 
     reads: ClassVar[list[str]] = []
 
     def __getattribute__(self, name: str) -> object:
-        """Count each look at the text."""
+        """Count each read of the text."""
         if name == "text":
             CountedPlan.reads.append(name)
         return super().__getattribute__(name)
 
 
 def test_a_plan_that_is_the_same_is_not_rendered_again() -> None:
-    """A long plan costs its rendering once, however often its work order is looked at."""
+    """A plan is rendered once, however often its work order is polled."""
     CountedPlan.reads.clear()
     plan, pieces = CountedPlan(path="specs/plan.md", text="# Long"), Pieces(None)
     look = WatchReply(task=TASK, plan=plan)
@@ -158,7 +158,7 @@ def test_a_plan_that_is_the_same_is_not_rendered_again() -> None:
 
 
 def test_a_wide_table_stays_as_small_as_its_text() -> None:
-    """A plan with a table of thousands of empty cells is about as long on the page as it is in its file."""
+    """The page of a table with thousands of empty cells is less than three times as long as its text."""
     text = "|a" * 1000 + "|\n" + "|-" * 1000 + "|\n" + "|\n" * 2000
     assert len(plan_of(text)) < 3 * len(text)
 
@@ -167,7 +167,7 @@ def test_a_wide_table_stays_as_small_as_its_text() -> None:
     "url", ["vscode://a", "//evil", "javascript:a", "file:///etc/passwd", "/work-orders/wo-2", "#steps"]
 )
 def test_other_addresses_are_words(url: str) -> None:
-    """What is no address of http, https or mail is shown as it was written, in each of a link's forms."""
+    """An address that is not of http, https or mail is shown as text, in each form of a link."""
     piece = plan_of(f"[here]({url}) [there]\n\n[again][there] <{url}>\n\n[there]: {url}\n")
     assert "<a" not in piece
     assert f"[here]({url})" in piece
@@ -175,12 +175,12 @@ def test_other_addresses_are_words(url: str) -> None:
 
 @pytest.mark.parametrize("url", ["https://example.org/a", "HTTP://example.org", "mailto:me@example.org"])
 def test_web_and_mail_are_links(url: str) -> None:
-    """An address of http, https or mail can be followed."""
+    """An address of http, https or mail is a link."""
     assert f'<a href="{url}">here</a>' in plan_of(f"[here]({url})")
 
 
 async def test_a_reader_who_leaves_is_no_error() -> None:
-    """A stream that is cancelled again and again while its events end, as the server does, ends with them."""
+    """A stream whose reader is cancelled repeatedly ends its events."""
     begun, ended = asyncio.Event(), asyncio.Event()
 
     async def events() -> AsyncGenerator[bytes, None]:

@@ -27,12 +27,12 @@ Binary files /dev/null and b/picture.bin differ
 
 
 def test_a_patch_is_read_by_file() -> None:
-    """Each file has its name: of a deleted one the old, of a renamed one the new."""
+    """A deleted file has its old name, and a renamed file its new name."""
     assert [file.path for file in files_of(PATCH)] == ["shop/a b.py", "gone.txt", "new.py", "picture.bin"]
 
 
 def test_each_line_says_what_it_is() -> None:
-    """Added, removed and unchanged lines keep their signs; what only keeps books is left out."""
+    """Added, removed and unchanged lines keep their signs, and git's own lines are left out."""
     assert files_of(PATCH)[0].lines == (
         PatchLine("place", "@@ -1,2 +1,2 @@ def f():"),
         PatchLine("same", " same"),
@@ -44,5 +44,5 @@ def test_each_line_says_what_it_is() -> None:
 
 
 def test_a_patch_may_be_cut_anywhere() -> None:
-    """Whatever is left of a patch is read."""
+    """A patch that is cut anywhere can be read."""
     assert all(isinstance(files_of(PATCH[:end]), tuple) for end in range(len(PATCH)))

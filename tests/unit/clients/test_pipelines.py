@@ -63,13 +63,13 @@ def options(**given: Any) -> PipelineOptions:
 
 
 def test_a_pipeline_is_shown_with_what_a_person_did_and_why(capsys: pytest.CaptureFixture[str]) -> None:
-    """Under the heading stands who paused it, and why."""
+    """The heading is followed by the person who paused the pipeline, and the reason."""
     show_pipeline(view(WAITING).model_copy(update={"reason": "ann paused it: a release"}))
     assert "ann paused it: a release" in capsys.readouterr().out
 
 
 def test_both_documents_have_whole_solutions_where_this_host_has_them(tmp_path: Path) -> None:
-    """The file of the pipeline's solution is shown; else, and for one of an earlier planning, the outline."""
+    """A solution comes from its file; without a file, or with an older file, the outline is shown."""
     shelf = store_of(StateDir(tmp_path), "pl-1")
     (shelf.folder / "solutions").mkdir(parents=True)
     (shelf.folder / "solutions/1.json").write_text(json.dumps({"id": "SOL-1", "tasks": [{"id": "T1"}]}))
@@ -86,7 +86,7 @@ def test_both_documents_have_whole_solutions_where_this_host_has_them(tmp_path: 
 
 
 def test_a_pipeline_that_nobody_tells_of_is_shown_as_it_was_asked_for() -> None:
-    """Its issues wait; of a later run what the run before knew is shown, lanes included."""
+    """Without a view the input's issues wait; a later run shows the state that it was given."""
     asked = PipelineInput.model_validate_json('{"repository": "/srv/app.git", "issues": [7, 8], "fresh": true}')
     first = view_of_input("pl-1", asked, WHEN)
     assert [(each.issue_id, each.order_id, each.status) for each in first.issues] == [
@@ -103,7 +103,7 @@ def test_a_pipeline_that_nobody_tells_of_is_shown_as_it_was_asked_for() -> None:
 
 
 def test_the_command_line_becomes_a_pipelines_input(tmp_path: Path) -> None:
-    """Numbers, a label or a file; issues of a file keep what they depend on."""
+    """Issues come from numbers, a label or a file, and those of a file keep their dependencies."""
     assert [each.number for each in pipeline_input(options(issues="1, #2,3")).issue_list] == [1, 2, 3]
     assert pipeline_input(options(label="ready", executors=2)).label == "ready"
     file = tmp_path / "issues.json"
@@ -127,13 +127,13 @@ def test_the_command_line_becomes_a_pipelines_input(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_option_is_named(given: dict[str, Any], error: type[SeptetError], says: str) -> None:
-    """Nothing is guessed; the message names the option."""
+    """A wrong option is refused, and the error names it."""
     with pytest.raises(error, match=says):
         pipeline_input(options(**given))
 
 
 def test_a_pipeline_is_a_success_only_if_every_issue_is() -> None:
-    """A completed pipeline with a failed issue is none, and says which."""
+    """A completed pipeline with a failed or skipped issue is a failure that names the issue."""
     assert failure_of(view(DONE, status=PipelineStatus.COMPLETED)) is None
     failed = failure_of(view(DONE, BROKEN, SKIPPED, status=PipelineStatus.COMPLETED))
     assert failed is not None
@@ -142,7 +142,7 @@ def test_a_pipeline_is_a_success_only_if_every_issue_is() -> None:
 
 
 def test_at_its_end_a_pipeline_says_what_to_type_next() -> None:
-    """The report, and one command that merges all pull requests of a repository on this machine."""
+    """The next commands are the report and one merge of all local pull requests."""
     issues = [
         issue(name, IssueStatus.COMPLETED, pr_url=f"file:///srv/my%20app/pull/{name}") for name in ("1", "2")
     ]
@@ -152,7 +152,7 @@ def test_at_its_end_a_pipeline_says_what_to_type_next() -> None:
 
 
 def test_each_change_is_a_line_once() -> None:
-    """Waiting issues are no news; what changes is told with its reason."""
+    """Each change of an issue is one line with its reason; waiting issues give no line."""
     lines = PipelineLines()
     assert list(lines.new_lines(view(WAITING))) == ["pl-1: running"]
     assert list(lines.new_lines(view(WAITING))) == []
@@ -160,7 +160,7 @@ def test_each_change_is_a_line_once() -> None:
 
 
 def test_a_picture_of_a_thousand_issues_fits_the_terminal() -> None:
-    """It shows the issues from where the pipeline is at, and says how many are left out."""
+    """The picture shows the issues around the current one, and counts the others."""
     done = [issue(str(number), IssueStatus.COMPLETED) for number in range(600)]
     rest = [issue(str(number), IssueStatus.WAITING) for number in range(600, 1000)]
     out = Console(width=80, height=20, record=True, file=Path("/dev/null").open("w", encoding="utf-8"))  # noqa: SIM115 -- as long as the test
@@ -174,7 +174,7 @@ def test_a_picture_of_a_thousand_issues_fits_the_terminal() -> None:
 
 
 def test_a_picture_keeps_its_columns_as_issues_get_on() -> None:
-    """What is painted again in 24 lines of 80 columns does not jump: heading in a line, columns where they were."""
+    """The columns stay in place while the issues progress."""
     many = [issue(str(number), IssueStatus.WAITING) for number in range(60)]
     begun = view(*many).model_copy(update={"repository": f"https://github.com/o/{'r' * 90}"})
     facts = {"planning_seconds": 123.4, "execution_seconds": 432.1, "commit_hash": "c0ffee" * 6}

@@ -1,4 +1,4 @@
-"""Whatever strangers write is read in a time that grows with its length and not faster, by all that serve others."""
+"""Each reader of foreign text takes time that grows linearly with the text's length."""
 
 import time
 from collections.abc import Callable
@@ -17,22 +17,22 @@ NAMES = [
     pytest.param(name, marks=[pytest.mark.release] if name.startswith("stream of ") and name not in SAMPLE else [])
     for name in READERS
 ]
-"""Of the streams two: what the CLIs' readers share takes nearly all of their time."""
+"""Two of the streams, because the readers of the CLIs share most of their code."""
 WORTH_A_LOOK_SECONDS = 0.03
 MOST_GROWTH = 9.0
-"""For four times the length: in linear time it is 4, in quadratic 16."""
+"""The largest allowed growth for four times the length: linear time gives 4, quadratic time 16."""
 HIDDEN = "kV8zqW2sTn4Lb7"
 
 
 def seconds(read: Callable[[], object]) -> float:
-    """Return the processor's time that this thread takes: others on the machine count nothing."""
+    """Return the processor time of this thread, without other processes' time."""
     began = time.thread_time()
     read()
     return time.thread_time() - began
 
 
 def growth(short: Callable[[], object], long: Callable[[], object]) -> float:
-    """Return how much longer the long text takes; 0 where nobody would notice."""
+    """Return the growth of the time from the short to the long text, or 0 if the long text is fast enough."""
     took = seconds(long)
     if took < WORTH_A_LOOK_SECONDS:
         return 0
@@ -41,7 +41,7 @@ def growth(short: Callable[[], object], long: Callable[[], object]) -> float:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_four_times_the_text_takes_four_times_as_long(name: str) -> None:
-    """No text of those that make readers go back and forth does: a process that serves others stands still meanwhile."""
+    """No repetitive text takes quadratic time, which would stop a process that serves others."""
     read: Reader = READERS[name]
     hide([HIDDEN])
     try:
@@ -57,7 +57,7 @@ def test_four_times_the_text_takes_four_times_as_long(name: str) -> None:
     "cli", [pytest.param(cli, marks=[pytest.mark.release] * (cli != "claude")) for cli in ADAPTERS]
 )
 def test_four_times_the_events_take_four_times_as_long(cli: str) -> None:
-    """Each kind of event that the CLI was seen to print may come any number of times."""
+    """Each recorded event can be repeated many times in linear time."""
     for line in recorded_lines(cli):
         many = [line + b"\n"] * (20 + 10_000 // len(line))
         short, long = b"".join(many), b"".join(many * 4)
@@ -67,7 +67,7 @@ def test_four_times_the_events_take_four_times_as_long(cli: str) -> None:
 
 @pytest.mark.parametrize("name", READERS)
 def test_brackets_inside_one_another_are_no_defect(name: str) -> None:
-    """However deep they are, what reads them says so or passes over them."""
+    """A reader of deeply nested brackets ends without a crash."""
     for unit in ("[", '{"a":', '{"type":"assistant","message":', '[{"a":'):
         READERS[name](unit * 5000 + "1")
         closing = {"[": "]", '[{"a":': "}]"}.get(unit, "}")

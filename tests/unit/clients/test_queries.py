@@ -1,4 +1,4 @@
-"""What is said where a workflow's worker does not answer a question."""
+"""The error about a query that no worker answers."""
 
 from typing import Any, cast
 
@@ -12,18 +12,18 @@ from septet.errors import ServerNotReachedError
 
 
 class WithoutPoller:
-    """A workflow's handle whose server has seen no worker of its queue lately, as the SDK says it."""
+    """A workflow's handle without a worker, with the SDK's error."""
 
     id = "septet-budget/day"
 
     async def query(self, *_asked: object, **_how: object) -> None:
-        """Be refused."""
+        """Raise the SDK's error."""
         words = "no poller seen for task queue recently, worker may be down"
         raise RPCError(words, RPCStatusCode.FAILED_PRECONDITION, b"")
 
 
 async def test_a_query_without_a_worker_says_that_no_worker_has_answered() -> None:
-    """The server's words for it name neither the workflow nor what to do."""
+    """The error names the workflow and the command that starts a worker."""
     handle = cast("WorkflowHandle[Any, Any]", WithoutPoller())
     with pytest.raises(ServerNotReachedError) as away:
         await WorkflowCalls(handle, BUDGET).query("account", AccountView)

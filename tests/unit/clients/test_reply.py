@@ -24,7 +24,7 @@ from septet.errors import (
 
 
 def _end(answer: CommandReply | BaseException, *, as_json: bool) -> int:
-    """Return the exit code with which a command ends that answers or raises this."""
+    """Return the exit code of a command with this answer or error."""
 
     async def work() -> CommandReply:
         if isinstance(answer, BaseException):
@@ -52,7 +52,7 @@ def _end(answer: CommandReply | BaseException, *, as_json: bool) -> int:
     ],
 )
 def test_an_error_has_its_exit_code(error: SeptetError, code: int, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each kind of error ends the command with the code that the shell knows, and one JSON object tells the rest."""
+    """Each kind of error has its exit code, and the JSON object holds type, message and remedy."""
     assert exit_code_of(error) == code
     assert _end(error, as_json=True) == code
     told = json.loads(capsys.readouterr().out)
@@ -61,14 +61,14 @@ def test_an_error_has_its_exit_code(error: SeptetError, code: int, capsys: pytes
 
 
 def test_a_success_is_one_json_object(capsys: pytest.CaptureFixture[str]) -> None:
-    """For programs, stdout is exactly one object that begins with `ok`; people's text is not printed."""
+    """With --json, stdout is exactly one object that begins with `ok`."""
     answer = CommandReply({"task": {"id": "wo-1", "title": "Ü"}}, lambda: print("for people"))  # noqa: T201 -- it shows something
     assert _end(answer, as_json=True) == 0
     assert capsys.readouterr().out == '{"ok": true, "task": {"id": "wo-1", "title": "Ü"}}\n'
 
 
 def test_people_read_a_text(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without --json the text for people is on stdout, and an error with its remedy on stderr."""
+    """Without --json, the text is on stdout, and an error with its remedy on stderr."""
     assert _end(CommandReply({"a": 1}, lambda: print("for people")), as_json=False) == 0  # noqa: T201 -- it shows something
     assert _end(NotFoundError("There is none.", remedy="Make one."), as_json=False) == ExitCode.NOT_FOUND
     out, err = capsys.readouterr()
@@ -77,7 +77,7 @@ def test_people_read_a_text(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_an_error_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
-    """Control characters that came from elsewhere do not reach the terminal with an error or its remedy."""
+    """Control characters in an error or its remedy do not reach the terminal."""
     _end(SeptetError("It \x1b]0;evil\x07 failed.", remedy="Do \x1b[2J this."), as_json=False)
     err = capsys.readouterr().err
     assert "\x1b" not in err
@@ -86,7 +86,7 @@ def test_an_error_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_work_that_was_done_can_still_fail(capsys: pytest.CaptureFixture[str]) -> None:
-    """A failed work order is told as a whole, with `ok` false and exit code 1."""
+    """A failed work order is printed whole, with `ok` false and exit code 1."""
     failed = CommandReply({"task": {"id": "wo-1"}}, failure=SeptetError("It failed.", remedy="Retry."))
     assert _end(failed, as_json=True) == ExitCode.FAILED
     told = json.loads(capsys.readouterr().out)
@@ -96,7 +96,7 @@ def test_a_work_that_was_done_can_still_fail(capsys: pytest.CaptureFixture[str])
 
 
 def test_what_the_machine_refuses_names_the_file(capsys: pytest.CaptureFixture[str]) -> None:
-    """A full disk or a forbidden file is no traceback: the path is named, and a remedy."""
+    """A forbidden file is an error with its path and a remedy, without a traceback."""
     assert _end(PermissionError(13, "Permission denied", "/root/x"), as_json=True) == ExitCode.FAILED
     told = json.loads(capsys.readouterr().out)["error"]
     assert (told["type"], told["message"]) == ("MachineFailed", "/root/x: Permission denied.")
@@ -104,20 +104,20 @@ def test_what_the_machine_refuses_names_the_file(capsys: pytest.CaptureFixture[s
 
 
 def test_a_server_that_goes_away_is_no_traceback(capsys: pytest.CaptureFixture[str]) -> None:
-    """What the client of Temporal raises and nobody has put into words is told as a server that is not reached."""
+    """An error of Temporal's client is reported as a server that does not answer."""
     assert _end(away(), as_json=True) == ExitCode.SERVER_NOT_REACHED
     told = json.loads(capsys.readouterr().out)["error"]
     assert (told["type"], told["message"]) == ("ServerNotReached", "The Temporal server does not answer: away.")
 
 
 def test_an_interrupt_is_130(capsys: pytest.CaptureFixture[str]) -> None:
-    """Ctrl-C ends a command with the code that shells expect."""
+    """Ctrl-C ends a command with exit code 130."""
     assert _end(KeyboardInterrupt(), as_json=True) == ExitCode.INTERRUPTED
     assert json.loads(capsys.readouterr().out)["error"]["type"] == "Interrupted"
 
 
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:
-    """When stdout's reader is gone, such as `head`, the command ends quietly and well."""
+    """A command whose stdout is closed, such as by `head`, ends with exit code 0 and without a message."""
     code = "from clients.cli.terminal.reply import *\nasync def work():\n    return CommandReply({'much': 'x' * 10**6})\nreply(work, as_json=True)"
     read, write = os.pipe()
     os.close(read)
@@ -133,7 +133,7 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
 
 
 def test_stdout_carries_json_alone() -> None:
-    """What a library, a log without settings or a program that is started prints there goes to stderr."""
+    """The output of libraries, logs and programs goes to stderr."""
     code = """
 import os, subprocess, sys, warnings
 from clients.cli.terminal.reply import CommandReply, reply
@@ -167,7 +167,7 @@ except SystemExit as end:
 
 @pytest.mark.parametrize("options", [(), ("--json",)], ids=["for people", "for programs"])
 def test_a_closed_stderr_changes_nothing(options: tuple[str, ...], tmp_path: Path) -> None:
-    """A command that went well says so by its exit code, and nothing else reaches stdout in stderr's place."""
+    """With a closed stderr, a successful command's exit code is 0, and stdout holds only its answer."""
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SEPTET_STATE_DIR": str(tmp_path / "state")}
     septet = Path(sys.executable).parent / "septet"
     closed = ["sh", "-c", 'exec "$@" 2>&-', "sh", str(septet), "rescue", "list", *options]
@@ -178,7 +178,7 @@ def test_a_closed_stderr_changes_nothing(options: tuple[str, ...], tmp_path: Pat
 
 
 def test_a_reader_that_has_gone_ends_a_command_at_once() -> None:
-    """Python's own finalization is passed over, because a thread of Temporal's SDK may abort it."""
+    """The command ends without Python's finalization, which a thread of Temporal's SDK may abort."""
     program = "import atexit, os; atexit.register(os.write, 2, b'taken apart'); from clients.cli.main import main; main()"
     reads, writes = os.pipe()
     os.close(reads)

@@ -24,7 +24,7 @@ def origin(tmp_path: Path) -> Origin:
 
 
 def test_a_repository_without_wishes_is_fine(settings: Settings, origin: Origin) -> None:
-    """Without commands and settings of its own there is nothing to say, and nothing is left on disk."""
+    """A repository without commands and settings passes the check, and no file remains."""
     origin.push({"README.md": "# app\n"})
     ((status, message, _),) = repository_findings(str(origin.bare), settings)
     assert status == "ok"
@@ -33,7 +33,7 @@ def test_a_repository_without_wishes_is_fine(settings: Settings, origin: Origin)
 
 
 def test_settings_that_are_not_at_the_base_are_named(settings: Settings, origin: Origin, tmp_path: Path) -> None:
-    """Work orders read those of the base: a file that nobody committed, or that is another one there, is not used."""
+    """Only the settings at the base count: an uncommitted or different file is a warning."""
     origin.push({"README.md": "# app\n"})
     checkout = tmp_path / "checkout"
     git(tmp_path, "clone", "-q", str(origin.bare), str(checkout))
@@ -57,7 +57,7 @@ def test_settings_that_are_not_at_the_base_are_named(settings: Settings, origin:
 
 
 def test_a_command_that_lacks_what_its_step_gives_is_warned_of(settings: Settings, origin: Origin) -> None:
-    """An override without the step's own placeholder gets a warning that names the file."""
+    """A command without its step's placeholder is a warning that names the file."""
     origin.push({".septet/commands/implement_plan.md": "Do what you like.\n"})
     found = list(repository_findings(str(origin.bare), settings))
     assert found[0][0] == "warning"
@@ -66,7 +66,7 @@ def test_a_command_that_lacks_what_its_step_gives_is_warned_of(settings: Setting
 
 
 def test_a_file_that_no_step_reads_is_warned_of(settings: Settings, origin: Origin) -> None:
-    """A misspelt command is named with the one that is near, any other file with all that there are; a README is none."""
+    """A misspelt command's warning names the right one; a README is allowed."""
     files = {
         "implement_plans.md": "Do it: $1\n",
         "README.md": "Ours.\n",
@@ -96,7 +96,7 @@ def test_a_file_that_no_step_reads_is_warned_of(settings: Settings, origin: Orig
 def test_what_would_stop_a_work_order_is_found(
     settings: Settings, origin: Origin, files: dict[str, str], named: str
 ) -> None:
-    """A setting or a command that cannot be used fails the check with the remedy, before any work order meets it."""
+    """A wrong setting or placeholder fails the check before a work order starts."""
     origin.push(dict(files))
     found = list(repository_findings(str(origin.bare), settings))
     assert found[-1][0] == "failed"
@@ -104,14 +104,14 @@ def test_what_would_stop_a_work_order_is_found(
 
 
 def test_a_repository_that_is_not_there_is_a_finding(settings: Settings, tmp_path: Path) -> None:
-    """A path that leads nowhere is told, and is no traceback."""
+    """A missing repository is a failed finding, not a traceback."""
     ((status, message, _),) = repository_findings(str(tmp_path / "nowhere"), settings)
     assert status == "failed"
     assert "nowhere" in message
 
 
 def test_a_forge_whose_api_fails_is_told(settings: Settings, origin: Origin, tmp_path: Path) -> None:
-    """Git may answer where the API of issues and pull requests does not; both are asked with the worker's key."""
+    """A forge's API is checked besides git, both with the worker's key."""
     origin.push({"README.md": "# app\n"})
     bare = tmp_path / "hosted" / "o" / "foo.js.git"
     bare.parent.mkdir(parents=True)

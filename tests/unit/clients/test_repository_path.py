@@ -28,12 +28,12 @@ from clients.starting.repository_path import RepositoryReference, parse_referenc
     ],
 )
 def test_a_repository_is_named_in_many_ways(text: str, repository: str, issue: int | None) -> None:
-    """What a browser shows, what git takes, and `o/r` name a repository; some of them an issue too."""
+    """Addresses of browsers and of git, and `o/r`, name a repository, and some of them an issue."""
     assert parse_reference(text) == RepositoryReference(repository, issue)
 
 
 def test_a_folder_that_is_here_goes_before_github(tmp_path: Path) -> None:
-    """`o/r` is a path where there is such a folder; a path that is not here stays one where it says so."""
+    """`o/r` is a folder if it exists here; a path that begins with `./` is always a folder."""
     (tmp_path / "o" / "r").mkdir(parents=True)
     assert parse_reference("o/r", folder=tmp_path).repository == str(tmp_path / "o" / "r")
     assert parse_reference("./x/y", folder=tmp_path).repository == str(tmp_path / "x" / "y")

@@ -12,7 +12,7 @@ from septet.state import StateDir
 
 @pytest.fixture
 def state(state: StateDir) -> StateDir:
-    """Return a state directory with two runs of `wo-1`, of which the first has ended."""
+    """Return a state directory with two runs of `wo-1`, the first of which has ended."""
     for serial in (1, 2):
         run, lock = Runs(state.runs).create("wo-1", 5, replace(RECORD, serial=serial), b"Work.\n")
         os.close(lock)
@@ -22,7 +22,7 @@ def state(state: StateDir) -> StateDir:
 
 
 def test_the_runs_of_a_work_order_are_told_in_order(state: StateDir) -> None:
-    """Each run is told with step, agent, session and folder; how it ended is known once it has."""
+    """Each run has step, agent, session and folder, and an ended run its cause."""
     first, second = runs_of(state, "wo-1")
     assert (first.run, first.step, first.agent, first.session_id) == (
         "5-implement_plan-1",
@@ -35,17 +35,17 @@ def test_the_runs_of_a_work_order_are_told_in_order(state: StateDir) -> None:
 
 
 def test_another_hosts_work_order_has_no_runs_here(state: StateDir) -> None:
-    """A work order that ran elsewhere has none."""
+    """A work order of another host has no runs."""
     assert runs_of(state, "wo-2") == ()
 
 
 def test_a_run_that_cannot_be_read_is_passed_over(state: StateDir) -> None:
-    """A record that a full disk cut short does not hide the other runs."""
+    """A run with a damaged record is skipped, and the other runs are shown."""
     (state.runs / "wo-1/5-implement_plan-1/run.json").write_text("{")
     assert [run.run for run in runs_of(state, "wo-1")] == ["5-implement_plan-2"]
 
 
 def test_an_id_that_leaves_the_folder_is_refused(state: StateDir) -> None:
-    """No id leads out of the folder of runs."""
+    """An id that is a path is refused."""
     with pytest.raises(InvalidInputError):
         runs_of(state, "../wo-1")

@@ -1,4 +1,4 @@
-"""What `septet doctor` says of keys that are in use, and of what began before there were keys."""
+"""The findings of `septet doctor` about keys in use, and about work that began unsealed."""
 
 import json
 from dataclasses import asdict
@@ -10,13 +10,13 @@ OLD, NEW = frozenset({"old"}), frozenset({"new"})
 
 
 def test_a_key_that_nothing_open_needs_is_not_named() -> None:
-    """Where all that is open began with the key that seals, the others are for what closed."""
+    """If all open work began with the sealing key, older keys are not named."""
     check = keys_check([SealUse("wo-1", "WorkOrder", NEW), SealUse("septet-intake-a", SCHEDULE, NEW)], "new")
     assert (check.status, check.message) == ("ok", "new seals. All open work began with new.")
 
 
 def test_what_keeps_an_older_key_in_use_is_named() -> None:
-    """Workflows and schedules by their ids, some of many; nothing is wrong with that."""
+    """An older key in use is named with some of its workflows and schedules, without a warning."""
     budgets = [SealUse(f"septet-budget/{each}", "Account", OLD | NEW) for each in range(7)]
     check = keys_check([*budgets, SealUse("wo-1", "WorkOrder", NEW)], "new")
     names = ", ".join(f"septet-budget/{each}" for each in range(5))
@@ -25,7 +25,7 @@ def test_what_keeps_an_older_key_in_use_is_named() -> None:
 
 
 def test_a_key_that_is_missing_is_a_warning() -> None:
-    """What it holds up is named, with what helps."""
+    """A missing key is a warning that names the affected work and a remedy."""
     uses = [SealUse("wo-1", "WorkOrder", OLD, OLD), SealUse("septet-janitor-h1", SCHEDULE, OLD, OLD)]
     check = keys_check(uses, "new")
     assert (check.status, check.message) == (
@@ -36,7 +36,7 @@ def test_a_key_that_is_missing_is_a_warning() -> None:
 
 
 def test_programs_are_told_all_that_needs_another_key() -> None:
-    """People are told some of many; `--json` has each by its id and kind, so that a script can end those it must."""
+    """`--json` lists every use of a key with id and kind; the text lists five."""
     budgets = [SealUse(f"septet-budget/{each}", "Account", OLD, OLD) for each in range(9)]
     uses = [SealUse("wo-1", "WorkOrder", NEW), SealUse("septet-janitor-h1", SCHEDULE, NEW), *budgets]
     check = keys_check(uses, "new")
@@ -50,7 +50,7 @@ def test_programs_are_told_all_that_needs_another_key() -> None:
 
 
 def test_a_key_that_opens_some_and_is_missing_for_others_names_each_once() -> None:
-    """Two teams may have keys of the same id: what opens here is kept apart from what does not."""
+    """Keys of two teams may have the same id, so opened and closed uses are listed apart."""
     check = keys_check([SealUse("wo-1", "WorkOrder", OLD), SealUse("wo-2", "WorkOrder", OLD, OLD)], "new")
     assert check.message == (
         "new seals. Keep these keys, with which open work began: old (wo-1). These keys are missing here: old (wo-2)."
@@ -61,7 +61,7 @@ JANITOR = SealUse("septet-janitor-h1", SCHEDULE, frozenset(), began_unsealed=Tru
 
 
 def test_schedules_that_began_unsealed_have_remedies_of_their_own() -> None:
-    """They never close: a janitor's is sealed by its host's worker or deleted, an intake is sealed without the setting."""
+    """A janitor's schedule is deleted, and an intake is sealed without the setting."""
     check = unsealed_check([JANITOR])
     assert (
         check.message == "Workers refuse unsealed input. The input of 1 schedule is not sealed: septet-janitor-h1."
@@ -74,7 +74,7 @@ def test_schedules_that_began_unsealed_have_remedies_of_their_own() -> None:
 
 
 def test_workflows_that_began_unsealed_are_counted_in_words() -> None:
-    """One stands still, three stand still; work orders and pipelines are named before all others."""
+    """The text counts one or more workflows, and names work orders and pipelines first."""
     order, pipeline, board = (
         SealUse(name, kind, frozenset(), began_unsealed=True)
         for name, kind in (("wo-1", "WorkOrder"), ("pl-1", "Pipeline"), ("septet-board", "Board"))
@@ -86,7 +86,7 @@ def test_workflows_that_began_unsealed_are_counted_in_words() -> None:
 
 
 def test_what_began_unsealed_is_counted() -> None:
-    """Schedules apart from workflows: they do not stand still, but what they start is refused."""
+    """Schedules are counted apart from workflows, and the worker refuses the work that they start."""
     nothing = frozenset[str]()
     uses = [
         SealUse("wo-1", "WorkOrder", nothing, began_unsealed=True),

@@ -1,4 +1,4 @@
-"""What is said where nobody answers, in the midst of what was asked."""
+"""The answers to a request during which the server goes away."""
 
 from pathlib import Path
 
@@ -17,26 +17,26 @@ TASK = first_task("wo-1", WorkOrderInput(repository="/app.git", title="Do it"), 
 
 
 class Going(WorkOrders):
-    """Tells of a work order, and is away when its end is waited for."""
+    """Work orders whose end cannot be awaited, because the server is away."""
 
     async def get(self, workflow_id: str) -> Task:
         """Return a work order."""
         return TASK.model_copy(update={"id": workflow_id})
 
     async def wait(self, workflow_id: str) -> Task:
-        """Fail as the client does."""
+        """Raise the client's error."""
         del workflow_id
         raise away()
 
 
 class Gone(Operations):
-    """Has no board, for the server is away."""
+    """Operations without a board, because the server is away."""
 
     board = NoBoard(away())
 
 
 async def test_a_stream_ends_with_why(tmp_path: Path) -> None:
-    """The log stream's last event is an error, with what every face says."""
+    """The last event of the log's stream is an error with the type of all clients."""
     asked = await unreached(tmp_path)
     app = api_of(Operations(Going(asked.client), asked.state, {}), None)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
@@ -48,7 +48,7 @@ async def test_a_stream_ends_with_why(tmp_path: Path) -> None:
 
 
 async def test_the_page_ends_its_stream_and_tells_people(tmp_path: Path) -> None:
-    """What changes on the board is told no more, and the browser comes back; a page that is opened says why."""
+    """The board's stream ends so that the browser reconnects, and a new page shows the error."""
     asked = await unreached(tmp_path)
     gone = Gone(asked.orders, asked.state, {})
     assert [event async for event in board_events(gone, None)] == [b"retry: 2000\n\n"]

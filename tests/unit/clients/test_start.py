@@ -29,20 +29,20 @@ UNUSED_BY_RUN = (
     "workers.connection.plugin",
     "workers.server.server",
 )
-"""What a worker, another command, or a later part of `septet run --wait` is made of."""
+"""Modules of workers, of other commands, and of later parts of `septet run --wait`."""
 UNTIL_ID = "clients.starting.agents, clients.cli.start.run, clients.operations.operations, clients.starting.checks"
-"""What `septet run` imports until its id is shown."""
+"""The modules that `septet run` imports until it shows the id."""
 
 
 def imported_of(modules: tuple[str, ...], statement: str) -> str:
-    """Return, as a list in Python's own writing, which modules a new Python has imported after a statement."""
+    """Return the modules, as Python prints a list, that a new Python has imported after a statement."""
     looked = f"import sys, {statement}; print([name for name in {modules} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", looked], capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
 
 def test_help_imports_nothing_heavy() -> None:
-    """What `septet --help` and the shell's completion need is there without the packages that take long to import."""
+    """`septet --help` and the shell's completion import none of the slow packages."""
     assert imported_of(HEAVY, "clients.cli.main") == "[]"
 
 
@@ -59,7 +59,7 @@ def test_help_imports_nothing_heavy() -> None:
     ids=" ".join,
 )
 def test_a_help_and_a_mistake_import_no_command(words: tuple[str, ...]) -> None:
-    """What is told before a command runs waits neither for the module of the command nor for Temporal's client."""
+    """Help and mistakes import neither the command's module nor Temporal's client."""
     unwanted = (
         "temporalio",
         "httpx",
@@ -81,12 +81,12 @@ sys.stderr.write(str([name for name in {unwanted!r} if name in sys.modules]))"""
 
 
 def test_septet_run_shows_an_id_without_what_only_others_need() -> None:
-    """Who waits for the id of a new work order does not wait for modules of workers and of other commands."""
+    """`septet run` shows the id without the modules of workers and of other commands."""
     assert imported_of(UNUSED_BY_RUN, f"clients.cli.main, {UNTIL_ID}") == "[]"
 
 
 def test_the_names_of_agents_are_those_of_their_adapters() -> None:
-    """Who only checks a name does not import the adapters."""
+    """The list of names, which needs no adapter, equals the adapters' names."""
     assert tuple(ADAPTERS) == AGENTS
 
 
@@ -105,7 +105,7 @@ def test_the_names_of_agents_are_those_of_their_adapters() -> None:
 def test_a_budget_that_does_not_limit_an_agent_is_told_at_the_start(
     agent: str | None, fallback: str | None, budget: str | None, told: str
 ) -> None:
-    """Of the agents that are named, with an amount that limits each of them."""
+    """The notice names each agent that the budget does not limit, and an amount that does."""
     fields = {"repository": "/app", "title": "Go", "agent": agent, "fallback_agent": fallback, "budget": budget}
     notice = find_unlimited(WorkOrderInput.model_validate(fields))
     assert told in notice

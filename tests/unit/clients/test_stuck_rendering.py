@@ -1,4 +1,4 @@
-"""A work order that stands still is shown first, with its cause, on every face."""
+"""A stuck work order is shown first and with its cause, on every client."""
 
 import pytest
 from rich.console import Console
@@ -24,7 +24,7 @@ BOARD = BoardReply(
 
 
 def test_a_stuck_work_order_is_shown_with_its_cause(capsys: pytest.CaptureFixture[str]) -> None:
-    """`show` has `stuck` in the status's place, and the cause on a line that can be copied."""
+    """`show` prints `stuck` as the status, and the cause on one line."""
     work_order.show_task(TASK)
     heading, line = capsys.readouterr().out.strip().splitlines()
     assert heading.split() == ["wo-1", "stuck"]
@@ -32,13 +32,13 @@ def test_a_stuck_work_order_is_shown_with_its_cause(capsys: pytest.CaptureFixtur
 
 
 def test_the_board_says_stuck(capsys: pytest.CaptureFixture[str]) -> None:
-    """A list has `stuck` where others have their status."""
+    """The board prints `stuck` as the status."""
     board_tables.show_board(BOARD)
     assert "wo-1  stuck" in capsys.readouterr().out
 
 
 def test_a_watch_says_stuck_once() -> None:
-    """Painted it stands where the agent's work would, and as lines it is told when it is new."""
+    """The picture shows the cause in place of the agent's work, and the lines name it once."""
     out = Console(width=140, height=40, force_terminal=True, color_system=None)
     picture, lines = WatchPicture(), WatchLines()
     picture.take(LOOK)
@@ -50,13 +50,13 @@ def test_a_watch_says_stuck_once() -> None:
 
 
 def test_the_page_says_stuck() -> None:
-    """The page of a work order has the whole cause, and so has its card on the board."""
+    """A work order's page and its card on the board show the whole cause."""
     assert "septet promote one" in text_of("_overview.html", look=LOOK)
     assert "septet promote one" in text_of("_board.html", board=BoardView(BOARD, {}))
 
 
 def test_the_list_of_needs_has_the_whole_command_that_raises_a_budget() -> None:
-    """It can be copied from there, however long the words before it are."""
+    """The list of needs holds the whole command, after any length of text."""
     whose = "project/an-organization-with-a-long-name/and-a-repository-with-a-longer-one"
     spent = BudgetWait(
         scope=whose,
@@ -72,7 +72,7 @@ def test_the_list_of_needs_has_the_whole_command_that_raises_a_budget() -> None:
 
 
 def test_what_goes_on_at_a_word_stands_above_what_failed() -> None:
-    """The page's list of what needs a person begins with those that wait for a decision, whenever they began to."""
+    """The page lists work orders that wait for a decision before failed ones."""
     failed = Task(id="wo-failed", status=Status.FAILED, stage=Stage.BLOCKED, updated_at="2026-01-01T00:00:00Z")
     waits = Task(id="wo-waits", status=Status.WAITING, stage=Stage.EXECUTING, updated_at="2026-01-02T00:00:00Z")
     counts = {Stage.BLOCKED: 1, Stage.EXECUTING: 1}
@@ -84,7 +84,7 @@ def test_what_goes_on_at_a_word_stands_above_what_failed() -> None:
 
 
 def test_a_work_order_without_a_sandbox_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    """`show` tells what that means on a line of its own."""
+    """`show` explains on one line that the work order has no sandbox."""
     task = TASK.model_copy(update={"stuck": None, "unconfined": UNCONFINED["none"]})
     work_order.show_task(task)
     assert f"unconfined    {UNCONFINED['none']}" in capsys.readouterr().out.splitlines()

@@ -12,12 +12,12 @@ TASK = Task(
 
 
 def lines_of(lines: WorkOrderLines, *changes: dict[str, object]) -> list[str]:
-    """Return the lines that a work order's changes bring, look after look."""
+    """Return the lines for a work order's successive changes."""
     return [line for change in changes for line in lines.new_lines([TASK.model_copy(update=change)])]
 
 
 def test_each_change_of_a_work_order_is_a_line() -> None:
-    """It begins, waits for somebody with the command that answers, goes on and ends; nothing is said twice."""
+    """Start, wait, continuation and end are one line each, with the command that answers the wait."""
     assert lines_of(
         WorkOrderLines(NOW), {}, {}, {"status": Status.WAITING}, {},
         {"status": Status.COMPLETED, "pr_url": "https://github.com/o/r/pull/1"},
@@ -30,7 +30,7 @@ def test_each_change_of_a_work_order_is_a_line() -> None:
 
 
 def test_a_budget_that_is_used_up_is_a_line_with_the_command_that_raises_it() -> None:
-    """So it is where the round on a completed work order's pull request waits for it."""
+    """A used-up budget is a line, also for a round on a completed work order's pull request."""
     spent = BudgetWait(
         scope="day", message="It is used up.", remedy="Raise it with `septet budget raise day 5usd`."
     )
@@ -45,7 +45,7 @@ def test_a_budget_that_is_used_up_is_a_line_with_the_command_that_raises_it() ->
 
 
 def test_what_ended_before_is_no_news() -> None:
-    """A work order that ended before `septet up` began is not told."""
+    """A work order that ended before `septet up` began has no line."""
     old: dict[str, object] = {"status": Status.FAILED, "updated_at": "2024-12-31T00:00:00Z"}
     assert lines_of(WorkOrderLines(NOW), old) == []
     assert lines_of(WorkOrderLines(NOW), {"status": Status.FAILED}) == ["wo-1 failed: septet show wo-1  (Totals)"]

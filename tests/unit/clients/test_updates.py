@@ -10,17 +10,17 @@ from septet.errors import ServerNotReachedError
 
 
 class Unanswered:
-    """A workflow's handle whose wait for a worker is cut off, as the SDK says it."""
+    """A workflow's handle whose update times out, with the SDK's error."""
 
     id = "pl-1"
 
     async def start_update(self, *_asked: object, **_how: object) -> None:
-        """Wait in vain."""
+        """Raise the SDK's error."""
         raise WorkflowUpdateRPCTimeoutOrCancelledError
 
 
 async def test_an_update_that_no_worker_takes_says_so() -> None:
-    """Where the SDK hides the time-out behind an error of its own, it is a time-out all the same."""
+    """The SDK's own time-out error is reported as a worker that has not answered."""
     handle = cast("WorkflowHandle[Any, Any]", Unanswered())
     with pytest.raises(ServerNotReachedError, match="No worker has answered for pl-1") as away:
         await WorkflowCalls(handle, PIPELINE).update("pause", PipelineCall(), PipelineView)

@@ -40,7 +40,7 @@ LOOK = WatchReply(
 
 
 def painted(look: WatchReply, height: int = 40) -> str:
-    """Return what a terminal of that height shows."""
+    """Return the output in a terminal of this height."""
     out = Console(width=100, height=height, force_terminal=True, color_system=None)
     picture = WatchPicture()
     picture.take(look)
@@ -50,7 +50,7 @@ def painted(look: WatchReply, height: int = 40) -> str:
 
 
 def test_a_picture_tells_what_goes_on() -> None:
-    """Steps, the tool call under way, tokens, cost, the plan's first lines and the changes are in it."""
+    """The picture shows steps, tool call, tokens, cost, the plan's first lines and the changes."""
     shown = painted(LOOK)
     for words in ("wo-1", "build_plan", "implement_plan · Edit shop.py", "tokens 1,234", "cost 0.50 USD", "# Plan",
                   "… 16 more lines", "1 file changed, +1 -1", "-old", "+new"):  # fmt: skip
@@ -58,20 +58,20 @@ def test_a_picture_tells_what_goes_on() -> None:
 
 
 def test_a_step_stays_in_the_picture_while_nobody_works_on_it() -> None:
-    """Its row says so."""
+    """The row of a step without a worker stays and names the reason."""
     nobody = {"standing": "nobody works on it", "doing": None, "waiting_for": "Nobody works: start a worker."}
     shown = painted(LOOK.model_copy(update=nobody))
     assert re.search(r"implement_plan +nobody works on it", shown)
 
 
 def test_what_an_agent_wrote_moves_no_cursor() -> None:
-    """Control codes in a tool call, in a patch or in a title are replaced, painted or piped."""
+    """Control characters in a tool call, patch or title are replaced, in the picture and in lines."""
     assert "\x1b" not in painted(LOOK)
     assert "\x1b" not in "".join(WatchLines().new_lines(LOOK))
 
 
 def test_a_picture_gives_the_changes_the_room_that_is_left() -> None:
-    """In a low terminal the patch is left out before the steps are."""
+    """In a low terminal the patch is left out before the steps."""
     shown = painted(LOOK, height=20)
     assert "build_plan" in shown
     assert "1 file changed" in shown
@@ -79,14 +79,14 @@ def test_a_picture_gives_the_changes_the_room_that_is_left() -> None:
 
 
 def test_what_a_work_order_waits_for_is_said() -> None:
-    """A pause or a full disk stands where the tool call would."""
+    """The reason for a wait stands in place of the tool call."""
     look = LOOK.model_copy(update={"waiting_for": "implement_plan: the disk is full"})
     assert "Waiting for implement_plan: the disk is full" in painted(look)
     assert "Waiting for implement_plan: the disk is full" in list(WatchLines().new_lines(look))
 
 
 def test_lines_tell_each_thing_once_and_in_order() -> None:
-    """What a step's agent said comes before the step's end, and nothing is told twice."""
+    """An agent's text comes before its step's end, and no line repeats."""
     lines = WatchLines()
     assert [line.split(":")[0] for line in lines.new_lines(LOOK)] == [
         "wo-1 Totals", "    I plan.", "✓ build_plan 2.0 s", "… implement_plan", "    Edit shop.py�[2J",
@@ -95,20 +95,20 @@ def test_lines_tell_each_thing_once_and_in_order() -> None:
 
 
 def test_the_time_of_a_completed_work_order_ends_with_its_last_step() -> None:
-    """What became of its pull request days later is no time that the work order took."""
+    """The time ends with the last step, not with the pull request's later end."""
     last = STEP.model_copy(update={"timestamp": "2025-01-01T00:01:00.000Z"})
     done = {"status": Status.COMPLETED, "updated_at": "2025-01-04T00:00:00.000Z"}
     assert elapsed_seconds(TASK.model_copy(update={"steps": (last,), **done})) == 62.0
 
 
 def test_the_time_of_a_work_order_does_not_run_backwards() -> None:
-    """It ends when its last step was taken in: while no worker ran, it went on."""
+    """The time ends when the last step's result was recorded, even if that took a while."""
     late = {"timestamp": "2025-01-01T00:00:30.000Z", "ended_at": "2025-01-01T00:00:46.000Z"}
     done = {"status": Status.COMPLETED, "steps": (STEP.model_copy(update=late),)}
     assert elapsed_seconds(TASK.model_copy(update=done)) == 46.0
 
 
 def test_the_time_of_a_failed_work_order_ends_as_it_is_closed() -> None:
-    """One that never came to a step has taken time as well."""
+    """A work order that failed before its first step has taken time too."""
     failed = {"status": Status.FAILED, "updated_at": "2025-01-01T00:00:05.000Z"}
     assert elapsed_seconds(TASK.model_copy(update=failed)) == 5.0

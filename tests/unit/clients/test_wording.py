@@ -32,7 +32,7 @@ ORDER = {"repository": "/app", "issue": 1}
     ],
 )
 def test_a_mistake_is_told_in_words_that_people_use(kind: type[BaseModel], fields: object, words: str) -> None:
-    """Field first, then what it must be; nothing of pydantic's own, and never the value."""
+    """The message names the field and the rule, without pydantic's words and without the value."""
     with pytest.raises(ValidationError) as caught:
         kind.model_validate_json(json.dumps(fields), extra="forbid")
     assert describe_mistakes(caught.value).startswith(words)
@@ -49,7 +49,7 @@ def test_a_mistake_is_told_in_words_that_people_use(kind: type[BaseModel], field
     ],
 )
 def test_a_name_of_another_face_is_understood(name: str, meant: str) -> None:
-    """The field that a name stands for is offered: the command line's, HTTP's, or a slip of the pen."""
+    """The message suggests the field for another client's name or for a typing mistake."""
     with pytest.raises(ValidationError) as caught:
         WorkOrderInput.model_validate({**ORDER, name: "x"}, extra="forbid")
     told = describe_mistakes(caught.value, WorkOrderInput.model_fields)
@@ -57,7 +57,7 @@ def test_a_name_of_another_face_is_understood(name: str, meant: str) -> None:
 
 
 def test_the_name_of_a_budget_is_told_by_examples() -> None:
-    """It may have slashes, although a work order's id, which is one too, has none."""
+    """The message lists the forms of a budget's name."""
     with pytest.raises(ValidationError) as caught:
         TypeAdapter(BudgetName).validate_python("nope/1")
     assert describe_mistakes(caught.value) == (
@@ -66,14 +66,14 @@ def test_the_name_of_a_budget_is_told_by_examples() -> None:
 
 
 def test_a_sentence_of_ours_stays_whole() -> None:
-    """What a model of ours refuses in a sentence of its own has no place before it."""
+    """The sentence of a model's own check has no field before it."""
     with pytest.raises(ValidationError) as caught:
         WorkOrderInput.model_validate({"repository": "/app"})
     assert describe_mistakes(caught.value).startswith("issue or title is missing: ")
 
 
 def test_every_mistake_is_told() -> None:
-    """Several mistakes are told together."""
+    """All mistakes are listed in one message."""
     with pytest.raises(ValidationError) as caught:
         WorkOrderInput.model_validate({"issue": 0, "colour": "red"}, extra="forbid")
     assert describe_mistakes(caught.value).split("; ") == [

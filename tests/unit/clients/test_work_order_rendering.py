@@ -53,7 +53,7 @@ def test_a_work_order_is_shown_whole(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_the_cause_stands_before_the_last_rescues(capsys: pytest.CaptureFixture[str]) -> None:
-    """After many tries a person finds what to do right below the table; the first rescues are in a list of their own."""
+    """Error and remedy follow the table, then the last three rescues and the number of the others."""
     rescues = tuple(Rescue(snapshot=f"wo-1/{number:04}-rescue", reason="a crash") for number in range(11))
     work_order.show_task(TASK.model_copy(update={"rescues": rescues}))
     lines = capsys.readouterr().out.splitlines()
@@ -66,7 +66,7 @@ def test_the_cause_stands_before_the_last_rescues(capsys: pytest.CaptureFixture[
 
 
 def test_the_tokens_of_the_steps_add_up_to_those_of_the_work_order(capsys: pytest.CaptureFixture[str]) -> None:
-    """The cache counts in both, as it does in budgets and costs; the page has the same figure."""
+    """The steps' tokens and the work order's include the cache, also on the page."""
     usage = Usage(input_tokens=100, output_tokens=80, cache_read_tokens=8000, cache_write_tokens=456)
     task = TASK.model_copy(update={"steps": (STEPS[0].model_copy(update={"usage": usage}),), "usage": usage})
     show_detail(DetailReply(task=task))
@@ -80,7 +80,7 @@ def test_the_tokens_of_the_steps_add_up_to_those_of_the_work_order(capsys: pytes
 
 
 def test_an_estimate_of_the_rest_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    """Beside what was used it does not read as the whole; one of all says nothing of it, and an unknown one nothing."""
+    """An estimate of the rest is marked as such, and an unknown estimate is not shown."""
     for aim, shown in ((" to finish: 0.11", "to finish: 0.11"), (": 0.11", "0.11")):
         estimate = Estimate(is_known=True, orders=9, issues=1, text=f"Estimate{aim}")
         show_detail(DetailReply(task=TASK, estimate=estimate))
@@ -93,7 +93,7 @@ def test_an_estimate_of_the_rest_says_so(capsys: pytest.CaptureFixture[str]) -> 
 def test_a_plan_of_which_no_worker_tells_is_not_known(
     capsys: pytest.CaptureFixture[str], stuck: str | None
 ) -> None:
-    """Where a work order waits with its plan and only its row is there, that is said once; a cause says more."""
+    """A plan that no worker has reported is shown as not known, unless the work order is stuck."""
     row = Task(id="wo-1", status=Status.WAITING, stage=Stage.EXECUTING, stuck=stuck)
     work_order.show_task(row)
     show_detail(DetailReply(task=row))
@@ -103,19 +103,19 @@ def test_a_plan_of_which_no_worker_tells_is_not_known(
 
 
 def test_what_is_to_be_copied_is_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """An address is never wrapped, however narrow the terminal."""
+    """An address stays on one line in a narrow terminal."""
     work_order.show_task(TASK)
     assert f"pull request  {LONG_URL}" in capsys.readouterr().out.splitlines()
 
 
 def test_an_agents_text_is_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
-    """Brackets in a result are shown as they are, on one line."""
+    """Brackets in a result are shown as they are."""
     console().print(work_order.steps_table(TASK.steps))
     assert "specs/[bold]" in capsys.readouterr().out
 
 
 def test_the_step_that_runs_is_the_last_row() -> None:
-    """A live table ends with the step under way."""
+    """The running step is the last row."""
     out = Console(width=120)
     with out.capture() as shown:
         out.print(work_order.task_view(TASK, running="create_commit"))
@@ -123,7 +123,7 @@ def test_the_step_that_runs_is_the_last_row() -> None:
 
 
 def test_what_is_seen_of_the_step_under_way_is_in_its_row() -> None:
-    """How it stands, what its agent is doing, and the tokens that it has used so far."""
+    """The running step's row shows its state, the tool call and the tokens so far."""
     call = LogEntry(
         id="1/1", run="1", step="implement_plan", agent="claude", kind="tool_call", tool="Bash",
         text='{"command": "[a]"}',
@@ -142,7 +142,7 @@ def board(*tasks: Task, stage: Stage = Stage.EXECUTING, in_all: int = 0) -> Boar
 
 
 def painted(board: BoardReply, width: int) -> list[str]:
-    """Return the board's lines as a terminal of that width shows them."""
+    """Return the board's lines in a terminal of this width."""
     out = Console(width=width)
     with out.capture() as shown:
         out.print(board_tables.board_view(board))
@@ -150,7 +150,7 @@ def painted(board: BoardReply, width: int) -> list[str]:
 
 
 def test_the_board_counts_its_stages(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each stage is shown with its number of work orders, also an empty one."""
+    """Each stage is shown with its count, also an empty stage."""
     board_tables.show_board(board(TASK))
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "collected (0)"
@@ -159,7 +159,7 @@ def test_the_board_counts_its_stages(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_a_piped_board_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
-    """Where no terminal sets a width, a pull request's address is on the line of its work order."""
+    """In a pipe a pull request's address stands on its work order's line."""
     board_tables.show_board(board(TASK.model_copy(update={"title": "Totals " * 40})))
     assert capsys.readouterr().out.splitlines()[3].endswith(LONG_URL)
 
@@ -167,7 +167,7 @@ def test_a_piped_board_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_board_tells_what_a_person_moved_to_blocked_from_what_was_closed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The first has its reason, and the board says where it goes on."""
+    """A blocked work order shows its reason, and the board's last line names the next page."""
     moved = TaskError(type="Blocked", message="wait for Ann", remedy="")
     closed = TaskError(type="PullRequestClosed", message="It was closed.", remedy="")
     in_review = TASK.model_copy(update={"status": Status.COMPLETED, "stage": Stage.BLOCKED})
@@ -181,7 +181,7 @@ def test_the_board_tells_what_a_person_moved_to_blocked_from_what_was_closed(
 
 
 def test_a_board_fits_its_terminal() -> None:
-    """A long title is cut so that status and pull request are seen, whatever the title's letters."""
+    """A long title is cut, so that status and pull request fit the terminal."""
     long = TASK.model_copy(update={"title": "Totals \x1b[31m文字" * 40, "assigned_agent": "claude"})
     (row,) = (line for line in painted(board(long, TASK), console().width) if "…" in line)
     assert len(row) <= console().width
@@ -190,7 +190,7 @@ def test_a_board_fits_its_terminal() -> None:
 
 
 def test_the_board_has_the_reason_of_a_failure() -> None:
-    """Where a pull request's number would stand, on the line of the work order; title and reason give way."""
+    """The reason of a failure stands in place of the pull request, and is cut to the terminal's width."""
     reason = "The plan's file specs/plan.md does not exist.\nsecond line"
     failed = TASK.model_copy(update={"pr_url": "", "error": TaskError(type="Proof", message=reason)})
     (row,) = (line for line in painted(board(failed), 100) if "wo-1" in line)
@@ -199,14 +199,14 @@ def test_the_board_has_the_reason_of_a_failure() -> None:
 
 
 def test_a_stage_says_how_many_are_not_shown() -> None:
-    """A stage of which this is only a page says how many more there are."""
+    """A stage with more work orders than the page holds counts the others."""
     lines = painted(board(TASK, in_all=1200), 100)
     assert "executing (1,200)" in lines
     assert "  and 1,199 more" in lines
 
 
 def test_the_result_gives_way_in_a_narrow_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    """In 80 columns each row has its mark and its step; the result is cut."""
+    """In 80 columns the result is cut, and mark and step stay."""
     console().print(work_order.steps_table(TASK.steps))
     done, broken = capsys.readouterr().out.splitlines()[1:]
     assert done.split()[:2] == ["✓", "build_plan"]
@@ -214,7 +214,7 @@ def test_the_result_gives_way_in_a_narrow_terminal(capsys: pytest.CaptureFixture
 
 
 def test_a_note_stands_below_its_row_where_there_is_no_room_beside_it(capsys: pytest.CaptureFixture[str]) -> None:
-    """A person still reads how a step went on after its agent died."""
+    """In a narrow terminal a row's note stands below the row."""
     noted = STEPS[0].model_copy(update={"recovered_by": "a word of a later release"})
     console().print(work_order.steps_table((noted, STEPS[1])))
     heading, done, note, broken = capsys.readouterr().out.splitlines()
@@ -225,7 +225,7 @@ def test_a_note_stands_below_its_row_where_there_is_no_room_beside_it(capsys: py
 
 
 def test_all_seven_steps_fit(capsys: pytest.CaptureFixture[str]) -> None:
-    """The longest step beside the longest way to read an answer is named whole."""
+    """The longest step's name and note fit 80 columns."""
     long = STEPS[0].model_copy(
         update={"step": "create_pull_request", "parsed_by": "structured", "output": "x" * 99}
     )
@@ -236,19 +236,19 @@ def test_all_seven_steps_fit(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_long_title_does_not_hide_the_status(capsys: pytest.CaptureFixture[str]) -> None:
-    """The title is cut, and the heading still ends with the status."""
+    """A long title is cut, and the first line ends with the status."""
     work_order.show_task(TASK.model_copy(update={"title": "Totals " * 40}))
     assert capsys.readouterr().out.splitlines()[0].endswith("…  failed")
 
 
 def test_what_is_not_known_yet_leaves_no_gap(capsys: pytest.CaptureFixture[str]) -> None:
-    """A work order that has just begun is an id and a status, without a table of nothing."""
+    """A new work order is one line with id and status."""
     work_order.show_task(Task(id="wo-2", status=Status.RUNNING))
     assert capsys.readouterr().out == "wo-2  running\n"
 
 
 def test_what_holds_a_work_order_up_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
-    """Control characters in what it waits for, and in a rescue's reason, do not reach the terminal."""
+    """Control characters in a wait's reason or a rescue's reason do not reach the terminal."""
     rescue = Rescue(snapshot="wo-1/0003-rescue", reason="\x1b]0;evil\x07 check")
     work_order.show_task(TASK.model_copy(update={"rescues": (rescue,)}), waits="a \x1b[2J slot")
     printed = capsys.readouterr().out
@@ -258,14 +258,14 @@ def test_what_holds_a_work_order_up_moves_no_cursor(capsys: pytest.CaptureFixtur
 
 
 def test_a_rescue_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """Of a reason such as a failed check's output the first line is shown."""
+    """Only the first line of a rescue's reason is shown."""
     rescue = Rescue(snapshot="wo-1/0003-rescue", reason="The check ended with 1:\nFAIL: test_it")
     work_order.show_task(TASK.model_copy(update={"rescues": (rescue,)}))
     assert "rescue        wo-1/0003-rescue: The check ended with 1\n" in capsys.readouterr().out
 
 
 def test_refused_hosts_are_one_line_with_the_command_that_shows_all(capsys: pytest.CaptureFixture[str]) -> None:
-    """Work orders without any have no such line; of many the first five are named."""
+    """Five refused hosts, the number of the others and the command are one line, which needs a host."""
     run = AgentRun(run="1-a-1", folder="/r", refused_hosts=tuple(f"h{number}:443" for number in range(7)))
     show_detail(DetailReply(task=TASK, runs=(run, run)))
     line = "refused hosts h0:443, h1:443, h2:443, h3:443, h4:443 and 2 more  (septet logs wo-1 --network)"
@@ -277,7 +277,7 @@ def test_refused_hosts_are_one_line_with_the_command_that_shows_all(capsys: pyte
 
 
 def test_checks_that_passed_are_told_and_what_was_usual_is_not(capsys: pytest.CaptureFixture[str]) -> None:
-    """A line says how many; an answer that is JSON alone is no note, on the page neither, and no remedy no line."""
+    """The number of passed checks is one line, and a usual answer has no note."""
     row = STEPS[0].model_copy(
         update={"step": "create_commit", "parsed_by": "json", "recovered_by": None, "checks_passed": 2}
     )
@@ -294,7 +294,7 @@ def test_checks_that_passed_are_told_and_what_was_usual_is_not(capsys: pytest.Ca
 
 
 def test_an_answer_that_was_found_in_a_text_is_noted_in_words(capsys: pytest.CaptureFixture[str]) -> None:
-    """The table, the list of steps and the page say where it was found."""
+    """The table, the list of steps and the page say that the answer was found in a text."""
     row = STEPS[0].model_copy(update={"parsed_by": "embedded", "recovered_by": None})
     show_steps([row])
     console().print(work_order.steps_table([row]))
@@ -309,7 +309,7 @@ def test_an_answer_that_was_found_in_a_text_is_noted_in_words(capsys: pytest.Cap
 def test_a_run_that_was_killed_before_it_told_its_cost_is_no_known_zero(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """What is not known is said, in all of a work order too; what another run told is the least that it cost."""
+    """The cost of a killed run is unknown; beside a known cost the sum is a minimum."""
     killed, free, paid = Usage(input_tokens=4000), Usage(cost_usd=0.0), Usage(output_tokens=10, cost_usd=0.25)
     costs = {
         "cost unknown": killed.plus(free),

@@ -1,4 +1,4 @@
-"""What `septet doctor` says of the workers that take work orders, and of the builds that get them."""
+"""The findings of `septet doctor` about workers and their builds."""
 
 from datetime import timedelta
 
@@ -62,13 +62,13 @@ CURRENT = Routing(current="one", is_decided=True)
 def test_whoever_gets_work_orders_has_to_have_a_worker(
     routing: Routing, asked: dict[str, float], status: str, message: str, remedy: str
 ) -> None:
-    """Builds with workers are named; where a build gets work orders that nobody takes, so is what helps."""
+    """A build that gets work orders without a worker is a warning, with a remedy."""
     check = builds_check("septet", routing, {build: timedelta(seconds=each) for build, each in asked.items()})
     assert (check.name, check.status, check.message, check.remedy) == ("workers", status, message, remedy)
 
 
 def test_where_nobody_takes_work_orders_a_worker_is_to_be_started() -> None:
-    """The queue is named: workers of another one may be there."""
+    """Without a worker the warning names the queue, because workers may use another queue."""
     check = builds_check("septet", CURRENT, {})
     assert (check.status, check.message) == ("warning", "No worker takes work orders from queue 'septet'.")
     assert check.remedy == f"{START_WORKER}, or set SEPTET_TASK_QUEUE to the queue of your workers."

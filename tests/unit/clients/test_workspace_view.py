@@ -33,7 +33,7 @@ def worktree(state: StateDir, view: WorkspaceView, tmp_path: Path) -> Path:
 
 
 def start(state: StateDir, serial: int, step: str = "implement_plan") -> Run:
-    """Return a run that has begun to print."""
+    """Return a run with an empty output."""
     run, lock = Runs(state.runs).create("wo-1", 5, replace(RECORD, serial=serial, step=step), b"Work.\n")
     os.close(lock)
     run.stdout.touch()
@@ -41,14 +41,14 @@ def start(state: StateDir, serial: int, step: str = "implement_plan") -> Run:
 
 
 def say(run: Run, role: str, block: object, **usage: int) -> None:
-    """Let the agent print a message with one block."""
+    """Append a message with one block to the agent's output."""
     message = {"id": f"m-{role}-{run.stdout.stat().st_size}", "role": role, "content": [block], "usage": usage}
     with run.stdout.open("a") as stream:
         stream.write(json.dumps({"type": role, "session_id": "s", "message": message}) + "\n")
 
 
 def test_a_tool_call_is_under_way_until_its_result(state: StateDir, view: WorkspaceView) -> None:
-    """The call is seen with its tool as soon as the agent asks for it, and is over when it comes back."""
+    """The view shows the tool call from its request until its result."""
     run = start(state, 1)
     say(run, "assistant", {"type": "tool_use", "id": "1", "name": "Edit", "input": {"file": "app.py"}})
     assert [entry.kind for entry in view.new_entries()] == ["tool_call"]
@@ -60,7 +60,7 @@ def test_a_tool_call_is_under_way_until_its_result(state: StateDir, view: Worksp
 
 
 def test_tokens_of_the_run_under_way_are_counted(state: StateDir, view: WorkspaceView) -> None:
-    """They grow with the stream, belong to the step that runs, and begin anew with the next run."""
+    """The tokens grow with the stream, belong to the running step, and start at zero in the next run."""
     assert view.tokens_of("implement_plan") == 0
     run = start(state, 1)
     say(run, "assistant", {"type": "text", "text": "a"}, input_tokens=100, output_tokens=10)
@@ -71,7 +71,7 @@ def test_tokens_of_the_run_under_way_are_counted(state: StateDir, view: Workspac
 
 
 def test_plan_and_changes_are_read_from_the_worktree(view: WorkspaceView, worktree: Path) -> None:
-    """The plan's text and the changed files are there, and no key that an agent wrote into them."""
+    """Plan and changes come from the worktree, with masked keys."""
     (worktree / "specs").mkdir()
     (worktree / "specs" / "plan.md").write_text(f"# Plan\nUse {KEY}\n")
     (worktree / "app.py").write_text(f"print('bye')  # {KEY}\n")
@@ -87,7 +87,7 @@ def test_plan_and_changes_are_read_from_the_worktree(view: WorkspaceView, worktr
 
 
 def test_what_was_seen_stands_for_a_moment(view: WorkspaceView, worktree: Path) -> None:
-    """Changes are not compared again at every look, but at once when that is asked for."""
+    """The changes are compared again only after a while, or on request."""
     seen = view.diff()
     (worktree / "app.py").write_text("print('bye')\n")
     assert view.diff() is seen
@@ -95,7 +95,7 @@ def test_what_was_seen_stands_for_a_moment(view: WorkspaceView, worktree: Path) 
 
 
 def test_another_host_sees_neither(view: WorkspaceView) -> None:
-    """Without a workspace here there is no plan and no diff, and that is no error."""
+    """Without a workspace on this host, plan and changes are empty, without an error."""
     assert view.plan("specs/plan.md") is None
     assert view.plan(None) is None
     assert view.diff(now=True) is None

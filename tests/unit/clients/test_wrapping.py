@@ -1,4 +1,4 @@
-"""Long lines on a terminal are broken between words, and what people copy stays whole."""
+"""Long lines on a terminal are broken between words, and commands stay whole."""
 
 import pytest
 from rich.text import Text
@@ -25,12 +25,12 @@ from clients.cli.terminal.output import wrap
     ],
 )
 def test_a_line_is_broken_between_words(text: str, width: int, lines: list[str]) -> None:
-    """Commands, and what stands in quotes, are one word; a word that is too long is left to the terminal."""
+    """A command or quoted text is one word, and a word that is too long is not broken."""
     assert wrap(text, width).split("\n") == lines
 
 
 def test_what_follows_is_indented() -> None:
-    """So a fact's words stand below its first ones."""
+    """Further lines are indented below a fact's first word."""
     assert wrap("name  one two three", 12, 6) == "name  one\n      two\n      three"
     assert wrap("ok      name: it is there", 18, 8) == "ok      name: it\n        is there"
     assert wrap("url    https://example.org/pull", 20, 7) == "url    https://example.org/pull"
@@ -38,7 +38,7 @@ def test_what_follows_is_indented() -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 100])
 def test_what_is_printed_to_a_terminal_is_broken_between_words(width: int) -> None:
-    """Whatever rich does not wrap; colours stay, and a fact's words stand below its first ones."""
+    """Printed lines fit the width, keep their colours, and are indented below a fact's first word."""
     words = "every agent says what it did and why " * 5
     out = Terminal(width=width, force_terminal=True, color_system="standard")
     with out.capture() as shown:
@@ -53,7 +53,7 @@ def test_what_is_printed_to_a_terminal_is_broken_between_words(width: int) -> No
 
 
 def test_columns_give_way_in_their_order() -> None:
-    """Each gives as much as is missing, down to its least width; one that comes to nothing is left out with its gap."""
+    """Columns shrink in the given order down to their least width; a column of width 0 goes with its gap."""
     assert fit([10, 30, 8], 60, ((1, 12),)) == [10, 30, 8]
     assert fit([10, 30, 8], 40, ((1, 12),)) == [10, 18, 8]
     assert fit([10, 30, 8], 30, ((1, 12), (2, 0))) == [10, 12, 4]

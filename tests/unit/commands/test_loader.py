@@ -1,4 +1,4 @@
-"""Which command a step runs."""
+"""The command that a step runs."""
 
 import contextlib
 from pathlib import Path
@@ -26,18 +26,18 @@ NAMES = [
 
 
 def nothing(_path: str) -> bytes | None:
-    """Be a repository without commands of its own."""
+    """Return no file, as a repository without commands of its own does."""
     return None
 
 
 def test_the_built_in_commands_are_ten_in_the_order_of_the_steps() -> None:
-    """There is one for each step, one plan for each class, and one for what comes after."""
+    """Each step has a command, the plan one for each class, and the rework one."""
     assert [command.name for command in load_all(nothing)] == NAMES
 
 
 @pytest.mark.parametrize("command", load_all(nothing), ids=NAMES)
 def test_a_built_in_command_is_complete(command: Command) -> None:
-    """Its first line is its name, its placeholders all have values, and it tells the agent what it ought to."""
+    """Its first line is its name, its placeholders have values, and it meets the needs of its step."""
     check(command)
     assert command.text.splitlines()[0] == f"# {command.name}"
     assert missing(command) == ()
@@ -46,7 +46,7 @@ def test_a_built_in_command_is_complete(command: Command) -> None:
 
 @pytest.mark.parametrize("command", load_all(nothing), ids=NAMES)
 def test_a_built_in_command_says_what_to_answer(command: Command) -> None:
-    """The keys of the step's contract stand in the text, so that an agent without a schema knows them."""
+    """The text names the keys of the step's contract, for agents without a schema."""
     keys = {
         Step.CLASSIFY_ISSUE: ("issue_class",),
         Step.BUILD_PLAN: ("plan_path", "summary"),
@@ -61,13 +61,13 @@ def test_a_built_in_command_says_what_to_answer(command: Command) -> None:
 
 
 def test_built_in_commands_load_in_any_directory(tmp_path: Path) -> None:
-    """They come with the package, wherever the process is."""
+    """The built-in commands come with the package, in any working directory."""
     with contextlib.chdir(tmp_path):
         assert load(Step.CREATE_COMMIT, None, nothing).text.startswith("# create_commit\n")
 
 
 def test_a_repositorys_own_command_comes_first() -> None:
-    """The file as of the base commit replaces the built-in one, and nothing else is asked for."""
+    """The file at the base commit replaces the built-in command, and no other file is read."""
     asked: list[str] = []
 
     def own(path: str) -> bytes | None:
@@ -86,12 +86,12 @@ def test_a_file_that_is_no_utf8_is_refused_with_its_line() -> None:
 
 
 def test_a_blank_file_is_refused() -> None:
-    """An empty prompt would make an agent guess."""
+    """A blank command is refused, because the agent would have to guess."""
     with pytest.raises(CommandError, match="is blank"):
         load(Step.CLASSIFY_ISSUE, None, lambda _path: b" \n\n")
 
 
 def test_a_plan_needs_a_class() -> None:
-    """There is no command for a plan of no class."""
+    """A plan without a class has no command."""
     with pytest.raises(CommandError, match="no class was given"):
         name_of(Step.BUILD_PLAN)

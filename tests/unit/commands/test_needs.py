@@ -1,4 +1,4 @@
-"""What a command ought to tell the agent."""
+"""The facts that a command should give the agent."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def command(step: Step, text: str) -> Command:
 
 
 def test_a_command_that_never_mentions_the_issue_is_warned_of() -> None:
-    """The warning names the file, what is missing, and how to say it."""
+    """The warning names the file, the missing fact and the placeholders for it."""
     (warning,) = missing(command(Step.CLASSIFY_ISSUE, "Classify."))
     assert warning.startswith(".septet/commands/classify_issue.md never tells the agent the issue: ")
     assert warning.endswith(" use $1 or ${ISSUE_BODY} or ${ISSUE_JSON}.")
@@ -21,16 +21,16 @@ def test_a_command_that_never_mentions_the_issue_is_warned_of() -> None:
 
 @pytest.mark.parametrize("text", ["$ARGUMENTS", "$1", "${1}", "${ISSUE_BODY}", "${ISSUE_JSON}"])
 def test_every_way_to_the_issue_counts(text: str) -> None:
-    """By number, by name, or with all arguments."""
+    """The issue counts by number, by name, or with all arguments."""
     assert missing(command(Step.CLASSIFY_ISSUE, text)) == ()
 
 
 def test_an_escaped_placeholder_does_not_count() -> None:
-    """`$$1` tells the agent nothing."""
+    """An escaped placeholder such as `$$1` gives the agent nothing."""
     assert len(missing(command(Step.IMPLEMENT_PLAN, "$$1"))) == 1
 
 
 def test_all_arguments_meet_the_needs_of_every_step() -> None:
-    """What a step's arguments hold is enough for its work."""
+    """All arguments of a step meet the step's needs."""
     assert [step for step in Step if missing(command(step, "$ARGUMENTS"))] == []
     assert all(ought_to_use(step) for step in Step)

@@ -15,14 +15,14 @@ def command(text: str) -> Command:
 
 @pytest.mark.parametrize(("template", "value"), [("$1", "/bug"), ("/review $1", "x"), ("\n $1", "/bug")])
 def test_no_prompt_begins_with_a_slash(template: str, value: str) -> None:
-    """A text that an agent would take for a command of its own gets a heading, and is whole behind it."""
+    """A text with a slash at its start gets a heading, so that the agent does not take it as a command."""
     text = prompt(command(template), Values((value,), {}))
     assert text.startswith("# classify_issue\n\n")
     assert template.replace("$1", value) in text
 
 
 def test_notes_follow_the_command() -> None:
-    """Each note is a paragraph of its own; an empty one leaves no trace."""
+    """Each note is a paragraph after the command, and an empty note is left out."""
     assert (
         prompt(command("Do $1.\n\n"), Values(("it",), {}), "", "First.\n", "Second.")
         == "Do it.\n\nFirst.\n\nSecond.\n"
@@ -30,12 +30,12 @@ def test_notes_follow_the_command() -> None:
 
 
 def test_a_note_is_not_filled() -> None:
-    """An agent's own words in a note stay as they are."""
+    """Placeholders in a note are not filled."""
     assert "$1 ${X} $$" in prompt(command("$1"), Values(("a",), {}), step_note(["$1 ${X} $$"], 2))
 
 
 def test_a_second_try_is_told_every_reason() -> None:
-    """Reasons of many lines stay in their place in the list; of a long one the end is kept."""
+    """Each reason is a list item with its own lines, and only the end of a long reason is kept."""
     note = step_note(["no plan file\nat specs/x.md", "y" * 5000 + "THE END"], 2)
     assert "- no plan file\n  at specs/x.md\n- yyy" in note
     assert "THE END" in note
@@ -45,7 +45,7 @@ def test_a_second_try_is_told_every_reason() -> None:
 
 
 def test_a_first_try_is_told_what_was_said_of_the_work_before() -> None:
-    """A person's feedback {braces and all} comes as what it is: nothing says that a try was refused, or the last one."""
+    """A person's feedback is quoted as it is, and the note mentions no failed try."""
     note = step_note(["a person rejected the plan: round {total}\nnot each item"], 1)
     assert "- a person rejected the plan: round {total}\n  not each item\n" in note
     assert "do as it says" in note
@@ -54,5 +54,5 @@ def test_a_first_try_is_told_what_was_said_of_the_work_before() -> None:
 
 @pytest.mark.parametrize("attempt", [1, 2])
 def test_where_nothing_was_said_nothing_is_added(attempt: int) -> None:
-    """A step that begins with nothing before it has the command alone."""
+    """A step without reasons has no note."""
     assert step_note([], attempt) == ""

@@ -1,4 +1,4 @@
-"""The history of a project's costs: each counts once, and it stays small."""
+"""The history of a project's costs counts each note once and stays small."""
 
 from itertools import permutations
 
@@ -21,9 +21,9 @@ from septet.contracts.names import REWORK, Step
 from septet.costs.cost_book import CostBook
 
 LARGEST_BYTES = 1024 * 1024
-"""Half of what the server takes as one payload."""
+"""Half of the server's limit for one payload, in bytes."""
 MOST_BYTES = 1_800_000
-"""Less than it takes, by a margin."""
+"""The server's limit for one payload less a margin, in bytes."""
 
 
 def note(usd: float, order_id: str = "wo-1", key: str = "1", **fields: object) -> CostNote:
@@ -44,7 +44,7 @@ def total(history: CostHistory) -> Spending:
 
 
 def test_what_comes_again_counts_once() -> None:
-    """A note that is told again adds nothing, a later one of the same turn adds what is more in it; also after a new run."""
+    """A repeated note adds nothing, and a later note of a turn adds its increase, also in a new run."""
     costs = book()
     costs.add([note(1.0), note(1.0), note(1.5)])
     costs = CostBook(CostHistory.model_validate_json(costs.history.model_dump_json()))
@@ -55,7 +55,7 @@ def test_what_comes_again_counts_once() -> None:
 
 
 def test_a_turn_with_a_run_without_a_price_is_told_apart_once() -> None:
-    """Also where the run was another one of a turn that was noted before, and however many there are."""
+    """Several unpriced runs of a turn count as one unpriced turn, also after an earlier note."""
     costs, first = book(), note(1.0)
     costs.add([first])
     for unpriced in (1, 1, 2):
@@ -67,7 +67,7 @@ def test_a_turn_with_a_run_without_a_price_is_told_apart_once() -> None:
 
 
 def test_a_work_order_is_completed_with_its_last_turn() -> None:
-    """What the pull request's turn says makes it one that estimates rest on, and a later rework leaves it one."""
+    """The pull request's turn completes a work order, and a later rework leaves it completed."""
     costs = book()
     costs.add([note(1.0), note(1.0, key="2", step="create_pull_request")])
     assert [len(costs.history.open), len(costs.history.completed)] == [1, 0]
@@ -78,7 +78,7 @@ def test_a_work_order_is_completed_with_its_last_turn() -> None:
 
 
 def test_it_stays_small_and_its_sum_whole() -> None:
-    """Years of many agents, models and work orders stay within half of a payload, and no dollar is lost from the sum."""
+    """After 1,200 work orders the history fits half of a payload, and the sum is complete."""
     costs, steps = book(), [step.value for step in Step]
     for number in range(1200):
         week = f"{2020 + number // 400}-W{1 + number // 8 % 50:02}"
@@ -104,7 +104,7 @@ def test_it_stays_small_and_its_sum_whole() -> None:
 
 
 def test_a_history_that_is_full_of_long_work_orders_is_less_than_a_payload() -> None:
-    """Long names, large sums and many turns of each: it still goes from one run to the next, and no step's sum loses any."""
+    """With long names and many turns the history fits a payload, and each step's sum is complete."""
     costs, steps = book(), [*(step.value for step in Step), REWORK, SUMMARY]
     use = Spending(usd=1234.567891, tokens=12_345_678_901, seconds=123_456.789)
     last_year = [f"{2026 + number // 50}-W{1 + number % 50:02}" for number in range(MOST_WEEKS)]
@@ -126,7 +126,7 @@ def test_a_history_that_is_full_of_long_work_orders_is_less_than_a_payload() -> 
 
 
 def test_who_planned_and_whether_in_a_lane_is_kept() -> None:
-    """The planner is the agent of the planning steps, the agent that of the other steps; one turn in a lane is enough."""
+    """The agent of the planning steps is the planner, and one turn in a lane makes it a pipeline's."""
     costs = book()
     costs.add([note(1.0, agent="codex", of_pipeline=True), note(1.0, key="2", step="create_commit")])
     (order,) = costs.history.open
@@ -137,7 +137,7 @@ def test_who_planned_and_whether_in_a_lane_is_kept() -> None:
 
 @pytest.mark.parametrize("turns", [*permutations(range(3))])
 def test_a_work_order_has_the_agent_that_carries_out_its_plan(turns: tuple[int, ...]) -> None:
-    """Whichever turn is told first: the planner's, a lane's summary, or the executor's."""
+    """The work order's agent is the executor, in any order of the notes."""
     notes = [
         note(1.0, key="1", agent="claude", asked_model="opus"),
         note(1.0, key="2", step=SUMMARY, agent="claude", asked_model="opus"),
@@ -151,7 +151,7 @@ def test_a_work_order_has_the_agent_that_carries_out_its_plan(turns: tuple[int, 
 
 
 def told(*turns: tuple[str, str], last_use: Spending | None = None) -> OrderCosts:
-    """Return a completed work order, by its steps and their agents in the order in which they were told."""
+    """Return a completed work order with these turns, in the order of their notes."""
     notes = [note(1.0, key=f"{place}", step=step, agent=agent) for place, (step, agent) in enumerate(turns)]
     last = {"completes": True, **({} if last_use is None else {"use": last_use})}
     costs = book()
@@ -167,7 +167,7 @@ STEPS = [step.value for step in Step]
 def test_a_late_step_of_another_agent_leaves_a_work_order_with_the_one_that_carried_out_its_plan(
     last: str,
 ) -> None:
-    """A second agent that took over after the implementation is not its agent; and nothing is alike to such a mixture."""
+    """A later step of another agent makes the work order mixed, but does not change its agent."""
     order = told(*((step, "claude") for step in STEPS if step != last), (last, "codex"))
     assert (order.agents, order.is_mixed) == (("claude", "claude"), True)
     early = told((last, "codex"), *((step, "claude") for step in STEPS if step != last))
@@ -176,19 +176,19 @@ def test_a_late_step_of_another_agent_leaves_a_work_order_with_the_one_that_carr
 
 @pytest.mark.parametrize("step", ["build_plan", "implement_plan"])
 def test_a_turn_that_two_agents_shared_makes_a_mixture(step: str) -> None:
-    """The first one's usage limit was reached in it."""
+    """A step that two agents worked on makes the work order mixed."""
     assert told(*((each, "claude") for each in STEPS), (step, "codex")).is_mixed
 
 
 def test_a_rework_by_another_agent_changes_nothing_of_a_work_order() -> None:
-    """A round comes after all that is estimated; so do a planner of its own and a summary make no mixture."""
+    """Neither a planner of its own, nor a summary, nor a rework makes the work order mixed."""
     turns = [(step, "codex" if step in PLAN_STEPS else "claude") for step in STEPS]
     order = told(*turns, (SUMMARY, "codex"), (REWORK, "codex"))
     assert (order.agents, order.is_mixed) == (("codex", "claude"), False)
 
 
 def test_a_word_of_a_turn_that_used_nothing_tells_no_agent() -> None:
-    """A pull request that was there already completes a work order that the second agent has carried out."""
+    """A turn without use names no agent, such as the turn that finds an existing pull request."""
     order = told(
         *((step, "codex") for step in STEPS if step != "create_pull_request"),
         ("create_pull_request", "claude"),

@@ -1,4 +1,4 @@
-"""What a work order will cost: the interval holds what it says, or nothing is said."""
+"""The estimate of a work order's costs: its interval holds in eight of ten cases, or it is unknown."""
 
 import math
 from collections.abc import Callable
@@ -24,11 +24,11 @@ from septet.costs.estimate import (
 QUESTION = Question(project="o/r", agent="claude")
 TRIALS = 1000
 WHOLE_TRIALS = 100
-"""Of estimates with all their steps."""
+"""The number of trials with whole estimates."""
 
 
 def order(number: int, usd: float, plan_bytes: int = 0, **fields: Any) -> OrderCosts:
-    """Return a completed work order with one turn a step; most is paid for the implementation."""
+    """Return a completed work order with one turn for each step and most of its cost in the implementation."""
     shares = dict.fromkeys(ALL_STEPS, 0.05) | {"implement_plan": 0.7}
     turns = tuple(
         TurnCost(
@@ -47,7 +47,7 @@ def history(costs: list[OrderCosts], project: str = "o/r") -> CostHistory:
 
 
 def rest_of(*work: WorkAhead, **fields: Any) -> Question:
-    """Return the question for what follows the plans."""
+    """Return the question for the steps after the plans."""
     return Question(project="o/r", agent="claude", work=work, is_rest=True, **fields)
 
 
@@ -57,7 +57,7 @@ def pipeline_of(*work: WorkAhead, **fields: Any) -> Question:
 
 
 def usd_of(estimate: Estimate) -> Interval:
-    """Return the dollars of an estimate that is known."""
+    """Return the dollars of a known estimate."""
     assert estimate.remaining is not None
     assert estimate.remaining.usd is not None
     return estimate.remaining.usd
@@ -68,19 +68,19 @@ def lognormal(rng: Random, _: int) -> float:
 
 
 def two_kinds(rng: Random, _: int) -> float:
-    """Most are small, one in five is ten times as dear."""
+    """Return a small cost, or in one of five cases ten times as much."""
     return rng.uniform(0.5, 1.5) * (10 if rng.random() < 0.2 else 1)
 
 
 def growing(rng: Random, place: int) -> float:
-    """Prices that rise by a half over a hundred work orders."""
+    """Return a cost whose level rises by a half over a hundred work orders."""
     return rng.lognormvariate(0.0, 0.7) * (1 + 0.005 * place)
 
 
 @pytest.mark.parametrize("cost", [lognormal, two_kinds, growing])
 @pytest.mark.parametrize("count", [FEWEST, 25, 100])
 def test_the_interval_holds_eight_of_ten(cost: Callable[[Random, int], float], count: int) -> None:
-    """Of costs that were held out, 70 to 90 % lie in the interval, whatever they look like."""
+    """Between 70 and 90 % of further costs lie in the interval, for each distribution."""
     rng, hits = Random(f"{cost.__name__}-{count}"), 0  # noqa: S311 -- repeated by its seed
     for _ in range(TRIALS):
         interval = interval_of([cost(rng, place) for place in range(count)])
@@ -89,7 +89,7 @@ def test_the_interval_holds_eight_of_ten(cost: Callable[[Random, int], float], c
 
 
 def test_an_estimate_holds_eight_of_ten() -> None:
-    """Of whole work orders that were held out, 70 to 90 % cost what was estimated from those before them."""
+    """Between 70 and 90 % of further work orders cost as estimated from those before."""
     rng, hits = Random(3), 0  # noqa: S311 -- repeated by its seed
     for _ in range(WHOLE_TRIALS):
         seen = [order(n, lognormal(rng, n)) for n in range(15)]
@@ -99,7 +99,7 @@ def test_an_estimate_holds_eight_of_ten() -> None:
 
 
 def test_a_longer_plan_costs_more() -> None:
-    """At the plan gate the plan's size narrows the interval to a fraction, and it still holds eight of ten."""
+    """The plan's size makes the interval less than half as wide, and it still holds in eight of ten cases."""
     rng, hits, widths = Random(11), 0, []  # noqa: S311 -- repeated by its seed
     for _ in range(WHOLE_TRIALS):
         sizes = [round(rng.lognormvariate(8, 1)) for _ in range(26)]
@@ -118,7 +118,7 @@ def test_a_longer_plan_costs_more() -> None:
 
 
 def test_too_few_are_said_to_be_too_few() -> None:
-    """With fewer than nine completed work orders nothing is estimated, and their number is said."""
+    """With fewer than nine completed work orders there is no estimate, and the text names their number."""
     few = estimate_costs(QUESTION, history([order(n, 1.0) for n in range(FEWEST - 1)]))
     assert (few.is_known, few.orders, few.remaining) == (False, FEWEST - 1, None)
     assert (
@@ -133,7 +133,7 @@ def test_too_few_are_said_to_be_too_few() -> None:
 
 
 def test_other_projects_help_out_and_that_is_said() -> None:
-    """Where a project has too few, the same agent's work orders of all projects are taken, and the words name them."""
+    """With too few work orders in a project, those of all projects count, and the text says so."""
     others = [history([order(n, 2.0) for n in range(10)], "o/other")]
     wider = estimate_costs(QUESTION, history([order(99, 1.0)]), others)
     assert (wider.is_known, wider.orders, wider.all_projects) == (True, 11, True)
@@ -144,7 +144,7 @@ def test_other_projects_help_out_and_that_is_said() -> None:
 
 
 def test_only_what_is_alike_counts() -> None:
-    """Another agent's work orders do not count, and the model that is asked for counts alone where it has enough."""
+    """Only work orders of the same agent count, and of the same model if there are enough."""
     mixed = [order(n, 1.0, model="sonnet") for n in range(20)] + [
         order(20 + n, 9.0, model="opus") for n in range(9)
     ]
@@ -156,7 +156,7 @@ def test_only_what_is_alike_counts() -> None:
 
 
 def test_work_orders_in_which_agents_took_turns_are_left_out() -> None:
-    """Their cost is no agent's; and the agent of one of them is not the one that is asked about."""
+    """Mixed work orders do not count, and do not choose the agent."""
     seen = [order(n, 1.0) for n in range(9)]
     mixed = [order(9 + n, 50.0, agent=agent, is_mixed=True) for n, agent in enumerate(("claude", "codex"))]
     estimate = estimate_costs(Question(project="o/r"), history([*seen, *mixed]))
@@ -173,7 +173,7 @@ def _unpriced(order: OrderCosts) -> OrderCosts:
 
 
 def test_one_turn_without_a_price_hides_no_dollars() -> None:
-    """They are estimated by the work orders that have all theirs, where these are enough."""
+    """Work orders with all prices give the dollars, if there are enough of them."""
     seen = [order(n, 1.0 + n / 10) for n in range(9)]
     estimate = estimate_costs(QUESTION, history([*seen, _unpriced(order(9, 1.0))]))
     assert usd_of(estimate) == usd_of(estimate_costs(QUESTION, history(seen)))
@@ -184,7 +184,7 @@ def test_one_turn_without_a_price_hides_no_dollars() -> None:
 
 
 def test_a_few_runs_without_a_price_are_estimated_by_their_tokens() -> None:
-    """Of nine work orders, one of whose 63 runs was killed: its tokens count as much as those of the others."""
+    """The dollars of an unpriced run are estimated by its tokens."""
     seen = [order(n, 1.0 + n / 10) for n in range(9)]
     *others, last = seen[4].turns
     killed = last.model_copy(update={"use": last.use.model_copy(update={"usd": 0.0, "unpriced": 1})})
@@ -194,7 +194,7 @@ def test_a_few_runs_without_a_price_are_estimated_by_their_tokens() -> None:
 
 
 def test_dollars_are_left_out_where_a_cli_tells_none() -> None:
-    """An agent that tells tokens alone is estimated in tokens and minutes."""
+    """An agent that reports tokens only is estimated in tokens and minutes."""
     estimate = estimate_costs(QUESTION, history([_unpriced(order(n, 1.0)) for n in range(9)]))
     assert estimate.remaining is not None
     assert estimate.remaining.usd is None
@@ -204,7 +204,7 @@ def test_dollars_are_left_out_where_a_cli_tells_none() -> None:
 
 
 def test_tokens_are_left_out_of_the_words_where_a_cli_tells_none() -> None:
-    """An agent that tells neither dollars nor tokens is estimated in minutes, and not as one that works for nothing."""
+    """An agent that reports neither dollars nor tokens is estimated in minutes."""
     seen = []
     for number in range(9):
         silent = _unpriced(order(number, 1.0))
@@ -219,7 +219,7 @@ def test_tokens_are_left_out_of_the_words_where_a_cli_tells_none() -> None:
 
 
 def test_a_pipeline_costs_what_its_issues_do() -> None:
-    """Both ends and the middle are the sums of those of its issues."""
+    """A pipeline's interval is the sum of its issues' intervals."""
     seen = history([order(n, 1 + n / 10) for n in range(12)])
     one, many = usd_of(estimate_costs(QUESTION, seen)), estimate_costs(pipeline_of(*[WHOLE] * 20), seen)
     assert many.issues == 20
@@ -230,7 +230,7 @@ def test_a_pipeline_costs_what_its_issues_do() -> None:
 
 @pytest.mark.parametrize("cost", [lognormal, two_kinds])
 def test_a_sum_lies_in_its_interval_in_eight_of_ten(cost: Callable[[Random, int], float]) -> None:
-    """Of sums of eight costs that were held out, at least 80 % lie between the added ends."""
+    """At least 80 % of sums of eight further costs lie in the sum of their intervals."""
     rng, hits = Random(cost.__name__), 0  # noqa: S311 -- repeated by its seed
     for _ in range(TRIALS):
         interval = interval_of([cost(rng, 0) for _ in range(20)])
@@ -239,13 +239,13 @@ def test_a_sum_lies_in_its_interval_in_eight_of_ten(cost: Callable[[Random, int]
 
 
 def test_a_pipeline_of_one_issue_costs_what_a_work_order_does() -> None:
-    """Its interval is the same."""
+    """A pipeline of one issue has a work order's interval."""
     seen = history([order(n, 1 + n / 10) for n in range(12)])
     assert usd_of(estimate_costs(pipeline_of(WHOLE), seen)) == usd_of(estimate_costs(QUESTION, seen))
 
 
 def test_at_its_plans_a_pipeline_costs_by_their_sizes() -> None:
-    """An issue that waits with its plan costs what follows that, by its size; one that waits for a plan costs all."""
+    """An issue with a plan costs the steps after it, by the plan's size; an issue without one costs all steps."""
     sizes = [1000 * (1 + n % 10) for n in range(30)]
     seen = history([order(n, size / 1000, size) for n, size in enumerate(sizes)])
     small, large = (
@@ -262,7 +262,7 @@ def test_at_its_plans_a_pipeline_costs_by_their_sizes() -> None:
 
 
 def test_the_work_orders_of_pipelines_tell_of_pipelines() -> None:
-    """In lanes agents share sessions: where enough work orders were in lanes these alone count, and elsewhere the others."""
+    """With enough work orders of pipelines, only those count for a pipeline, and the others for a work order."""
     alone = [order(n, 4.0) for n in range(FEWEST)]
     shared = [order(20 + n, 1.0, of_pipeline=True) for n in range(FEWEST)]
     both, few = history([*alone, *shared]), history([*alone, *shared[1:]])
@@ -280,7 +280,7 @@ def test_the_work_orders_of_pipelines_tell_of_pipelines() -> None:
 
 
 def test_summaries_of_long_sessions_count_for_a_pipeline() -> None:
-    """They are paid for where sessions go on from issue to issue, and are no step of a work order alone."""
+    """Summaries count for a pipeline, whose sessions continue from issue to issue, and not for a work order."""
     summary = TurnCost(key="s", step=SUMMARY, use=Spending(usd=0.5, turns=1))
     lane = [order(n, 1.0, of_pipeline=True) for n in range(FEWEST)]
     lane = [each.model_copy(update={"turns": (*each.turns, summary)}) for each in lane]
@@ -289,7 +289,7 @@ def test_summaries_of_long_sessions_count_for_a_pipeline() -> None:
 
 
 def test_planner_and_executor_are_told_apart() -> None:
-    """What another agent planned tells nothing of one agent alone, and the other way round."""
+    """Work orders with another planner count only for a question with that planner."""
     alone = [order(n, 4.0) for n in range(FEWEST)]
     two = [order(20 + n, 1.0, planner="codex") for n in range(FEWEST)]
     both = history([*alone, *two])

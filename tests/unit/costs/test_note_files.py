@@ -1,4 +1,4 @@
-"""Notes of costs on disk: when they are to be told, which is asked every two seconds and reads none of them."""
+"""Notes of costs on disk, and when they are due, without a read of any note."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ def note(key: str, *, completes: bool = False) -> CostNote:
 
 
 def test_notes_are_due_when_one_is_old_and_at_once_when_a_work_order_is_completed(tmp_path: Path) -> None:
-    """What a teller took and did not tell is due, too; what was told is not."""
+    """A note is due when it is old, or when it completes a work order, until it is removed."""
     notes = NoteFiles(tmp_path / "costs")
     assert not notes.is_due(SOME_DAY)
     notes.note(note("1"))
@@ -35,7 +35,7 @@ def test_notes_are_due_when_one_is_old_and_at_once_when_a_work_order_is_complete
 
 
 def test_notes_are_told_in_the_order_in_which_they_were_written(tmp_path: Path) -> None:
-    """What a work order's last turn says of its agent stands, whatever the turns are called."""
+    """Notes come in the order in which they were written, not by name."""
     notes = NoteFiles(tmp_path / "costs")
     for age, key in enumerate(("b", "a", "c")):
         notes.note(note(key))

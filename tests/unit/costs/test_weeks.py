@@ -1,4 +1,4 @@
-"""From which week on costs are asked for."""
+"""The first week of the requested costs."""
 
 from datetime import date
 
@@ -24,7 +24,7 @@ TODAY = date(2026, 11, 27)
     ],
 )
 def test_a_week_is_named_or_an_age_ago(since: str, week: str) -> None:
-    """An age means the week in which it began."""
+    """An age stands for the week in which it began."""
     assert first_week(since, TODAY) == week
 
 
@@ -33,7 +33,7 @@ def test_a_week_is_named_or_an_age_ago(since: str, week: str) -> None:
     ["2026-W00", "2026-W54", "2026-W99", "2025-W53", "0000-W01", "2026-w40", "2026-40", "4", "4m", "w", " 4w"],
 )
 def test_a_week_that_no_year_has_is_refused(since: str) -> None:
-    """Only some years have a week 53."""
+    """Weeks that do not exist, such as week 53 of most years, are refused."""
     with pytest.raises(InvalidInputError) as refused:
         first_week(since, TODAY)
     assert str(refused.value) == f"since {since!r} is not a week. Write it as 2026-W40, 4w or 30d."

@@ -1,4 +1,4 @@
-"""What the compose file leaves open, and what its services may do: no more than they need."""
+"""The compose file's services have no more ports, rights and secrets than they need."""
 
 import re
 import shutil
@@ -12,27 +12,27 @@ _ROOT = Path(__file__).parents[3]
 _FILE = _ROOT / "docker-compose.yml"
 SERVICES = yaml.safe_load(_FILE.read_text(encoding="utf-8"))["services"]
 FILES = [_FILE, *_ROOT.glob("docker-compose.*.yml"), *_ROOT.glob("docker/trial/*.yml")]
-"""The file, and those that are laid over it."""
+"""The compose file, and the files that extend it."""
 PAGES = [
     _ROOT / page
     for page in ("README.md", "docs/containers.md", "docs/kubernetes.md", "docs/operations/runbook.md")
 ]
 
 CAPABILITIES = {"postgres": ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"]}
-"""Of its first process, which is root's: it gives the folder of the data to its own user, and becomes that user."""
+"""The capabilities of a service's first process: as root it hands the data's folder to its user and becomes it."""
 SIZE = re.compile(r"(\$\{[A-Z]+_MEMORY:-)?[1-9][0-9]*[mg](?(1)\})")
 SECRET = re.compile("PASSWORD|PWD|PASS$|SECRET|TOKEN|KEY|AUTH", re.IGNORECASE)
 
 
 @pytest.mark.parametrize("name", [name for name, service in SERVICES.items() if "ports" in service])
 def test_published_ports_answer_this_machine_alone(name: str) -> None:
-    """Docker publishes on every address where none is named."""
+    """Published ports are bound to loopback, because Docker would otherwise use every address."""
     assert all(str(port).startswith("127.0.0.1:") for port in SERVICES[name]["ports"])
 
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_a_service_gains_no_right_and_has_limits(name: str) -> None:
-    """It has no capability but those listed above, and memory and processes end somewhere."""
+    """A service has only the capabilities above, and limits of memory and processes."""
     service = SERVICES[name]
     assert service["cap_drop"] == ["ALL"]
     assert service.get("cap_add", []) == CAPABILITIES.get(name, [])
@@ -44,7 +44,7 @@ def test_a_service_gains_no_right_and_has_limits(name: str) -> None:
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_no_service_is_told_a_password(name: str) -> None:
-    """What could be one is the name of a file below `/run/secrets`, and no command or build has one on its line."""
+    """A password is a file below `/run/secrets`; no variable, command or build holds one."""
     service = SERVICES[name]
     told = {key: value for key, value in service.get("environment", {}).items() if SECRET.search(key)}
     assert told == ({"POSTGRES_PASSWORD_FILE": "/run/secrets/postgres_password"} if name == "postgres" else {})
@@ -53,7 +53,7 @@ def test_no_service_is_told_a_password(name: str) -> None:
 
 
 def test_each_installation_makes_a_password_of_its_own_and_keeps_it(tmp_path: Path) -> None:
-    """`docker/make-secrets` makes the one that the services are given, in a folder for its owner, outside of git and images."""
+    """`docker/make-secrets` makes a password once, in the owner's folder outside git and images."""
     declared = yaml.safe_load(_FILE.read_text(encoding="utf-8"))["secrets"]
     assert declared == {"postgres_password": {"file": "./docker/database/password"}}
     made = []
@@ -73,12 +73,12 @@ def test_each_installation_makes_a_password_of_its_own_and_keeps_it(tmp_path: Pa
 
 
 def test_a_new_database_has_room_to_grow() -> None:
-    """How many shards there are is fixed when a database begins: the four of the image are too few for one in production."""
+    """The number of shards cannot change later, and the image's four are too few for production."""
     assert SERVICES["temporal"]["environment"]["NUM_HISTORY_SHARDS"] == "512"
 
 
 def test_temporals_web_ui_starts_when_it_is_asked_for_and_changes_nothing() -> None:
-    """It has no login and takes any Host header, so a page of another site could use it."""
+    """The web UI starts only on request and cannot change workflows, because it has no login."""
     ui = SERVICES["ui"]
     assert ui["profiles"] == ["ui"]
     assert ui["environment"]["TEMPORAL_DISABLE_WRITE_ACTIONS"] == "true"
@@ -86,7 +86,7 @@ def test_temporals_web_ui_starts_when_it_is_asked_for_and_changes_nothing() -> N
 
 
 def test_every_service_of_ours_has_the_keys_except_the_one_that_runs_agents() -> None:
-    """Webhooks, sealing and Temporal's key are needed wherever Septet talks to the server; agents get theirs alone."""
+    """All services of Septet get the keys of webhooks, sealing and Temporal, except the runner."""
     ours = {name for name, service in SERVICES.items() if str(service["image"]).startswith("septet:")}
     assert {"worker", "api", "runner"} < ours
     with_keys = {name for name in ours if "./docker/secrets:/run/secrets:ro" in SERVICES[name].get("volumes", ())}
@@ -94,13 +94,13 @@ def test_every_service_of_ours_has_the_keys_except_the_one_that_runs_agents() ->
 
 
 def networks_of(service: str) -> set[str]:
-    """Return the networks of a service, whichever file names them; the default one where none does."""
+    """Return the networks of a service in all files, or the default network."""
     files = [yaml.safe_load(file.read_text(encoding="utf-8"))["services"] for file in FILES]
     return {name for file in files for name in file.get(service, {}).get("networks", ())} or {"default"}
 
 
 def test_agents_share_a_network_with_no_other_service() -> None:
-    """The runner's needs neither Temporal nor the database, for it meets its worker on a volume; it does need the internet."""
+    """The runner has a network of its own with the internet, and reaches neither Temporal nor the database."""
     others = {name: networks_of(name) for name in SERVICES.keys() - {"runner"}}
     assert [name for name, networks in others.items() if networks & networks_of("runner")] == []
     assert others["worker"] & others["temporal"]
@@ -110,7 +110,7 @@ def test_agents_share_a_network_with_no_other_service() -> None:
 
 
 def test_agents_run_what_they_have_built_in_tmp_and_home() -> None:
-    """Docker mounts a tmpfs with `noexec` unless it is told otherwise: there `go test` and scripts of tests would fail."""
+    """The runner's tmpfs folders allow programs, which `go test` and test scripts need."""
     options = {
         place: how.split(",") for place, _, how in (each.partition(":") for each in SERVICES["runner"]["tmpfs"])
     }
@@ -118,7 +118,7 @@ def test_agents_run_what_they_have_built_in_tmp_and_home() -> None:
 
 
 def test_nothing_but_temporals_web_ui_can_write_to_its_image() -> None:
-    """The others write to a `/tmp` of their own, which the API's and the database's tools need, and to volumes."""
+    """All images are read-only except the web UI's, and each read-only service has a `/tmp`."""
     read_only = {name for name, service in SERVICES.items() if service.get("read_only") is True}
     assert SERVICES.keys() - read_only == {"ui"}
     assert {
@@ -127,7 +127,7 @@ def test_nothing_but_temporals_web_ui_can_write_to_its_image() -> None:
 
 
 def test_there_are_as_many_runners_as_workers_as_one_variable_says() -> None:
-    """It lies in `.env`, so that no later `up` goes back to one of each."""
+    """One variable sets the number of workers and of runners, so that a later `up` keeps it."""
     assert {name: service["scale"] for name, service in SERVICES.items() if "scale" in service} == {
         "worker": "${WORKERS:-1}",
         "runner": "${WORKERS:-1}",
@@ -136,5 +136,5 @@ def test_there_are_as_many_runners_as_workers_as_one_variable_says() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_no_page_scales_by_what_the_next_command_undoes(page: Path) -> None:
-    """An `apply` or `up` goes by its files: a number that was given to another command alone is forgotten, and agents end."""
+    """No page scales by a command whose number the next `apply` or `up` would undo."""
     assert re.findall(r"kubectl [^`\n]*\bscale\b|--scale", page.read_text(encoding="utf-8")) == []

@@ -1,4 +1,4 @@
-"""Images by digest: the registry's own words are written, and where it says nothing, nothing is."""
+"""The images that are pinned by the digest of their registry."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ DOCKERFILE = "FROM python:3.12-slim AS packages\nFROM packages\n"
 
 
 def pin(folder: Path, answer: str) -> subprocess.CompletedProcess[str]:
-    """Run the program on files of this folder, with a `docker` that runs `answer`."""
+    """Run the program on the files of a folder, with a `docker` that runs `answer`."""
     programs = folder / "programs"
     programs.mkdir(exist_ok=True)
     (programs / "docker").write_text(f"#!/bin/sh\n{answer}\n", encoding="utf-8")
@@ -44,7 +44,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_each_public_image_gets_the_digest_that_its_registry_tells(folder: Path) -> None:
-    """Behind its tag, or behind the default of its tag; our own image and stages stay; twice changes nothing."""
+    """The digest follows the tag or its default, own images and stages stay, and a second run changes nothing."""
     for _ in range(2):
         done = pin(folder, f"echo {DIGEST}")
         assert done.returncode == 0, done.stderr
@@ -59,7 +59,7 @@ def test_each_public_image_gets_the_digest_that_its_registry_tells(folder: Path)
 
 @pytest.mark.parametrize("answer", ["echo no route >&2; exit 1", "echo sha256:short", "true"])
 def test_a_registry_that_tells_nothing_changes_nothing(folder: Path, answer: str) -> None:
-    """The files stay as they are, and the image is named."""
+    """Without a digest the files stay unchanged, and the error names the image."""
     done = pin(folder, answer)
     assert done.returncode == 1
     assert "postgres:16.10: " in done.stderr
@@ -68,7 +68,7 @@ def test_a_registry_that_tells_nothing_changes_nothing(folder: Path, answer: str
 
 
 def test_no_action_is_named_by_a_branch() -> None:
-    """Documents and deployments name our own action by a release's commit, which nobody can move."""
+    """Documents and deployments name Septet's action by a commit, which cannot move."""
     for path in (*(ROOT / "docs").glob("*.md"), *(ROOT / "deploy").rglob("*.yml"), ROOT / "README.md"):
         text = path.read_text(encoding="utf-8")
         assert "@main" not in text, path

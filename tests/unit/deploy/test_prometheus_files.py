@@ -23,7 +23,7 @@ _DURATION = r"\b\d+[smh]\b"
 
 
 def rules(kind: str = "alert") -> list[dict[str, Any]]:
-    """Return the rules that alert, or those that record."""
+    """Return the alerting or the recording rules."""
     return [rule for rule in rules_of(yaml.safe_load(ALERTS.read_text(encoding="utf-8"))) if kind in rule]
 
 
@@ -35,24 +35,24 @@ def rules_of(content: Any) -> list[dict[str, Any]]:
 
 
 def seconds(duration: str) -> int:
-    """Return how long a duration of Prometheus is, such as `30m`."""
+    """Return the seconds of a duration such as `30m`."""
     return int(duration[:-1]) * {"s": 1, "m": 60, "h": 3600}[duration[-1]]
 
 
 def panels() -> list[dict[str, Any]]:
-    """Return the dashboard's panels that show something."""
+    """Return the dashboard's panels that are not rows."""
     board = json.loads(DASHBOARD.read_text(encoding="utf-8"))
     return [panel for panel in board["panels"] if panel["type"] != "row"]
 
 
 def expressions() -> Iterator[str]:
-    """Yield what rules and dashboard ask Prometheus."""
+    """Yield the expressions of rules and dashboard."""
     yield from (rule["expr"] for rule in [*rules("record"), *rules()])
     yield from (target["expr"] for panel in panels() for target in panel["targets"])
 
 
 def served() -> set[str]:
-    """Return the names of the series of all our metrics."""
+    """Return the names of the series of all of Septet's metrics."""
     endings = ("_bucket", "_sum", "_count")
     return {
         name
@@ -72,14 +72,14 @@ def promtool(*args: str | Path) -> None:
 
 @pytest.mark.needs("promtool")
 def test_prometheus_takes_the_configuration_and_its_rules() -> None:
-    """Both files are what they are for Prometheus's own check."""
+    """Prometheus's own check accepts the configuration and the rules."""
     promtool("check", "config", DEPLOY / "prometheus" / "prometheus.yml")
     promtool("check", "rules", ALERTS)
 
 
 @pytest.mark.needs("promtool")
 def test_each_alert_fires_when_its_cause_is_there_and_clears_when_it_is_gone() -> None:
-    """Prometheus's own rule tests hold, and each alert has one in which it fires at first, and at last does not."""
+    """Prometheus's rule tests pass, and each alert has a test in which it fires and then clears."""
     promtool("test", "rules", TESTS)
     tests = {test["name"]: test["promql_expr_test"] for test in yaml.safe_load(TESTS.read_text("utf-8"))["tests"]}
     assert sorted(tests) == sorted(rule["alert"] for rule in rules())
@@ -91,7 +91,7 @@ def test_each_alert_fires_when_its_cause_is_there_and_clears_when_it_is_gone() -
 
 
 def test_an_hour_is_a_minute_in_the_rules_of_the_tests_and_all_else_is_as_shipped() -> None:
-    """Only durations are others, by one factor, and the two waits that no test can take."""
+    """The rules of the tests differ from the shipped ones only in durations and in two thresholds."""
     shipped = yaml.safe_load(ALERTS.read_text(encoding="utf-8"))
     scaled = yaml.safe_load(in_a_minute_for_an_hour(ALERTS.read_text(encoding="utf-8")))
     for rule, short in zip(rules_of(shipped), rules_of(scaled), strict=True):
@@ -106,7 +106,7 @@ def test_an_hour_is_a_minute_in_the_rules_of_the_tests_and_all_else_is_as_shippe
 
 
 def test_alerts_and_dashboard_ask_for_metrics_that_are_served() -> None:
-    """No alert and no panel is silent because a metric has another name; every metric of ours is shown."""
+    """Rules and dashboard use existing metrics only, and the dashboard shows every metric."""
     named = {name for text in expressions() for name in re.findall(r"\bseptet_[a-z_]+(?:\:\w+)?", text)}
     assert named - served() == {rule["record"] for rule in rules("record")}
     shown = {
@@ -122,7 +122,7 @@ def test_alerts_and_dashboard_ask_for_metrics_that_are_served() -> None:
 
 @pytest.mark.needs("promtool")
 def test_prometheus_can_read_what_the_dashboard_asks(tmp_path: Path) -> None:
-    """Each panel's expression is one for Prometheus, with Grafana's own variable filled in."""
+    """Each panel's expression is valid for Prometheus, with Grafana's variable replaced."""
     asked = [target["expr"] for panel in panels() for target in panel["targets"]]
     recorded = [
         {"record": f"panel:{number}", "expr": text.replace("$__rate_interval", "5m")}
@@ -134,12 +134,12 @@ def test_prometheus_can_read_what_the_dashboard_asks(tmp_path: Path) -> None:
 
 
 def test_nothing_asks_for_several_metrics_by_one_pattern() -> None:
-    """A rate has no name: two metrics with a series of the same labels would be an error, and an alert silent."""
+    """No expression selects metrics by a pattern, which could fail with duplicate labels and silence an alert."""
     assert [text for text in expressions() if "__name__" in text] == []
 
 
 def test_each_panel_has_a_place_of_its_own() -> None:
-    """Ids are used once, and no panel lies on another."""
+    """Each panel has an id and a place of its own."""
     board = json.loads(DASHBOARD.read_text(encoding="utf-8"))
     ids = [panel["id"] for panel in board["panels"]]
     places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in board["panels"]]
@@ -147,7 +147,7 @@ def test_each_panel_has_a_place_of_its_own() -> None:
 
 
 def test_each_alert_and_each_metric_stands_in_the_documents() -> None:
-    """Whoever an alert wakes finds under its name what it means and what to do; whoever asks, every metric."""
+    """The page has a section for each alert, in the rules' order, and a row for each metric."""
     page = PAGE.read_text(encoding="utf-8")
     for rule in rules():
         name = rule["alert"]
