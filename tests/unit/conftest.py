@@ -1,4 +1,4 @@
-"""What tests of several folders need."""
+"""Fixtures for the tests of several folders."""
 
 from pathlib import Path
 
@@ -10,13 +10,13 @@ from septet.state import StateDir
 
 @pytest.fixture
 def env(tmp_path: Path) -> dict[str, str]:
-    """Return the environment of engine git."""
+    """Return the environment of the engine's git."""
     return git_env(tmp_path / "home")
 
 
 @pytest.fixture
 def state(tmp_path: Path) -> StateDir:
-    """Return a state directory."""
+    """Return a prepared state directory."""
     state = StateDir(tmp_path / "state")
     state.prepare()
     return state

@@ -1,6 +1,6 @@
-"""No text of ours sends a person with git, or with an agent's CLI, into a worktree: an agent wrote what they obey.
+"""No text of ours sends a person with git or an agent's CLI into a worktree, since an agent wrote its settings.
 
-Read are the documents, the page, and each string of the product. A prompt for an agent may: it is in its sandbox.
+The test reads the documents, the page and each string of the product. A prompt may send an agent there.
 """
 
 import ast
@@ -16,7 +16,7 @@ PACKAGES: Final = ("septet", "activities", "workflows", "workers", "clients")
 _PLACE: Final = r"(?:worktree|workspace|working tree|clone\b|workspaces/)"
 _GIT: Final = r"git (?:-C|add|apply|checkout|clean|commit|diff|log|merge|pull|rebase|reset|restore|show|stash|status|switch)\b"
 _SAME: Final = r"(?:(?!\. )[^;|\n])*"
-"""In the same sentence."""
+"""Any text up to the end of the sentence."""
 _CLI: Final = r"\b(?:claude|codex|gemini|copilot|opencode) (?:--resume|--continue|resume)\b"
 ADVICE: Final = (
     rf"(?i)\blook (?:at|into|in) (?:the|its|your|that) (?:commit\b|{_PLACE})",
@@ -31,7 +31,7 @@ FOR_AGENTS: Final = (
     "septet/commands/",
     "workflows/hosts/steps.py",
 )
-"""What agents read."""
+"""The files with texts for agents."""
 ALLOWED: Final = {
     "Do not start git or an agent's CLI in": "the warning itself",
     "a clone of yours": "a person's own, which no guest has seen",
@@ -56,7 +56,7 @@ def _texts() -> Iterator[tuple[str, str]]:
 
 
 def _strings(tree: ast.AST) -> Iterator[str]:
-    """Give each string that is not a docstring, with what an f-string puts in as `…`."""
+    """Yield each string that is no docstring, with `…` for the values of an f-string."""
     documented = {
         id(statement.value)
         for node in ast.walk(tree)
@@ -76,7 +76,7 @@ def _advises(text: str) -> bool:
 
 
 def test_no_text_sends_a_person_into_a_worktree() -> None:
-    """`septet retry --from`, `septet rescue restore` and `septet logs` are what it names instead."""
+    """No text gives such advice; texts name `septet retry --from`, `septet rescue restore` or `septet logs`."""
     assert [(name, text) for name, text in _texts() if not name.startswith(FOR_AGENTS) and _advises(text)] == []
 
 
@@ -93,12 +93,12 @@ def test_no_text_sends_a_person_into_a_worktree() -> None:
     ],
 )
 def test_such_an_advice_is_found(text: str) -> None:
-    """Those that were given once, and their like."""
+    """Advice of earlier releases and similar advice is found."""
     assert _advises(text)
 
 
 def test_what_agents_read_is_read_by_agents() -> None:
-    """Each exception is needed still."""
+    """The exceptions for agents' texts are still necessary."""
     advising = {name for name, text in _texts() if _advises(text)}
     for prefix in ("septet/agents/turns/launch.py", "workflows/hosts/steps.py"):
         assert prefix in advising

@@ -1,4 +1,4 @@
-"""What docs/architecture.md says of the rooms is so."""
+"""docs/architecture.md describes the packages of `septet/` as they are."""
 
 import re
 from pathlib import Path
@@ -8,13 +8,13 @@ PAGE = ROOT / "docs" / "architecture.md"
 
 
 def _rooms(folder: Path) -> set[str]:
-    """Return the packages and modules in a folder, as the picture writes them."""
+    """Return the packages and modules in a folder as the picture writes them."""
     packages = {f"{path.parent.name}/" for path in folder.glob("*/__init__.py")}
     return packages | {path.name for path in folder.glob("*.py") if path.name != "__init__.py"}
 
 
 def test_the_picture_shows_every_room_of_the_core_and_no_other() -> None:
-    """A newcomer finds each package and module of `septet/` in the picture, and each of it in `septet/`."""
+    """The picture shows exactly the packages and modules of `septet/` and `septet/agents/`."""
     (picture,) = re.findall(r"## The rooms\n\n```\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     core = picture[picture.index("septet/ ") + len("septet/ ") :]
     words = [word for line in core.splitlines()[1:] for word in line.split()]
@@ -23,7 +23,7 @@ def test_the_picture_shows_every_room_of_the_core_and_no_other() -> None:
 
 
 def test_every_path_that_the_documents_name_is_there() -> None:
-    """A document that names a module of ours names one that exists: a move does not leave it behind."""
+    """Each path of ours that a document names exists."""
     missing = {
         f"{page.relative_to(ROOT)}: {path}"
         for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]

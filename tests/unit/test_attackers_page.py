@@ -1,4 +1,4 @@
-"""The table by attacker in docs/attacks.md: `make escape` writes it, and each line names a test."""
+"""The table by attacker in docs/attacks.md, which `make escape` writes, and its tests."""
 
 import ast
 from pathlib import Path
@@ -10,13 +10,13 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_page_has_the_table_by_attacker() -> None:
-    """What the document says is what the list says."""
+    """The page has the table of the list in the code."""
     assert attackers_table() in (ROOT / "docs" / "attacks.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("test", sorted({each.test for each in GAINS}))
 def test_each_test_of_the_table_is_there(test: str) -> None:
-    """A test that goes or is renamed takes its line along, or gets it anew."""
+    """Each test that the table names exists."""
     file, _, name = test.partition("::")
     body = ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8")).body
     assert name in {each.name for each in body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}

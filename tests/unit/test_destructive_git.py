@@ -29,18 +29,18 @@ DESTRUCTIVE: dict[str, tuple[str, ...]] = {
     "checkout-index": ("-f", "--force"),
     **dict.fromkeys(("clean", "checkout", "switch", "restore", "rm", "stash", "gc", "prune", "filter-branch"), ()),
 }
-"""By git command: the words that make it destructive; none where it is so by itself."""
+"""By git command: the words that make it destructive; empty for a command that always is."""
 
 REMOVALS = {"rmtree", "removedirs", "remove_folder"}
 RUNNERS = {"run", "try_run", "text", "start_detached", "Popen", "call", "check_call", "check_output"}
 
 MAY_DESTROY = {
-    # The one choke point for workspaces.
+    # The only place that changes workspaces.
     "septet/git/snapshots/destroy.py": (
         "git.run('read-tree', '-m', '-u', was, to, timeout_seconds=_CHECKOUT_SECONDS)",
         "remove_folder(aside)",
     ),
-    # What is over: snapshots, and folders of closed work orders.
+    # Removes what is over: snapshots, and folders of closed work orders.
     "septet/git/snapshots/forget.py": (
         "remove_folder(aside)",
         "vault.run('update-ref', '-d', snapshot.ref, snapshot.commit)",
@@ -48,57 +48,57 @@ MAY_DESTROY = {
         "vault.run('prune', f'--expire={expiry}', timeout_seconds=PACKING_SECONDS)",
         "remove_folder(path)",
     ),
-    # What agents have left in a home, whose sessions were taken out of it before.
+    # Removes an agent's files in a home after its sessions were taken out.
     "septet/agents/homes/home.py": ("shutil.rmtree(gone, ignore_errors=True)",),
-    # Into a new folder that no agent has seen, under a name that is no workspace's.
+    # Writes into a new folder that no agent has seen, and whose name is no workspace's.
     "septet/git/workspace/workspace.py": (
         "shutil.rmtree(clone, ignore_errors=True)",
         "mirror.run('read-tree', '-m', '-u', place.base_sha, timeout_seconds=_CHECKOUT_SECONDS)",
     ),
-    # Into a new folder as well, where a workspace moves to; and the loser of a race for a checkpoint remote.
+    # Writes into a new folder too, for a workspace that moves; and removes the loser of a race for a remote.
     "septet/git/checkpoints/move.py": ("shutil.rmtree(fresh, ignore_errors=True)", "shutil.rmtree(fresh)"),
     "septet/git/checkpoints/checkpoint_remote.py": ("shutil.rmtree(unfinished)",),
-    # The engine's own: an unfinished mirror, one that was fetched to mend another, and a view that is made again.
+    # Removes the engine's own folders: an unfinished mirror, a mirror for a repair, and a view.
     "septet/git/workspace/mirror.py": (
         "shutil.rmtree(fresh, ignore_errors=True)",
         "shutil.rmtree(unfinished, ignore_errors=True)",
         "shutil.rmtree(fresh, ignore_errors=True)",
     ),
     "septet/git/worktree/view.py": ("shutil.rmtree(folder, ignore_errors=True)",),
-    # A person's clean checkout goes along with a merge, and back: git refuses what would be lost.
+    # Moves a person's clean checkout with a merge and back: git refuses to lose a file.
     "septet/forges/local/merge.py": (
         "checkout.run('read-tree', '-m', '-u', before, commit)",
         "checkout.run('read-tree', '-m', '-u', commit, before)",
         "checkout.try_run('read-tree', '-n', '-m', '-u', before, after)",
     ),
-    # A copy of its own that is made once more.
+    # Removes an unfinished copy of the backup before the copy is made again.
     "septet/backup.py": ("shutil.rmtree(self.target / name, ignore_errors=True)",),
-    # What a CLI has unpacked of an earlier version of itself, where no agent has ever written.
+    # Removes an old version that a CLI unpacked; no agent ever wrote there.
     "septet/agents/sandbox/shared_packages.py": ("shutil.rmtree(path)",),
-    # The state of earlier demos, whose work orders are of a sample repository.
+    # Removes the state of earlier demos, whose work orders are of a sample repository.
     "clients/cli/start/demo.py": ("shutil.rmtree(used.parent, ignore_errors=True)",),
-    # The home and the run of a trial of `septet doctor --try`, which no work order has.
+    # Removes the home and the run of a trial of `septet doctor --try`, which belongs to no work order.
     "clients/cli/doctor/agent_trial.py": (
         "shutil.rmtree(runtime.runs.folder_of(order_id), ignore_errors=True)",
         "shutil.rmtree(home, ignore_errors=True)",
     ),
 }
-"""By module: the very calls that may stay. Whoever adds one takes a snapshot first, or says here why none is needed."""
+"""By module: the calls that may stay. A new call takes a snapshot first, or a comment says why none is needed."""
 
 MAY_REMOVE_AND_LAY = {
     "septet.git.snapshots.removal": {"septet/git/snapshots/destroy.py", "septet/git/snapshots/forget.py"},
     "septet.git.snapshots.lay": {
         "septet/git/snapshots/destroy.py",
         "septet/git/snapshots/restore.py",  # into a new or empty folder
-        "septet/git/snapshots/patch.py",  # into a temporary one
+        "septet/git/snapshots/patch.py",  # into a temporary folder
     },
 }
 MAY_START_PROCESSES = {
     "septet/system/processes.py",
     "septet/agents/sandbox/supervisors.py",
     "septet/agents/supervisor/agent_process.py",  # the fork that becomes the agent
-    "septet/agents/supervisor/as_own_user.py",  # becomes the program that it is told to start
-    "septet/system/keys.py",  # becomes itself again, with its keys out of sight
+    "septet/agents/supervisor/as_own_user.py",  # becomes the program of its arguments
+    "septet/system/keys.py",  # starts itself again to hide its keys
     "septet/agents/supervisor/recorder.py",
     "septet/agents/supervisor/fork_server.py",
     "septet/agents/proxy/way_out.py",  # the fork that becomes a guest's proxy
@@ -106,14 +106,14 @@ MAY_START_PROCESSES = {
 }
 MAY_READ_THE_ENVIRONMENT = {
     "septet/settings.py",
-    "septet/system/keys.py",  # takes keys out of it
-    "septet/agents/supervisor/as_own_user.py",  # hands its own on to what it becomes
+    "septet/system/keys.py",  # takes keys out of the environment
+    "septet/agents/supervisor/as_own_user.py",  # passes its environment to the program that it becomes
     "septet/agents/scripted/program.py",  # a program of its own
 }
 
 
 def destroys(module: ast.Module) -> Iterator[ast.AST]:
-    """Give each call of a destructive git command, each list of its words, and each removal of a folder."""
+    """Yield each call of a destructive git command, each list of its words, and each removal of a folder."""
     for node in ast.walk(module):
         match node:
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
@@ -127,7 +127,7 @@ def destroys(module: ast.Module) -> Iterator[ast.AST]:
 
 
 def starts_processes(module: ast.Module) -> Iterator[ast.AST]:
-    """Give each start of a process, each import that hides one, and each `shell=True`."""
+    """Yield each start of a process, each import that hides a start, and each `shell=True`."""
     for node in ast.walk(module):
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id="subprocess"))):
@@ -147,7 +147,7 @@ def starts_processes(module: ast.Module) -> Iterator[ast.AST]:
 
 
 def reads_environment(module: ast.Module) -> Iterator[ast.AST]:
-    """Give each look at the environment of this process."""
+    """Yield each use of the environment of this process."""
     words = {"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv"}
     for node in ast.walk(module):
         match node:
@@ -158,10 +158,10 @@ def reads_environment(module: ast.Module) -> Iterator[ast.AST]:
 
 
 def _is_destructive(words: list[str], *, named: bool) -> bool:
-    """Say whether words are a destructive git command.
+    """Return whether the words are a destructive git command.
 
-    Behind the word `git` and its options any word may be the command; else the first one is, and `named` says that
-    it can be nothing but a git command.
+    Behind the word `git` and its options any word may be the command; otherwise only the first may be. With
+    `named` the words can be only a git command.
     """
     with_git = words[:1] == ["git"]
     for place in range(1, len(words)) if with_git else range(len(words[:1])):
@@ -174,7 +174,7 @@ def _is_destructive(words: list[str], *, named: bool) -> bool:
 
 
 def _words(nodes: list[ast.expr]) -> list[str]:
-    """Return the words that are written out, in order, also those in lists and behind a star."""
+    """Return the literal words in order, also from lists and starred arguments."""
     found: list[str] = []
     for node in nodes:
         match node:
@@ -203,13 +203,13 @@ def _broken(rule: Rule) -> dict[str, list[str]]:
 
 
 def test_only_the_choke_point_destroys() -> None:
-    """Only `destroy.py` and `forget.py` run destructive git or remove a folder that an agent may have written to."""
+    """Only the listed calls run destructive git or remove a folder."""
     assert {path: tuple(calls) for path, calls in _broken(destroys).items()} == MAY_DESTROY
 
 
 @pytest.mark.parametrize(("imported", "allowed"), MAY_REMOVE_AND_LAY.items())
 def test_only_the_choke_point_has_its_tools(imported: str, allowed: set[str]) -> None:
-    """What removes and overwrites files of a workspace is imported where it is known to do no harm."""
+    """Only the listed modules import the functions that remove or overwrite files of a workspace."""
     importers = {
         path
         for path, module in _sources().items()
@@ -221,12 +221,12 @@ def test_only_the_choke_point_has_its_tools(imported: str, allowed: set[str]) ->
 
 
 def test_only_two_modules_and_the_supervisor_start_processes() -> None:
-    """Processes start in the process module and for the supervisor, and nothing anywhere asks for a shell."""
+    """Only the listed modules start processes, and no module uses a shell."""
     assert set(_broken(starts_processes)) == MAY_START_PROCESSES
 
 
 def test_only_the_settings_read_the_environment() -> None:
-    """All else gets the environment as an argument."""
+    """Only the listed modules read the environment; all other code gets it as an argument."""
     assert set(_broken(reads_environment)) == MAY_READ_THE_ENVIRONMENT
 
 
@@ -260,7 +260,7 @@ BREAKING: list[tuple[Rule, str]] = [
 
 @pytest.mark.parametrize(("rule", "source"), BREAKING, ids=[source for _, source in BREAKING])
 def test_a_module_that_breaks_a_rule_is_found(rule: Rule, source: str) -> None:
-    """Each rule sees what it forbids, however it is written."""
+    """Each rule finds a violation in each of its forms."""
     assert list(rule(ast.parse(f"async def somewhere():\n    {source}\n")))
 
 
@@ -278,6 +278,6 @@ def test_a_module_that_breaks_a_rule_is_found(rule: Rule, source: str) -> None:
     ],
 )
 def test_what_breaks_no_rule_is_let_be(source: str) -> None:
-    """A harmless form of the same words is no find."""
+    """A harmless form of the same words breaks no rule."""
     module = ast.parse(source)
     assert [*destroys(module), *starts_processes(module), *reads_environment(module)] == []

@@ -22,25 +22,25 @@ BOUNDS: Final = {
     "`whoever` in docstrings": 10,
     "`goes on` in docstrings": 10,
 }
-"""The most of each row of `scripts/measure-house`."""
+"""The bound of each row of `scripts/measure-house`."""
 LARGE_ROOMS: Final = {
     "septet.contracts": "the wire's values refer to each other: several rooms would import in circles",
 }
-"""Rooms that may have more than 14 modules, and why."""
+"""The rooms that may have more than 14 modules, each with its reason."""
 
 
 @pytest.fixture(scope="module")
 def house() -> Any:
-    """Return this checkout, measured."""
+    """Return the measurements of this checkout."""
     return runpy.run_path(str(ROOT / "scripts" / "measure-house"))["House"](ROOT)
 
 
 def test_each_figure_of_the_structure_keeps_its_bound(house: Any) -> None:
-    """No change makes a figure of the structure worse than its bound."""
+    """Each figure of the structure stays within its bound."""
     figures = house.figures()
     assert {row: int(figures[row]) for row, most in BOUNDS.items() if int(figures[row]) > most} == {}
 
 
 def test_only_named_rooms_are_large(house: Any) -> None:
-    """A room has at most 14 modules, or its name and the reason stand here."""
+    """A room with more than 14 modules is listed above with a reason."""
     assert {room for room, (modules, _, _) in house.rooms().items() if modules > 14} == set(LARGE_ROOMS)

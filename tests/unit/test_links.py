@@ -18,7 +18,7 @@ def _anchors(page: Path) -> set[str]:
 
 
 def test_every_link_leads_to_a_file_and_a_heading_that_exist() -> None:
-    """Whoever follows a link in the documentation arrives."""
+    """Each link in the documentation leads to an existing file and heading."""
     broken = []
     for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
         for link in LINK.findall(_without_code(page.read_text(encoding="utf-8"))):

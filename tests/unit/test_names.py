@@ -1,4 +1,4 @@
-"""Names say what they name: no two public classes share one, and no function or parameter is a participle alone."""
+"""Names of the product: no two public classes share a name, and no function or parameter is a bare participle."""
 
 import ast
 from collections import Counter
@@ -27,8 +27,8 @@ PARTICIPLES = frozenset(
     unnamed unreleased unwrapped used verified waited wanted warned watched woken won worn written
     """.split()  # noqa: SIM905 -- a list with a word a line would fill three screens
 )
-"""By list, and not by their ending: `need` and `seed` end like one, `run`, `read` and `put` are verbs as well, and
-`ignored` and `structured` are words of git and of the agents' CLIs."""
+"""The participles, as a list, since endings mislead: `need` and `seed` end like a participle, and `run`, `read`
+and `put` are verbs as well. `ignored` and `structured` are words of git and of the agents' CLIs."""
 
 ALLOWED = {
     "diagnosed": "an error as it is once its cause is known: the one word for it",
@@ -37,13 +37,13 @@ ALLOWED = {
 
 @cache
 def sources() -> dict[str, ast.Module]:
-    """Return every module of the product by its path."""
+    """Return the syntax tree of every module of the product by its path."""
     files = (path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")))
     return {str(path.relative_to(ROOT)): ast.parse(path.read_text()) for path in files}
 
 
 def test_no_two_public_classes_have_one_name() -> None:
-    """A class's name says which one it is, wherever one reads it."""
+    """Each public class has a unique name."""
     names = Counter(
         node.name
         for tree in sources().values()
@@ -54,7 +54,7 @@ def test_no_two_public_classes_have_one_name() -> None:
 
 
 def test_no_name_is_a_participle_alone() -> None:
-    """`told` says that something was told and not what it is: functions are verbs, parameters and modules nouns."""
+    """No function, parameter or module is named with a bare participle: a verb or noun says what it is."""
     assert [
         f"{path}:{line}: {name}"
         for path, tree in sources().items()
@@ -64,7 +64,7 @@ def test_no_name_is_a_participle_alone() -> None:
 
 
 def names_in(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    """Yield the names of functions and parameters with their lines; a handler's name is wire, and frozen elsewhere."""
+    """Yield the names of functions and parameters with their lines, except for handlers: wire names."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             if not any(is_handler(decorator) for decorator in node.decorator_list):
@@ -74,6 +74,6 @@ def names_in(tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 def is_handler(decorator: ast.expr) -> bool:
-    """Say whether a decorator makes a function a signal, a query or an update of a workflow."""
+    """Return whether a decorator makes a function a signal, query or update of a workflow."""
     called = decorator.func if isinstance(decorator, ast.Call) else decorator
     return ast.unparse(called) in {"workflow.signal", "workflow.query", "workflow.update"}

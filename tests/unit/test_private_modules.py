@@ -1,4 +1,4 @@
-"""What begins with an underscore is private to its directory and those below it, in every package alike."""
+"""A name with a leading underscore is private to its directory and the directories below."""
 
 import ast
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ PACKAGES = ("septet", "activities", "workflows", "workers", "clients", "bench")
 
 
 def test_what_is_private_is_imported_from_its_own_directory_and_those_below_it_alone() -> None:
-    """A name that begins with an underscore may change without a look at the rest of the project."""
+    """Each private name is imported only in its own directory and below, so that it can change freely."""
     modules = [path for folder in (*PACKAGES, "tests", "scripts") for path in (ROOT / folder).rglob("*.py")]
     wrong = [
         f"{path.relative_to(ROOT)}: {name}"
@@ -22,7 +22,7 @@ def test_what_is_private_is_imported_from_its_own_directory_and_those_below_it_a
 
 
 def private_imports(code: str) -> Iterator[str]:
-    """Yield what a module imports of our packages, up to the first name that is private."""
+    """Yield the imports of our private names in a module, each up to its first private part."""
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.Import):
             names = [each.name for each in node.names]
@@ -40,18 +40,18 @@ def private_imports(code: str) -> Iterator[str]:
 
 
 def is_private(name: str) -> bool:
-    """Say whether a name is private; `__future__` and its like are Python's own."""
+    """Return whether a name is private; names such as `__future__` belong to Python."""
     return name.startswith("_") and not name.startswith("__")
 
 
 def home_of(name: str) -> Path:
-    """Return the directory that holds a private module, or the module that has a private name."""
+    """Return the directory of a private module, or of the module with a private name."""
     folder = ROOT.joinpath(*name.split(".")[:-1])
     return folder if folder.is_dir() else folder.parent
 
 
 def test_a_private_import_is_found_in_each_of_its_forms() -> None:
-    """A private module, a name in one and a private name of a public module are found; what is public is not."""
+    """A private module, a name in a private module and a private name of a public module are found."""
     code = """
 import workflows.wire._row
 from workflows.wire import _row, board

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize("suite", ["faces", "recovery"])
 def test_a_suite_is_looked_for_wherever_a_test_is_marked_for_it(suite: str) -> None:
-    """Its target collects a part of the tests, which takes half of the time; no marked one is outside that part."""
+    """The folders that a suite's target collects contain every test with the suite's mark."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     (programs,) = re.findall(r"^PROGRAMS := (.+)", makefile, re.MULTILINE)
     (words,) = re.findall(rf'-m "{suite} and not release" (.+)', makefile)
@@ -22,5 +22,5 @@ def test_a_suite_is_looked_for_wherever_a_test_is_marked_for_it(suite: str) -> N
 
 
 def test_what_commands_find_imported_already_is_there() -> None:
-    """A module that has another name now would be left out in silence, and each command would import it again."""
+    """Each module that commands import in advance exists."""
     assert [name for name in WARM if find_spec(name) is None] == []

@@ -1,6 +1,6 @@
-"""Names that cross a wire do not change: histories replay, and old clients and agents go on.
+"""Names on the wire do not change, since histories replay and old clients continue.
 
-`tests/data/wire/names.json` holds them. A new name is added there; none is changed or taken out.
+`tests/data/wire/names.json` has the names. A new name is added there; no name is changed or removed.
 """
 
 import ast
@@ -30,19 +30,19 @@ from septet.errors import SeptetError
 DATA = Path(__file__).parents[1] / "data" / "wire" / "names.json"
 PACKAGES = (septet, activities, workflows, workers, clients)
 PROGRAMS = ("septet.agents.supervisor.", "septet.agents.scripted.")
-"""Some of their modules run when they are imported; they know nothing of Temporal."""
+"""The programs whose modules may run at their import; they do not use Temporal."""
 
 
 @cache
 def frozen() -> dict[str, Any]:
-    """Return the names by their kind."""
+    """Return the recorded names by their kind."""
     names: dict[str, Any] = json.loads(DATA.read_text())
     return names
 
 
 @cache
 def modules() -> tuple[ModuleType, ...]:
-    """Return every module of the product, but for programs."""
+    """Return every module of the product except programs."""
     infos = (
         each for package in PACKAGES for each in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     )
@@ -50,7 +50,7 @@ def modules() -> tuple[ModuleType, ...]:
 
 
 def classes() -> Iterator[type]:
-    """Yield the classes of the product, each from the module that defines it."""
+    """Yield the classes of the product, each from its own module."""
     for module in modules():
         for _, kind in inspect.getmembers(module, inspect.isclass):
             if kind.__module__ == module.__name__:
@@ -58,7 +58,7 @@ def classes() -> Iterator[type]:
 
 
 def texts_in(value: ast.expr, module: ModuleType) -> Iterator[str]:
-    """Yield the texts that an expression may be: literals in it, or a constant of the module."""
+    """Yield the possible texts of an expression: its literals, or a constant of the module."""
     if isinstance(value, ast.Name) and isinstance(constant := getattr(module, value.id, None), str):
         yield constant
     for node in (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,):
@@ -67,7 +67,7 @@ def texts_in(value: ast.expr, module: ModuleType) -> Iterator[str]:
 
 
 def test_types_of_errors() -> None:
-    """An error crosses Temporal, and reaches programs, by the name of its class."""
+    """The classes of errors have the recorded names, which Temporal and programs see."""
     kinds = {
         kind.__name__ for kind in classes() if issubclass(kind, SeptetError) and not kind.__name__.startswith("_")
     }
@@ -75,7 +75,7 @@ def test_types_of_errors() -> None:
 
 
 def test_types_of_failures() -> None:
-    """A failure that is no error of ours, and an error in a task, have a type as well."""
+    """The types of failures and of errors in a task are the recorded types."""
     literals = {
         text
         for module in modules()
@@ -89,7 +89,7 @@ def test_types_of_failures() -> None:
 
 
 def test_workflows_and_what_they_hear() -> None:
-    """Workflows, signals, queries and updates have the names that histories and other programs know."""
+    """Workflows, signals, queries and updates have the recorded names."""
     definitions = filter(None, map(temporalio.workflow._Definition.from_class, classes()))
     assert {
         str(definition.name): {
@@ -102,7 +102,7 @@ def test_workflows_and_what_they_hear() -> None:
 
 
 def test_activities() -> None:
-    """Activities have the names that histories know."""
+    """Activities have the recorded names."""
     definitions = (
         temporalio.activity._Definition.from_callable(member)
         for kind in classes()
@@ -113,12 +113,12 @@ def test_activities() -> None:
 
 
 async def test_paths_and_components_of_the_api(tmp_path: Path) -> None:
-    """Clients that were made from the description go on."""
+    """The HTTP API has the recorded paths, methods and components."""
     described = api_of(await unreached(tmp_path), None).openapi()
     assert sorted(described["components"]["schemas"]) == frozen()["components"]
     assert {path: sorted(methods) for path, methods in described["paths"].items()} == frozen()["paths"]
 
 
 def test_tools() -> None:
-    """Agents find the tools by the names that they know."""
+    """The MCP tools have the recorded names."""
     assert sorted(TOOLS) == frozen()["tools"]

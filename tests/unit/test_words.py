@@ -1,4 +1,4 @@
-"""The sentences that users read, held by scripts/check-words."""
+"""The sentences that users read, checked with `scripts/check-words`."""
 
 import re
 import runpy
@@ -48,7 +48,7 @@ WRONG: Final = (
     "Comment to have it planned again.",
     "It looks ever more rarely.",
 )
-"""Sentences with phrases that are found."""
+"""The sentences in which a phrase is found."""
 RIGHT: Final = (
     "There is no plan yet.",
     "The name is no longer used, and no more than ten wait.",
@@ -59,11 +59,11 @@ RIGHT: Final = (
     "The path is to the left. Give either issues or a label.",
     "Anyone who may push can comment; the others are ignored.",
 )
-"""Sentences in which nothing is found."""
+"""The sentences in which no phrase is found."""
 
 
 def test_what_users_read_has_none_of_the_banned_phrases() -> None:
-    """README, documentation, page and errors say things as a colleague would."""
+    """README, documentation, page and errors contain no banned phrase."""
     checked = subprocess.run(
         [sys.executable, ROOT / "scripts" / "check-words"], capture_output=True, text=True, check=False
     )
@@ -73,7 +73,7 @@ def test_what_users_read_has_none_of_the_banned_phrases() -> None:
 
 
 def test_each_phrase_is_found_where_it_occurs() -> None:
-    """Every pattern finds one of these sentences, and each sentence has a phrase: none is there in vain."""
+    """Each pattern finds one of the wrong sentences, and each wrong sentence has a banned phrase."""
     banned = runpy.run_path(str(ROOT / "scripts" / "check-words"))["BANNED"]
 
     assert [pattern for pattern in banned if not any(re.search(pattern, each) for each in WRONG)] == []
@@ -81,7 +81,7 @@ def test_each_phrase_is_found_where_it_occurs() -> None:
 
 
 def test_plain_sentences_have_no_phrase() -> None:
-    """What stays allowed is what a colleague would say."""
+    """The right sentences contain no banned phrase."""
     banned = runpy.run_path(str(ROOT / "scripts" / "check-words"))["BANNED"]
 
     assert [(pattern, each) for pattern in banned for each in RIGHT if re.search(pattern, each)] == []

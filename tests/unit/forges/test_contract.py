@@ -39,7 +39,7 @@ def fake(request: pytest.FixtureRequest) -> Iterator[ForgeFake]:
         request.param(heads={"o/foo.js": branches, "me/foo.js": {"feat-2": "c" * 40}, "you/foo.js": {}})
     ) as fake:
         yield fake
-    assert fake.deviations == []  # neither clients nor fake do what is not published
+    assert fake.deviations == []  # clients and fake use only published parts of the API
 
 
 @pytest.fixture

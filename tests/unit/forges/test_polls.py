@@ -21,7 +21,7 @@ OF_EACH_FORGE = pytest.mark.parametrize(
     ids=lambda forge: forge.name,
     indirect=True,
 )
-"""For what takes ten seconds: all of them before a release, and one always."""
+"""A slow test runs for all forges before a release, and always for GitHub."""
 
 
 @pytest.fixture(params=FAKES, ids=lambda fake: fake.name)
@@ -96,12 +96,12 @@ def test_ten_thousand_open_ones_cost_a_question_a_minute(fake: ForgeFake, forge:
     clock = Clock()
     polls = PullRequestPolls(5.0, clock)
     assert states(polls, forge, fake) == ["open"] * MANY
-    assert len(fake.asked) <= MANY / 50 + 1  # pages, however Gitea's are half as long
+    assert len(fake.asked) <= MANY / 50 + 1  # one request for each page; Gitea's pages have 50 entries
     clock.now = 30 * 60
     states(polls, forge, fake)
     fake.asked.clear()
     numbers = sorted(fake.pulls)
-    for part in range(0, HOUR, 6):  # as a host's looks are spread
+    for part in range(0, HOUR, 6):  # each host polls a share at a time
         clock.now = 60 * 60 + part
         share = part // 6 % 100
         assert {polls.state("it", forge, number) for number in numbers[share::100]} == {"open"}

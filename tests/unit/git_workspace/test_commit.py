@@ -65,7 +65,7 @@ def test_an_attempt_after_a_dead_one_goes_on(branched: Place) -> None:
     (branched.worktree / ".git" / "index.lock").touch()
 
     sha = commit_all(branched, "one")
-    (folder / "HEAD").write_text(f"{branched.base_sha}\n")  # killed before it was written
+    (folder / "HEAD").write_text(f"{branched.base_sha}\n")  # the attempt died before it wrote HEAD
 
     assert sha == commit_all(branched, "two")
     assert git(branched.worktree, "status", "--porcelain") == ""

@@ -26,7 +26,7 @@ from septet.git.vault.vault import prepare
 Open = Callable[..., Place]
 LIMIT = 1_000_000
 SECONDS = 60
-"""git itself would wait for twice as long."""
+"""The limit of each test; git itself would wait twice as long for a pipe."""
 
 
 @pytest.fixture
@@ -171,7 +171,7 @@ def test_a_poisoned_config_runs_nothing(
     assert git(origin.bare, "show", "feat/x:README.md") == "changed"
     assert git(origin.bare, "show", "feat/x:big.bin").encode() == b"\0\1" * 100
     assert git(origin.bare, "log", "-1", "--format=%cn", "feat/x") == "Septet"
-    # The agent's own git would have run it: the trap is real.
+    # The agent's own git runs the program, so the trap is real.
     git(place.worktree, "status", env={"GIT_DIR": str(place.worktree / ".git")}, check=False)
     assert canary.exists()
 
@@ -199,7 +199,9 @@ def test_a_poisoned_submodule_runs_nothing(open_place: Open, tmp_path: Path, pro
     push(place, "feat/x", commit_all(place, "work"))
     with (place.worktree / ".gitmodules").open("a") as modules:
         modules.write("\tupdate = !touch x\n")
-    with pytest.raises(EvidenceError, match="gitmodulesUpdate"):  # no git that clones it would run that
+    with pytest.raises(
+        EvidenceError, match="gitmodulesUpdate"
+    ):  # no git that clones the branch would run the command
         push(place, "feat/y", commit_all(place, "more"))
 
     assert not canary.exists()
@@ -217,7 +219,7 @@ def test_a_poisoned_nested_repository_runs_nothing(place: Place, program: Path, 
     git(nested, "commit", "-q", "-m", "x")
     with (nested / ".git" / "config").open("a") as config:
         config.write(f"[core]\n\tfsmonitor = {program}\n")
-    git(nested.parent, "init", "-q")  # and a folder with tracked files becomes one
+    git(nested.parent, "init", "-q")  # a folder with tracked files becomes a repository too
 
     evidence = gather(place)
     assert difference(place, limit_bytes=LIMIT).files == ()

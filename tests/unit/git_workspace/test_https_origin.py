@@ -102,7 +102,7 @@ def test_an_origin_that_leads_elsewhere_takes_no_key_along(
         assert other.seen == []
         argv = ("git", "-c", f"http.{server.url}/.extraHeader=Authorization: the key", "ls-remote", remote.url)
         subprocess.run(argv, env=dict(remote.env), capture_output=True, check=True)
-        assert "the key" in other.seen  # git by itself sends it wherever the origin leads
+        assert "the key" in other.seen  # git by itself sends the key to any host that the origin leads to
 
 
 @pytest.mark.parametrize("leads_to", ["", "/in/a/circle"])
@@ -122,7 +122,9 @@ def test_an_origin_may_lead_to_a_new_name_of_a_repository(
         old.fetch(vault, "+refs/heads/*:refs/remotes/origin/*")
         assert old.push(vault, origin.sha("main"), "refs/heads/work", "").is_done
         server.renamed = {}
-        assert old.refs(vault).shas["refs/heads/work"] == origin.sha("main")  # the new address is remembered
+        assert old.refs(vault).shas["refs/heads/work"] == origin.sha(
+            "main"
+        )  # the worker remembers the new address
 
 
 def bare(tmp_path: Path) -> Path:

@@ -49,7 +49,7 @@ def _remove(name: str) -> Edit:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:
-            with suppress(FileNotFoundError, NotADirectoryError):  # a file may be where its folder was
+            with suppress(FileNotFoundError, NotADirectoryError):  # a file may be in the place of the folder
                 path.unlink()
 
     return remove
@@ -59,7 +59,7 @@ def _move(old: str, new: str) -> Edit:
     def move(tree: Path) -> None:
         into_itself = (tree / new).is_relative_to(tree / old)
         if not into_itself and (tree / old).exists() and not (tree / new).exists():
-            with suppress(FileNotFoundError, NotADirectoryError):  # the folder that it would lie in is not there
+            with suppress(FileNotFoundError, NotADirectoryError):  # the target's folder may be missing
                 (tree / old).rename(tree / new)
 
     return move
@@ -162,9 +162,7 @@ def _truth(place: Place) -> Truth:
     known = set(_gitlinks(git(tree, "ls-files", "-s", "-z", env=env)))
     known |= set(_gitlinks(git(tree, "ls-tree", "-r", "-z", "HEAD")))
     git(tree, "-c", "submodule.vendor/lib.ignore=none", "add", "-A", env=env)
-    if (
-        LIB in known and (tree / LIB / ".git").exists()
-    ):  # since 2.54 git heeds what .gitmodules says, but for --force
+    if LIB in known and (tree / LIB / ".git").exists():  # since 2.54 git follows .gitmodules except with --force
         git(tree, "add", "--force", "--", LIB, env=env)
     nested = sorted(set(_gitlinks(git(tree, "ls-files", "-s", "-z", env=env))) - known)
     if nested:
@@ -228,7 +226,7 @@ CASES: Final[dict[str, list[list[Edit]]]] = {
     ],
     "what a CLI hides": [[_write(".git/info/exclude", ".npmrc\n"), _write(".npmrc", ""), _write("new.py", "1")]],
 }
-"""What agents do, step after step."""
+"""The edits of agents, step after step."""
 
 
 def _cases(test: Callable[..., None]) -> Callable[..., None]:

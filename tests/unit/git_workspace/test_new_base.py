@@ -131,7 +131,7 @@ def test_work_that_does_not_fit_on_the_new_base_is_brought_together_with_it(plac
     """The worktree has both sides with git's markers; an agent's result becomes the work on the new base."""
     commit, tip = _head(place), _erase(origin, a="others\n", b="others\n")
     _lay(place, commit)
-    _lay(place, commit)  # an attempt that was killed comes again
+    _lay(place, commit)  # a killed attempt runs again
     assert (_head(place), (place.worktree / "key.txt").exists(), unfit_files(place)) == (commit, False, ("a.txt",))
     (place.worktree / "a.txt").write_text("others and work\n")
     assert not unfit_files(place)

@@ -57,7 +57,7 @@ class Home:
     origin: Origin
     env: dict[str, str]
     runner: Path | None = None
-    """The lock of its runner, where it has one."""
+    """The lock of the host's runner; `None` for a host without a runner."""
     owners: dict[str, Owner] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
 
@@ -421,7 +421,7 @@ def test_a_pass_gives_back_the_room_of_what_it_forgot_earlier(home: Home) -> Non
     assert "snapshot" in {kind for kind, _ in names(home.sweep(91))}
     (cruft,) = folder.glob("*.mtimes")
     os.utime(cruft, (0, 0))
-    time.sleep(1.1)  # the age of objects counts in seconds
+    time.sleep(1.1)  # git counts the age of objects in seconds
     assert names(home.sweep(91, terms)) == []
     assert list(folder.glob("*.mtimes")) == []
     assert len(list_snapshots(vault_at(place), "wo-2")) == 2

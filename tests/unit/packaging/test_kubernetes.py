@@ -23,7 +23,7 @@ TRIGGER_FIELDS = {
     "prometheus": {"serverAddress", "query", "threshold", "ignoreNullValues"},
     "temporal": {"endpoint", "namespace", "taskQueue", "queueTypes", "targetQueueSize"},
 }
-"""Of those that KEDA documents."""
+"""The fields of each trigger, from KEDA's documentation."""
 
 
 def documents(folder: Path) -> Iterator[dict[str, Any]]:

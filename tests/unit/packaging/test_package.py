@@ -18,7 +18,7 @@ BUILD = "from setuptools import build_meta; print(build_meta.build_wheel('wheel'
 
 
 LEFT_OUT = ("septet/docs/adr/", "septet/docs/pictures/")
-"""Of the documentation."""
+"""The folders of the documentation that a wheel omits."""
 
 
 def files_of(folder: Path) -> set[str]:

@@ -17,7 +17,7 @@ docker compose up --detach
 kubectl apply --kustomize .
 ```
 """
-"""All that no test runs; tests/unit/packaging/test_kubernetes.py looks at the overlay."""
+"""The commands that no test runs; tests/unit/packaging/test_kubernetes.py checks the overlay."""
 
 
 def commands() -> list[str]:

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 TIMEOUT_SECONDS = 240
-pytestmark = pytest.mark.timeout(600)  # the machine's disk is busy at times
+pytestmark = pytest.mark.timeout(600)  # the machine's disk is slow at times
 
 WHEEL = """Wheel-Version: 1.0
 Generator: test
@@ -54,7 +54,7 @@ class Checkout:
 
     root: Path
     programs: Path
-    """What PATH has before the system's own programs."""
+    """The folder that PATH has before the system's own programs."""
 
     def __post_init__(self) -> None:
         """Make the checkout with a build backend and a tool in its lock."""

@@ -12,7 +12,7 @@ from clients.mcp.tools import TOOLS
 FOLDER = Path(__file__).parents[3] / "skills/septet"
 TEXT = (FOLDER / "SKILL.md").read_text(encoding="utf-8")
 MOST_LINES = 500
-"""Of a skill; an agent reads all of it."""
+"""The most lines of a skill, since an agent reads the whole skill."""
 
 
 def front_matter() -> dict[str, str]:

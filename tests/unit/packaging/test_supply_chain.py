@@ -19,7 +19,7 @@ LIST_PACKAGES = runpy.run_path(str(ROOT / "docker/list_packages.py"))
 LICENCES = re.compile(
     r"MIT|BSD|Apache|ISC|PSF|Python Software Foundation|MPL|Mozilla|Unlicense|LGPL|Lesser", re.IGNORECASE
 )
-"""What may be used beside code under the Apache licence without giving that up."""
+"""The licences that code under the Apache licence may depend on."""
 
 
 def packages() -> list[str]:

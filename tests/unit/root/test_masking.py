@@ -59,7 +59,7 @@ LONG = "sk-ant-" + "".join(chr(ord("A") + number % 26) + str(number % 10) for nu
 def test_a_key_is_masked_where_its_encoding_is_broken_into_lines(
     encode: Callable[[bytes], bytes], columns: int, line_end: str
 ) -> None:
-    """A key is masked in an encoding that is broken into lines, wherever the key begins and whatever its length."""
+    """A key is masked in an encoding that is broken into lines, wherever the key begins."""
     for key in (LONG, LONG[:40], LONG[:12]):
         hide([key])
         for before in range(columns):

@@ -103,7 +103,9 @@ def test_an_interrupt_leaves_nobody_behind(tmp_path: Path) -> None:
     )
     try:
         runs = psutil.Process(own.pid)
-        until(lambda: (tmp_path / "pid").exists() and runs.status() == psutil.STATUS_SLEEPING)  # waits for its end
+        until(
+            lambda: (tmp_path / "pid").exists() and runs.status() == psutil.STATUS_SLEEPING
+        )  # the run waits for its program
         own.send_signal(signal.SIGINT)
         own.wait(20)
         _has_ended(int((tmp_path / "pid").read_text()))

@@ -82,7 +82,7 @@ def play(agent: ScriptedAgent, scenario: str = "") -> Progress:
 
 
 def test_the_scripted_agent_mends_the_sample(agent: ScriptedAgent) -> None:
-    """A test fails before the agent's work and passes after it; only the bug, the changelog and the plan change."""
+    """A test fails before the agent's work and passes after it; only bug, changelog and plan change."""
     assert not mended(agent)
     progress = play(agent)
     assert mended(agent)

@@ -13,7 +13,7 @@ STUBS = [*STEPS.values(), *(each for each in vars(activity_stubs).values() if is
 
 
 async def test_workflows_and_workers_mean_the_same_by_each_activity(tmp_path: Path) -> None:
-    """Each activity that workers serve has a stub of its name, input and result, and each stub is served."""
+    """Each activity of the workers has a stub with its name, input and result, and each stub has an activity."""
     async with parts_of(settings_of(tmp_path)) as parts:
         queues = (parts.shared, parts.own, parts.control)
         served = {_signature_of(each) for queue in queues for each in queue.values()}
@@ -22,7 +22,7 @@ async def test_workflows_and_workers_mean_the_same_by_each_activity(tmp_path: Pa
 
 
 def _signature_of(served: Callable[..., Any]) -> tuple[str, str, str]:
-    """Return name, input and result of an activity, as Temporal reads them from its definition."""
+    """Return the name, input and result of an activity as Temporal reads them."""
     definition = activity._Definition.must_from_callable(served)
     (takes,) = definition.arg_types or [NOTHING]
     return str(definition.name), str(takes), str(definition.ret_type)

@@ -1,4 +1,4 @@
-"""What goes on beside a worker goes on for as long as the worker lives."""
+"""Tasks beside a worker run as long as the worker runs."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from workers.beside import beside, repeat
 
 
 async def test_a_look_that_fails_is_made_again_whatever_it_fails_of() -> None:
-    """What nobody expected, such as a value of another release that cannot be read, is logged as an exception."""
+    """A failed task is logged as an error and runs again, whatever the exception is."""
     looks: list[int] = []
     again = asyncio.Event()
 
@@ -26,7 +26,7 @@ async def test_a_look_that_fails_is_made_again_whatever_it_fails_of() -> None:
 
 
 async def test_work_that_ends_by_a_fault_is_told_and_fails_nothing() -> None:
-    """Its end is logged as it happens, and not as the worker ends; the block goes on."""
+    """The end of a failed task is logged at once, and the block continues."""
     message = "a defect"
 
     async def work() -> None:

@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_the_closure_holds_every_module_of_ours_that_importing_the_workflows_loads() -> None:
-    """What Python itself loads for the workflows is covered: a change of any of it is a change of the build."""
+    """The closure contains every module of ours that an import of the workflows loads, so that all count."""
     import workflows.pipeline
     import workflows.work_order  # noqa: F401
 
@@ -27,7 +27,7 @@ def test_the_closure_holds_every_module_of_ours_that_importing_the_workflows_loa
 
 
 def test_the_closure_is_what_a_parser_finds_in_the_sources() -> None:
-    """Whatever a module of the closure imports, as Python's parser reads it, is of the closure too."""
+    """The closure contains every module of ours that a module of the closure imports, by Python's parser."""
     closure = import_closure(ROOT)
     for path in closure.values():
         for node in ast.walk(ast.parse(path.read_bytes())):
@@ -44,7 +44,7 @@ def test_the_closure_is_what_a_parser_finds_in_the_sources() -> None:
 
 
 def test_the_closure_reaches_packages_inside_packages_and_imports_inside_functions(tmp_path: Path) -> None:
-    """A module counts however deep it lies and wherever it is imported; one that no workflow imports does not."""
+    """The closure includes deep modules and imports in functions, and no module that no workflow imports."""
     modules = {
         "workflows/__init__.py": "",
         "workflows/order/__init__.py": "",
@@ -71,13 +71,13 @@ def test_the_closure_reaches_packages_inside_packages_and_imports_inside_functio
 
 
 def test_the_build_of_this_installation_covers_its_workflows() -> None:
-    """The folder whose code a build hashes is the one that holds all packages."""
+    """The folder of the build's code is the folder of all packages."""
     assert installation.ROOT == ROOT
     assert "workflows.work_order.workflow" in import_closure(installation.ROOT)
 
 
 def test_a_build_may_be_named(tmp_path: Path) -> None:
-    """`SEPTET_BUILD_ID` is the name as it stands; else two questions have one answer."""
+    """`SEPTET_BUILD_ID` names the build; otherwise the build's id is the same on each call."""
     settings = Settings(state_dir=tmp_path)
     assert build_id(settings) == build_id(settings)
     assert build_id(settings.model_copy(update={"build_id": "mine"})) == "mine"

@@ -1,4 +1,4 @@
-"""What docs/cloud.md tells an administrator to type is what this release needs."""
+"""The commands in docs/cloud.md, checked against the needs of this release."""
 
 import re
 from pathlib import Path
@@ -14,13 +14,13 @@ PAGE = (Path(__file__).parents[3] / "docs" / "cloud.md").read_text(encoding="utf
 
 
 def test_the_commands_register_each_search_attribute() -> None:
-    """A search attribute that a release adds is in both commands."""
+    """Both commands of the page register every search attribute."""
     assert attributes_command(ALL, "agents.a1b2c", "agents.a1b2c.tmprl.cloud:7233") in PAGE
     assert attributes_command(ALL, "agents", "temporal.example.org:7233") in PAGE
 
 
 def test_the_commands_make_a_namespace() -> None:
-    """They are those that `septet worker --register` names where it may not make one."""
+    """The page's commands for a namespace equal the commands in the worker's own remedy."""
     refused = RPCError("denied", RPCStatusCode.PERMISSION_DENIED, b"")
     clouds = namespace_refusal(refused, "agents.a1b2c", "agents.a1b2c.tmprl.cloud:7233").remedy
     own = namespace_refusal(refused, "agents", "temporal.example.org:7233").remedy
@@ -31,14 +31,14 @@ def test_the_commands_make_a_namespace() -> None:
 
 
 def test_an_address_comes_first_then_the_namespace_then_its_search_attributes() -> None:
-    """Typed from top to bottom, `septet worker --register` goes to that server, and not to one on this machine."""
+    """The page sets the address first, then makes the namespace, and then registers the search attributes."""
     texts = ("[profile.", "\nexport TEMPORAL_PROFILE=", "\ntcld namespace create ", "\nseptet worker --register\n")
     places = [PAGE.index(text) for text in texts]
     assert places == sorted(places)
 
 
 def test_the_profiles_are_read_by_temporals_own_reader() -> None:
-    """Each profile has an address and a namespace, and a key of either kind, under names that the SDK knows."""
+    """Temporal's own reader accepts both profiles, each with an address, a namespace and a key or certificate."""
     texts = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
     profiles = [
         ClientConfig.load(config_source=text, config_file_strict=True).profiles["septet"] for text in texts
@@ -53,7 +53,7 @@ def test_the_profiles_are_read_by_temporals_own_reader() -> None:
 
 
 def test_the_table_of_a_day_is_what_one_work_order_takes_so_many_times() -> None:
-    """Actions and stored history of each row follow from the table of one work order, which is measured."""
+    """The table of a day has the actions and the history of one work order, multiplied and within 3 percent."""
     one = {what: (int(actions), int(size)) for what, actions, size in _rows(r"(\d+) \| (\d+) kB")}
     work, budgets = one["a work order"], one["three budgets, in addition"]
     own_account = budgets[1] / 3
@@ -75,7 +75,7 @@ def test_the_table_of_a_day_is_what_one_work_order_takes_so_many_times() -> None
 
 
 def _rows(cells: str) -> list[tuple[str, ...]]:
-    """Return the first cell of each row whose others are such, and the groups of these."""
+    """Return the first cell and the matched groups of each table row that matches the cells."""
     return re.findall(rf"^\| ([^|]+) \| {cells} \|$", PAGE, re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""How a client finds its server, and what it says when there is none."""
+"""The search of a client for its server, and the errors without a server."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ from workers.server.server import embedded_server
 
 
 def test_a_server_that_is_not_there_is_told_in_plain_words(tmp_path: Path) -> None:
-    """The message names address and cause, and nothing of how the client is built."""
+    """The error for a missing server names the address and the cause."""
     address = f"127.0.0.1:{free_port()}"
     with pytest.raises(ServerNotReachedError) as caught:
         asyncio.run(connect(Settings(state_dir=tmp_path), address=address))
@@ -31,7 +31,7 @@ def test_a_server_that_is_not_there_is_told_in_plain_words(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("resets", [False, True], ids=["ended", "reset"])
 def test_a_server_that_closes_the_connection_is_told_alike_however_it_does(tmp_path: Path, resets: bool) -> None:
-    """One that is not ready yet does so, a port in front of it, and one that expects TLS; the remedy names both."""
+    """A server that closes the connection causes one error, and its remedy names both likely causes."""
     with closing_connections(resets=resets) as address, pytest.raises(ServerNotReachedError) as caught:
         asyncio.run(connect(Settings(state_dir=tmp_path), address=address))
     cause = "it closed the connection: it is starting or ending, or it expects TLS"
@@ -41,7 +41,7 @@ def test_a_server_that_closes_the_connection_is_told_alike_however_it_does(tmp_p
 
 @contextmanager
 def closing_connections(*, resets: bool) -> Iterator[str]:
-    """Listen, and close each connection once its client has begun to speak, or reset it; give the address."""
+    """Serve a port that closes or resets each connection after its first byte, and yield the address."""
 
     class Closing(BaseRequestHandler):
         def handle(self) -> None:
@@ -65,7 +65,7 @@ def closing_connections(*, resets: bool) -> Iterator[str]:
     ["nonsense", ":", ":7233", "[::1", "::1", "127.0.0.1:", "127.0.0.1:99999", "h:0", "http://h:7233", "a b:1"],
 )
 async def test_an_address_that_is_none_is_told_in_words(address: str, tmp_path: Path) -> None:
-    """What cannot be the address of a server is refused before anybody is asked, with the form that it should have."""
+    """A text that is no address is refused before a connection, and the remedy shows the right form."""
     with pytest.raises(UsageError) as caught:
         await connect(Settings(state_dir=tmp_path), address=address)
     assert caught.value.message == f"{address} is not the address of a Temporal server (--address)."
@@ -73,7 +73,7 @@ async def test_an_address_that_is_none_is_told_in_words(address: str, tmp_path: 
 
 
 async def test_a_server_of_another_state_directory_is_not_used_unasked(tmp_path: Path) -> None:
-    """The message says whose it is, and the remedy names both ways to use it; its own state directory may."""
+    """A server of another state directory is refused; the error names its owner and the remedy two ways."""
     state = StateDir(tmp_path / "theirs")
     async with embedded_server(state, Ports(*free_ports(2)), {"PATH": os.environ["PATH"]}, config=None) as server:
         assert state_dir_of(server.address) == state.root

@@ -19,26 +19,26 @@ PAYLOADS = DataConverter.default.payload_converter
 
 
 class Wanted(BaseModel):
-    """Something that pydantic checks."""
+    """A model that pydantic validates."""
 
     number: int
 
 
 def written(error: BaseException) -> Failure:
-    """Return an exception as histories have it."""
+    """Return the failure that a history stores for an exception."""
     kept = Failure()
     FailureConverter().to_failure(error, PAYLOADS, kept)
     return kept
 
 
 def given(converter: DataConverter) -> DataConverter:
-    """Return what the plugin makes of a converter."""
+    """Return the converter that the plugin makes from a converter."""
     config = SeptetPlugin().configure_replayer({"data_converter": converter})
     return config["data_converter"]
 
 
 def raised(error: Exception, cause: Exception | None = None) -> Exception:
-    """Return an exception with a traceback, and with a cause."""
+    """Return an exception with a traceback and a cause."""
     try:
         raise error from cause
     except type(error) as caught:
@@ -46,7 +46,7 @@ def raised(error: Exception, cause: Exception | None = None) -> Exception:
 
 
 def test_what_is_raised_on_purpose_says_it_all_itself() -> None:
-    """Neither the stack of an HTTP client nor its chained errors go into a history."""
+    """A deliberate error stores its message and type, and no stack or chained error."""
     with pytest.raises(httpx.ConnectError) as refused:
         httpx.Client(trust_env=False).get("http://127.0.0.1:1")
     unavailable = raised(ForgeUnavailableError("GitHub was not reached."), refused.value)
@@ -57,7 +57,7 @@ def test_what_is_raised_on_purpose_says_it_all_itself() -> None:
 
 
 def test_a_defect_keeps_the_frames_that_are_ours() -> None:
-    """Who mends it sees where our code failed and what the cause said, and nothing of installed packages."""
+    """A defect stores the frames of our code and its causes' words, and no frame of installed packages."""
     with pytest.raises(ValidationError) as refused:
         Wanted.model_validate_json(json.dumps({"number": "x" * 100_000}))
     with pytest.raises(httpx.UnsupportedProtocol) as unsupported:
@@ -72,14 +72,14 @@ def test_a_defect_keeps_the_frames_that_are_ours() -> None:
 
 
 def test_a_long_message_is_cut_where_its_bytes_end() -> None:
-    """What the server keeps of a failure counts in bytes, whatever the language."""
+    """A long message is cut by bytes."""
     kept = written(ApplicationError("ü" * 4000))
     assert len(kept.message.encode()) <= 2500
     assert kept.message.startswith("ü" * 100)
 
 
 def chain(message: str, length: int) -> Exception:
-    """Return a defect that came from others."""
+    """Return a defect with a chain of causes."""
     error: Exception = RuntimeError(message)
     for _ in range(length - 1):
         error = raised(RuntimeError(message), error)
@@ -98,7 +98,7 @@ def chain(message: str, length: int) -> Exception:
     ids=["json lines", "quotes", "control characters", "details", "causes"],
 )
 async def test_a_sealed_failure_is_no_larger_than_the_server_takes(error: Exception, tmp_path: Path) -> None:
-    """Its words become JSON before they are sealed: how they begin is still told, whatever they are made of."""
+    """A sealed failure is smaller than 4096 bytes and keeps the beginning of its message."""
     codec = SealingCodec(keys_in_file(write_keys(tmp_path / "keys", "k1")))
     converter, kept = pydantic_values(codec), Failure()
     await converter.encode_failure(error, kept)
@@ -109,14 +109,14 @@ async def test_a_sealed_failure_is_no_larger_than_the_server_takes(error: Except
 
 
 def test_what_a_defect_came_from_never_costs_its_own_words() -> None:
-    """The server keeps four kilobytes: causes that do not fit go first, in clear too."""
+    """A defect loses its causes before its own words, so that it fits into 4096 bytes."""
     kept = written(chain("a word " * 400, 4))
     assert kept.message.startswith("a word")
     assert kept.ByteSize() < 4096
 
 
 def test_the_plugin_gives_it_to_all_and_leaves_another_ones_alone() -> None:
-    """A converter that encrypts what failures say goes on to do so."""
+    """The plugin replaces the usual failure converter, and keeps a converter that encrypts failures."""
     usual = DataConverter.default
     encoding = DataConverter(failure_converter_class=DefaultFailureConverterWithEncodedAttributes)
     assert given(usual).failure_converter_class is FailureConverter

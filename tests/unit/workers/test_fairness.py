@@ -1,4 +1,4 @@
-"""A host's slots on the servers that Septet starts: best score first, then late steps, fairly by project."""
+"""The order of a host's slots on Septet's servers: best score, then late steps, then fair shares of projects."""
 
 import os
 from collections.abc import AsyncIterator
@@ -27,7 +27,7 @@ QUEUE = "slots"
 
 
 async def _queue(client: Client, task: Task, count: int, step: Step = Step.CREATE_PULL_REQUEST) -> None:
-    """Queue a step of so many work orders."""
+    """Queue a step of `count` work orders."""
     for number in range(count):
         await _queue_step(client, task.model_copy(update={"id": f"{task.id}-{step.number}-{number}"}), step)
 
@@ -44,7 +44,7 @@ async def _queue_step(client: Client, task: Task, step: Step) -> None:
 
 
 async def _turns(client: Client, count: int) -> list[tuple[str, Step]]:
-    """Return projects and steps in the order in which one slot takes them; a step's end queues the next one."""
+    """Return projects and steps in the order of one slot; the end of a step queues the next step."""
     turns: list[tuple[str, Step]] = []
 
     @activity.defn(name="turn")
@@ -59,20 +59,20 @@ async def _turns(client: Client, count: int) -> list[tuple[str, Step]]:
 
 
 async def _order_of_turns(client: Client, count: int) -> str:
-    """Return the projects in the order in which one slot takes them."""
+    """Return the projects in the order of one slot."""
     return "".join(project for project, _ in await _turns(client, count))
 
 
 @pytest.fixture
 async def client(tmp_path: Path) -> AsyncIterator[Client]:
-    """Return a client of a server that Septet has started."""
+    """Return a client of a server that Septet started."""
     state = StateDir(tmp_path / "state")
     async with embedded_server(state, Ports(*free_ports(2)), {"PATH": os.environ["PATH"]}):
         yield await connect(Settings(state_dir=state.root, environ={}))
 
 
 async def test_a_project_of_few_does_not_wait_for_one_of_many(client: Client) -> None:
-    """Behind eighty of one project ten of another have every second turn of the one slot."""
+    """Behind eighty steps of a project, ten steps of another project get every second turn."""
     await _queue(client, Task(id="wo-a", project="a"), 80)
     await _queue(client, Task(id="wo-b", project="b"), 10)
     turns = await _order_of_turns(client, 90)
@@ -82,7 +82,7 @@ async def test_a_project_of_few_does_not_wait_for_one_of_many(client: Client) ->
 
 
 async def test_the_better_score_goes_before_fairness(client: Client) -> None:
-    """What has a better score has its turn first, whichever project it is of."""
+    """All steps with a better score come before the others, whatever their project is."""
     await _queue(client, Task(id="wo-b", project="b"), 10)
     await _queue(client, Task(id="wo-a", project="a", score=9), 10)
     turns = await _order_of_turns(client, 20)
@@ -95,7 +95,7 @@ async def test_the_better_score_goes_before_fairness(client: Client) -> None:
     ids=["at once", "plans approved at once"],
 )
 async def test_what_has_begun_is_finished_first(client: Client, first: Step, counted: Step, turns: int) -> None:
-    """Of thirty work orders at once the first opens its pull request when few others have begun."""
+    """The first of thirty work orders reaches its pull request before a third of the others has started."""
     await _queue(client, Task(id="wo-a", project="a"), 30, first)
     steps = [step for _, step in await _turns(client, turns)]
     assert Step.CREATE_PULL_REQUEST in steps
@@ -112,7 +112,7 @@ async def test_what_has_begun_is_finished_first(client: Client, first: Step, cou
     ids=lambda step: step.value,
 )
 async def test_a_project_keeps_its_share_beside_one_that_has_begun_much(client: Client, begun: Step) -> None:
-    """Beside work orders of another project, whatever step they are at, a project gets half of the turns."""
+    """A project gets about half of the turns beside a project with many started work orders."""
     for step in dict.fromkeys((begun, Step.CLASSIFY_ISSUE)):
         await _queue(client, Task(id="wo-a", project="a"), 60, step)
     await _queue(client, Task(id="wo-b", project="b"), 40, Step.CLASSIFY_ISSUE)
@@ -121,7 +121,7 @@ async def test_a_project_keeps_its_share_beside_one_that_has_begun_much(client: 
 
 
 def test_a_projects_key_is_what_the_server_takes() -> None:
-    """However long a project's name is, what it begins and what it has begun have keys of at most 64 bytes."""
+    """The fairness keys of a project with a long name have at most 64 bytes."""
     task = Task(id="wo-a", project="é" * 100)
     keys = {priority_of(task, step).fairness_key or "" for step in Step}
     assert len(keys) == 4
@@ -129,6 +129,6 @@ def test_a_projects_key_is_what_the_server_takes() -> None:
 
 
 def test_the_compose_files_server_is_set_as_the_embedded_one() -> None:
-    """What the embedded server is told stands in the file of the compose file's server too."""
+    """The server of the compose file has the dynamic configuration of the embedded server."""
     told = yaml.safe_load((ROOT / "docker/temporal/dynamic.yaml").read_text(encoding="utf-8"))
     assert {key: value for key, (only,) in told.items() for value in [only["value"]]} == dict(DYNAMIC_CONFIG)

@@ -1,4 +1,4 @@
-"""Which hosts count as living, by the heartbeats that a server lists."""
+"""The living hosts, by the heartbeats that a server lists."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ def beat(host: str, sent_at: int, interval: float = INTERVAL) -> WorkerHeartbeat
 
 
 def heard(own: str, *hosts: str, until: float = LIMIT) -> HeardHosts:
-    """Return what a host knows that has heard of all, every ten seconds until then."""
+    """Return the knowledge of a host that heard all hosts every ten seconds until that time."""
     hosts_heard = HeardHosts(own, INTERVAL)
     for second in range(0, int(until) + 1, 10):
         hosts_heard.note([beat(host, second) for host in (own, *hosts)], second)
@@ -21,7 +21,7 @@ def heard(own: str, *hosts: str, until: float = LIMIT) -> HeardHosts:
 
 
 def test_a_host_whose_heartbeat_stands_still_is_silent() -> None:
-    """A dead worker stays listed for minutes: what counts is that its heartbeat changes."""
+    """A host whose heartbeat does not change is silent, although the server still lists the host."""
     hosts = heard("a", "b")
     hosts.note([beat("a", 40), beat("b", 30)], 40)
     assert hosts.living(59) == {"a", "b"}
@@ -31,7 +31,7 @@ def test_a_host_whose_heartbeat_stands_still_is_silent() -> None:
 
 
 def test_a_host_is_silent_no_more_when_its_heartbeat_changes() -> None:
-    """A worker that was stopped goes on, or a later one of the host begins."""
+    """A host with a new heartbeat is alive again."""
     hosts = heard("a", "b")
     hosts.note([beat("a", 70), beat("b", 30)], 70)
     hosts.note([beat("a", 80), beat("b", 80)], 80)
@@ -40,14 +40,14 @@ def test_a_host_is_silent_no_more_when_its_heartbeat_changes() -> None:
 
 
 def test_the_clocks_of_others_do_not_matter() -> None:
-    """A heartbeat from long ago or from the future, by the clock of its worker, is as good as any that is new."""
+    """The clock of another host does not matter: each new heartbeat counts."""
     hosts = heard("a")
     hosts.note([beat("a", 40), beat("b", -(10**9)), beat("c", 10**9)], 40)
     assert hosts.living(40) == {"a", "b", "c"}
 
 
 def test_one_with_rare_heartbeats_is_given_more_time() -> None:
-    """Each worker is measured by how often it sends them."""
+    """A host with rare heartbeats has more time until it counts as silent."""
     hosts = heard("a")
     hosts.note([beat("a", 40), beat("b", 1, interval=60)], 40)
     hosts.note([beat("a", 140), beat("b", 1, interval=60)], 140)
@@ -56,7 +56,7 @@ def test_one_with_rare_heartbeats_is_given_more_time() -> None:
 
 
 def test_only_the_first_living_host_speaks() -> None:
-    """All listen, one speaks; where it falls silent the next one does."""
+    """Only the first living host by name speaks, and the next host speaks after the first is silent."""
     first, second = heard("a", "b"), heard("b", "a")
     assert (first.speaks(30), second.speaks(30)) == (True, False)
     second.note([beat("b", 70), beat("a", 30)], 70)
@@ -64,12 +64,12 @@ def test_only_the_first_living_host_speaks() -> None:
 
 
 def test_nobody_speaks_who_has_not_listened_for_long_enough() -> None:
-    """Who has just begun does not know yet who is there."""
+    """A host speaks only after it has listened for the whole limit."""
     assert not heard("a", until=LIMIT - INTERVAL).speaks(LIMIT - INTERVAL)
 
 
 def test_an_empty_list_is_no_death() -> None:
-    """A server that was restarted has forgotten all workers: nobody speaks until each had time to be heard again."""
+    """After an empty list, as from a restarted server, a host speaks only after it has listened again."""
     hosts = heard("a", "b", until=60)
     hosts.note([], 70)
     assert not hosts.speaks(70)
@@ -82,12 +82,12 @@ def test_an_empty_list_is_no_death() -> None:
 
 
 def test_of_a_host_that_it_never_heard_of_it_knows_how_long_it_has_listened() -> None:
-    """A host that was gone before is silent for as long at least."""
+    """An unknown host counts as silent for as long as this host has listened."""
     assert heard("a", until=60).silent_seconds("gone", 60) == 60
 
 
 def test_of_the_hosts_that_serve_metrics_the_first_living_one_measures_for_all() -> None:
-    """A host without metrics has nobody to tell, however early its name is."""
+    """Only the first living host with metrics speaks for the metrics."""
 
     def note(hosts: HeardHosts, at: int, *with_metrics: str) -> HeardHosts:
         for second in range(0, at + 1, 10):

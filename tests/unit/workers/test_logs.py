@@ -1,4 +1,4 @@
-"""What a worker logs, in a process of its own: logging is set up once for each process."""
+"""The logs of a worker, each in a separate process, since a process sets up its logs only once."""
 
 import json
 import logging
@@ -28,7 +28,7 @@ except Exception:
 
 
 def logged(error: str) -> dict[str, Any]:
-    """Return what is logged when an activity fails with an error."""
+    """Return the logged event of an activity that fails with the error."""
     ended = subprocess.run(
         [sys.executable, "-c", _PROGRAM.format(error=error)], capture_output=True, check=True, timeout=60
     )
@@ -37,7 +37,7 @@ def logged(error: str) -> dict[str, Any]:
 
 
 def test_a_failure_that_was_told_is_one_line_with_its_cause() -> None:
-    """An error that an activity raises on purpose is named, and no traceback hides it."""
+    """A deliberate error of an activity is one line with its cause and no traceback."""
     event = logged("ApplicationError('the disk is full')")
     assert event["event"] == "temporal_sdk"
     assert event["message"] == f"Completing activity as failed: {ApplicationError.__name__}: the disk is full"
@@ -45,7 +45,7 @@ def test_a_failure_that_was_told_is_one_line_with_its_cause() -> None:
 
 
 def test_what_the_sdks_core_says_of_an_outage_has_keys() -> None:
-    """Its event is always the same, so that it can be counted; its words and its own fields are keys."""
+    """A log line of the SDK's core has a constant event, and keys for its words and fields."""
     core = SimpleNamespace(message="gRPC call poll retried 5 times", fields={"error": "transport", "attempt": 5})
     record = logging.LogRecord("temporalio-sdk_core::retry", logging.WARNING, "", 0, core.message, None, None)
     record.temporal_log = core
@@ -61,14 +61,14 @@ def test_what_the_sdks_core_says_of_an_outage_has_keys() -> None:
 
 
 def test_a_defect_is_logged_with_its_traceback() -> None:
-    """Of an error that nobody foresaw the log says where it was raised."""
+    """A defect is logged with its traceback."""
     event = logged("KeyError('x')")
     assert event["message"] == "Completing activity as failed: KeyError: 'x'"
     assert "Traceback" in event["exception"]
 
 
 def test_where_payloads_are_sealed_a_defect_tells_its_place_alone() -> None:
-    """Its words may quote an issue or a plan; its type and where it was raised may not."""
+    """With sealed payloads a defect is logged with its type and place, and without its words."""
     try:
         raise KeyError("a word of an issue")  # noqa: TRY301 -- what is logged is a raised error
     except KeyError as error:
@@ -79,7 +79,7 @@ def test_where_payloads_are_sealed_a_defect_tells_its_place_alone() -> None:
 
 
 def test_a_failure_does_not_repeat_its_context() -> None:
-    """What the event's own keys say of the activity is not told again inside the message."""
+    """The SDK's messages do not repeat the context of an activity or workflow."""
     program = _PROGRAM.format(error="RuntimeError()") + "from temporalio import activity, workflow\n"
     program += (
         "assert not activity.logger.activity_info_on_message\nassert not workflow.logger.workflow_info_on_message"
@@ -88,7 +88,7 @@ def test_a_failure_does_not_repeat_its_context() -> None:
 
 
 def test_a_terminal_shows_what_a_reader_needs() -> None:
-    """On a terminal the time of day is enough, and a first attempt is not worth a word."""
+    """A line on a terminal omits the first attempt and an activity with the step's name."""
     event = {"step": "build_plan", "activity": "build_plan", "attempt": 1, "event": "result_text_extracted"}
     assert shorten_event(None, "info", dict(event)) == {"step": "build_plan", "event": "result_text_extracted"}
     assert shorten_event(None, "info", event | {"attempt": 2})["attempt"] == 2
@@ -97,7 +97,7 @@ def test_a_terminal_shows_what_a_reader_needs() -> None:
 
 
 def test_an_attempt_that_a_person_ended_is_no_news() -> None:
-    """A cancel, a pause and a reset end an attempt by design: no warning tells of a failure."""
+    """A cancelled attempt logs no warning."""
     program = "import asyncio\n" + _PROGRAM.format(error="asyncio.CancelledError()").replace(
         "except Exception", "except BaseException"
     )
@@ -106,7 +106,7 @@ def test_an_attempt_that_a_person_ended_is_no_news() -> None:
 
 
 def test_lines_about_the_summary_of_a_lane_name_it_and_its_agent() -> None:
-    """It is not one of the steps, but an agent works on it as on a step."""
+    """A log line about a lane's summary names the step `summarise_session` and its agent."""
     call = SummariseCall(workspace=WORKSPACE, pipeline="p", session_id="s")
     assert step_context([call]) == {"step": "summarise_session", "agent": "claude"}
 
@@ -145,7 +145,7 @@ logging.getLogger("temporalio.activity").warning(
 
 
 def test_a_sealed_log_quotes_nobody_whatever_the_event() -> None:
-    """What may quote an agent or a person is withheld by its key; what the worker says of its own machine stays."""
+    """A sealed log withholds words of agents and people in every event, and keeps the worker's own words."""
     ended = subprocess.run([sys.executable, "-c", _SEALED], capture_output=True, check=True, timeout=60, text=True)
     posted, _, _, broke, keys, forgotten, beat = map(json.loads, ended.stderr.splitlines())
     assert "Lovelace" not in ended.stderr

@@ -1,4 +1,4 @@
-"""How often a pull request is looked at."""
+"""The pauses between two polls of a pull request."""
 
 from workers.watching.pull_requests import LookPace
 
@@ -6,7 +6,7 @@ PACE = LookPace(first_seconds=5.0, longest_seconds=300.0)
 
 
 def ages_of_looks(first_age: float, until: float) -> list[float]:
-    """Return how old a pull request is at each look, where somebody asks each second whether it is time."""
+    """Return the age of a pull request at each poll, with a check every second."""
     looks, age = [first_age], first_age
     while (age := age + 1) < until:
         if PACE.is_over(age - looks[-1], age):
@@ -15,10 +15,10 @@ def ages_of_looks(first_age: float, until: float) -> list[float]:
 
 
 def test_pauses_double_up_to_the_longest() -> None:
-    """A young pull request is looked at often, an old one every five minutes."""
+    """The pauses double with the age of the pull request, up to five minutes."""
     assert ages_of_looks(2, 1500) == [2, 7, 14, 28, 56, 112, 224, 448, 748, 1048, 1348]
 
 
 def test_one_that_was_never_looked_at_is_looked_at_now() -> None:
-    """Where no look is known, the longest pause is over."""
+    """After the longest pause a poll is due at any age."""
     assert PACE.is_over(300.0, 1.0)

@@ -1,4 +1,4 @@
-"""A build knows which patches it has."""
+"""The patches that a build has."""
 
 import base64
 import json
@@ -16,18 +16,18 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_the_patches_of_this_build_are_those_that_recorded_histories_have_passed() -> None:
-    """Replay holds each patch of the code, and no history has a patch that the code no longer names."""
+    """The patches in the code are exactly the patches in the recorded histories."""
     assert own_patches() == recorded_patches()
 
 
 def recorded_patches() -> set[str]:
-    """Return the patches that the recorded histories have passed."""
+    """Return the patches in the recorded histories."""
     histories = [*(ROOT / "tests" / "replay").rglob("*.json")]
     return {patch for path in histories for patch in markers_of(json.loads(path.read_text("utf-8"))["events"])}
 
 
 def markers_of(events: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield the ids of the patches whose markers a history holds."""
+    """Yield the ids of the patches in a history's markers."""
     for event in events:
         marker = event.get("markerRecordedEventAttributes", {})
         if marker.get("markerName") == "core_patch":
@@ -36,7 +36,7 @@ def markers_of(events: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def test_ids_are_found_as_texts_as_constants_and_as_constants_of_another_module(tmp_path: Path) -> None:
-    """Wherever the id stands, the patch is found; an id that is put together is refused."""
+    """A patch's id is found as a text, a constant or another module's constant; a computed id is refused."""
     (tmp_path / "workflows").mkdir()
     (tmp_path / "workflows" / "__init__.py").write_text("")
     (tmp_path / "workflows" / "names.py").write_text('THIRD = "third"\n')
@@ -54,7 +54,7 @@ def test_ids_are_found_as_texts_as_constants_and_as_constants_of_another_module(
 
 
 def test_recorded_histories_retire_with_the_releases_that_replay_no_longer_holds() -> None:
-    """A history stays as long as its release is one of the two before this one, and goes then: docs/patches.md."""
+    """No recorded history is older than the two releases before this release, as docs/patches.md says."""
     today = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     oldest = release_of(today)[1] - 2
     recorded = {path.parent.name for path in (ROOT / "tests" / "replay").rglob("*.json")}
@@ -62,13 +62,13 @@ def test_recorded_histories_retire_with_the_releases_that_replay_no_longer_holds
 
 
 def release_of(version: str) -> tuple[int, int]:
-    """Return major and minor."""
+    """Return the major and minor version."""
     major, minor, *_ = version.split(".")
     return int(major), int(minor)
 
 
 def test_the_page_of_patches_lists_each_patch_with_its_release() -> None:
-    """Whoever collapses patches finds on one page which are due; one that the code no longer has is not there."""
+    """docs/patches.md lists exactly the patches of the code, each with its release."""
     page = (ROOT / "docs" / "patches.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([\w-]+)` \| (\d+\.\d+\.\d+) \| \S", page, re.MULTILINE)
     assert sorted(patch for patch, _ in rows) == sorted(own_patches())

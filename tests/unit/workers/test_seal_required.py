@@ -20,7 +20,7 @@ IN_CLEAR = Payload(metadata=refusing_metadata(OPENED.metadata), data=OPENED.data
 
 
 def failed(cause: Failure | None) -> WorkflowActivationJob:
-    """Return the news of an activity that failed."""
+    """Return a job with a failed activity."""
     job = WorkflowActivationJob()
     failure = Failure(activity_failure_info=ActivityFailureInfo(activity_id="build_plan-1"), cause=cause)
     job.resolve_activity.result.failed.failure.CopyFrom(failure)
@@ -28,7 +28,7 @@ def failed(cause: Failure | None) -> WorkflowActivationJob:
 
 
 def of_application(words: Payload | None) -> Failure:
-    """Return a failure as a worker writes it."""
+    """Return a failure in the form of a worker."""
     return Failure(
         message="Encoded failure",
         encoded_attributes=words,
@@ -37,7 +37,7 @@ def of_application(words: Payload | None) -> Failure:
 
 
 def is_refused(result: ActivityResolution | ChildWorkflowResult) -> bool:
-    """Say whether a result is one that the converter of values refuses."""
+    """Return whether the value converter refuses the result."""
     return result.HasField("completed") and refusal_of(result.completed.result.metadata) is not None
 
 
@@ -55,14 +55,14 @@ def is_refused(result: ActivityResolution | ChildWorkflowResult) -> bool:
     ids=["sealed", "in clear", "bare", "none", "of no kind", "timed out", "cancelled"],
 )
 def test_a_failure_is_believed_that_was_sealed_or_is_the_servers(cause: Failure | None, *, refused: bool) -> None:
-    """What anybody could have written ends the workflow; a time-out and a cancel are the server's own."""
+    """A failure that is neither sealed nor a timeout or cancel of the server is refused."""
     job = failed(cause)
     mark(job)
     assert is_refused(job.resolve_activity.result) == refused
 
 
 def test_a_child_is_heard_as_an_activity_is() -> None:
-    """Neither a result without a value nor a failure in clear is believed of a child, and a sealed one is."""
+    """A child's result without a value and its unsealed failure are refused; its sealed failure is accepted."""
     cases = ((of_application(OPENED), False), (of_application(None), True), (None, True))
     for cause, refused in cases:
         job = WorkflowActivationJob()
@@ -77,7 +77,7 @@ def test_a_child_is_heard_as_an_activity_is() -> None:
 
 
 def test_an_accepted_update_is_carried_out_in_each_replay() -> None:
-    """One without input is marked for its validator, and not where a history has it already."""
+    """An update without input is marked before its validator, and not in a replay."""
     for validates in (True, False):
         job = WorkflowActivationJob()
         job.do_update.run_validator = validates

@@ -1,4 +1,4 @@
-"""The embedded server: one for each state directory, on ports that are free, with a database that stays."""
+"""The embedded server: one for each state directory, on free ports, with a database that stays."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
 
 @pytest.fixture
 def taken() -> Iterator[int]:
-    """Return a port on which somebody listens."""
+    """Return a port that another socket occupies."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
@@ -50,7 +50,7 @@ def taken() -> Iterator[int]:
 
 
 def _ask_every_port(server: ServerFile) -> set[int]:
-    """Ask whatever the server listens on, but for gRPC and its web UI, and return the statuses of the answers."""
+    """Send requests to all ports except gRPC and the web UI, and return the statuses."""
     known = {int(address.rpartition(":")[2]) for address in (server.address, server.ui)}
     sockets = psutil.Process(server.server_pid).net_connections()
     listening = {each.laddr.port for each in sockets if each.status == psutil.CONN_LISTEN}
@@ -76,7 +76,7 @@ def _write_server_file(state: StateDir, **facts: object) -> None:
 
 
 async def test_a_server_serves_its_state_directory(state: StateDir) -> None:
-    """It tells where it is, knows our search attributes, keeps closed work orders 30 days, and ends with its block."""
+    """The server has an address, our search attributes and 30 days of retention, and ends with its block."""
     ports = Ports(*free_ports(2))
     async with embedded_server(state, ports, ENV) as server:
         assert read_server_file(state) == server
@@ -95,7 +95,7 @@ async def test_a_server_serves_its_state_directory(state: StateDir) -> None:
 
 
 async def test_a_servers_files_are_its_users_alone(state: StateDir) -> None:
-    """Database, log and address lie in files that no other user of the machine reads or writes."""
+    """The files of a server are private to its user."""
     async with embedded_server(state, Ports(*free_ports(2)), ENV):
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in state.root.iterdir() if path.is_file()}
     assert {state.database.name, state.server_log.name, state.server_file.name} <= modes.keys()
@@ -103,7 +103,7 @@ async def test_a_servers_files_are_its_users_alone(state: StateDir) -> None:
 
 
 async def test_the_servers_own_http_api_answers_nobody(state: StateDir) -> None:
-    """A page in a browser of this machine can have it start nothing, whatever host it says that it asks."""
+    """The server's own HTTP API refuses requests from this machine, whatever host they name."""
     async with embedded_server(state, Ports(*free_ports(2)), ENV) as server:
         asked = await asyncio.to_thread(_ask_every_port, server)
     assert HTTPStatus.FORBIDDEN in asked
@@ -113,7 +113,7 @@ async def test_the_servers_own_http_api_answers_nobody(state: StateDir) -> None:
 async def test_a_server_forgets_workflows_that_nobody_asks_for_and_keeps_no_series_of_queues(
     state: StateDir,
 ) -> None:
-    """Workflows leave its memory when their time there is over, here a second; queues come and go with workers."""
+    """The server removes idle workflows from its memory, and its metrics name no task queue."""
     server_port, ui, metrics = free_ports(3)
     config = {**DYNAMIC_CONFIG, "history.cacheTTL": "1s"}
     async with embedded_server(state, Ports(server_port, ui, metrics=metrics), ENV, config=config) as server:
@@ -130,12 +130,12 @@ async def _metrics(port: int) -> str:
 
 
 def _holds_no_workflow(told: str) -> bool:
-    """Say whether the server has had workflows in its memory, and has none any more."""
+    """Return whether the server's memory had workflows and is now empty."""
     return re.findall(r'^cache_usage\{cache_type="mutablestate".*\} (\S+)$', told, re.MULTILINE) == ["0"]
 
 
 async def test_a_state_directory_has_one_server(state: StateDir) -> None:
-    """A second one is refused, names the first, and says how to have another."""
+    """A second server of a state directory is refused; the error names the first server, the remedy a way out."""
     async with embedded_server(state, Ports(*free_ports(2)), ENV) as server:
         with pytest.raises(AlreadyRunningError, match=f"process {os.getpid()} at {server.address}") as refused:
             async with embedded_server(state, Ports(*free_ports(2)), ENV):
@@ -163,7 +163,7 @@ asyncio.run(main())
 
 
 async def test_a_server_ends_the_one_that_a_killed_process_left(state: StateDir) -> None:
-    """The server of a process that was killed is ended first, and its database is gone on with."""
+    """A new server ends the server of a killed process and continues with its database."""
     argv = [sys.executable, "-c", _KILLED, str(state.root), *map(str, free_ports(2))]
     killed = await asyncio.create_subprocess_exec(*argv, env=ENV, cwd=Path(__file__).parents[3])
     assert await killed.wait() == -signal.SIGKILL
@@ -178,7 +178,7 @@ async def test_a_server_ends_the_one_that_a_killed_process_left(state: StateDir)
 
 @pytest.mark.parametrize("option", ["--port", "--ui-port", "--api-port"])
 async def test_a_taken_port_is_told_with_the_options_for_others(state: StateDir, taken: int, option: str) -> None:
-    """A port that somebody has is an error before anything starts; the remedy has the options for free ones."""
+    """A port in use is refused before the start, and the remedy has options with free ports."""
     options = ("--port", "--ui-port", "--api-port")
     free = dict(zip(options, free_ports(3), strict=True))
     ports = Ports(*(free | {option: taken}).values())
@@ -191,7 +191,7 @@ async def test_a_taken_port_is_told_with_the_options_for_others(state: StateDir,
 
 
 async def test_a_port_that_is_given_twice_is_refused(state: StateDir) -> None:
-    """Two doors on one port are a mistake of the command line, told before anything starts."""
+    """A port that is given twice is refused before the start, and the remedy names the option."""
     port, other = free_ports(2)
     with pytest.raises(UsageError, match=f"Port {port} is given twice") as refused:
         async with embedded_server(state, Ports(port, other, port), ENV):
@@ -201,7 +201,7 @@ async def test_a_port_that_is_given_twice_is_refused(state: StateDir) -> None:
 
 
 async def test_a_server_that_does_not_start_shows_its_log(state: StateDir) -> None:
-    """When the server ends instead of answering, the error holds what it printed and where the log is."""
+    """The error for a server that ends at its start has its output and the path of its log."""
     state.database.mkdir()
     with pytest.raises(ServerNotReachedError) as failed:
         async with embedded_server(state, Ports(*free_ports(2)), ENV):
@@ -213,13 +213,13 @@ async def test_a_server_that_does_not_start_shows_its_log(state: StateDir) -> No
 
 @pytest.mark.parametrize("content", ["", "no json", "[]", '{"address": "x"}', '{"surprise": 1}'])
 def test_a_server_file_that_cannot_be_read_is_none(state: StateDir, content: str) -> None:
-    """Whatever else is in the file counts as no server."""
+    """A server file that cannot be read counts as no server."""
     state.server_file.write_text(content, encoding="utf-8")
     assert read_server_file(state) is None
 
 
 def test_a_server_file_counts_while_its_process_lives(state: StateDir) -> None:
-    """A pid counts only with its start time: another process that has it now holds nothing."""
+    """A server file counts only if its pid has the recorded start time."""
     assert read_server_file(state) is None
     _write_server_file(state)
     told = read_server_file(state)
@@ -232,7 +232,7 @@ def test_a_server_file_counts_while_its_process_lives(state: StateDir) -> None:
 
 
 async def test_nobody_answers_says_where_it_looked(state: StateDir) -> None:
-    """The error names the address and why it was that one."""
+    """The error for an unreachable server names the address and its source."""
     settings = Settings(state_dir=state.root, environ={})
     (port,) = free_ports(1)
     with pytest.raises(ServerNotReachedError, match=rf"127\.0\.0\.1:{port} \(--address\)") as failed:
@@ -244,7 +244,7 @@ async def test_nobody_answers_says_where_it_looked(state: StateDir) -> None:
 
 
 async def test_the_preflight_registers_what_is_missing() -> None:
-    """A server learns our search attributes once; one of another type is refused by name, with the way to mend it."""
+    """Missing search attributes are registered once, and an attribute of a wrong type is refused by name."""
     async with await WorkflowEnvironment.start_local(
         dev_server_existing_path=str(temporal_program()),
         dev_server_extra_args=["--search-attribute", "SeptetPriority=Keyword"],
@@ -260,7 +260,7 @@ async def test_the_preflight_registers_what_is_missing() -> None:
 
 
 async def test_what_workers_ask_at_their_start_leaves_no_connection_in_the_server(state: StateDir) -> None:
-    """A server to which workers come again and again has no more connections to itself than before."""
+    """Repeated starts of workers leave no further connections in the server."""
     async with embedded_server(state, Ports(*free_ports(2)), ENV) as server:
         client, process = await Client.connect(server.address), psutil.Process(server.server_pid)
         await host_services(client)
@@ -283,7 +283,7 @@ def _lives(pid: int) -> bool:
 
 @pytest.mark.needs("root")
 def test_a_server_file_that_others_may_write_leads_nobody(state: StateDir) -> None:
-    """One of another user, one that others may write, and a link count as none."""
+    """A server file that others own or may write, or that is a link, counts as no server."""
     state.prepare()
     _write_server_file(state)
     assert read_server_file(state) is not None
@@ -300,7 +300,7 @@ def test_a_server_file_that_others_may_write_leads_nobody(state: StateDir) -> No
 
 @pytest.mark.small_disk
 async def test_a_full_disk_is_told_as_such(tmp_path: Path) -> None:
-    """What the disk refuses beside a server is raised as it is; where a server cannot start, the message says why."""
+    """An error of a full disk is raised as it is, and a server that cannot start names the full disk."""
     state = StateDir(tmp_path / "disk")
     with small_disk(state.root) as disk:
         with pytest.raises(OSError, match=f"No space left on device: '{state.root}/host-id"):

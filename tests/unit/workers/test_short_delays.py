@@ -1,4 +1,4 @@
-"""Short delays on the servers that Septet starts: a second is long where a free host waits for what a full one passed on."""
+"""Short delays on Septet's servers: a free host should not wait a second for work of a full host."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ PASSES = 20
 
 
 async def test_what_is_to_be_tried_again_soon_does_not_wait_for_a_second(tmp_path: Path) -> None:
-    """Twenty attempts with 50 ms between them are over before twenty seconds are."""
+    """Twenty retries with a delay of 50 ms end in less than 15 seconds."""
 
     @activity.defn(name="pass_on")
     async def pass_on() -> int:

@@ -21,18 +21,18 @@ from workers.slots import agent_slots, agents_at_once
     ],
 )
 def test_by_itself_a_worker_runs_what_the_memory_holds(agent: str, memory_mib: int, agents: int) -> None:
-    """The memory less the engine's part, divided by what such an agent takes: one at least, and not without bound."""
+    """The default number of agents follows from the memory and the agent's need, between 1 and 200."""
     settings = Settings(max_agents="auto", agent=agent, environ={})
     assert agents_at_once(settings, lambda: memory_mib * MIB) == agents
 
 
 def test_a_number_is_taken_as_it_is() -> None:
-    """Who names a number is not asked for the memory."""
+    """A given number of agents counts without a look at the memory."""
     assert agent_slots(Settings(max_agents=7, environ={})) == {"max_concurrent_activities": 7}
 
 
 def test_a_number_by_memory_has_the_tuner_as_a_second_guard() -> None:
-    """The SDK's tuner counts up to the number that the memory gives, and never below one agent."""
+    """With `auto` the SDK's tuner has between one slot and the number that the memory allows."""
     settings = Settings(max_agents="auto", environ={})
     tuner = agent_slots(settings)["tuner"]
     assert isinstance(tuner, WorkerTuner)
@@ -46,7 +46,7 @@ def test_a_number_by_memory_has_the_tuner_as_a_second_guard() -> None:
 
 @pytest.mark.parametrize(("hard", "told"), [(1400, "0 1328"), (1000, "328 1000")])
 def test_a_worker_may_open_what_its_agents_take(hard: int, told: str) -> None:
-    """The limit of open files is raised as far as the machine allows, and what is missing is told."""
+    """The limit of open files is raised as far as the machine allows, and the missing number is returned."""
     program = (
         "import resource; from workers.slots import allow_open_files as allow; "
         f"resource.setrlimit(resource.RLIMIT_NOFILE, (300, {hard})); "
@@ -57,5 +57,5 @@ def test_a_worker_may_open_what_its_agents_take(hard: int, told: str) -> None:
 
 
 def test_every_agent_says_what_it_takes() -> None:
-    """No agent is taken for one that needs no memory."""
+    """Each agent declares at least 50 MiB of memory."""
     assert [name for name, adapter in ADAPTERS.items() if adapter.capabilities.memory_mib < 50] == []

@@ -1,4 +1,4 @@
-"""What a second Ctrl-C ends."""
+"""The processes that a second Ctrl-C ends."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.law
 
 
 async def test_processes_that_wait_for_a_turn_are_ended_too(tmp_path: Path) -> None:
-    """They are no agents at work, and so none of the runs that are named; their sessions are resumed later."""
+    """A process that waits for its next turn is ended and not named: it is no agent at work."""
     with waiting_agents(tmp_path) as (host, lab):
         carried = await lab.run_turn(lab.warm_turn(1))
         waits = psutil.Process(agent_of(carried.run))

@@ -1,4 +1,4 @@
-"""The spans of activities, as a collector gets them from the interceptors of a worker."""
+"""The spans of activities, as a collector gets them from a worker."""
 
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ KEY = "a-key-that-no-collector-sees"
 
 
 class Activity(ActivityInboundInterceptor):
-    """An activity that ends in one way: with a value, or by raising an error."""
+    """An activity that returns a value or raises an error."""
 
     def __init__(self, end: object) -> None:
         self._end = end
@@ -37,7 +37,7 @@ class Activity(ActivityInboundInterceptor):
 
 
 async def run(end: object, call: object = None, **settings: Any) -> dict[str, Any]:
-    """Run an activity as a worker with these settings runs it; return what is logged after a failure."""
+    """Run an activity with a worker's observers, and return the log context after a failure."""
     following: ActivityInboundInterceptor = Activity(end)
     of_worker = Settings(state_dir=Path("."), **settings)
     following = activity_observer(of_worker).intercept_activity(following)
@@ -57,7 +57,7 @@ async def run(end: object, call: object = None, **settings: Any) -> dict[str, An
 
 
 async def span_of_failure(**settings: Any) -> CollectedSpan:
-    """Return the span of an activity whose error quotes an agent."""
+    """Return the span of an activity whose error has an agent's words."""
     with collector() as collected:
         with pytest.raises(ApplicationError):
             await run(ApplicationError("Ada Lovelace", type="StepFailed"), traces=collected.url, **settings)
@@ -66,7 +66,7 @@ async def span_of_failure(**settings: Any) -> CollectedSpan:
 
 
 async def test_an_error_in_a_trace_says_why_unless_words_are_sealed(tmp_path: Path) -> None:
-    """Where payloads are sealed the span is marked as failed, with the kind of the error and no word of it."""
+    """A span of a failure has the error's words, or only its kind if payloads are sealed."""
     clear = await span_of_failure()
     assert (clear.is_error, "Ada Lovelace" in clear.words) == (True, True)
     sealed = await span_of_failure(seal_keys_file=tmp_path / "keys")
@@ -75,7 +75,7 @@ async def test_an_error_in_a_trace_says_why_unless_words_are_sealed(tmp_path: Pa
 
 
 async def test_no_key_of_this_process_is_in_a_trace() -> None:
-    """A failure is without keys, but what caused it may quote one; the trace has the stack of both, and masks it."""
+    """A trace masks a key that the cause of a failure quotes."""
     caused = ApplicationError("the forge is away", type="GitError")
     caused.__cause__ = OSError(f"could not read https://x:{KEY}@github.com/o/r")
     hide([KEY])
@@ -91,7 +91,7 @@ async def test_no_key_of_this_process_is_in_a_trace() -> None:
 
 
 async def test_what_is_logged_of_a_failure_names_step_agent_and_trace() -> None:
-    """Temporal's own line comes when the activity has raised its error: what it belongs to is known then too."""
+    """The log line after a failure names step, agent and trace."""
     call = StepCall(step=Step.BUILD_PLAN, workspace=WORKSPACE)
     with collector() as collected:
         known = await run(KeyError("a defect"), call, traces=collected.url)
@@ -101,7 +101,7 @@ async def test_what_is_logged_of_a_failure_names_step_agent_and_trace() -> None:
 
 
 async def test_the_summary_of_a_lane_is_the_run_of_an_agent(tmp_path: Path) -> None:
-    """Its span has the agent, the session and the tokens, and lies within its activity."""
+    """The span of a lane's summary has the agent, session and tokens, and belongs to its activity."""
     call = SummariseCall(workspace=WORKSPACE, pipeline="p", session_id="s-1")
     summary = SessionSummary(kept_bytes=80, model="opus", usage=Usage(input_tokens=100, output_tokens=10))
     with collector() as collected:
