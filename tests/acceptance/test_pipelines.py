@@ -27,7 +27,7 @@ def listed(folder: Path, *issues: Answer) -> Path:
 
 @pytest.fixture(scope="module")
 def pipelined(served: Septet) -> Answer:
-    """A pipeline that is completed; tests look at it and leave it as it is."""
+    """A completed pipeline, which tests read and do not change."""
     origin = make_origin(served.root / "pipelined", "app.git")
     origin.push({"app.py": "print('hello')\n", "CHANGELOG.md": "# Changelog\n\n## Unreleased\n\n"})
     file = listed(served.root / "pipelined", *ISSUES)
@@ -39,7 +39,7 @@ def pipelined(served: Septet) -> Answer:
 
 @pytest.fixture
 def held(served: Septet, origin: Origin, tmp_path: Path) -> Iterator[str]:
-    """A pipeline whose planner waits in the middle of its first plan; it is cancelled after the test."""
+    """A pipeline whose planner waits within its first plan; it is cancelled after the test."""
     name = f"pl-{tmp_path.name.replace('_', '-')[-24:]}"
     served.scenario(f"{name}-planner", {"steps": {"classify_issue": {"wait_for": str(tmp_path / "gate")}}})
     assert served("pipeline", "--repo", origin.bare, "--file", listed(tmp_path, *ISSUES), "--id", name).code == 0
@@ -50,12 +50,12 @@ def held(served: Septet, origin: Origin, tmp_path: Path) -> Iterator[str]:
 
 
 def statuses_of(view: Answer) -> list[str]:
-    """Return where the issues of a pipeline are, in its order."""
+    """Return the statuses of a pipeline's issues, in its order."""
     return [issue["status"] for issue in view["issues"]]
 
 
 def test_wait_gives_every_issue_its_pull_request_in_the_order_of_what_depends(pipelined: Answer) -> None:
-    """`--wait --json` answers the completed pipeline, and exits with 0."""
+    """`--wait --json` returns the completed pipeline, and exits with 0."""
     assert (pipelined["id"], pipelined["status"]) == ("pl-done", "completed")
     assert [(issue["issue_id"], issue["status"]) for issue in pipelined["issues"]] == [
         ("b", "completed"), ("a", "completed"),
@@ -64,7 +64,7 @@ def test_wait_gives_every_issue_its_pull_request_in_the_order_of_what_depends(pi
 
 
 def test_a_pipeline_is_listed_and_shown(served: Septet, pipelined: Answer) -> None:
-    """`list` has it with its counts, `show` is what `--wait` answered; people see a table, and its pull requests."""
+    """`list` has its counts, `show` equals the result of `--wait`; as text both show a table, and the commits."""
     rows = {row["id"]: row for row in served("pipeline", "list", "--json").json["pipelines"]}
     assert (rows["pl-done"]["status"], rows["pl-done"]["counts"]) == ("completed", {"completed": 2})
     shown_json = {"ok": True, "pipeline": pipelined, "estimate": None}
@@ -76,7 +76,7 @@ def test_a_pipeline_is_listed_and_shown(served: Septet, pipelined: Answer) -> No
 
 
 def test_what_its_work_orders_cost_tells_of_pipelines(served: Septet, pipelined: Answer) -> None:
-    """The history of its project knows of each that it was in lanes, who planned it, and how long its plan was."""
+    """The cost history of its project has for each work order the lanes, the planner and the size of the plan."""
     project = served("show", "pl-done-a", "--json").json["task"]["project"]
     served.wait_for("/costs", lambda costs: costs["total"]["turns"] > 0, project=project)
 
@@ -98,7 +98,7 @@ def test_what_its_work_orders_cost_tells_of_pipelines(served: Septet, pipelined:
 
 
 def test_results_are_the_documents_of_its_host(served: Septet, pipelined: Answer) -> None:
-    """`results` answers what lies in the pipeline's folder, whole solutions with it; `report` tells of every issue."""
+    """`results` returns the documents in the pipeline's folder; `report` covers each issue."""
     told = served("pipeline", "results", "pl-done", "--json").json
     folder = served.state / "pipelines" / "pl-done"
     for name in ("planning", "execution"):
@@ -112,7 +112,7 @@ def test_results_are_the_documents_of_its_host(served: Septet, pipelined: Answer
 
 
 def test_a_work_order_of_a_pipeline_is_looked_at_like_any_other(served: Septet, pipelined: Answer) -> None:
-    """Its runs lie in the lanes, and yet `show`, `logs` and `rescue list` have its own, and no others'."""
+    """Its runs are in the lanes, and yet `show`, `logs` and `rescue list` show its own runs and no others."""
     orders = [issue["order_id"] for issue in pipelined["issues"]]
     assert orders == ["pl-done-b", "pl-done-a"]
     runs = {name: served("show", name, "--json").json["runs"] for name in orders}
@@ -129,7 +129,7 @@ def test_a_work_order_of_a_pipeline_is_looked_at_like_any_other(served: Septet, 
     assert {change["path"] for change in watched["diff"]["files"]} >= {watched["task"]["plan_path"]}
     with served.api as http:
         progress = http.get("/agent-work-orders/pl-done-a/git-progress").json()
-    assert progress["git_commit_count"] == 2  # on top of that of the issue that it depends on
+    assert progress["git_commit_count"] == 2  # on top of the commit of its dependency
 
 
 def steps_of(served: Septet, order: str) -> list[Answer]:
@@ -138,7 +138,7 @@ def steps_of(served: Septet, order: str) -> list[Answer]:
 
 
 def test_people_decide_about_a_pipeline_that_runs(served: Septet, held: str) -> None:
-    """It is paused and goes on, an issue is skipped with a reason; what cannot be done is refused with exit code 5."""
+    """A pipeline is paused and resumed, and an issue is skipped with a reason; an invalid decision exits with 5."""
     paused = served("pipeline", "pause", held, "--json")
     assert (paused.code, paused.json["pipeline"]["status"]) == (0, "paused")
     again = served("pipeline", "pause", held, "--json")
@@ -154,7 +154,7 @@ def test_people_decide_about_a_pipeline_that_runs(served: Septet, held: str) -> 
 
 
 def test_cancel_ends_both_agents_and_keeps_what_is_known(served: Septet, held: str) -> None:
-    """`cancel` answers the closed pipeline; then nothing can be decided about it any more, and it is still shown."""
+    """`cancel` returns at once; the closed pipeline refuses decisions, and is still shown."""
     assert served("pipeline", "cancel", held, "--json").code == 0
     view = served.wait_for_pipeline(held, "cancelled")
     assert statuses_of(view) == ["cancelled", "cancelled"]
@@ -164,7 +164,7 @@ def test_cancel_ends_both_agents_and_keeps_what_is_known(served: Septet, held: s
 
 
 def test_wait_fails_where_an_issue_does(served: Septet, origin: Origin, tmp_path: Path) -> None:
-    """Exit code 1 with the pipeline, the reason and its rescue; what depends on the issue is skipped."""
+    """Exit code 1 comes with the pipeline and the reason; a dependent issue is skipped."""
     served.scenario(
         "pl-fails-executor-1", {"steps": {"implement_plan": {"refuse": "The plan contradicts itself."}}}
     )
@@ -181,7 +181,7 @@ def test_wait_fails_where_an_issue_does(served: Septet, origin: Origin, tmp_path
 def test_temporals_own_command_line_starts_asks_and_decides(
     served: Septet, origin: Origin, tmp_path: Path
 ) -> None:
-    """Nothing but JSON is needed; a circle closes it at once, with the reason."""
+    """A JSON object is enough; a circle of issues closes the pipeline at once with the reason."""
     served.scenario("pl-temporal-planner", {"steps": {"classify_issue": {"wait_for": str(tmp_path / "gate")}}})
     start = ("workflow", "start", "--task-queue", "septet", "--type", "Pipeline", "--workflow-id")
     order = {"repository": str(origin.bare), "issues": ISSUES, "executors": 2}
@@ -203,7 +203,7 @@ def test_temporals_own_command_line_starts_asks_and_decides(
 
 
 def test_a_pipeline_is_of_the_repository_of_this_folder(served: Septet, tmp_path: Path) -> None:
-    """Where none is named; a folder that is in no repository is said to be so."""
+    """Without `--repo` the command takes the folder's repository, and refuses a folder outside a repository."""
     ended = served("pipeline", "--issues", "1,2", "--json", cwd=tmp_path)
     assert (ended.code, "not in a git repository" in ended.error["message"]) == (2, True)
 

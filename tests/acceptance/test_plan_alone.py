@@ -1,4 +1,4 @@
-"""A plan that waits is shown as it is, what was left besides it is named, and the approval covers the plan alone."""
+"""A waiting plan is shown unchanged, other left files are named, and the approval covers the plan alone."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ print("goodbye")
 def test_an_approval_is_of_the_plan_as_it_is_and_of_nothing_else(
     page: Page, served: Septet, tmp_path: Path
 ) -> None:
-    """Page and command name the rescue of what the planner left, and the implementor has the plan and none of that."""
+    """Page and command name the rescue of the planner's other files, and the implementor gets the plan only."""
     origin = make_origin(served.root / "plan-alone", "app.git")
     origin.push({"README.md": "# app\n", ".gitignore": "CLAUDE.local.md\n"})
     answer = {"plan_path": PLAN, "summary": "A plan."}

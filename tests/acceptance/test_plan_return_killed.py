@@ -1,4 +1,4 @@
-"""A worker that dies while the plan alone is to go on: what the planner left is kept once, and no implementor gets it."""
+"""A worker dies while it reduces the planner's work to the plan: other files are rescued once, and no implementor gets them."""
 
 import os
 import shutil
@@ -40,7 +40,7 @@ exec {git} "$@"
 def test_a_kill_around_the_return_loses_nothing_and_rescues_nothing_twice(
     host: Host, origin: Origin, tmp_path: Path, is_so: str
 ) -> None:
-    """The worker is killed between the two, with half of the files laid out, and before it notes the rescue."""
+    """The worker is killed before the return, with half of the files put back, and before it notes the rescue."""
     origin.push({".gitignore": "CLAUDE.local.md\n"})
     armed, stopped = tmp_path / "armed", tmp_path / "stopped"
     path = _stopping_git(tmp_path / "bin", host, is_so, armed, stopped)
@@ -80,7 +80,7 @@ def test_a_kill_around_the_return_loses_nothing_and_rescues_nothing_twice(
 
 
 def _stopping_git(folder: Path, host: Host, is_so: str, armed: Path, stopped: Path) -> str:
-    """Put such a git into a folder, and return a PATH that begins with it."""
+    """Write the stopping git into a folder, and return a PATH that begins with this folder."""
     program = shutil.which("git")
     assert program
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""What asks GitHub and the fake of GitHub stand before Prism, which checks both against GitHub's description."""
+"""GitHub's clients and the fake of GitHub stand around Prism, which checks both against GitHub's description."""
 
 import json
 import re
@@ -35,12 +35,12 @@ SHA = "b" * 40
 NEW = NewPullRequest("feat-1", "main", "A thing", "Body.\n\nCloses #1", "wo-1", draft=True, labels=("septet",))
 KEY = generate_private_key(65537, 2048)
 BESIDE: Final = {"GET /repos/{owner}/{repo}/actions/jobs/{job_id}/logs"}
-"""It answers with an address elsewhere, to which Prism goes itself instead of passing it on."""
+"""Its answer is an address elsewhere, which Prism requests itself instead of passing it on."""
 
 
 @dataclass
 class WholeGitHub(GitHubFake):
-    """The fake, whose answers also have what no client of ours reads: Prism wants all that is described."""
+    """The fake with complete answers: Prism requires all described fields, also fields that no client of ours reads."""
 
     def answer(self, asked: Asked) -> Answer:
         """Return status and body of a request to the API."""
@@ -49,7 +49,7 @@ class WholeGitHub(GitHubFake):
 
 @pytest.fixture
 def fake() -> Iterator[WholeGitHub]:
-    """Return a GitHub with an issue, a branch beside `main`, a fork with another, and an App."""
+    """A GitHub with an issue, a branch beside `main`, a fork with another branch, and an App."""
     heads = {"o/foo.js": {"main": "a" * 40, "feat-1": SHA}, "me/foo.js": {"feat-2": "c" * 40}}
     with serving_forge(WholeGitHub(heads=heads, app_key=KEY.public_key())) as fake:
         assert isinstance(fake, WholeGitHub)
@@ -60,7 +60,7 @@ def fake() -> Iterator[WholeGitHub]:
 
 @pytest.fixture
 def prism(fake: WholeGitHub, tmp_path: Path) -> Iterator[Prism]:
-    """Return Prism in front of it."""
+    """Prism in front of the fake."""
     document = tmp_path / "github.json"
     document.write_text(json.dumps(openapi_document("github")))
     with serving_prism(document, fake.url) as prism:
@@ -68,7 +68,7 @@ def prism(fake: WholeGitHub, tmp_path: Path) -> Iterator[Prism]:
 
 
 def settings_of(fake: WholeGitHub, prism: Prism, tmp_path: Path) -> dict[str, object]:
-    """Return settings of a worker that asks through Prism."""
+    """Return settings of a worker that requests through Prism."""
     return {
         "state_dir": tmp_path,
         "environ": {},
@@ -86,7 +86,7 @@ def connected(fake: WholeGitHub, prism: Prism, tmp_path: Path) -> Forge:
 def test_all_that_septet_asks_of_github_is_as_github_describes_it(
     fake: WholeGitHub, prism: Prism, tmp_path: Path
 ) -> None:
-    """Each operation that is used goes through Prism, and it complains of no request and of no answer."""
+    """Each used operation passes through Prism, and Prism complains of no request and of no answer."""
     forge = connected(fake, prism, tmp_path)
     read_and_write_an_issue(fake, forge)
     open_pull_requests(fake, forge)
@@ -99,7 +99,7 @@ def test_all_that_septet_asks_of_github_is_as_github_describes_it(
 
 
 def read_and_write_an_issue(fake: WholeGitHub, forge: Forge) -> None:
-    """Do all that is done with issues."""
+    """Call each operation on issues."""
     fake.add_comment(1, "First.", "ada")
     assert [each.body for each in forge.issue(1).comments] == ["First."]
     assert [each.number for each in forge.find_issues((1, 9))] == [1]
@@ -117,7 +117,7 @@ def read_and_write_an_issue(fake: WholeGitHub, forge: Forge) -> None:
 
 
 def open_pull_requests(fake: WholeGitHub, forge: Forge) -> None:
-    """Open one, one of a fork, and what is refused; find them, and read what is thought of them."""
+    """Open a pull request, a fork's pull request and a refused one; find them, and read reviews and checks."""
     opened = forge.open_pull_request(replace(NEW, reviewers=("ada",), assignees=("eve",)))
     assert forge.open_pull_request(NEW).number == opened.number
     assert forge.open_pull_request(replace(NEW, reviewers=("nobody",))).warnings
@@ -139,7 +139,7 @@ def open_pull_requests(fake: WholeGitHub, forge: Forge) -> None:
 
 
 def converse(fake: WholeGitHub, forge: Forge, api_url: str) -> None:
-    """Read what is said on a pull request, and answer it."""
+    """Read the conversation of a pull request, and answer it."""
     assert isinstance(forge, FollowedForge)
     number = next(iter(fake.pulls))
     fake.add_thread(number, "ada", "app.py", 7, "Why so?")
@@ -155,7 +155,7 @@ def converse(fake: WholeGitHub, forge: Forge, api_url: str) -> None:
 
 
 def ask_as_an_app(fake: WholeGitHub, prism: Prism, tmp_path: Path) -> None:
-    """Ask for an installation's token, and read an issue with it."""
+    """Request an installation's token, and read an issue with it."""
     key = tmp_path / "app.pem"
     key.write_bytes(KEY.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     known = settings_of(fake, prism, tmp_path) | {"github_app_id": "1", "github_app_key_file": key}
@@ -166,7 +166,7 @@ def ask_as_an_app(fake: WholeGitHub, prism: Prism, tmp_path: Path) -> None:
 
 
 def operation_of(asked: Asked, described: set[str]) -> str:
-    """Return the operation that a request is of."""
+    """Return the operation of a request."""
     for operation in sorted(described, key=lambda each: each.count("{")):
         method, path = operation.split()
         pattern = re.sub(r"\\{ref\\}", ".+", re.escape(path)).replace("commits/.+", "commits/[^/]+")
@@ -210,7 +210,7 @@ REQUESTS: Final[tuple[tuple[str, str, object, int], ...]] = (
 
 
 def test_prism_sees_what_is_wrong_in_each_operation(fake: WholeGitHub, prism: Prism) -> None:
-    """An answer of another type is refused wherever one is described, and so are a body and a path that are not."""
+    """Prism refuses an answer of a wrong type in each operation, and an undescribed body and path."""
     fake.open_pull(fake.project, "feat-1", "main", "A thing", "")
     fake.add_thread(2, "septet", "app.py", 7, "Why so?")
     fake.statuses[SHA] = [("test", "failure")]

@@ -1,4 +1,4 @@
-"""Temporal's profiles with an API key and with client certificates: who is let in, and what is told to those who are not."""
+"""Temporal's profiles with an API key and with client certificates: accepted clients, and the errors of refused ones."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ THEIRS = {"client_cert_path": "theirs/client.pem", "client_key_path": "theirs/cl
 NO_PAIR = "certificate and key of this client do not belong together, or one is missing"
 NOT_ACCEPTED = "it does not accept this client's certificate, or was given none"
 CLOSED = "it closed the connection, as one does that does not accept this client's certificate, or was given none"
-"""What is said where the end of the connection is seen before the alert that tells why."""
+"""The message if the client sees the end of the connection before the alert with the reason."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Site:
     silent: Front
 
     def profile(self, front: Front, tls: Mapping[str, str], api_key: str = "") -> dict[str, str]:
-        """Write the profile of a client, and return the variables that choose it; paths are those below the folder."""
+        """Write the profile of a client, and return the variables that choose it; paths are relative to the folder."""
         entries = {name: self.folder / value if name.endswith("_path") else value for name, value in tls.items()}
         lines = ["[profile.septet]", f'address = "{front.address}"', 'namespace = "default"']
         lines += [f'api_key = "{api_key}"'] if api_key else []
@@ -46,7 +46,7 @@ class Site:
 
 @pytest.fixture(scope="module")
 def site(served: Septet, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """The fronts, with the server that most tests share behind them."""
+    """The fronts, with the shared server behind them."""
     folder = tmp_path_factory.mktemp("site")
     ours, theirs = Authority(folder / "ours"), Authority(folder / "theirs")
     server = ours.sign("server")
@@ -64,7 +64,7 @@ def site(served: Septet, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
 def test_a_work_order_is_done_over_a_connection_with_client_certificates(
     site: Site, served: Septet, tmp_path: Path, origin: Origin
 ) -> None:
-    """Worker and commands show the profile's certificate: the front, which lets nobody in without, sees their calls."""
+    """Worker and commands show the profile's certificate: the front, which requires it, sees their calls."""
     chosen = site.profile(site.mtls, {**CA, **OURS})
     septet = Septet(tmp_path / "host", {"SEPTET_TASK_QUEUE": "septet-mtls", **chosen}, shares=served)
     with septet.serving("worker"):
@@ -76,7 +76,7 @@ def test_a_work_order_is_done_over_a_connection_with_client_certificates(
 
 
 def test_an_api_key_is_the_bearer_of_each_call(site: Site, septet: Septet) -> None:
-    """The front, which lets nobody in without, sees it in every call of a command that is answered."""
+    """The front, which requires the key, sees the key in each call of a successful command."""
     ended = Septet(septet.root, site.profile(site.keyed, CA, KEY))("list", "--json")
     assert (ended.code, ended.json["ok"]) == (0, True)
     assert site.keyed.methods >= {"GetSystemInfo", "ListWorkflowExecutions"}
@@ -107,12 +107,12 @@ def test_who_has_a_wrong_certificate_is_told_what_is_wrong(
 
 
 def test_an_end_without_a_word_is_told_as_what_it_mostly_is(site: Site, septet: Septet) -> None:
-    """A server with TLS that closes the connection has most often refused a certificate, and said it too late."""
+    """A TLS server that closes the connection has mostly refused a certificate, and reported it too late."""
     _assert_refused(Septet(septet.root, site.profile(site.silent, CA)), site.silent, CLOSED)
 
 
 def test_a_server_without_tls_is_told_to_whom_the_profile_has_it(site: Site, septet: Septet) -> None:
-    """The other way round the connection is closed, and that is one of the causes which the error has."""
+    """Without TLS in the profile a TLS server closes the connection, which the error names as one of its causes."""
     cause = "it does not use TLS, which the profile asks for"
     _assert_refused(Septet(septet.root, site.profile(site.plain, CA)), site.plain, cause)
     ended = septet("list", "--address", site.mtls.address, "--json")
@@ -130,7 +130,7 @@ def test_who_has_a_key_that_is_not_known_is_told_so(site: Site, septet: Septet) 
 
 
 def _assert_refused(septet: Septet, front: Front, *causes: str) -> dict[str, str]:
-    """See that a command of a machine ends because its client is refused for a cause; return message and remedy."""
+    """Check that a command ends with a refusal for one of the causes; return message and remedy."""
     ended = septet("list", "--json")
     where = f"{front.address} (Temporal's environment or profile)"
     remedy = (

@@ -1,4 +1,4 @@
-"""Each alert is caused on a real system, fires in a real Prometheus, and clears when its cause is gone."""
+"""Each alert is caused on a real system, fires in a real Prometheus, and clears after its cause."""
 
 import re
 import shlex
@@ -56,14 +56,14 @@ def summaries() -> dict[str, str]:
 
 
 def agents_at_work(host: Host) -> str:
-    """Return what KEDA asks Prometheus, about the queues of a host's own."""
+    """Return KEDA's query to Prometheus, for a host's own queues."""
     trigger, _ = yaml.safe_load(SCALING.read_text(encoding="utf-8"))["spec"]["triggers"]
     query: str = trigger["metadata"]["query"]
     return query.replace('"septet-', f'"{host.queue}-')
 
 
 def first_commands(alert: str) -> list[str]:
-    """Return the commands that the runbook starts with when an alert fires."""
+    """Return the runbook's first commands for an alert."""
     row = re.search(rf"^\| `{alert}` \| (.*) \|$", RUNBOOK, re.MULTILINE)
     assert row is not None
     return re.findall(r"`((?:septet|temporal) [^`]+)`", row[1])
@@ -71,15 +71,15 @@ def first_commands(alert: str) -> list[str]:
 
 @dataclass
 class Operator:
-    """Who is woken by alerts, and types on a host what the runbook says."""
+    """A person whom alerts wake, and who types the runbook's commands on a host."""
 
     prometheus: Prometheus
     host: Host
     alerts: set[str] = field(default_factory=set)
-    """Those that fired."""
+    """The alerts that fired."""
 
     def is_woken(self, *alerts: str) -> None:
-        """Wait until alerts have fired, and read what they say."""
+        """Wait until alerts have fired, and check their labels and summaries."""
         for alert, told in self.prometheus.until_fired(*alerts).items():
             labels = re.findall(r"\$labels\.(\w+)", summaries()[alert])
             assert all(told["labels"].get(label) for label in labels), told
@@ -105,9 +105,10 @@ class Operator:
 
 
 def test_alerts_about_agents_costs_and_forges(host: Host, origin: Origin, tmp_path: Path) -> None:
-    """Agents that crash, claim, cost much, answer nothing readable and ask for strange hosts; and a forge that fails.
+    """Agents crash, make false claims, cost much, answer unreadably and request strange hosts; a forge fails.
 
-    What agents did has been counted when Prometheus comes, for which that is the first hour: however slow a machine is.
+    Prometheus starts after the agents' work is counted, and takes it for the first hour's, however slow a
+    machine is.
     """
     metrics = f"127.0.0.1:{free_port()}"
     origin.push({"ask.py": ASK, ".septet/septet.toml": 'checks = [["python3", "ask.py"]]\n'})
@@ -177,7 +178,7 @@ def test_alerts_about_agents_costs_and_forges(host: Host, origin: Origin, tmp_pa
 
 
 def test_alerts_about_waits_and_a_worker_that_is_down(host: Host, origin: Origin, tmp_path: Path) -> None:
-    """A host with one slot and one seat for more work orders than that, and then without a worker."""
+    """A host with one slot and one seat has more work orders than that, and then has no worker."""
     metrics = f"127.0.0.1:{free_port()}"
     small = {"SEPTET_METRICS": metrics, "SEPTET_MAX_AGENTS": "1", "SEPTET_HOST_LIMIT": "1"}
     with prometheus(tmp_path / "prometheus", metrics) as seen:
@@ -217,7 +218,7 @@ def test_alerts_about_waits_and_a_worker_that_is_down(host: Host, origin: Origin
 
 
 def test_alerts_about_a_release_and_the_server(septet: Septet, origin: Origin, tmp_path: Path) -> None:
-    """A release that swaps two steps without a thought of work under way, and a server that is away."""
+    """A release swaps two steps without a patch for running work orders, and a server is away."""
     metrics = [f"127.0.0.1:{free_port()}" for _ in range(2)]
     options = ("--port", "--ui-port", "--api-port")
     up = ("up", *(part for pair in zip(options, map(str, free_ports(3)), strict=True) for part in pair))
@@ -249,13 +250,13 @@ def test_alerts_about_a_release_and_the_server(septet: Septet, origin: Origin, t
 
 
 def test_each_alert_is_among_those_that_are_caused() -> None:
-    """No alert is added that nobody has seen fire."""
+    """Each alert's test has seen the alert fire."""
     assert {*summaries()} == ABOUT_WORK | ABOUT_WAITS | ABOUT_SERVERS
 
 
 @contextmanager
 def _forge(folder: Path, origin: Origin) -> Iterator[GitHubFake]:
-    """Serve GitHub with a copy of a repository for as long as the block lasts."""
+    """Serve GitHub with a copy of a repository while the block lasts."""
     bare = folder / "hosted" / "o" / "foo.js.git"
     bare.parent.mkdir(parents=True)
     git(folder, "clone", "-q", "--bare", str(origin.bare), str(bare))
@@ -264,7 +265,7 @@ def _forge(folder: Path, origin: Origin) -> Iterator[GitHubFake]:
 
 
 def _go_on_to_implement(host: Host, origin: Origin, order: str, scenario: Mapping[str, Any]) -> None:
-    """Start a work order whose agent works at `implement_plan` until somebody ends it."""
+    """Start a work order whose agent works at `implement_plan` until the test ends the work."""
     waits = {"implement_plan": {"wait_for": str(host.septet.root / "never")}}
     host.septet.scenario(order, {**scenario, "steps": waits})
     host.start(origin, order)
@@ -273,7 +274,7 @@ def _go_on_to_implement(host: Host, origin: Origin, order: str, scenario: Mappin
 
 
 def _swap_two_steps(packages: Path) -> Path:
-    """Copy the workflows as a release may have them that plans before it classifies."""
+    """Copy the workflows with planning before classifying, as of another release."""
     shutil.copytree(Path(workflows.__file__).parent, packages / "workflows")
     module = packages / "workflows" / "work_order" / "workflow.py"
     text, both = (

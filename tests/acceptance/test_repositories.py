@@ -14,7 +14,7 @@ POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "ab" * 32 
 def test_a_file_url_with_dots_in_its_name_and_a_trunk_becomes_a_pull_request(
     served: Septet, tmp_path: Path
 ) -> None:
-    """A `file://` address, a name with dots and a default branch that is not main are like any other."""
+    """A `file://` address, a name with dots and a default branch other than main work like any other."""
     origin = make_origin(tmp_path, "my.app.v1.2.git", "trunk")
     origin.push({"main.py": "print(1)\n"})
     ended = served("run", "--repo", f"file://{origin.bare}", "--title", "Add two", "--wait", "--json")
@@ -27,7 +27,7 @@ def test_a_file_url_with_dots_in_its_name_and_a_trunk_becomes_a_pull_request(
 
 
 def test_two_work_orders_on_one_repository_run_side_by_side(served: Septet, origin: Origin) -> None:
-    """Each has a workspace, a branch and a pull request of its own, and neither sees the other's files."""
+    """Each has its own workspace, branch and pull request, and neither sees the other's files."""
     titles = {"wo-left": "Add the left door", "wo-right": "Add the right door"}
     for order, title in titles.items():
         assert served("run", "--repo", origin.bare, "--title", title, "--id", order, "--json").code == 0
@@ -67,7 +67,7 @@ def test_submodules_and_lfs_pointers_are_left_as_they_are(served: Septet, tmp_pa
 
 @pytest.fixture
 def hosted(tmp_path: Path) -> Iterator[tuple[GitHubFake, Origin]]:
-    """A GitHub of its own: `o/foo.js` over smart HTTP, and its API."""
+    """An own GitHub: `o/foo.js` over smart HTTP, and its API."""
     origin = make_origin(tmp_path / "o", "foo.js.git")
     origin.push({"index.js": "module.exports = 1\n"})
     with serving_forge(GitHubFake(repositories=tmp_path)) as github:
@@ -77,7 +77,7 @@ def hosted(tmp_path: Path) -> Iterator[tuple[GitHubFake, Origin]]:
 def test_an_issue_on_github_becomes_a_branch_and_a_pull_request_there(
     hosted: tuple[GitHubFake, Origin], septet: Septet
 ) -> None:
-    """The issue and its comments are read, the branch pushed, one pull request opened; no file has the token."""
+    """The work order reads the issue and its comments, pushes the branch, opens one pull request; no file has the token."""
     github, origin = hosted
     number = github.add_issue("The export is wrong", "It should be 2.", ("bug",))
     github.add_comment(number, "Indeed: a remark that a person made.", author="ada")
@@ -103,7 +103,7 @@ def test_an_issue_on_github_becomes_a_branch_and_a_pull_request_there(
 
 
 def test_a_repository_that_is_not_there_is_named_with_its_remedy(served: Septet, tmp_path: Path) -> None:
-    """A path without a repository is refused before anything starts, without a traceback."""
+    """A path without a repository is refused before the start, without a traceback."""
     ended = served("run", "--repo", tmp_path / "nowhere", "--title", "T", "--id", "wo-gone", "--wait", "--json")
     assert ended.code == 2
     assert str(tmp_path / "nowhere") in ended.json["error"]["message"]

@@ -1,4 +1,4 @@
-"""What a person does with Temporal's own command line to a work order: reset, pause, unpause, other options."""
+"""A person acts on a work order with Temporal's own command line: reset, pause, unpause, other options."""
 
 import json
 from collections.abc import Callable
@@ -20,7 +20,7 @@ SECOND_HANGS = {"steps": {step.value: [{}, {"hang": True}, {}] for step in Step 
 
 
 def begun(served: Septet, origin: Origin, order: str) -> str:
-    """Start a work order whose first agent of `implement_plan` does half of it and hangs, and wait for that half."""
+    """Start a work order whose first agent of `implement_plan` writes half and hangs, and wait for this half."""
     served.scenario(order, HALF)
     assert served("run", "--repo", origin.bare, "--title", "Take your time", "--id", order, "--json").code == 0
     until((served.state / "workspaces" / order / "half.txt").exists)
@@ -28,14 +28,14 @@ def begun(served: Septet, origin: Origin, order: str) -> str:
 
 
 def on_activity(served: Septet, act: str, order: str, *options: str) -> Ended:
-    """Do something to the activity of `implement_plan`."""
+    """Act on the activity of `implement_plan`."""
     ended = served.temporal("activity", act, "-w", order, "--activity-id", IMPLEMENTS, *options)
     assert ended.code == 0, ended
     return ended
 
 
 def pending(served: Septet, order: str) -> dict[str, Any]:
-    """Return what the server tells of the one activity that is under way."""
+    """Return the server's description of the only pending activity."""
     described = json.loads(served.temporal("workflow", "describe", "-w", order, "-o", "json").out)
     (activity,) = described["pendingActivities"]
     return dict(activity)
@@ -49,7 +49,7 @@ def implemented(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def one_pull_request(origin: Origin, task: dict[str, Any]) -> None:
-    """See that the forge has one pull request, and that the branch is at the work order's commit."""
+    """Check that the forge has one pull request, and that its branch is at the work order's commit."""
     branches = git(origin.bare, "for-each-ref", "--format=%(refname:short)", "refs/heads").splitlines()
     assert branches == sorted([task["branch_name"], "main"])
     assert task["pr_url"].endswith("/pull/1")
@@ -57,7 +57,7 @@ def one_pull_request(origin: Origin, task: dict[str, Any]) -> None:
 
 
 def test_a_paused_step_ends_its_agent_and_goes_on_in_its_session(served: Septet, origin: Origin) -> None:
-    """`temporal activity pause` ends the agent and keeps its session and its work; `unpause` resumes it."""
+    """`temporal activity pause` ends the agent and keeps its session and its work; `unpause` resumes the session."""
     order = begun(served, origin, "wo-paused")
     on_activity(served, "pause", order)
     until_temporal(lambda: pending(served, order)["state"] == "PENDING_ACTIVITY_STATE_PAUSED")
@@ -97,7 +97,7 @@ def test_a_reset_step_begins_anew_from_its_checkpoint(served: Septet, origin: Or
 
 @pytest.mark.release
 def test_a_paused_step_that_is_reset_begins_anew(served: Septet, origin: Origin) -> None:
-    """`temporal activity reset` of a paused step takes the pause away, and the session does not go on."""
+    """`temporal activity reset` of a paused step removes the pause, and starts a new session."""
     order = begun(served, origin, "wo-paused-reset")
     on_activity(served, "pause", order)
     until_temporal(lambda: pending(served, order)["state"] == "PENDING_ACTIVITY_STATE_PAUSED")
@@ -125,7 +125,7 @@ def test_other_options_of_a_step_leave_its_agent_alone(served: Septet, origin: O
 @pytest.mark.long
 @pytest.mark.timeout(400)
 def test_a_reset_to_any_step_returns_to_its_checkpoint(served: Septet, origin: Origin) -> None:
-    """`temporal workflow reset` to each step in turn, while an agent works: the next finds what the first one found."""
+    """After a `temporal workflow reset` to each step during an agent's work, the step starts from its first checkpoint."""
     order = served.scenario("wo-reset-to-any", SECOND_HANGS)
     found = served.look(order)
     done = served("run", "--repo", origin.bare, "--title", "Again", "--id", order, "--wait", "--json").json["task"]
@@ -153,9 +153,9 @@ def _is_longer(look: Callable[[], list[Any]], number: int) -> bool:
 
 
 def test_a_cancelled_work_order_is_reset_to_its_begin(served: Septet, origin: Origin) -> None:
-    """`temporal workflow reset` to the first event opens the same workspace; what was cancelled is not cancelled again.
+    """`temporal workflow reset` to the first event opens the same workspace, and the old cancel is not applied again.
 
-    Temporal applies signals and cancels to the new run, unless it is told not to.
+    Temporal applies signals and cancels to the new run unless `--reapply-exclude` is given.
     """
     order = begun(served, origin, "wo-from-the-begin")
     assert served("cancel", order, "--json").code == 0
@@ -169,7 +169,7 @@ def test_a_cancelled_work_order_is_reset_to_its_begin(served: Septet, origin: Or
 
 
 def test_retry_goes_back_to_the_last_a_middle_and_the_first_step(served: Septet, origin: Origin) -> None:
-    """`retry --from` runs that step and those after it of a completed work order, and keeps its one pull request."""
+    """`retry --from` runs this step and the later steps of a completed work order, and keeps its one pull request."""
     named = ("--repo", origin.bare, "--title", "Again", "--id", "wo-retried")
     assert served("run", *named, "--wait", "--json").json["task"]["status"] == "completed"
     for step in (Step.CREATE_PULL_REQUEST, Step.GENERATE_BRANCH, Step.CLASSIFY_ISSUE):
@@ -181,7 +181,7 @@ def test_retry_goes_back_to_the_last_a_middle_and_the_first_step(served: Septet,
 
 
 def reset_points(served: Septet, order: str) -> dict[str, int]:
-    """Return by step the event to which a person resets a work order: the workflow task that began the step."""
+    """Return by step the event of the workflow task that began the step, to which a person resets a work order."""
     events = json.loads(served.temporal("workflow", "show", "-w", order, "-o", "json").out)["events"]
     scheduled = [event.get("activityTaskScheduledEventAttributes") for event in events]
     return {

@@ -1,4 +1,4 @@
-"""A host and its server are restored to before the work was done: what was pushed meanwhile is taken over, and paid once."""
+"""Host and server are restored to before the work: a later push is taken over, and no step is paid twice."""
 
 import json
 import shutil
@@ -22,7 +22,7 @@ TAKEN_OVER = [Step.IMPLEMENT_PLAN, Step.CREATE_COMMIT, Step.CREATE_PULL_REQUEST]
 
 
 def start(septet: Septet, repository: str, order: str, held_at: Step) -> str:
-    """Start a work order whose agent waits in one step until everybody may go on; return its id."""
+    """Start a work order whose agent waits in one step for the gate; return its id."""
     septet.scenario(order, {"steps": {held_at.value: {"wait_for": str(gate(septet))}}})
     given = {"repository": repository, "title": f"Work of {order}", "timeouts": {"heartbeat_seconds": 5}}
     started = septet.temporal(
@@ -39,12 +39,12 @@ def gate(septet: Septet) -> Path:
 
 
 def run_of(step: Step) -> str:
-    """Return the first agent run of a step."""
+    """Return the name of a step's first agent run."""
     return f"{step.number}-{step.value}-1"
 
 
 def back_up_and_lose(septet: Septet, orders: list[str]) -> list[dict[str, object]]:
-    """Take a backup, have the work orders completed after that, lose the machine, and put the backup back."""
+    """Make a backup, complete the work orders, lose the machine, and put the backup back."""
     backup = septet.root / "backup"
     assert septet("backup", backup, "--json").code == 0
     gate(septet).touch()
@@ -60,7 +60,7 @@ def back_up_and_lose(septet: Septet, orders: list[str]) -> list[dict[str, object
 def test_a_work_order_goes_on_from_what_it_pushed_after_the_backup(
     septet: Septet, origin: Origin, held_at: Step
 ) -> None:
-    """No agent is started once more until a person asks; branch, commit and pull request are those that were there."""
+    """No agent starts again without a person's retry; branch, commit and pull request stay."""
     with septet.up():
         order = start(septet, str(origin.bare), "wo-1", held_at)
         septet.until_works(order, run_of(held_at))
@@ -87,7 +87,7 @@ def test_a_work_order_goes_on_from_what_it_pushed_after_the_backup(
 def test_on_a_forge_the_account_of_the_pull_request_tells_an_own_push_from_a_forged_one(
     septet: Septet, tmp_path: Path
 ) -> None:
-    """What somebody else has copied or gone on with is not taken over: the work is done, and not pushed."""
+    """A push that somebody else has copied or continued is not taken over: the work is done, and not pushed."""
     upstream = make_origin(tmp_path / "o", "foo.js.git")
     upstream.push({"README.md": "# foo\n"})
     with serving_forge(GitHubFake(repositories=tmp_path)) as fake:

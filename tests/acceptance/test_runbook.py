@@ -1,4 +1,4 @@
-"""The runbook: every command in it is run, in its order, on a machine of its own."""
+"""The runbook: each of its commands runs, in its order, on a machine for this test alone."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def bash_blocks(heading: str) -> list[str]:
 @pytest.mark.recovery
 @pytest.mark.timeout(600)
 def test_every_command_of_the_runbook_works(tmp_path: Path) -> None:
-    """Start, scale, drain, restore, rotate, back up and promote are typed as they stand there; only ports are others."""
+    """The commands to start, scale, drain, restore, rotate, back up and promote run as written, except for the ports."""
     port, ui, api = free_ports(3)
     septet = Septet(tmp_path / "machine")
     own = tmp_path / "bin"
@@ -70,7 +70,7 @@ def test_every_command_of_the_runbook_works(tmp_path: Path) -> None:
 
 @pytest.mark.release
 def test_a_shared_servers_databases_come_back_with_what_a_host_had(tmp_path: Path) -> None:
-    """The commands for PostgreSQL are typed as they stand there: all is as it was, on a new server too."""
+    """The commands for PostgreSQL run as written and restore the state, on a new server too."""
     backup, restore = bash_blocks("Back up and restore")
     (tmp_path / "backups").mkdir()
     host = Septet(tmp_path / "host-a")
@@ -112,7 +112,7 @@ def test_a_shared_servers_databases_come_back_with_what_a_host_had(tmp_path: Pat
 def test_a_build_gets_a_part_then_all_and_is_rolled_back(
     septet: Septet, origin: Origin, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """The commands that promote are typed as they stand there: work orders, running ones too, are the named build's."""
+    """The commands that promote run as written: work orders, also running ones, go to the named build."""
     forward, back = bash_blocks("Upgrade, promote, roll back")
     ramp, all_of_them = forward.splitlines()
     earlier, later = back.split()[-1], all_of_them.split()[-1]
@@ -120,7 +120,7 @@ def test_a_build_gets_a_part_then_all_and_is_rolled_back(
         host = Host.beside(septet, tmp_path_factory.mktemp("builds"))
 
         def typed(command: str) -> dict[str, object]:
-            """Type a command, and return how the server routes work orders then."""
+            """Run a command, and return the server's routing after it."""
             env = {**host.septet.env, "PATH": f"{PROGRAMS}:{os.environ['PATH']}"}
             done = subprocess.run(["bash", "-euc", command], env=env, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
@@ -129,13 +129,13 @@ def test_a_build_gets_a_part_then_all_and_is_rolled_back(
             return routing
 
         def build_of(order: str) -> str:
-            """Return the build that has carried a work order on."""
+            """Return the build that a work order runs on."""
             described = json.loads(host.temporal("workflow", "describe", "-w", order, "-o", "json").out)
             version = described["workflowExecutionInfo"]["versioningInfo"]["deploymentVersion"]
             return str(version["buildId"])
 
         def done_by(order: str) -> str:
-            """Start a work order, and return the build that has completed it."""
+            """Complete a work order, and return its build."""
             ended = host.septet("run", "--repo", origin.bare, "--title", "T", "--id", order, "--wait", "--json")
             assert ended.code == 0, ended
             return build_of(order)
@@ -163,7 +163,7 @@ def test_a_build_gets_a_part_then_all_and_is_rolled_back(
 
 
 def test_the_runbook_reads_each_alert() -> None:
-    """Whoever is woken by an alert finds the first command to type."""
+    """The runbook has a row with first commands for each alert."""
     rules = yaml.safe_load((ROOT / "deploy" / "prometheus" / "alerts.yml").read_text(encoding="utf-8"))
     alerts = [rule["alert"] for group in rules["groups"] for rule in group["rules"] if "alert" in rule]
     assert re.findall(r"^\| `(Septet\w+)` \|", PAGE, re.MULTILINE) == alerts

@@ -37,7 +37,7 @@ def begin(team: Septet, origin: Origin, order: str) -> None:
 
 
 def test_workers_come_and_go_and_no_agent_is_started_twice(team: Septet, origin: Origin) -> None:
-    """A killed worker's successor adopts the runner's agent, or reads it where it ended first: no other is started."""
+    """A killed worker's successor adopts the runner's agent, or reads its answer: no other agent starts."""
     with team.serving("runner") as runner:
         with team.serving("worker") as first:
             begin(team, origin, "wo-runner")
@@ -56,12 +56,12 @@ def test_workers_come_and_go_and_no_agent_is_started_twice(team: Septet, origin:
 def _lives(process: psutil.Process) -> bool:
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:  # it has gone between the two questions
+    except psutil.NoSuchProcess:  # the process has ended between the two calls
         return False
 
 
 def test_a_killed_runner_costs_its_agent_the_seconds_alone(team: Septet, origin: Origin) -> None:
-    """Its agent dies with it; the worker waits for the next runner, and resumes the session there."""
+    """The agent dies with its runner; the worker waits for the next runner, and resumes the session on it."""
     with team.serving("runner") as first, team.serving("worker"):
         begin(team, origin, "wo-resumed")
         stream = team.state / "runs" / "wo-resumed" / "5-implement_plan-1" / "stdout.jsonl"
@@ -79,7 +79,7 @@ def test_a_killed_runner_costs_its_agent_the_seconds_alone(team: Septet, origin:
 
 @pytest.mark.release
 def test_a_runner_that_is_restarted_costs_its_agent_no_answer(team: Septet, origin: Origin) -> None:
-    """Told to end, it ends its agent; the worker that followed it resumes the session, and asks for no answer before."""
+    """A runner that is stopped ends its agent; the worker resumes the session on the next runner, without a finalizer."""
     with team.serving("runner") as first, team.serving("worker"):
         begin(team, origin, "wo-restarted")
         stream = team.state / "runs" / "wo-restarted" / "5-implement_plan-1" / "stdout.jsonl"
@@ -94,14 +94,14 @@ def test_a_runner_that_is_restarted_costs_its_agent_no_answer(team: Septet, orig
 
 
 def test_a_runner_that_says_it_is_ready_hears_at_once_that_it_is_to_end(team: Septet) -> None:
-    """SIGTERM right after its word ends it as at any other time: with exit code 0."""
+    """SIGTERM right after the ready message ends the runner with exit code 0, as at any other time."""
     for _ in range(3):
         with team.serving("runner") as runner:
             assert runner.end(signal.SIGTERM) == 0
 
 
 def test_a_work_order_that_waits_says_for_what(team: Septet, origin: Origin) -> None:
-    """`show` tells what holds the step up, here a runner that is not there, and nothing once it goes on."""
+    """`show` names the cause of the wait, here a missing runner, and no cause once the step continues."""
     with team.serving("worker"):
         begin(team, origin, "wo-waits-for-runner")
         team.wait_for_detail("wo-waits-for-runner", lambda detail: "runner" in (detail["waiting_for"] or ""))
@@ -112,7 +112,7 @@ def test_a_work_order_that_waits_says_for_what(team: Septet, origin: Origin) -> 
 
 
 def test_a_second_runner_is_refused(team: Septet) -> None:
-    """The error names the state directory, and the exit code says that it is running already; doctor sees one."""
+    """The error names the state directory with exit code 6; doctor fails without a runner and passes with one."""
     assert _runner_check(team)["status"] == "failed"
     with team.serving("runner"):
         ended = team("runner", "--json")

@@ -1,6 +1,6 @@
-"""What people see of lists, help and mistakes, screen by screen, as `tests/data/screens.txt` holds it.
+"""The screens of lists, help and mistakes, as `tests/data/screens.txt` has them.
 
-Where that file is not there it is written, and the tests fail once: look at the difference before you commit it.
+If the file is missing, the tests write it and fail once: read the difference before you commit it.
 """
 
 import re
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.faces
 
 DATA = Path(__file__).parents[1] / "data" / "screens.txt"
 LONG = "Supercalifragilisticexpialidocious" * 3
-"""One word: where it is cut does not show."""
+"""One word, so that the place of the cut does not matter."""
 GATE = "wo-0123456789abcdef0123"
 SCREENS = [
     (100, "list"),
@@ -38,7 +38,7 @@ SCREENS = [
 
 @pytest.fixture(scope="module")
 def screens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Septet]:
-    """A machine with a work order in review, and one that waits for its approval."""
+    """A machine with a work order in review, and a work order that waits for its approval."""
     septet = Septet(tmp_path_factory.mktemp("screens"))
     origin = make_origin(septet.root / "origin", "app.git")
     origin.push({"app.py": "print('hello')\n"})
@@ -52,7 +52,7 @@ def screens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Septet]:
 
 
 def screen_of(septet: Septet, columns: int, words: str) -> str:
-    """Return what a command shows in a terminal of so many columns, or in a pipe where there are none."""
+    """Return a command's output in a terminal of this width, or in a pipe for 0 columns."""
     argv = words.replace("ORIGIN", str(septet.root / "origin" / "app.git")).split()
     if not columns:
         ended = septet(*argv)
@@ -62,19 +62,19 @@ def screen_of(septet: Septet, columns: int, words: str) -> str:
             _, shown = screen.end()
         assert max(map(len, shown.splitlines())) <= columns, shown
     shown = re.sub(r"\b[0-9]+ (s|min)\b", "AGE", shown.replace(str(septet.root), "/machine"))
-    # How much of a title is shown depends on the age beside it.
+    # The shown length of a title depends on the age beside it.
     shown = re.sub(r"\bSuper[A-Za-z]*…", "Super…", shown)
     return "\n".join(re.sub(" {2,}", "  ", line).rstrip() for line in shown.splitlines())
 
 
 def kept() -> dict[str, str]:
-    """Return the screens that the file holds."""
+    """Return the screens of the file."""
     parts = re.split(r"^=== (.*)\n", DATA.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
     return {name: text.rstrip("\n") for name, text in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def test_screens_are_as_they_were(screens: Septet) -> None:
-    """Each command shows what the file holds: whole ids and commands, and what was meant."""
+    """Each command shows the screen of the file, with whole ids and commands."""
     seen = {f"septet {words} ({columns})": screen_of(screens, columns, words) for columns, words in SCREENS}
     if not DATA.exists():
         DATA.write_text("".join(f"=== {name}\n{text}\n\n" for name, text in seen.items()), encoding="utf-8")
