@@ -1,4 +1,4 @@
-"""What a Temporal server sees of work orders whose payloads are sealed."""
+"""What a Temporal server can read of work orders with sealed payloads."""
 
 import json
 from collections.abc import Mapping
@@ -29,12 +29,12 @@ SCENARIO = {
     }
 }
 LOUD = {"SEPTET_LOG_LEVEL": "debug"}
-"""Both machines log all that they can: what is not in the one's log is not there, and not only left out."""
+"""Both machines log as much as possible: a word that is not in the log was sealed, and not merely left out."""
 UI = "/api/v1/namespaces/default/workflows"
 
 
 def work(septet: Septet, up: Running, origin: Origin) -> Mapping[str, str]:
-    """Complete one work order and cancel another, both with words to find, and return what the server tells of them."""
+    """Complete a work order and cancel another, both with known words, and return the server's texts about them."""
     septet.scenario(ORDER, SCENARIO)
     body = f"The {BODY} is wrong."
     ended = septet(
@@ -57,7 +57,7 @@ def work(septet: Septet, up: Running, origin: Origin) -> Mapping[str, str]:
 
 
 def found(places: Mapping[str, str]) -> dict[str, set[str]]:
-    """Return which of the words each place holds."""
+    """Return the words that each place holds."""
     return {place: words_in(text, CANARIES) for place, text in places.items()}
 
 
@@ -82,7 +82,7 @@ def test_a_server_without_the_keys_reads_no_word(tmp_path: Path, origin: Origin)
 
 
 def test_without_keys_the_same_words_are_all_there(tmp_path: Path, origin: Origin) -> None:
-    """What the test above looks for is found in a database, a history, the web UI and a log that nobody seals."""
+    """Without seals, the words of the test above are found in a database, a history, the web UI and a log."""
     septet = Septet(tmp_path / "open", LOUD)
     with septet.up() as up:
         places = dict(work(septet, up, origin))
@@ -95,7 +95,7 @@ def test_without_keys_the_same_words_are_all_there(tmp_path: Path, origin: Origi
 
 
 def test_temporals_command_line_and_ui_are_clear_for_those_who_may_read(tmp_path: Path, origin: Origin) -> None:
-    """With the codec endpoint `temporal` starts what workers would refuse unsealed, and shows all of it; so does the UI."""
+    """With the codec endpoint, `temporal` starts a sealed work order and shows it in clear, and so does the UI."""
     septet = sealed_machine(tmp_path / "sealed", {"SEPTET_SEAL_REQUIRED": "true"})
     with septet.up() as up:
         token = (septet.state / "api-token").read_text(encoding="ascii").strip()
@@ -127,7 +127,7 @@ def test_temporals_command_line_and_ui_are_clear_for_those_who_may_read(tmp_path
 
 
 def test_a_named_site_has_payloads_opened_and_no_other(tmp_path: Path) -> None:
-    """The web UI of a shared server is one of an exact origin, by an address with a key; nobody else is let in."""
+    """The codec opens payloads for a named origin at an address with a key, and refuses all others."""
     site = "https://temporal.example.org"
     septet = sealed_machine(tmp_path / "sealed", {"SEPTET_CODEC_ORIGINS": site})
     with septet.up() as up, septet.beside("serve", "--port", str(free_port())) as served:
@@ -161,7 +161,7 @@ def test_a_named_site_has_payloads_opened_and_no_other(tmp_path: Path) -> None:
 
 @pytest.mark.recovery
 def test_a_killed_worker_is_taken_over_with_sealed_payloads(tmp_path: Path, origin: Origin) -> None:
-    """The agent of a worker that was killed is adopted by the next one, which reads task tokens and sealed inputs alike."""
+    """The next worker adopts a killed worker's agent, and reads task tokens and sealed inputs alike."""
     septet = sealed_machine(tmp_path / "sealed", {"SEPTET_SEAL_REQUIRED": "true"})
     go_on = tmp_path / "go on"
     septet.scenario(ORDER, {"steps": {"implement_plan": {"wait_for": str(go_on)}}})
@@ -178,7 +178,7 @@ def test_a_killed_worker_is_taken_over_with_sealed_payloads(tmp_path: Path, orig
 
 
 def test_nobody_without_a_key_starts_anything(tmp_path: Path, origin: Origin) -> None:
-    """Where workers refuse what is not sealed, Temporal's own command line starts nothing, and who has keys works on."""
+    """If workers refuse unsealed input, Temporal's command line starts nothing, and a client with keys still works."""
     septet = sealed_machine(tmp_path / "sealed", {"SEPTET_SEAL_REQUIRED": "true"})
     line = septet("codec", "new-key", "k1", "--json").json["line"]
     (tmp_path / "sealed" / "keys").write_text(f"{line}\n", encoding="ascii")
@@ -202,6 +202,6 @@ def test_nobody_without_a_key_starts_anything(tmp_path: Path, origin: Origin) ->
 
 
 def sealing_check(septet: Septet) -> dict[str, str]:
-    """Return what `septet doctor` says of what began unsealed."""
+    """Return `septet doctor`'s check of unsealed work."""
     checks = septet("doctor", "--json").json["checks"]
     return next(check for check in checks if check["name"] == "sealing")

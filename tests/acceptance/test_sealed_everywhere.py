@@ -1,4 +1,4 @@
-"""What a Temporal server sees of every workflow of a sealed installation, on whatever way people's words come in."""
+"""What a Temporal server can read of each workflow of a sealed installation, for each way that people's words take."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ TYPES = {
     "WorkOrder", "PullRequest", "Notification", "Board", "Pipeline", "Intake", "CommentCommand", "Account", "Costs",
 }  # fmt: skip
 ON_THE_FORGE_ALONE = {WORDS["log"], WORDS["review"]}
-"""What an agent is told of a failed check and a review: whoever starts it asks the forge, and no workflow has it."""
+"""An agent's texts of a failed check and of a review: the host reads them from the forge, and no workflow has them."""
 UI = "/api/v1/namespaces/default"
 
 
@@ -31,18 +31,18 @@ class Seen:
 
     types: set[str]
     clear: dict[str, int]
-    """Payloads that are not sealed, by the type of their workflow."""
+    """The number of unsealed payloads, by the type of their workflow."""
     places: Mapping[str, str]
-    """All that there is to read, by the place where it stands."""
+    """All readable text, by its place."""
 
     @property
     def words(self) -> dict[str, set[str]]:
-        """Which words stand in each place."""
+        """The words in each place."""
         return {place: words_in(text, WORDS.values()) for place, text in self.places.items()}
 
 
 def is_clear(payload: Payload) -> bool:
-    """Say whether a payload holds something that anybody can read; the server tells of absent ones as empty ones."""
+    """Say whether a payload has readable data; the server returns an absent payload as an empty one."""
     return bool(payload.data) and not is_sealed(payload.metadata)
 
 
@@ -53,7 +53,7 @@ async def types_on(up: Running) -> set[str]:
 
 
 async def look(up: Running) -> Seen:
-    """Read all histories, descriptions and schedules, and what the web UI is told."""
+    """Read all histories, descriptions and schedules, and the web UI's answers."""
     client = await Client.connect(up.address)
     rows = [row async for row in client.list_workflows("")]
     histories, descriptions, clear = [], [], dict.fromkeys((row.workflow_type for row in rows), 0)
@@ -83,7 +83,7 @@ async def look(up: Running) -> Seen:
 
 
 async def live_through(day: Day) -> Seen:
-    """Take every way once, the build changing in the middle, and return what the server has seen."""
+    """Use each way once, with a change of the build in between, and return what the server can read."""
     with day.septet.up(SEPTET_BUILD_ID="of-yesterday") as first:
         day.begin()
         assert first.end() == 0
@@ -106,7 +106,7 @@ async def live_through(day: Day) -> Seen:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("is_sealed_here", [True, False], ids=["sealed", "open"])
 async def test_no_way_in_leaves_a_word_on_the_server(tmp_path: Path, *, is_sealed_here: bool) -> None:
-    """With keys no payload of any workflow is clear, and no word is found; without them every word is found."""
+    """With keys no payload of a workflow is clear and no word is found; without keys each word is found."""
     machine = sealed_machine(tmp_path / "machine") if is_sealed_here else Septet(tmp_path / "machine")
     with serving_day(machine, tmp_path) as day:
         seen = await live_through(day)

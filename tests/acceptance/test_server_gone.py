@@ -1,4 +1,4 @@
-"""The Temporal server dies while agents work: they go on, and everybody finds each other again."""
+"""The Temporal server dies while agents work: the agents continue, and all parts reconnect."""
 
 import json
 import os
@@ -27,7 +27,7 @@ ONCE = [f"{step.number}-{step.value}-1" for step in Step]
 
 
 def server_pid(septet: Septet) -> int:
-    """Return the process of the embedded server, as its state directory tells it."""
+    """Return the process id of the embedded server from its state directory."""
     try:
         return int(json.loads((septet.state / "server.json").read_text(encoding="utf-8"))["server_pid"])
     except FileNotFoundError:
@@ -58,7 +58,7 @@ def test_up_starts_its_killed_server_again_and_work_orders_go_on(septet: Septet,
 
 
 def test_up_ends_with_a_message_when_its_server_cannot_be_started_again(septet: Septet) -> None:
-    """A server that is dead for good ends `up` with exit code 4, the end of the server's log, and where that is."""
+    """A server that is dead for good ends `up` with exit code 4, and the error names the server's log."""
     with septet.up() as up:
         database = septet.state / "temporal.db"
         database.rename(septet.root / "temporal.db")
@@ -74,7 +74,7 @@ def test_up_ends_with_a_message_when_its_server_cannot_be_started_again(septet: 
 
 @contextmanager
 def external_server(folder: Path, port: int) -> Iterator[psutil.Process]:
-    """Run a Temporal server that nobody of ours started, for as long as the block lasts."""
+    """Run a Temporal server that Septet did not start, while the block lasts."""
     kinds = {key.name: key.indexed_value_type.name.capitalize() for key in ALL}
     argv = [
         str(temporal_program()),
@@ -97,7 +97,7 @@ def port() -> int:
 
 
 def test_workers_find_an_external_server_again(tmp_path: Path, origin: Origin, port: int) -> None:
-    """Results that came while the server was dead arrive when it is back; what is told of it is told on stderr."""
+    """Results from the time of the dead server arrive once it is back; its absence is reported on stderr."""
     host = Host.at(f"127.0.0.1:{port}", tmp_path / "host")
     go = host.scenario("wo-external", implement_plan={"waits": True})
     with external_server(tmp_path, port) as server:
@@ -119,13 +119,13 @@ def test_workers_find_an_external_server_again(tmp_path: Path, origin: Origin, p
 
 
 def ports() -> tuple[str, ...]:
-    """Return the options for ports that `septet up` can have again after it has ended."""
+    """Return options for ports that `septet up` can use again after its end."""
     server, ui, api = map(str, free_ports(3))
     return "--port", server, "--ui-port", ui, "--api-port", api
 
 
 def test_who_waits_is_told_once_and_goes_on_when_the_server_is_back(septet: Septet, origin: Origin) -> None:
-    """`run --wait` keeps its table over the end of `septet up`, says so, shows nothing of the SDK, and ends as asked."""
+    """`run --wait` keeps its table over the end of `septet up`, reports the absence, and ends with the work order."""
     go, where = septet.root / "go", ports()
     order = septet.scenario("wo-outlasts", {"steps": {"implement_plan": {"wait_for": str(go)}}})
     words = ("run", "--repo", str(origin.bare), "--title", "Outlast it", "--id", order, "--wait")
@@ -145,7 +145,7 @@ def test_who_waits_is_told_once_and_goes_on_when_the_server_is_back(septet: Sept
 
 
 def test_a_pipe_is_told_in_one_line(septet: Septet, origin: Origin) -> None:
-    """`watch` and `logs --follow` in a pipe have one line for an absence, on stdout and stderr."""
+    """`watch` and `logs --follow` in a pipe print one line for an absence, on stdout and stderr."""
     go, where = septet.root / "go", ports()
     order = septet.scenario("wo-piped", {"steps": {"implement_plan": {"wait_for": str(go)}}})
     with septet.serving("up", *where) as up:
@@ -174,7 +174,7 @@ def test_a_pipe_is_told_in_one_line(septet: Septet, origin: Origin) -> None:
 def test_a_worker_logs_an_outage_as_constant_events(
     septet: Septet, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Each line of its log is JSON with an event that is one word, also what the SDK says of a server that is gone."""
+    """Each line of its log is JSON with a constant event name, also the SDK's lines about a lost server."""
     with septet.up() as up:
         host = Host.at(up.address, tmp_path_factory.mktemp("outage"))
         with host.worker() as worker:
@@ -188,7 +188,7 @@ def test_a_worker_logs_an_outage_as_constant_events(
 
 
 def test_a_board_that_is_followed_outlasts_its_server(septet: Septet, origin: Origin) -> None:
-    """An absence is told in one line on stderr, and what is new after it is shown."""
+    """stderr has one line for an absence, and the board shows later changes."""
     where = ports()
     with septet.serving("up", *where) as up, septet.started("board", "--follow", "--json") as board:
         assert board.stdout is not None

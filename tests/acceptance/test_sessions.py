@@ -14,7 +14,7 @@ from septet.agents.turns.warm import warm_orders
 pytestmark = pytest.mark.faces
 
 PLANNING = 3
-"""Steps: classify, plan, find the plan."""
+"""The planning steps: classify, plan, find the plan."""
 
 
 def sessions_of(served: Septet, order: str) -> list[str]:
@@ -23,18 +23,18 @@ def sessions_of(served: Septet, order: str) -> list[str]:
 
 
 def outputs_of(task: dict[str, Any]) -> list[str]:
-    """Return what each step came to, but for the number of its pull request."""
+    """Return the output of each step, except the number of its pull request."""
     return [step["output"] for step in task["steps"][:-1]]
 
 
 def marks_of(served: Septet, order: str) -> list[str]:
-    """Return by which mark each run's processes are found: that of one process for all its turns."""
+    """Return each run's mark, by which its processes are found; all turns of one process have the same mark."""
     runs = sorted((served.state / "runs" / order).glob("*/run.json"))
     return [json.loads(run.read_text(encoding="utf-8"))["mark"] for run in runs]
 
 
 def test_the_planner_and_the_implementor_have_a_session_and_a_process_each(served: Septet, origin: Origin) -> None:
-    """With `--sessions shared` seven steps are two sessions in two processes, of which none is left at the end."""
+    """With `--sessions shared` seven steps are two sessions in two processes, and no process is left at the end."""
     order = ("run", "--repo", origin.bare, "--title", "Say goodbye too", "--wait", "--json")
     apart = served(*order, "--id", "wo-apart").json["task"]
     together = served(*order, "--id", "wo-together", "--sessions", "shared").json["task"]
@@ -54,7 +54,7 @@ def test_the_planner_and_the_implementor_have_a_session_and_a_process_each(serve
 def test_another_plan_comes_from_the_same_session_and_a_retry_begins_a_new_one(
     served: Septet, origin: Origin
 ) -> None:
-    """A rejected plan is planned again by who knows it; after a reset the worktree does not hold what that one knows."""
+    """A rejected plan is planned again in its session; after a reset the worktree differs, so a new session begins."""
     order = ("run", "--repo", origin.bare, "--title", "Say hello", "--sessions", "shared", "--approve-plan")
     assert served(*order, "--id", "wo-again").code == 0
     plan = _waiting_plan(served, "")
@@ -72,7 +72,7 @@ def test_another_plan_comes_from_the_same_session_and_a_retry_begins_a_new_one(
 
 
 def _waiting_plan(served: Septet, before: str) -> str:
-    """Return when the plan that waits for approval was found, once it is another one than before."""
+    """Return the time of the waiting plan, once it differs from the time before."""
 
     def is_another(task: dict[str, Any]) -> bool:
         return bool(task["status"] == "waiting" and task["steps"][-1]["timestamp"] != before)
@@ -81,7 +81,7 @@ def _waiting_plan(served: Septet, before: str) -> str:
 
 
 def test_a_finalizer_asks_the_shared_session_which_goes_on_after_it(served: Septet, origin: Origin) -> None:
-    """It has no tools, so a process of its own; the next step resumes the session in a third one."""
+    """The finalizer has no tools, so it needs its own process; the next step resumes the session in a third process."""
     order = served.scenario("wo-unparsed", {"steps": {"build_plan": {"malformed": "truncated"}}})
     argv = ("run", "--repo", origin.bare, "--title", "Say hello", "--sessions", "shared", "--id", order)
     task = served(*argv, "--wait", "--json").json["task"]
@@ -95,7 +95,7 @@ def test_a_finalizer_asks_the_shared_session_which_goes_on_after_it(served: Sept
 
 
 def test_a_repository_chooses_for_work_orders_that_do_not_say(served: Septet, origin: Origin) -> None:
-    """`sessions = "shared"` of a repository's settings counts, and the work order's own word before it."""
+    """`sessions = "shared"` of a repository's settings holds, unless the work order names another choice."""
     origin.push({".septet/septet.toml": '[agents]\nsessions = "shared"\n'})
     order = ("run", "--repo", origin.bare, "--title", "Say goodbye", "--wait", "--json")
     assert served(*order, "--id", "wo-by-repository").json["ok"] is True

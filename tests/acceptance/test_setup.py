@@ -12,7 +12,7 @@ pytestmark = pytest.mark.recovery
 
 @pytest.mark.law
 def test_set_up_of_a_killed_worker_runs_again_and_no_agent_does(septet: Septet, origin: Origin) -> None:
-    """The next worker finds the workspace, puts away what the first set-up left, and pays each agent once."""
+    """The next worker finds the workspace, removes the first set-up's files, and pays each agent once."""
     script = "[ ! -e half.txt ] || exit 9\ntouch half.txt\nwhile [ ! -e go.log ]; do sleep 0.05; done\n"
     settings = 'setup = ["sh install.sh"]\n'
     origin.push({".septet/septet.toml": settings, "install.sh": script, ".gitignore": "*.log\n"})

@@ -18,7 +18,7 @@ HOSTS = "127.0.0.1,forge,stranger,locked-out"
 
 @dataclass(frozen=True)
 class Forge:
-    """A forge of its own: `o/foo.js` over ssh, and its API."""
+    """An own forge: `o/foo.js` over ssh, and its API."""
 
     ssh: SshServer
     github: GitHubFake
@@ -26,7 +26,7 @@ class Forge:
 
     @property
     def settings(self) -> dict[str, str]:
-        """What a worker is told of it."""
+        """The worker's settings for the forge."""
         return {
             "SEPTET_GITHUB_HOSTS": HOSTS,
             "SEPTET_GITHUB_API_URL": self.github.url,
@@ -48,14 +48,14 @@ def forge(tmp_path: Path) -> Iterator[Forge]:
 
 @pytest.fixture
 def person(septet: Septet, forge: Forge) -> Septet:
-    """A machine whose person has told git the ssh that knows the forge."""
+    """A machine whose git configuration names the ssh that knows the forge."""
     home = Path(septet.env["HOME"])
     (home / ".gitconfig").write_text(f"[core]\n\tsshCommand = {forge.ssh.command}\n", encoding="utf-8")
     return septet
 
 
 def becomes_a_pull_request(septet: Septet, forge: Forge, repository: str) -> None:
-    """See that an issue of the repository becomes a branch and a pull request there."""
+    """Check that an issue of the repository becomes a branch and a pull request on the forge."""
     number = forge.github.add_issue("The export is wrong", "It should be 2.")
     ended = septet("run", "--repo", repository, "--issue", str(number), "--wait", "--json")
     assert ended.code == 0, ended
@@ -76,13 +76,13 @@ def test_ssh_urls_and_scp_addresses_become_pull_requests(person: Septet, forge: 
 
 @pytest.mark.release
 def test_ssh_of_the_environment_is_taken(septet: Septet, forge: Forge) -> None:
-    """`GIT_SSH_COMMAND` says how the worker reaches a host; its alias may be in the settings of that ssh."""
+    """`GIT_SSH_COMMAND` sets the worker's ssh; its settings may hold the host's alias."""
     with septet.up(**forge.settings, GIT_SSH_COMMAND=forge.ssh.command):
         becomes_a_pull_request(septet, forge, "ssh://forge/o/foo.js")
 
 
 def test_refusals_of_ssh_are_named_with_their_remedies(person: Septet, forge: Forge) -> None:
-    """A host key that is not known, and a key that is refused, fail a work order at once, and nobody is asked."""
+    """An unknown host key and a refused key fail a work order at once, without a prompt."""
     told = {}
     with person.up(**forge.settings):
         for host in ("stranger", "locked-out"):

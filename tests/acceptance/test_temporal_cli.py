@@ -11,13 +11,13 @@ from septet.state import StateDir
 
 
 def start(served: Septet, order: str, *inputs: str) -> Ended:
-    """Start a work order as Temporal's own documentation shows it."""
+    """Start a work order as Temporal's own documentation does."""
     named = ("--task-queue", "septet", "--type", "WorkOrder", "--workflow-id", order)
     return served.temporal("workflow", "start", *named, *(part for text in inputs for part in ("--input", text)))
 
 
 def described(served: Septet, order: str) -> dict[str, Any]:
-    """Return what the server tells of a workflow, once it is closed."""
+    """Return the server's description of a workflow, once the workflow is closed."""
 
     def closed() -> dict[str, Any] | None:
         found = json.loads(served.temporal("workflow", "describe", "-w", order, "-o", "json").out)
@@ -27,7 +27,7 @@ def described(served: Septet, order: str) -> dict[str, Any]:
 
 
 def test_temporals_own_command_line_starts_the_same_work_order(served: Septet, origin: Origin) -> None:
-    """`temporal workflow start` needs nothing but a JSON object; the server then tells the whole story."""
+    """`temporal workflow start` needs only a JSON object; the server then has the whole story."""
     served("issue", "add", "--repo", origin.bare, "--title", "The greeting is wrong", "--json")
     assert start(served, "wo-42", json.dumps({"repository": str(origin.bare), "issue": 1})).code == 0
     info = described(served, "wo-42")["workflowExecutionInfo"]
@@ -61,7 +61,7 @@ def test_temporals_own_command_line_starts_the_same_work_order(served: Septet, o
 
 
 def test_one_that_waits_on_the_board_is_found_by_its_project(served: Septet, origin: Origin) -> None:
-    """Started by `temporal`, a collected work order has its repository's project before a worker opens that."""
+    """A collected work order that `temporal` started has its repository's project before a worker opens the repository."""
     waits = {"repository": str(origin.bare), "title": "Wait", "stage": "collected"}
     assert start(served, "wo-waits", json.dumps(waits)).code == 0
     served.wait_for("/board", lambda board: board["stages"]["collected"], project="app")
@@ -88,14 +88,14 @@ def test_one_that_waits_on_the_board_is_found_by_its_project(served: Septet, ori
 def test_wrong_input_fails_within_seconds_and_names_the_field(
     served: Septet, order: str, inputs: tuple[str, ...], named: str
 ) -> None:
-    """Input that is absent, wrong, unknown or doubled never leaves a workflow running."""
+    """Absent, wrong, unknown or doubled input never leaves a workflow running."""
     assert start(served, order, *inputs).code == 0
     assert described(served, order)["workflowExecutionInfo"]["status"] == "WORKFLOW_EXECUTION_STATUS_FAILED"
     assert named in served("show", order, "--json").json["task"]["error"]["message"]
 
 
 def test_input_that_is_no_json_fails_within_seconds(served: Septet) -> None:
-    """Bytes that claim to be anything but JSON are refused as input, not decoded for ever."""
+    """Bytes with an encoding other than JSON are refused as input, not decoded forever."""
     named = ("--task-queue", "septet", "--type", "WorkOrder", "--workflow-id", "wo-bytes")
     raw = ("--input", "no json", "--input-meta", "encoding=binary/plain")
     assert served.temporal("workflow", "start", *named, *raw).code == 0
@@ -104,7 +104,7 @@ def test_input_that_is_no_json_fails_within_seconds(served: Septet) -> None:
 
 
 def _plain(payload: Any) -> Any:
-    """Return a search attribute's value from either of the forms in which it is printed."""
+    """Return a search attribute's value from either of its two printed forms."""
     import base64
 
     return json.loads(base64.b64decode(payload["data"])) if isinstance(payload, dict) else payload

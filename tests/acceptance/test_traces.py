@@ -28,7 +28,7 @@ except Exception as error:
 
 
 def ancestors(collected: Collector, span: CollectedSpan) -> list[str]:
-    """Return the names of what a span is a part of, from the nearest to the root."""
+    """Return the names of a span's ancestors, from the nearest to the root."""
     by_id = {each.span_id: each for each in collected.spans}
     names = []
     while span.parent_id:
@@ -38,7 +38,7 @@ def ancestors(collected: Collector, span: CollectedSpan) -> list[str]:
 
 
 def test_a_work_order_is_one_trace_from_the_client_to_each_tool_call(host: Host, origin: Origin) -> None:
-    """Under the command that started it lie the work order, its activities, their agents and what these called."""
+    """Below the starting command's span are the work order, its activities, their agents and the agents' tool calls."""
     with collector() as collected:
         traces = {"SEPTET_TRACES": collected.url}
         host.scenario("wo-traced", classify_issue={"malformed": "truncated"})
@@ -89,7 +89,7 @@ def test_a_work_order_is_one_trace_from_the_client_to_each_tool_call(host: Host,
 
 
 def test_a_work_order_of_temporals_own_command_line_is_one_trace_too(host: Host, origin: Origin) -> None:
-    """Where no client began a trace, the run's id names it; a failed work order is marked as one."""
+    """Without a client's trace, the run's id names the trace; a failed work order is marked as an error."""
     with collector() as collected:
         with host.worker(SEPTET_TRACES=collected.url) as worker:
             host.scenario("wo-plain", implement_plan=[{"refuse": "No."}, {"refuse": "No."}])
@@ -107,7 +107,7 @@ def test_a_work_order_of_temporals_own_command_line_is_one_trace_too(host: Host,
 
 
 def test_a_cancelled_work_order_has_its_root_and_one_that_goes_on_has_none_yet(host: Host, origin: Origin) -> None:
-    """A cancel is an end, marked as one that gave nothing; a worker that ends cancels nothing."""
+    """A cancelled work order is marked as an error; a worker that stops ends no work order's trace."""
     with collector() as collected:
         with host.worker(SEPTET_TRACES=collected.url) as worker:
             for order in ("wo-stopped", "wo-goes-on"):
@@ -121,7 +121,7 @@ def test_a_cancelled_work_order_has_its_root_and_one_that_goes_on_has_none_yet(h
 
 
 def test_a_collector_that_is_away_holds_nothing_up(host: Host, origin: Origin) -> None:
-    """Work orders are carried out, and a command ends, although nobody takes the traces."""
+    """Work orders complete, and a command ends, although no collector takes the traces."""
     away = {"SEPTET_TRACES": "http://127.0.0.1:9"}
     with host.worker(**away) as worker:
         assert host.septet.closed(host.start(origin, "wo-untraced"))["status"] == "completed"

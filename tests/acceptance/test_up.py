@@ -25,7 +25,7 @@ def start(septet: Septet, origin: Origin, order: str) -> None:
 
 @pytest.mark.law
 def test_a_killed_up_goes_on_where_it_was_and_starts_no_agent_twice(septet: Septet, origin: Origin) -> None:
-    """`up` killed in the middle of an agent and started again takes the step over at once and adopts the agent."""
+    """`up` that is killed during an agent's work and started again takes the step over at once and adopts the agent."""
     order = septet.scenario("wo-killed", SLOW)
     with septet.up() as first:
         start(septet, origin, order)
@@ -41,7 +41,7 @@ def test_a_killed_up_goes_on_where_it_was_and_starts_no_agent_twice(septet: Sept
 
 
 def test_without_a_worker_everybody_is_told(septet: Septet, origin: Origin) -> None:
-    """After a kill of `up` its server lives on: who looks learns that nobody works, and keeps what was done."""
+    """After a kill of `up` its server lives on: each command reports the missing worker and shows the finished steps."""
     gate = septet.state.parent / "gate"
     order = septet.scenario("wo-left", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
     with septet.up() as first:
@@ -63,7 +63,7 @@ def test_without_a_worker_everybody_is_told(septet: Septet, origin: Origin) -> N
 
 @pytest.mark.parametrize("command", ["up", "demo"])
 def test_a_signal_before_it_is_ready_leaves_no_server(septet: Septet, command: str) -> None:
-    """SIGTERM in the first moments, when its server has just begun, ends that too, and a second one changes nothing."""
+    """SIGTERM in the first moments ends the new server too, and a second SIGTERM changes nothing."""
     options = zip(("--port", "--ui-port", "--api-port"), map(str, free_ports(3)), strict=True)
     ports = [part for pair in options for part in pair] if command == "up" else []
     with septet.started(command, *ports, "--json") as process:
@@ -88,7 +88,7 @@ def test_one_state_directory_has_one_up(septet: Septet) -> None:
 
 @pytest.mark.law
 def test_ctrl_c_leaves_the_agents_of_an_up_alive(septet: Septet, origin: Origin) -> None:
-    """SIGINT ends server and worker and names the agents that live on; the next `up` goes on with them."""
+    """SIGINT ends server and worker and names the living agents; the next `up` continues with them."""
     gate = septet.state.parent / "gate"
     order = septet.scenario("wo-lives", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
     with septet.up() as first:
@@ -112,7 +112,7 @@ def test_ctrl_c_leaves_the_agents_of_an_up_alive(septet: Septet, origin: Origin)
 
 @pytest.mark.parametrize("ignored", [False, True])
 def test_a_terminal_that_closes_ends_up_as_ctrl_c_does(septet: Septet, *, ignored: bool) -> None:
-    """SIGHUP ends server and worker; under `nohup`, which has it ignored, both go on."""
+    """SIGHUP ends server and worker; under `nohup`, which ignores SIGHUP, both continue."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL)
     try:
         with septet.up() as running:
@@ -127,7 +127,7 @@ def test_a_terminal_that_closes_ends_up_as_ctrl_c_does(septet: Septet, *, ignore
 
 
 def test_an_agent_that_ends_while_up_stops_is_not_said_to_live_on(septet: Septet, origin: Origin) -> None:
-    """What SIGINT names is what lives when `up` ends: a step that comes to its end meanwhile is not among it."""
+    """SIGINT names only agents that live when `up` ends, and no step that ends meanwhile."""
     gate = septet.state.parent / "gate"
     order = septet.scenario("wo-ends", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
     with septet.up() as first:
@@ -140,7 +140,7 @@ def test_an_agent_that_ends_while_up_stops_is_not_said_to_live_on(septet: Septet
 
 @pytest.mark.law
 def test_a_second_ctrl_c_ends_the_agents_with_a_rescue(septet: Septet, origin: Origin) -> None:
-    """SIGINT twice leaves no agent alive and its work in a rescue; the next `up` resumes the session."""
+    """A second SIGINT ends the agent and keeps its work; the next `up` resumes the session."""
     gate = septet.state.parent / "gate"
     order = septet.scenario("wo-twice", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
     with septet.up() as first:
@@ -160,7 +160,7 @@ def test_a_second_ctrl_c_ends_the_agents_with_a_rescue(septet: Septet, origin: O
 
 
 def test_a_taken_port_is_refused_with_the_option_that_names_another(served: Septet, septet: Septet) -> None:
-    """A port that somebody listens on is a usage error whose remedy is --port."""
+    """A taken port is a usage error whose remedy is --port."""
     address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
     ended = septet("up", "--port", address.rpartition(":")[2], "--json")
     assert ended.code == 2
@@ -172,7 +172,7 @@ def test_a_taken_port_is_refused_with_the_option_that_names_another(served: Sept
 def test_up_says_what_becomes_of_work_orders_and_nothing_else(septet: Septet, origin: Origin) -> None:
     """Without `--json` an `up` prints its addresses, and a line for each work order that begins and ends; no logs.
 
-    An agent that outlives it may have come to its end before the next `up` begins: the line is there, too.
+    An agent that outlives `up` may end before the next `up` begins: its line is printed too.
     """
     pairs = zip(("--port", "--ui-port", "--api-port"), map(str, free_ports(3)), strict=True)
     ports = [part for pair in pairs for part in pair]

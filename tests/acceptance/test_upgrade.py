@@ -16,7 +16,7 @@ SLOW = {"steps": {"implement_plan": {"delay_seconds": 5}}}
 
 
 def current(septet: Septet) -> str:
-    """Return the build that Temporal's own command line calls current."""
+    """Return the current build according to Temporal's own command line."""
     told = septet.temporal("worker", "deployment", "describe", "--name", "septet", "-o", "json").out
     found: str = json.loads(told)["routingConfig"]["currentVersionBuildID"]
     return found
@@ -24,7 +24,7 @@ def current(septet: Septet) -> str:
 
 @pytest.mark.release
 def test_up_goes_on_after_an_upgrade_with_the_work_orders_under_way(septet: Septet, origin: Origin) -> None:
-    """A work order begun under one build is completed by the next `up` under another; no agent runs twice."""
+    """A work order that began under one build is completed by the next `up` under another; no agent runs twice."""
     order = septet.scenario("wo-upgrade", SLOW)
     with septet.up(SEPTET_BUILD_ID="of-yesterday") as first:
         assert septet("run", "--repo", origin.bare, "--title", "T", "--id", order, "--json").code == 0
@@ -40,7 +40,7 @@ def test_up_goes_on_after_an_upgrade_with_the_work_orders_under_way(septet: Sept
 def test_a_build_of_a_shared_server_gets_work_orders_by_a_command_alone(
     septet: Septet, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """The first build serves at once, the next one when `septet promote` says so, and a ramp gives it a part."""
+    """The first build serves at once, the next build after `septet promote`, and a ramp gives it a part."""
     with septet.up() as up:
         shared = Host.at(up.address, tmp_path_factory.mktemp("shared"))
         with (
@@ -65,7 +65,7 @@ def test_a_build_of_a_shared_server_gets_work_orders_by_a_command_alone(
 
 
 def test_a_build_whose_worker_was_killed_is_not_promoted(served: Septet, tmp_path: Path) -> None:
-    """The server still lists the worker and remembers its last poll, but hears nothing new of it."""
+    """The server still lists the worker and its last poll, but hears nothing new from it."""
     host = Host.beside(served, tmp_path)
     with (
         host.worker(SEPTET_BUILD_ID="one", **HEARD_EACH_SECOND),

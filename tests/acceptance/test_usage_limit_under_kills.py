@@ -1,4 +1,4 @@
-"""A usage limit on a machine whose `septet up` is killed just then: no agent is started twice."""
+"""A usage limit on a machine whose `septet up` is killed at that moment: no agent is started twice."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from septet.contracts.names import Step
 pytestmark = [pytest.mark.recovery, pytest.mark.timeout(480), pytest.mark.law]
 
 HEARTBEATS_END_SECONDS = 240.0
-"""A task that the server has just given to the worker as it dies is given out again after two minutes."""
+"""The server gives out a task again two minutes after it gave the task to a dying worker."""
 FIRST, SECOND = "the-first-key", "the-second-key"
 LIMITED = """\
 #!/bin/sh
@@ -48,7 +48,7 @@ esac
 exec {git} "$@"
 """
 HELD_AT = {"before the work is kept": "check-ignore", "before the rescue is noted": "diff-index"}
-"""By moment of the move, a command of git that is run just then."""
+"""By moment of the move, a git command that runs at this moment."""
 STREAMS = "-p --output-format stream-json --verbose --dangerously-skip-permissions"
 BUDGET = ("--budget", "9Mtok", "--body", "Write `went on` into `on.txt`.", "--json")
 WORKERS = {"second login": ("scripted", "second"), "second agent": ("command", "")}
@@ -66,7 +66,7 @@ WORKERS = {"second login": ("scripted", "second"), "second agent": ("command", "
 def test_a_worker_that_is_killed_between_a_usage_limit_and_the_move_starts_one_agent_to_go_on(
     tmp_path: Path, origin: Origin, to: str, moment: str
 ) -> None:
-    """The worker dies before it sees the limit, once it has told it, or on the way to another agent: one goes on."""
+    """The worker dies before it sees the limit, after it reports the limit, or during the move: one agent continues."""
     limited = LimitedMachine(tmp_path)
     septet = limited.septet(to, holds_git_at=HELD_AT.get(moment))
     with running_machine(septet) as machine:
@@ -97,12 +97,12 @@ def test_a_worker_that_is_killed_between_a_usage_limit_and_the_move_starts_one_a
     )
     rescues = [rescue["snapshot"] for rescue in task["rescues"]]
     assert rescues == [rescue["snapshot"] for rescue in kept]
-    # What the first agent began: kept as another agent takes over, or as the plan goes on alone.
+    # The first agent's work: kept at the move to another agent, or when the plan alone continues.
     assert len(rescues) == 1
 
 
 class LimitedMachine:
-    """A machine whose first agent waits and then meets its usage limit, and what can be seen of it."""
+    """A machine whose first agent waits and then meets its usage limit, with the files that show its progress."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -111,7 +111,7 @@ class LimitedMachine:
         self.told = self.run / "limit-told"
 
     def septet(self, to: str, *, holds_git_at: str | None) -> Septet:
-        """Return it with a second login, or a second agent; git waits for its worker's death at a command."""
+        """Return the machine with a second login or a second agent; git waits at a command for its worker's death."""
         scenario = self._root / "limited.json"
         script = {"wait_for": str(self.gate), "api_error": 429}
         scenario.write_text(json.dumps({"steps": {"*": script}}), encoding="utf-8")
@@ -144,6 +144,6 @@ class LimitedMachine:
 
 
 def record_of(run: Path) -> dict[str, Any]:
-    """Return what is known of a run since its start."""
+    """Return the record of a run from its start."""
     record: dict[str, Any] = json.loads((run / "run.json").read_bytes())
     return record

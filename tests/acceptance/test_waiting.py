@@ -1,4 +1,4 @@
-"""`run --wait` and `retry --wait`: the work is seen live, Ctrl-C says what goes on, and a plan is decided on there."""
+"""`run --wait` and `retry --wait`: live work, Ctrl-C with the next commands, and decisions on a plan."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def test_who_waits_sees_the_id_and_the_first_step_at_once(served: Septet, origin
 
 
 def test_ctrl_c_says_that_the_work_goes_on(served: Septet, origin: Origin, tmp_path: Path) -> None:
-    """Who stops waiting is told that the work order still runs, and the commands to watch and to cancel it."""
+    """A person who stops waiting reads that the work order still runs, and the commands to watch and to cancel it."""
     gate = tmp_path / "gate"
     _waits_at(served, "wo-left", gate)
     with terminal(served, *_run(origin, "wo-left")) as person:
@@ -53,7 +53,7 @@ def test_ctrl_c_says_that_the_work_goes_on(served: Septet, origin: Origin, tmp_p
 def test_a_program_that_is_interrupted_as_it_waits_has_the_same_words(
     served: Septet, origin: Origin, tmp_path: Path
 ) -> None:
-    """With `--json` the one object says that the wait was interrupted, and names the commands."""
+    """With `--json` the only object says that the wait was interrupted, and names the commands."""
     gate = tmp_path / "gate"
     _waits_at(served, "wo-left-by-program", gate)
     with terminal(served, *_run(origin, "wo-left-by-program", "--json")) as program:
@@ -68,7 +68,7 @@ def test_a_program_that_is_interrupted_as_it_waits_has_the_same_words(
 
 
 def test_a_pipe_has_a_line_for_each_change(served: Septet, origin: Origin) -> None:
-    """Without a terminal there is a line for each step, and the pull request's address last."""
+    """Without a terminal there is a line for each step, and a line with the pull request's address."""
     ended = served(*_run(origin, "wo-piped"))
     lines = ended.out.splitlines()
     assert ended.code == 0
@@ -79,7 +79,7 @@ def test_a_pipe_has_a_line_for_each_change(served: Septet, origin: Origin) -> No
 
 
 def test_without_wait_the_next_commands_are_printed(served: Septet, origin: Origin) -> None:
-    """`run` alone ends at once with the commands that watch, show and cancel what it has started."""
+    """`run` alone ends at once with the commands that watch, show and cancel the work order."""
     ended = served("run", "--repo", origin.bare, "--title", "Say goodbye", "--id", "wo-next")
     assert ended.code == 0
     for command in ("septet watch wo-next", "septet show wo-next", "septet cancel wo-next"):
@@ -88,7 +88,7 @@ def test_without_wait_the_next_commands_are_printed(served: Septet, origin: Orig
 
 
 def test_a_plan_is_approved_where_it_is_waited_for(served: Septet, origin: Origin) -> None:
-    """At the plan gate the plan is shown; rejected with words it comes again, and once approved the work goes on."""
+    """The terminal shows the plan; after a rejection with words the next plan appears, and its approval continues the work."""
     with terminal(served, *_run(origin, "wo-asked", "--approve-plan")) as person:
         person.until("[a]pprove")
         person.type("r")
@@ -107,7 +107,7 @@ def test_a_plan_is_approved_where_it_is_waited_for(served: Septet, origin: Origi
 
 
 def test_a_plan_is_reviewed_in_an_editor(served: Septet, origin: Origin, tmp_path: Path) -> None:
-    """What a person writes above the line in their editor rejects the plan with these words."""
+    """A person's words above the line in the editor reject the plan with these words."""
     editor = tmp_path / "editor"
     editor.write_text('#!/bin/sh\n{ echo "Say which file."; cat "$1"; } > "$1.new" && mv "$1.new" "$1"\n')
     editor.chmod(0o755)
@@ -127,7 +127,7 @@ def test_a_plan_is_reviewed_in_an_editor(served: Septet, origin: Origin, tmp_pat
 
 
 def test_a_plan_that_is_decided_on_elsewhere_is_asked_about_no_more(served: Septet, origin: Origin) -> None:
-    """While one person thinks, another approves: the first sees the work go on."""
+    """While one person thinks, another approves: the first sees the work continue."""
     with terminal(served, *_run(origin, "wo-elsewhere", "--approve-plan")) as person:
         person.until("[a]pprove")
         assert served("approve", "wo-elsewhere").code == 0

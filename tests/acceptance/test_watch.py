@@ -26,13 +26,13 @@ Task = dict[str, Any]
 
 
 def held(served: Septet, origin: Origin, gate: Path, order: str) -> None:
-    """Start a work order whose agent waits in the middle of `implement_plan` for the gate."""
+    """Start a work order whose agent waits within `implement_plan` for the gate."""
     served.scenario(order, {"steps": {"implement_plan": {"wait_for": str(gate)}}})
     assert served("run", "--repo", origin.bare, "--title", "Wait for me", "--id", order, "--json").code == 0
 
 
 def on_a_terminal(served: Septet, *args: str, **extra: str) -> tuple[int, str]:
-    """Run `septet` on a terminal of 24 lines and return its exit code and what it painted."""
+    """Run `septet` on a terminal of 24 lines and return its exit code and its output."""
     parent, child = pty.openpty()
     env = {name: value for name, value in served.env.items() if name not in {"NO_COLOR", "COLUMNS"}}
     with subprocess.Popen(
@@ -63,7 +63,7 @@ def _read(terminal: int) -> Iterator[bytes]:
 def test_a_watch_tells_each_step_and_ends_with_the_work_order(
     served: Septet, origin: Origin, tmp_path: Path
 ) -> None:
-    """Piped, it prints plain lines while the work order goes on, ends by itself, and answers 0 for a completed one."""
+    """In a pipe it prints plain lines during the work, ends by itself, and exits with 0 for a completed work order."""
     gate = tmp_path / "gate"
     held(served, origin, gate, "wo-watched")
     with served.started("watch", "wo-watched") as process:
@@ -84,7 +84,7 @@ def test_a_watch_tells_each_step_and_ends_with_the_work_order(
 
 
 def test_a_watch_on_another_host_says_what_it_cannot_see(served: Septet, done: Task, tmp_path: Path) -> None:
-    """A second person with a state directory of their own is told which host has plan, changes and agent."""
+    """A watch with another state directory names the host that has plan, changes and agent."""
     address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
     second = Septet(tmp_path / "second", {"TEMPORAL_ADDRESS": address})
     host = (served.state / "host-id").read_text(encoding="ascii").strip()
@@ -97,7 +97,7 @@ def test_a_watch_on_another_host_says_what_it_cannot_see(served: Septet, done: T
 
 
 def test_a_watch_for_programs_is_one_object_a_line(served: Septet, origin: Origin, tmp_path: Path) -> None:
-    """Each change is one JSON object with plan, changes and what was said; the last one is the closed work order."""
+    """Each change is one JSON object with plan, changes and log entries; the last object is the closed work order."""
     gate = tmp_path / "gate"
     held(served, origin, gate, "wo-objects")
     with served.started("watch", "wo-objects", "--json") as process:
@@ -117,7 +117,7 @@ def test_a_watch_for_programs_is_one_object_a_line(served: Septet, origin: Origi
 
 
 def test_a_watch_of_a_failed_work_order_fails(served: Septet, origin: Origin) -> None:
-    """As with `--wait`, a work order that failed is exit code 1, with its error on the last line."""
+    """As with `--wait`, a failed work order exits with 1, with its error on the last line."""
     order = served.scenario("wo-fails", {"steps": {"implement_plan": {"refuse": "The plan contradicts itself."}}})
     served("run", "--repo", origin.bare, "--title", "No", "--id", order, "--json")
     ended = served("watch", order, "--json")
@@ -127,13 +127,13 @@ def test_a_watch_of_a_failed_work_order_fails(served: Septet, origin: Origin) ->
 
 
 def test_what_is_not_there_cannot_be_watched(served: Septet) -> None:
-    """An unknown id is exit code 3."""
+    """An unknown id exits with 3."""
     assert served("watch", "wo-nobody", "--json").error["type"] == "NotFound"
     assert served("watch", "wo-nobody").code == 3
 
 
 def test_a_watch_paints_on_a_terminal(served: Septet, done: Task) -> None:
-    """On a terminal there are colours, with NO_COLOR there are none, and both end with the pull request."""
+    """On a terminal the output has colours, with NO_COLOR none; it ends with the pull request."""
     code, painted = on_a_terminal(served, "watch", "wo-done")
     assert code == 0
     assert "\x1b[32m" in painted
@@ -142,7 +142,7 @@ def test_a_watch_paints_on_a_terminal(served: Septet, done: Task) -> None:
 
 
 def test_a_followed_board_shows_what_changes(served: Septet, origin: Origin, done: Task, tmp_path: Path) -> None:
-    """Each board is one object; a work order that starts meanwhile is on the next one; Ctrl-C ends it with 130."""
+    """Each board is one object; a work order that starts meanwhile is on a later board; Ctrl-C exits with 130."""
     gate = tmp_path / "gate"
     with served.started("board", "--follow", "--json") as process:
         assert process.stdout is not None
@@ -169,13 +169,13 @@ def test_the_board_fits_a_terminal(served: Septet, done: Task) -> None:
 
 
 def ids_on_board(served: Septet) -> list[str]:
-    """Return the ids of all work orders that the board shows."""
+    """Return the ids of all work orders on the board."""
     stages = served("board", "--json").json["stages"]
     return [task["id"] for tasks in stages.values() for task in tasks]
 
 
 def test_the_steps_fit_a_terminal(served: Septet, done: Task) -> None:
-    """In a narrow terminal each step has its mark, its name and figures that are whole; the last column gives way."""
+    """In a narrow terminal each step has its mark, its name and whole figures; the last column gets shorter."""
     code, painted = on_a_terminal(served, "show", "wo-done", NO_COLOR="1", COLUMNS="66")
     assert code == 0
     lines = [re.sub(r"\x1b\[[0-9;]*m", "", row).rstrip() for row in painted.splitlines()]
@@ -187,12 +187,12 @@ def test_the_steps_fit_a_terminal(served: Septet, done: Task) -> None:
 
 
 def lines_before(lines: list[str], word: str) -> int:
-    """Return how many lines stand above the one that begins with a word."""
+    """Return the number of lines above the line that begins with a word."""
     return next(number for number, line in enumerate(lines) if line.split()[:1] == [word])
 
 
 def test_steps_say_what_show_has_no_room_for(served: Septet, done: Task) -> None:
-    """Each with its whole result, its session, its tokens by kind and the files that it changed."""
+    """`steps` shows each step's whole result, session, tokens by kind and changed files."""
     shown = served("steps", "wo-done").out
     for step in done["steps"]:
         assert " ".join(step["output"].split()) in shown
@@ -203,16 +203,16 @@ def test_steps_say_what_show_has_no_room_for(served: Septet, done: Task) -> None
 
 @pytest.mark.parametrize("command", list(leaves()), ids=" ".join)
 def test_each_command_has_an_example(command: tuple[str, ...]) -> None:
-    """`--help` of every command ends its text with one example that begins with the command itself."""
+    """`--help` of each command ends with one example that begins with the command itself."""
     shown = help_of(find_command(command)[0], command)
     assert shown.count("Example: ") == 1
     assert f"septet {' '.join(command)}" in shown.partition("Example: ")[2]
 
 
 def test_the_shell_completes_work_orders(served: Septet, done: Task) -> None:
-    """After a command that takes a work order the shell gets the work orders of this host that fit, after `begin`.
+    """After a command that takes a work order, the shell gets this host's matching work orders, after `begin`.
 
-    The ids that Septet gives are hexadecimal, and so none of them fits an "o".
+    Septet's own ids are hexadecimal, so that none of them matches an "o".
     """
     completed = subprocess.run(
         [SEPTET, "__complete", "show", "wo-do"],
