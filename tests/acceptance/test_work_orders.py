@@ -15,7 +15,7 @@ Task = dict[str, Any]
 
 
 def test_run_waits_for_the_pull_request(done: Task) -> None:
-    """`run --wait --json` answers the completed work order, and exits with 0."""
+    """`run --wait --json` returns the completed work order, and exits with 0."""
     assert (done["id"], done["status"], done["stage"]) == ("wo-done", "completed", "review")
     assert done["branch_name"] == "septet/feat-wo-done-say-goodbye-too"
     assert done["plan_path"] == "specs/wo-done-planner-say-goodbye-too.md"
@@ -24,7 +24,7 @@ def test_run_waits_for_the_pull_request(done: Task) -> None:
 
 
 def test_show_answers_task_runs_and_history(served: Septet, done: Task) -> None:
-    """`show` tells the whole work order, each start of an agent, and the stages it went through."""
+    """`show` returns the whole work order, each agent run, and the history of its stages."""
     answer = served("show", "wo-done", "--json").json
     detail = {"runs", "history", "waiting_for", "base", "estimate", "refused_in_setup", "fails_on_base"}
     assert set(answer) == {"ok", "task"} | detail
@@ -40,14 +40,14 @@ def test_show_answers_task_runs_and_history(served: Septet, done: Task) -> None:
 
 
 def test_steps_answers_the_seven_steps_in_their_order(served: Septet, done: Task) -> None:
-    """`steps` gives the steps of the work order object, and the hosts that its agents were refused."""
+    """`steps` returns the steps of the work order object, and the hosts that its agents were refused."""
     told = {"ok": True, "steps": done["steps"], "refused_hosts": [], "rounds": []}
     assert served("steps", "wo-done", "--json").json == told
     assert [row["step"] for row in done["steps"]] == [step.value for step in Step]
 
 
 def test_the_board_shows_the_work_order_in_its_stage(served: Septet, done: Task) -> None:
-    """`board` has every stage, the work order in its own, and counts that match."""
+    """`board` has each stage, the work order in its own, and matching counts."""
     answer = served("board", "--project", "app", "--json").json
     assert list(answer["stages"]) == [stage.value for stage in Stage]
     assert done["id"] in {task["id"] for task in answer["stages"]["review"]}
@@ -77,7 +77,7 @@ def test_logs_follow_prints_one_object_a_line(served: Septet, done: Task) -> Non
 
 
 def test_an_issue_of_the_local_forge_becomes_a_pull_request(served: Septet, origin: Origin) -> None:
-    """`issue add` gives the number that `run --issue` takes; branch and plan carry it. Labels are kept."""
+    """`issue add` returns the number for `run --issue`; branch and plan carry the number. Labels are kept."""
     labels = ("--label", "go", "--label", "now")
     added = served("issue", "add", "--repo", origin.checkout, "--title", "A typo", *labels, "--json").json["issue"]
     assert (added["number"], added["labels"]) == (1, ["go", "now"])
@@ -93,7 +93,7 @@ def test_an_issue_of_the_local_forge_becomes_a_pull_request(served: Septet, orig
 
 
 def test_an_issue_is_read_from_a_file(served: Septet, origin: Origin, tmp_path: Path) -> None:
-    """The first line of `--issue-file` is the title; without --wait the answer comes at once."""
+    """The first line of `--issue-file` is the title; without --wait the command returns at once."""
     (tmp_path / "issue.md").write_text("# Say goodbye\n\nAt the end.\n", encoding="utf-8")
     ended = served("run", "--repo", origin.bare, "--issue-file", tmp_path / "issue.md", "--json")
     assert ended.code == 0
@@ -104,14 +104,14 @@ def test_an_issue_is_read_from_a_file(served: Septet, origin: Origin, tmp_path: 
 
 
 def test_a_path_is_relative_to_where_the_command_is_run(served: Septet, origin: Origin) -> None:
-    """`--repo .` names the checkout in which a person stands."""
+    """`--repo .` names the checkout of the current folder."""
     ended = served("run", "--repo", ".", "--title", "Say more", "--wait", "--json", cwd=origin.checkout)
     assert ended.code == 0, ended
     assert ended.json["task"]["repository_url"] == str(origin.checkout)
 
 
 def test_a_work_order_that_fails_is_exit_1_with_its_task(served: Septet, origin: Origin) -> None:
-    """`--wait` on a failed work order answers the error, the remedy and the work order with its rescue."""
+    """`--wait` on a failed work order returns the error, the remedy and the work order with its rescue."""
     order = served.scenario(
         "wo-refused", {"steps": {"implement_plan": {"refuse": "The plan contradicts itself."}}}
     )
@@ -128,7 +128,7 @@ def test_a_work_order_that_fails_is_exit_1_with_its_task(served: Septet, origin:
 
 
 def test_an_interrupted_wait_is_exit_130_and_leaves_the_work_order_running(served: Septet, origin: Origin) -> None:
-    """Ctrl-C ends the command that waits, with one JSON object, and not the work order."""
+    """Ctrl-C ends the waiting command with one JSON object, and not the work order."""
     order = served.scenario("wo-waited", {"steps": {"classify_issue": {"delay_seconds": 40}}})
     run = ("run", "--repo", str(origin.bare), "--title", "Wait", "--id", order, "--wait")
     with served.started(*run, "--json") as waiting:
@@ -177,7 +177,7 @@ def test_each_refusal_has_its_exit_code_and_names_what_was_wrong(
 
 
 def test_without_a_server_the_exit_code_is_4_and_the_remedy_is_up(septet: Septet) -> None:
-    """A client that reaches nobody says where it looked and how a server is started."""
+    """A client without a server names the address and how to start a server."""
     ended = septet("show", "wo-1", "--address", "127.0.0.1:1", "--json")
     assert ended.code == 4
     assert "127.0.0.1:1" in ended.error["message"]
@@ -185,21 +185,21 @@ def test_without_a_server_the_exit_code_is_4_and_the_remedy_is_up(septet: Septet
 
 
 def test_as_text_an_error_is_two_lines_on_stderr(served: Septet) -> None:
-    """Without --json stdout stays empty and stderr says what was wrong and what to do."""
+    """Without --json stdout stays empty; stderr has the error and what to do."""
     ended = served("show", "wo-unknown")
     assert (ended.code, ended.out) == (3, "")
     assert ended.err.splitlines()[0] == "Error: There is no work order wo-unknown."
 
 
 def test_the_version_is_told(septet: Septet) -> None:
-    """`--version` tells the installed version, and nothing else."""
+    """`--version` prints the installed version, and nothing else."""
     ended = septet("--version")
     assert (ended.code, ended.out, ended.err) == (0, f"septet {version('septet')}\n", "")
 
 
 @pytest.mark.parametrize("group", [(), ("rescue",)])
 def test_who_names_no_command_is_shown_the_help(septet: Septet, group: tuple[str, ...]) -> None:
-    """It is no error that is told, but the exit code is that of a usage that is none."""
+    """Without a command the help is shown instead of an error, with the exit code of a usage error."""
     ended = septet(*group)
     assert (ended.code, ended.out) == (2, "")
     assert ended.err == septet(*group, "--help").out
@@ -210,7 +210,7 @@ def assert_no_traceback(ended: Ended) -> None:
 
 
 def test_a_step_runs_with_the_model_that_the_work_order_names_for_it(served: Septet, origin: Origin) -> None:
-    """`--step STEP.KEY=VALUE` counts for that step alone, and before what is said for all steps."""
+    """`--step STEP.KEY=VALUE` holds for this step alone, and takes precedence over the options for all steps."""
     told = ("--model", "small-1", "--step", "implement_plan.model=big-1", "--step", "implement_plan.turns=400")
     ended = served("run", "--repo", origin.bare, "--title", "Say so", "--id", "wo-step", "--wait", "--json", *told)
     assert ended.code == 0, ended.err

@@ -36,7 +36,7 @@ def test_a_worker_of_another_host_registers_says_that_it_is_ready_and_ends_on_si
 
 
 def test_register_creates_the_search_attributes_that_a_namespace_lacks(served: Septet, septet: Septet) -> None:
-    """`worker --register` names what it created; a second time there is nothing left to create."""
+    """`worker --register` names the attributes that it created; a second call creates none."""
     served.temporal("operator", "namespace", "create", "--namespace", "shared")
     shared = Septet(septet.root, {"TEMPORAL_NAMESPACE": "shared"})
     address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
@@ -50,7 +50,7 @@ def test_register_creates_the_search_attributes_that_a_namespace_lacks(served: S
 
 
 def test_register_makes_the_namespace_that_a_server_lacks(served: Septet, septet: Septet, origin: Origin) -> None:
-    """As on a server of `temporalio/server`, which has none: one command makes it, and work orders run in it."""
+    """On a server without the namespace, as of `temporalio/server`, one command creates it, and work orders run in it."""
     address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
     agents = Septet(septet.root, {"TEMPORAL_NAMESPACE": "agents", "TEMPORAL_ADDRESS": address})
     without = agents("worker", "--json")
@@ -67,7 +67,7 @@ def test_register_makes_the_namespace_that_a_server_lacks(served: Septet, septet
 def test_a_worker_with_other_seal_keys_than_the_fleet_does_not_start(
     served: Septet, origin: Origin, tmp_path: Path
 ) -> None:
-    """It would fail each task that it took; one without keys would, too."""
+    """A worker with other keys, or without keys, would fail each task."""
     host = Host.beside(served, tmp_path / "host")
     others = write_keys(tmp_path / "others", "k2")
     fleet, stranger, keyless = (
@@ -88,7 +88,7 @@ def test_a_worker_with_other_seal_keys_than_the_fleet_does_not_start(
 
 
 def test_an_error_that_ends_a_worker_is_a_line_of_its_log(septet: Septet) -> None:
-    """Whoever reads logs as JSON finds type, message and remedy; a person's terminal and `--json` have them as ever."""
+    """The JSON log has type, message and remedy; a terminal and `--json` show the error as always."""
     nowhere = ("worker", "--address", f"127.0.0.1:{free_port()}")
     ended = septet(*nowhere)
     (line,) = ended.err.splitlines()
@@ -101,7 +101,7 @@ def test_an_error_that_ends_a_worker_is_a_line_of_its_log(septet: Septet) -> Non
 
 
 def test_the_health_check_of_a_container_sees_the_worker_whenever_it_asks(served: Septet, septet: Septet) -> None:
-    """A versioned worker that the server knows is healthy at each look; one that has ended is not."""
+    """A versioned worker that the server knows is healthy at each check; an ended worker is not."""
     address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
     asked = partial(subprocess.run, [sys.executable, HEALTH], env=septet.env, check=False)
     assert asked().returncode == 1
@@ -118,7 +118,7 @@ def test_the_health_check_of_a_container_sees_the_worker_whenever_it_asks(served
 def test_a_worker_whose_last_word_of_the_server_is_old_is_not_healthy(
     tmp_path: Path, key: str, age: timedelta
 ) -> None:
-    """Neither one that reaches the server no more, nor one that the server has not seen ask for work."""
+    """A worker that does not reach the server is unhealthy, and so is a worker whose polls the server does not see."""
     now = datetime.now(UTC)
     seen = {"looked_at": now.isoformat(), "polled_at": now.isoformat()}
     file = tmp_path / "health.json"
@@ -140,7 +140,7 @@ def test_a_worker_is_alive_while_its_server_is_not_and_dead_once_its_process_sta
     def asked(*options: str) -> int:
         return subprocess.run([sys.executable, HEALTH, *options], env=septet.env, check=False).returncode
 
-    assert asked("--alive") == 0  # one that has not reached the server yet waits for it
+    assert asked("--alive") == 0  # a worker that has not reached the server yet waits for it
     with septet.up() as up:
         until(lambda: asked() == 0)
         server = json.loads((septet.state / "server.json").read_text(encoding="utf-8"))["server_pid"]
@@ -162,7 +162,7 @@ def test_a_worker_is_alive_while_its_server_is_not_and_dead_once_its_process_sta
 def test_a_worker_does_not_start_without_the_sandbox_that_is_demanded(
     served: Septet, septet: Septet, told: str
 ) -> None:
-    """Where bubblewrap fails, `bwrap` ends the worker with the cause and the remedy; `auto` says so and serves."""
+    """If bubblewrap fails, `bwrap` ends the worker with the cause and the remedy."""
     path = failing_bubblewrap(septet)
     address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
     flag = ("--sandbox", "bwrap") if told == "flag" else ()
@@ -174,7 +174,7 @@ def test_a_worker_does_not_start_without_the_sandbox_that_is_demanded(
 
 
 def test_a_worker_without_a_sandbox_says_so_in_its_log(served: Septet, septet: Septet) -> None:
-    """`auto` serves where bubblewrap fails, and the log says that agents run unconfined, and why."""
+    """`auto` serves although bubblewrap fails; the log and doctor say that agents run unconfined, and why."""
     path = failing_bubblewrap(septet)
     address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
     with septet.serving("worker", "--address", address, PATH=path, SEPTET_LOG_FORMAT="json") as worker:

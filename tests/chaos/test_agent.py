@@ -40,7 +40,7 @@ class Tree:
         return process
 
     def serve(self, seconds: float, *arguments: str) -> "subprocess.Popen[bytes]":
-        """Start an agent that has no prompt yet."""
+        """Start an agent without a prompt."""
         env = {
             "SEPTET_SCRIPTED_HOME": str(self.root / "home"),
             "SEPTET_SCRIPTED_CHAOS": str(self.root / "journal"),
@@ -54,7 +54,7 @@ class Tree:
         return process
 
     def say(self, process: "subprocess.Popen[bytes]", text: str) -> None:
-        """Give a process that takes turn after turn one more."""
+        """Send another turn to a process that takes several turns."""
         assert process.stdin is not None
         message = {"type": "user", "message": {"role": "user", "content": text}}
         process.stdin.write(json.dumps(message).encode() + b"\n")
@@ -90,7 +90,7 @@ def test_the_journal_tells_what_the_tree_holds(tree: Tree) -> None:
 
 
 def test_a_second_agent_in_a_tree_says_so(tree: Tree) -> None:
-    """An agent that begins while another one lives in its tree notes that there are two writers."""
+    """An agent that begins while another lives in its tree records itself as the second writer."""
     tree.start("classify_issue", 60)
     tree.until_lives(1)
     tree.start("classify_issue", 60)
@@ -111,7 +111,7 @@ def test_the_tool_of_a_dead_agent_is_a_writer_too(tree: Tree) -> None:
 
 
 def test_a_killed_agent_that_is_resumed_goes_on_and_leaves_alone_what_it_finds(tree: Tree) -> None:
-    """Resumed in its session it does no unit twice and overwrites no file of the process before it."""
+    """An agent that resumes a session does no unit twice and overwrites no file of the killed process."""
     session = "00000000-0000-4000-8000-000000000001"
     first = tree.start("implement_plan", 3, "--session-id", session)
     until(lambda: len(tree.until_lives(1)[0].units) >= 2)
@@ -127,7 +127,7 @@ def test_a_killed_agent_that_is_resumed_goes_on_and_leaves_alone_what_it_finds(t
 
 
 def test_a_process_takes_the_turns_of_many_work_orders_and_goes_on_with_what_a_killed_one_left(tree: Tree) -> None:
-    """Each turn of a pipeline's agent has a journal under its own work order; resumed, no unit is done twice."""
+    """Each turn of a pipeline's agent has a journal under its own work order; a resumed agent does no unit twice."""
     session = "00000000-0000-4000-8000-000000000002"
     streams = ("--input-format", "stream-json", "--replay-user-messages")
     first = tree.serve(3, "--session-id", session, *streams)
@@ -150,7 +150,7 @@ def test_a_process_takes_the_turns_of_many_work_orders_and_goes_on_with_what_a_k
 
 @pytest.mark.parametrize("streams", [(), ("--input-format", "stream-json", "--replay-user-messages")])
 def test_a_session_that_is_not_there_is_told_as_claude_tells_it(tree: Tree, streams: tuple[str, ...]) -> None:
-    """Its result names it, as after the loss of a host with its sessions: the ladder then begins anew."""
+    """The agent's result names the unknown session, as after the loss of a host: the ladder then starts a new session."""
     process = tree.serve(0.3, "--resume", "00000000-0000-4000-8000-000000000003", *streams)
     out, _ = process.communicate(b"# implement_plan\n", timeout=WITHIN_SECONDS)
     dialect = adapter_for("claude").dialect()

@@ -8,12 +8,12 @@ from fakes.septet_command import Septet
 
 @pytest.fixture(scope="session")
 def newcomer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Newcomer]:
-    """A machine on which a person has typed `septet up`, and reads what it says."""
+    """A machine on which a person has typed `septet up`, and reads its output."""
     with newcomer_at(tmp_path_factory.mktemp("newcomer")) as newcomer:
         yield newcomer
 
 
 @pytest.fixture
 def septet(tmp_path: Path) -> Septet:
-    """A machine on which nothing runs yet."""
+    """A machine without a running process."""
     return Septet(tmp_path / "machine")

@@ -1,6 +1,6 @@
-"""The first minutes of a new user: a repository of their own, mistakes, the plan's gate, a merge, the page and HTTP.
+"""The first minutes of a new user: an own repository, mistakes, the plan's approval, a merge, the page and HTTP.
 
-It is the short half of `make test-newcomer`: each step says what must be on the screen.
+These tests are the short half of `make test-newcomer`: each step names the expected text on the screen.
 """
 
 import re
@@ -18,7 +18,7 @@ from playwright.sync_api import expect
 pytestmark = pytest.mark.newcomer
 
 PRIVATE = ("Traceback", "pydantic", "Input should be", "Value error", "wo-…")
-"""What no person is shown: the insides of libraries, and placeholders in what looks like a command."""
+"""Texts that no person may see: the insides of libraries, and placeholders in a command."""
 MISTAKES = [
     ((), 2, "No issue is named.", "--issue N"),
     (("fix the bug",), 2, "'fix the bug' was taken for a repository.", "--title 'fix the bug'"),
@@ -43,7 +43,7 @@ MISTAKES = [
 
 
 def test_septet_up_says_how_to_begin(newcomer: Newcomer) -> None:
-    """The page's link opens the page, and the command for another terminal can be pasted there."""
+    """The page's link has its own name, and `doctor` works and says that no agent CLI is ready."""
     assert httpx.URL(newcomer.septet.page).host.endswith(".localhost")
     ended = newcomer.septet("doctor")
     assert ended.code == 0
@@ -51,7 +51,7 @@ def test_septet_up_says_how_to_begin(newcomer: Newcomer) -> None:
 
 
 def test_an_issue_becomes_a_pull_request_on_ones_own_repository(newcomer: Newcomer, tmp_path: Path) -> None:
-    """The id and the first step are there at once; at the end the pull request, and what to type to merge it."""
+    """The id and the first step appear at once; at the end the pull request, and the command that merges it."""
     shop = newcomer.repository(tmp_path / "shop")
     words = ("run", "--title", TITLE, "--body", BODY, "--id", "wo-own", "--wait")
     with terminal(newcomer.septet, *words, cwd=shop) as screen:
@@ -84,7 +84,7 @@ def test_an_issue_becomes_a_pull_request_on_ones_own_repository(newcomer: Newcom
 def test_a_mistake_is_told_in_plain_words(
     newcomer: Newcomer, tmp_path: Path, words: tuple[str, ...], code: int, message: str, remedy: str
 ) -> None:
-    """Before anything starts: what is wrong, and what to type instead; nothing of a library's insides."""
+    """The error comes before the start, names the mistake and what to type instead, and shows no library's insides."""
     shop = newcomer.repository(tmp_path / "shop")
     with terminal(newcomer.septet, "run", *words, cwd=shop) as screen:
         ended, painted = screen.end()
@@ -115,7 +115,7 @@ def test_a_plan_is_rejected_and_approved_at_the_terminal(newcomer: Newcomer, tmp
 
 
 def test_the_page_shows_what_waits_and_approves_it(newcomer: Newcomer, tmp_path: Path) -> None:
-    """In a real browser what needs a person comes first, its plan is there to read, and a button approves it."""
+    """In a real browser a work order that waits can be opened, and a button approves its plan."""
     shop = newcomer.repository(tmp_path / "shop")
     words = ("run", "--title", "Seen in a browser", "--body", BODY, "--id", "wo-page", "--approve-plan")
     assert newcomer.septet(*words, cwd=shop).code == 0
@@ -129,7 +129,7 @@ def test_the_page_shows_what_waits_and_approves_it(newcomer: Newcomer, tmp_path:
 
 
 def test_http_does_what_the_command_line_does(newcomer: Newcomer, tmp_path: Path) -> None:
-    """A program starts a work order, sees it to its end, and is told of its mistakes in the same words."""
+    """A program starts a work order, waits for its end, and gets the command line's message for a mistake."""
     shop = newcomer.repository(tmp_path / "shop")
     new = {"repository_url": str(shop), "title": TITLE, "description": BODY, "id": "wo-http"}
     with newcomer.septet.api as api:

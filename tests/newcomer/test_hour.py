@@ -1,4 +1,4 @@
-"""The rest of a new user's hour: the clone, the demo, cancel, crash, retry, a plan alone, Temporal, tools of agents."""
+"""The rest of a new user's hour: clone, demo, cancel, crash, retry, a plan alone, Temporal, tools of agents."""
 
 import json
 import os
@@ -22,11 +22,11 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_a_fresh_clone_runs_the_demo(tmp_path: Path) -> None:
-    """`git clone` into an empty folder and `make demo`: seven steps, a pull request, and a command that can be pasted."""
+    """`git clone` into an empty folder and `make demo` give seven steps and a command that can be pasted."""
     clone = tmp_path / "septet"
     subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
     env = {**os.environ, "HOME": str(tmp_path / "home"), "PYTHON": sys.executable}
-    for name in ("VIRTUAL_ENV", "MAKEFLAGS", "MAKELEVEL"):  # a `make` that runs the tests is not the clone's
+    for name in ("VIRTUAL_ENV", "MAKEFLAGS", "MAKELEVEL"):  # the clone's `make` must not see the tests' `make`
         env.pop(name, None)
     demo = subprocess.run(["make", "demo"], cwd=clone, env=env, capture_output=True, text=True, check=False)
     assert demo.returncode == 0, demo.stderr[-2000:]
@@ -40,7 +40,7 @@ def test_a_fresh_clone_runs_the_demo(tmp_path: Path) -> None:
 
 
 def test_the_demo_is_watched_at_a_terminal(septet: Septet) -> None:
-    """With an agent that dies halfway the rescue is named, and the step continues all the same."""
+    """If an agent dies halfway, the rescue is named, and the step continues all the same."""
     with terminal(septet, "demo", "--scenario", "crash") as screen:
         screen.until("classify_issue")
         screen.until("completed")
@@ -51,7 +51,7 @@ def test_the_demo_is_watched_at_a_terminal(septet: Septet) -> None:
 
 
 def test_what_was_cancelled_is_continued(newcomer: Newcomer, tmp_path: Path) -> None:
-    """Ctrl-C leaves it running and says so; cancel keeps the work in a rescue; retry continues at the step."""
+    """Ctrl-C leaves the work order running and says so; cancel keeps the work in a rescue; retry continues at the step."""
     shop = newcomer.repository(tmp_path / "shop")
     newcomer.septet.scenario("wo-slow", {"steps": {"implement_plan": [{"delay_seconds": 600}, {}]}})
     words = ("run", "--title", TITLE, "--body", BODY, "--id", "wo-slow", "--wait")
@@ -77,7 +77,7 @@ def test_what_was_cancelled_is_continued(newcomer: Newcomer, tmp_path: Path) -> 
 
 
 def test_septet_up_that_is_killed_continues(tmp_path: Path) -> None:
-    """After a SIGKILL the next `septet up` takes the work over: no agent is started twice, and it ends as asked."""
+    """After a SIGKILL the next `septet up` takes the work over: no agent starts twice, and the work order completes."""
     with newcomer_at(tmp_path / "machine") as first:
         shop = first.repository(tmp_path / "shop")
         first.septet.scenario("wo-crash", {"steps": {"implement_plan": [{"delay_seconds": 5}]}})
@@ -92,7 +92,7 @@ def test_septet_up_that_is_killed_continues(tmp_path: Path) -> None:
 
 
 def test_a_plan_alone_is_read_and_then_implemented(newcomer: Newcomer, tmp_path: Path) -> None:
-    """--plan-only ends with the plan and with what to type next, which does it."""
+    """--plan-only ends with the plan and the next command, which implements the plan."""
     shop = newcomer.repository(tmp_path / "shop")
     words = ("run", "--title", TITLE, "--body", BODY, "--id", "wo-plan", "--plan-only", "--wait")
     with terminal(newcomer.septet, *words, cwd=shop) as screen:
@@ -105,7 +105,7 @@ def test_a_plan_alone_is_read_and_then_implemented(newcomer: Newcomer, tmp_path:
 
 
 def test_temporals_own_command_line_starts_and_shows_it(newcomer: Newcomer, tmp_path: Path) -> None:
-    """The command in README works as it stands; what is wrong with an input is told in plain words."""
+    """The start with a JSON object works; an error of an input is in plain words."""
     shop = newcomer.repository(tmp_path / "shop")
     start = ("workflow", "start", "--task-queue", "septet", "--type", "WorkOrder")
     order = json.dumps({"repository": str(shop), "title": TITLE, "description": BODY})
@@ -123,7 +123,7 @@ def test_temporals_own_command_line_starts_and_shows_it(newcomer: Newcomer, tmp_
 
 
 async def test_an_agent_gives_work_by_tools(newcomer: Newcomer, tmp_path: Path) -> None:
-    """Over MCP a work order is started, waited for, and its changes are read; a mistake has the same words."""
+    """Over MCP an agent starts a work order and reads its changes; a mistake has the command line's message."""
     shop = newcomer.repository(tmp_path / "shop")
     async with tools_of(newcomer.septet, tmp_path / "mcp.log") as tools:
         started = await tools("run", repository=str(shop), title=TITLE, description=BODY, id="wo-tools")

@@ -21,7 +21,7 @@ ENDS = {
     "refused": "FAILED",
     "waits-for-host": "CANCELED",
 }
-"""How the work orders end that are not completed."""
+"""The ends of the work orders that are not completed."""
 
 SEVERAL = {"completed", "refused", "retried", "cancelled"}
 
@@ -33,7 +33,7 @@ each_history = pytest.mark.parametrize("path", PATHS, ids=name_of)
 
 @pytest.mark.parametrize("path", EVERY, ids=lambda path: f"{path.parent.parent.name}/{name_of(path)}")
 async def test_every_recorded_history_replays(path: Path) -> None:
-    """A workflow that was begun by an earlier version continues under this one: the same commands in the same order."""
+    """A workflow that began under an earlier version continues under this one: same commands, same order."""
     await replay(path)
 
 
@@ -45,12 +45,12 @@ def test_every_recorded_history_ends_as_its_name_says(path: Path) -> None:
 
 
 def test_every_history_lies_in_the_folder_of_the_version_that_recorded_it() -> None:
-    """What lies elsewhere would not be replayed."""
+    """A history in another folder would not be replayed."""
     assert sorted(REPLAY.rglob("*.json")) == EVERY
 
 
 def test_the_retried_work_order_was_reset() -> None:
-    """The history of a retry holds the steps of the run before it, and the point where it was taken up again."""
+    """A retry's history has the steps of the earlier run, and the point of the reset."""
     for path in (path for path in PATHS if path.stem in {"retried", "given-up", "reworked"}):
         causes = [event.get("workflowTaskFailedEventAttributes", {}) for event in events_of(path)]
         assert "WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW" in {cause.get("cause") for cause in causes}
@@ -58,7 +58,7 @@ def test_the_retried_work_order_was_reset() -> None:
 
 @pytest.mark.parametrize("path", [path for path in PATHS if path.stem in SEVERAL], ids=name_of)
 async def test_a_change_of_the_order_of_steps_fails_and_says_what_to_do(path: Path) -> None:
-    """Two steps that are swapped without a patch are found out, and the message names the patch and the recorder."""
+    """The replay finds two steps that are swapped without a patch, and the message names the patch and the recorder."""
     with pytest.raises(UnpatchedChangeError) as found:
         await replay(path, SwappedWorkOrder)
     told = str(found.value)
@@ -69,5 +69,5 @@ async def test_a_change_of_the_order_of_steps_fails_and_says_what_to_do(path: Pa
 
 @each_history
 async def test_the_same_change_behind_a_patch_replays(path: Path) -> None:
-    """Two steps that are swapped behind a patch leave every work order that is under way in its order."""
+    """With two steps swapped behind a patch, each running work order keeps its order of steps."""
     await replay(path, PatchedWorkOrder)

@@ -1,4 +1,4 @@
-"""What activities were given and have answered stays readable: two releases back, and by the models of today."""
+"""Recorded inputs and answers of activities stay readable by today's models, over two releases."""
 
 import base64
 import json
@@ -32,7 +32,10 @@ _TODAY: Final[dict[str, tuple[type[BaseModel], type[BaseModel]]]] = {
     "finalize_json": (FinalizeCall, StepResult),
     **{step.value: (StepCall, StepResult) for step in Step},
 }
-"""By activity: what it takes and what it answers. `probe_host` does neither, and what answers nothing stands with its input."""
+"""By activity: its input and its answer.
+
+`probe_host` has neither; an activity without an answer repeats its input.
+"""
 
 
 def read(payload: dict[str, Any], model: type[BaseModel]) -> BaseModel:
@@ -44,7 +47,7 @@ def read(payload: dict[str, Any], model: type[BaseModel]) -> BaseModel:
 
 
 def payloads(path: Path) -> Iterator[tuple[dict[str, Any], type[BaseModel]]]:
-    """Return each payload of a history that a worker or a client reads, with its model of today."""
+    """Yield each payload of a history that a worker or a client reads, with its model of today."""
     activities: dict[str, str] = {}
     for event in events_of(path):
         if scheduled := event.get("activityTaskScheduledEventAttributes"):
@@ -69,7 +72,7 @@ def _said(completed: dict[str, Any]) -> Sequence[dict[str, Any]]:
 
 @pytest.mark.parametrize("path", PATHS, ids=name_of)
 def test_every_recorded_payload_is_read_by_the_models_of_today(path: Path) -> None:
-    """What a worker of an earlier version was given or answered means the same to this one: no field is lost."""
+    """An earlier version's inputs and answers mean the same to this version: no field is lost."""
     for payload, model in payloads(path):
         told = json.loads(base64.b64decode(payload["data"]))
         now = json.loads(read(payload, model).model_dump_json(by_alias=True))
@@ -89,7 +92,7 @@ def _with_field(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_field_that_was_taken_away_is_found_out() -> None:
-    """A payload with a field that today's model does not know loses it: what passes above passes for a reason."""
+    """A payload loses a field that today's model does not know: so the test above can fail."""
     payload, model = _first_payload()
     payload = _with_field(payload)
     assert not _within(
@@ -98,7 +101,7 @@ def test_a_field_that_was_taken_away_is_found_out() -> None:
 
 
 def test_a_field_that_a_later_release_has_added_is_ignored() -> None:
-    """An older worker reads what a newer one was given or has answered, in each value and in those inside of it."""
+    """An older worker reads a newer worker's inputs and answers, and ignores new fields, also in nested values."""
     payload, model = _first_payload()
     assert read(_with_field(payload), model) == read(payload, model)
     call = StepCall.model_validate_json(
@@ -119,7 +122,7 @@ def test_a_field_that_a_later_release_has_added_is_ignored() -> None:
     ],
 )
 def test_what_people_give_is_read_strictly(model: type[BaseModel], given: dict[str, object]) -> None:
-    """A field that nobody knows is a mistake where a person wrote it, in a value inside of another one too."""
+    """An unknown field in a person's input is a mistake, also in a nested value; a workflow's input may have it."""
     raw = RawValue(Payload(data=json.dumps(given).encode()))
     with pytest.raises(ApplicationError, match="colour is not a known field"):
         parse_input("wo-1", (raw,), model)
@@ -127,7 +130,7 @@ def test_what_people_give_is_read_strictly(model: type[BaseModel], given: dict[s
 
 
 def _within(told: Any, now: Any) -> bool:
-    """Say whether everything that was told is still there; new fields may be beside it."""
+    """Say whether all recorded values are still present; new fields may be beside them."""
     if isinstance(told, dict) and isinstance(now, dict):
         return all(key in now and _within(value, now[key]) for key, value in told.items())
     if isinstance(told, list) and isinstance(now, list):
