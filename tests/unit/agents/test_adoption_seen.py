@@ -13,7 +13,7 @@ pytestmark = pytest.mark.law
 
 
 async def test_an_attempt_that_attaches_is_seen_by_its_connection(lab: Lab) -> None:
-    """An adoption is the first new connection to a living agent's supervisor; a disconnect is no adoption."""
+    """An adoption is a new connection to a living agent's supervisor; a closed connection is no adoption."""
     lab.agent("init(); turn('m1'); wait_for('../go'); result('done')")
     attempt = asyncio.ensure_future(lab.run_turn())
     life = Life("wo-1", "a", pid=Pid.of(agent_of(await lab.said("assistant"))))

@@ -31,7 +31,7 @@ def move(kind: str, *starts: StartReason, session: SessionUse, tool_calls: int =
 
 @pytest.mark.parametrize("kind", ["invalid_request", "refusal", "unknown"])
 def test_an_error_at_the_first_request_of_a_resumed_session_begins_a_new_one_once(kind: str) -> None:
-    """The API may always refuse the content of a session; a second new session is not started."""
+    """The API may refuse a session's content for ever, so one new session starts, and no second one."""
     assert move(kind, "first", "crashed", session="resumed") == Start("session")
     assert move(kind, "first", session="resumed") == Start("session")
     assert move(kind, "first", "crashed", "session", session="new") == GiveUp()

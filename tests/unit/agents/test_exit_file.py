@@ -27,7 +27,7 @@ def test_a_supervisor_of_many_turns_leaves_no_descriptor_open(folder: Path) -> N
 
 def test_the_record_of_an_end_is_never_there_without_that_of_the_start(folder: Path) -> None:
     """The start's record is on disk first; otherwise a power loss could leave an end without its run."""
-    (folder / "run.json").symlink_to("/dev/null")  # which no disk takes
+    (folder / "run.json").symlink_to("/dev/null")  # a target that cannot be synced
     write_record("exit.json", b"{}", [])
     assert not (folder / "exit.json").exists()
     (folder / "run.json").unlink()

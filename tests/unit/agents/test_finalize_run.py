@@ -29,7 +29,7 @@ def supervised(tmp_path: Path) -> tuple[Run, int]:
 
 
 def test_a_run_whose_supervisor_lives_is_not_lost(supervised: tuple[Run, int]) -> None:
-    """While the supervisor has not written, the caller gets a retryable error; the supervisor's record counts."""
+    """Until the supervisor has written the record, callers get a retryable error; then its record counts."""
     run, lock = supervised
     with pytest.raises(WorkspaceBusyError, match="has not written yet") as busy:
         finalize_run(run, within_seconds=0.05)

@@ -708,7 +708,7 @@ async def test_an_api_error_that_nobody_knows_is_tried_three_times_with_its_cost
         assert cost in caught.value.message
         waits.append(caught.value.retry_after_seconds)
     assert waits == [30.0, 60.0]
-    for _ in range(2):  # a later attempt reads the same, and starts no agent
+    for _ in range(2):  # a later attempt reads the same error and starts no agent
         with pytest.raises(AgentApiError, match="short and stout.*attempt 3 of 3.*0.75 USD, 30 tokens") as final:
             await lab.run_turn()
         assert "septet retry" in final.value.remedy

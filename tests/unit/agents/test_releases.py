@@ -45,7 +45,7 @@ async def test_a_runner_works_on_when_its_files_are_gone(served: Lab, runner: Ru
     """A runner imports all that it needs at its start, so that an upgrade of its files costs no agent."""
     runner.packages = copy_packages(tmp_path / "packages")
     process = runner.start()
-    await asyncio.to_thread(await_sweep, runner.folder)  # it has come up when it answers
+    await asyncio.to_thread(await_sweep, runner.folder)  # the runner runs when it answers
     assert any(str(runner.packages) in word for word in psutil.Process(process.pid).cmdline())
     shutil.rmtree(runner.packages)
     first = await served.run_turn(served.warm_turn(1))

@@ -126,7 +126,7 @@ async def test_a_runner_holds_processes_between_turns_and_takes_them_along(serve
             process.wait(ENDS_SECONDS)
             await wait_until(lambda: not warm_orders(served.runtime.runs))
             mark = mark_of(turn_result.run)
-            await wait_until(partial(carriers, mark), lambda living: living == [])  # the kernel takes its moment
+            await wait_until(partial(carriers, mark), lambda living: living == [])  # the kernel needs a moment
             process = runner.start()
     assert turn_result.outcome.text == "Turn 1.;Turn 2.;Turn 3.;Turn 4.;"
     starts = [line for line in served.journal if line.startswith("start")]
@@ -290,7 +290,7 @@ async def test_a_runner_lets_be_written_what_a_killed_supervisors_agent_had_prin
 
 @pytest.mark.needs("root")
 def test_another_user_gets_no_supervisor_of_a_runner() -> None:
-    """State directory and socket keep other users out, who could otherwise start programs."""
+    """The modes of state directory and socket keep other users out; a user with access could start programs."""
     folder = Path(tempfile.mkdtemp(prefix="septet-"))
     folder.chmod(0o755)
     runner = Runner(folder / "state")

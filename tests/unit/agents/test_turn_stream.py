@@ -141,7 +141,7 @@ def task(kind: str, **fields: object) -> bytes:
 def test_a_turn_that_began_something_in_the_background_is_not_over_with_its_result(
     tasks: list[bytes], *, is_over: bool
 ) -> None:
-    """A turn with a background task goes on after its result, except after a failed result."""
+    """A result does not end a turn with a background task, except if the result is an error."""
     stream = in_second_turn()
     stream.take_output(echo(SECOND) + b"".join(tasks) + RESULT)
     assert stream.is_over is is_over

@@ -258,7 +258,9 @@ async def test_a_turn_that_meets_a_dead_agent_has_not_begun(lab: Lab) -> None:
     """A turn that is handed to a dying agent has not begun: a new process serves it, and no crash counts."""
     first = await begun(lab, ANSWERS)
     supervisor = supervisor_of(first.run)
-    await wait_until(lambda: not first.run.lives())  # the turn has its record, and the process waits for the next
+    await wait_until(
+        lambda: not first.run.lives()
+    )  # the turn has its record, and the process waits for the next turn
     os.kill(supervisor, signal.SIGSTOP)
     os.kill(agent_of(first.run), signal.SIGKILL)
     await wait_until(lambda: is_dead(agent_of(first.run)))
@@ -462,7 +464,7 @@ async def test_a_turn_whose_files_cannot_be_made_leaves_the_one_before_as_it_is(
     lab.runtime = replace(lab.runtime, sandbox=find_sandbox("auto", os.environ, World(Path.home(), named)))
     first = await begun(lab, ANSWERS)
     await wait_until(first.run.lives, not_)
-    (first.run.folder / "sandbox.json").unlink()  # each turn has a link to it: there is none to be made any more
+    (first.run.folder / "sandbox.json").unlink()  # each turn links to this file, so the next link fails
     kept = {
         path: path.read_bytes() for path in (first.run.folder / "exit.json", first.run.stderr, first.run.stdout)
     }

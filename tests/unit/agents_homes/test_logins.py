@@ -160,7 +160,7 @@ def test_a_copy_whose_worker_was_killed_is_written_back_by_the_next_start(tmp_pa
 
 @pytest.mark.parametrize("by", ["the next worker", "the janitor"])
 def test_a_copy_whose_worker_was_killed_is_written_back_without_a_start(by: str, tmp_path: Path) -> None:
-    """The next worker takes all copies back, and the janitor those of a home that it removes."""
+    """The next worker takes all copies back, and the janitor takes back the copies of a home that it removes."""
     users = log_in(tmp_path / "user", "claude", login("claude", 1))
     home = home_of(tmp_path, "claude")
     home.prepare(None, HOUR)

@@ -84,7 +84,7 @@ def test_copilot_gets_its_login_and_no_trusted_folders(tmp_path: Path) -> None:
 def test_hooks_and_servers_are_left_out_and_none_stays_from_a_run_before(
     agent: str, name: str, tmp_path: Path
 ) -> None:
-    """Neither the user's hooks nor those that an agent left in its home reach the next run."""
+    """The user's hooks do not reach the next run, nor do hooks that an agent left in its home."""
     assert prepared(tmp_path, agent, name, '{"hooks": {"SessionEnd": []}}') is None
     left = tmp_path / "homes" / "wo-1" / agent / name
     left.write_text('{"hooks": {}}')

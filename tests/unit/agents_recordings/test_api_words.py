@@ -26,7 +26,7 @@ def here(*moment: int) -> float:
 
 
 LIMITS: Final[tuple[tuple[str, str, float | None], ...]] = (
-    # source, sentence, how long it is waited for; `None` where it names no time
+    # source, sentence, seconds of the wait; `None` if the sentence names no time
     ("claude 1.0.69, issue 9046", f"Claude AI usage limit reached|{int(SAID.timestamp()) + 600}", 600.0),
     ("claude", "You've hit your session limit · resets 3pm (Europe/Berlin)", 2 * HOUR),
     ("claude", "You've hit your Sonnet limit · resets Dec 1 at 12am (UTC)", 2.5 * DAY),

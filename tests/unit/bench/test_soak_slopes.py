@@ -12,7 +12,7 @@ MOMENTS = [float(15 * number) for number in range(480)]
 
 def noise(seed: int) -> list[float]:
     """Return the noise of a program's memory, one value for each sample."""
-    chance = random.Random(seed)  # noqa: S311 -- to be done again
+    chance = random.Random(seed)  # noqa: S311 -- repeatable by its seed
     return [chance.gauss(0, 2) for _ in MOMENTS]
 
 
@@ -47,7 +47,7 @@ def test_what_falls_is_flat() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_what_is_live_is_seen_below_what_is_collected(seed: int) -> None:
     """The least of each window shows whether the live part of a collected heap grows."""
-    chance = random.Random(seed)  # noqa: S311 -- to be done again
+    chance = random.Random(seed)  # noqa: S311 -- repeatable by its seed
     for leak, is_flat in ((0.0, True), (12.0, False)):
         live = [60 + leak * moment / 3600 for moment in MOMENTS]
         least = envelope_of([each * chance.uniform(1, 1.3) for each in live], 12)

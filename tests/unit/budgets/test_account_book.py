@@ -97,7 +97,7 @@ def test_a_budget_is_seen_as_it_is_today_before_its_account_hears_of_the_day() -
     account.reserve(reserve("a"), NOON)
     account.settle(settle("a", 5.0), NOON)
     used = Spending(usd=5.0, tokens=100, turns=1)
-    for today in ("2026-03-08", "2026-03-09"):  # whose clock is behind the account's sees what the account says
+    for today in ("2026-03-08", "2026-03-09"):  # a reader whose clock is behind sees the account's own day
         view = account.view.on(today)
         assert (view.spent, view.today, view.today_by_step, view.days) == (used, used, {STEP: used}, ())
     view = account.view.on("2026-03-10")
@@ -170,7 +170,7 @@ def test_who_is_refused_is_not_called_before_there_may_be_room() -> None:
 
 
 def test_who_waits_for_what_others_hold_is_called_as_they_end() -> None:
-    """A refusal calls no work order; the end of a turn does, and so does a pause without an end."""
+    """A refusal calls no work order; the end of a turn does, and so does a while without such an end."""
     account = book("10usd", "project/o/r")
     for key in ("a", "b", "c"):
         account.reserve(reserve(key, order=key), NOON)
@@ -197,7 +197,7 @@ def test_who_waits_for_what_others_hold_is_called_once_as_that_is_used_up(limits
         account.settle(settle("b", 1.0), NOON)
     assert grant.wait is not None
     assert not grant.wait.is_spent
-    account.take_callers(NOON)  # there may be room for less
+    account.take_callers(NOON)  # a smaller request may have room
     assert not account.reserve(reserve("b", "wo-b"), NOON).granted
     assert account.take_callers(NOON) == []
     account.settle(settle("a", 5.0), NOON)
@@ -419,7 +419,7 @@ def test_a_raise_right_before_a_new_run_calls_all_who_wait() -> None:
 def test_many_agents_pass_a_shared_limit_by_one_turn_at_most(
     seed: int, agents: int, limit: str, of_step: bool
 ) -> None:
-    """However many run at a time: each ends after the request that passes its part, and no more start than there is room for."""
+    """Each agent ends after the request that exceeds its part, so together they exceed the limit by one."""
     limits = {"step_limits": {STEP: parse_limit(limit)}} if of_step else {"limit": parse_limit(limit)}
     account = AccountBook(AccountState.model_validate({"scope": "project/o/r", **limits}))
     random, running = Random(seed), dict[str, float]()  # noqa: S311 -- a test repeats it by its seed

@@ -8,7 +8,7 @@ from fakes.behaviour import TABLES, as_text, tables
 async def test_nothing_that_users_rely_on_has_changed() -> None:
     """Commands, settings, exit codes, the HTTP API and agents' tools are as recorded.
 
-    A change that is meant is recorded anew, as `tests/fakes/behaviour.py` says, and stands in CHANGELOG.md.
+    An intended change is recorded with `tests/fakes/behaviour.py` and listed in CHANGELOG.md.
     """
     now = await tables()
     assert sorted(now) == sorted(path.stem for path in TABLES.iterdir())

@@ -123,7 +123,7 @@ def test_a_process_that_waits_for_its_next_turn_is_named(tmp_path: Path) -> None
 def test_further_logins_are_listed_each_with_whether_it_can_log_in(tmp_path: Path) -> None:
     """A key in a file and a login in a folder are found; a login without one says how to log in.
 
-    With one that cannot be used no worker starts, and so the command fails.
+    A login that cannot be used keeps a worker from its start, so the command fails.
     """
     for name in ("spare", "empty"):
         (tmp_path / name).mkdir()

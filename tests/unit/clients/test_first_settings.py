@@ -75,7 +75,7 @@ def test_a_package_of_node_is_installed_by_its_lock_file(project: Project) -> No
 
 
 def test_the_lock_file_says_which_tool_installs(project: Project) -> None:
-    """npm's placeholder for a test is no check; a note names the command of a missing tool."""
+    """A placeholder that npm writes for a test is no check; a note names the command of a missing tool."""
     scripts = {"test": 'echo "Error: no test specified" && exit 1'}
     project.write({"package.json": {"scripts": scripts}, "pnpm-lock.yaml": "lockfileVersion: '9.0'\n"})
     found = project.look()

@@ -103,7 +103,7 @@ async def test_a_page_of_another_site_decides_nothing(path: str, tmp_path: Path)
 async def test_whatever_acts_is_behind_the_same_door(tmp_path: Path) -> None:
     """Each route that changes something needs the token or the page's key, this host, and no foreign page.
 
-    Those of webhooks want a signature instead: `acceptance/test_intake.py` sees to that.
+    Routes of webhooks need a signature instead, which `acceptance/test_intake.py` checks.
     """
     app = api_of(await unreached(tmp_path), "token", ApiChoices(page_key="page-key"))
     acting = sorted(

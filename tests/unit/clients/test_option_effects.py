@@ -135,7 +135,7 @@ class Question:
         return Question(*self._names, name)
 
     async def __call__(self, *values: object, **named: object) -> object:
-        """Ask.
+        """Raise the request.
 
         Raises:
             AskedError: Always.

@@ -98,7 +98,7 @@ def test_hosts_that_set_up_was_refused_stand_above_the_runs() -> None:
 
 
 def test_a_browser_notifies_of_each_question_by_its_own_key() -> None:
-    """Each question has its own notification: a used-up budget, a plan and a review, but not a short wait."""
+    """A plan, a used-up budget and a review notify once each; a wait for other agents' budget does not."""
     gate = TASK.model_copy(
         update={"status": Status.WAITING, "stage": Stage.EXECUTING, "plan_sha256": "5ha", "title": "Totals"}
     )
