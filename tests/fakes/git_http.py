@@ -18,30 +18,30 @@ from fakes.tls_front import Pair
 
 @dataclass
 class GitHttp:
-    """A server of the bare repositories below `root`, for whoever knows the token."""
+    """A server of the bare repositories below `root`, for clients with the token."""
 
     root: Path
     token: str
     url: str = ""
     status: int = 0
-    """Answered instead of the truth, when it is not 0."""
+    """The status of every answer; 0 answers truly."""
     readers: frozenset[str] = frozenset()
-    """Tokens that may fetch and not push."""
+    """Tokens that may fetch but not push."""
     is_public: bool = False
-    """Whoever asks may fetch."""
+    """Whether everyone may fetch."""
     pair: Pair | None = None
-    """Its certificate, where it speaks TLS."""
+    """The certificate of a server with TLS; `None` serves plain HTTP."""
     leads_to: str = ""
-    """Where each request is led instead of answered, as the beginning of an address."""
+    """The beginning of the address to which all requests are redirected; empty redirects none."""
     renamed: dict[str, str] = field(default_factory=dict)
-    """Where requests below these paths are led, as the address of the repository."""
+    """The new addresses of repositories by the paths whose requests are redirected."""
     seen: list[str] = field(default_factory=list)
-    """The `Authorization` headers that came in."""
+    """The `Authorization` headers of the requests."""
 
 
 @contextmanager
 def serving_git(server: GitHttp) -> Iterator[GitHttp]:
-    """Let it answer on 127.0.0.1 for as long as the block lasts; its address is `url`."""
+    """Let the server answer on 127.0.0.1 during the block; its address is `url`."""
 
     class Handler(QuietHandler):
         def handle_any(self) -> None:
@@ -84,7 +84,7 @@ def body_of(request: BaseHTTPRequestHandler) -> bytes:
 def run_backend(
     root: Path, method: str, path: str, headers: Message, content: bytes
 ) -> tuple[int, dict[str, str], bytes]:
-    """Return what `git http-backend` answers to a request: status, headers and body."""
+    """Return the answer of `git http-backend` to a request: status, headers and body."""
     parts = urlsplit(path)
     completed = subprocess.run(
         ["git", "http-backend"],

@@ -1,4 +1,4 @@
-"""A work order that fails in a way of the world's, and what then ends the failure: on real git, and a fake forge."""
+"""A work order that fails for an outer reason, and the act that removes the reason, on real git and a fake forge."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ _REFUSALS: Final = {
     "secret": ("! git grep -q acme_live_ $commit", "GH013: Push cannot contain secrets"),
     "size": ("! git ls-tree -rl $commit | grep -q ' [0-9]\\{6,\\}\t'", "GH001: Large files detected."),
 }
-"""The test that a commit must pass, and what the forge says where it does not."""
+"""The test that a commit must pass, and the forge's words if it does not."""
 _SIGNER: Final = (
     "#!/bin/sh\ncat >/dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\necho '-----BEGIN PGP SIGNATURE-----'\n"
 )
@@ -54,21 +54,21 @@ class World:
     order: str
     worker: Running | None = None
     gone: str = ""
-    """The host that was lost."""
+    """The id of the lost host."""
     host: Host = field(init=False)
     free: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
-        """Put the host beside the server."""
+        """Make the host beside the server."""
         self.host = self._host("first")
 
     @property
     def septet(self) -> Septet:
-        """The machine that the work order is on now."""
+        """Return the machine of the work order's present host."""
         return self.host.septet
 
     def fail(self) -> dict[str, Any]:
-        """Let the work order come to its end without a pull request, or to its host's; return it as it is then."""
+        """Let the work order end without a pull request, or on another host; return it after that."""
         self._write_hook()
         steps: dict[str, Any] = {"implement_plan": [{"edits": self._first_edits()}, {"edits": WORK}]}
         messages = ["bug: the first", "bug: the second"]
@@ -86,7 +86,7 @@ class World:
         )()
 
     def mend(self) -> None:
-        """Do what the remedy says of the machine: the rest of it is a retry."""
+        """Change the machine as the remedy says; the caller then retries."""
         if self.kind == "signing":
             signer = self.root / "signer"
             signer.write_text(_SIGNER)
@@ -103,17 +103,17 @@ class World:
         self._start_worker(**variables)
 
     def retry(self, *words: str) -> dict[str, Any]:
-        """Have the work order go back, and return it closed."""
+        """Retry the work order, and return it after its end."""
         ended = self.septet("retry", self.order, *words, "--json")
         assert ended.code == 0, ended
         return self.closed()
 
     def closed(self, seconds: float = 150.0) -> dict[str, Any]:
-        """Wait until it is closed, and return it."""
+        """Wait until the work order has ended, and return it."""
         return self.served.closed(self.order, seconds)
 
     def expect_one_pull_request(self, task: dict[str, Any]) -> None:
-        """See that it is completed with one pull request, whose branch holds the work."""
+        """Check that the work order is completed with one pull request, whose branch holds the work."""
         assert task["status"] == "completed", task["error"]
         (pull,) = self.fake.pulls.values()
         assert (pull.state, pull.head) == ("open", task["branch_name"])
@@ -121,7 +121,7 @@ class World:
         assert git(self.origin.bare, "show", f"{pull.head}:two.txt") == "two"
 
     def expect_nothing_lost(self) -> None:
-        """See that what the first agent has left can be got back from some snapshot."""
+        """Check that a snapshot holds the first agent's work."""
         rescues = self.septet("rescue", "list", self.order, "--json").json["rescues"]
         found = []
         for number, rescue in enumerate(rescues):
@@ -164,7 +164,7 @@ class World:
         self.worker = self.stack.enter_context(self.host.worker(**extra))
 
     def _comes_to_the_end(self) -> None:
-        """Wait until the agent of the last step works, so that a second start of it is its second."""
+        """Wait until the last step's agent works, so that its next start is the second."""
         said = self.septet.state / "runs" / self.order / "7-create_pull_request-1" / "stdout.jsonl"
         until(lambda: said.exists() and "I begin" in said.read_text(encoding="utf-8"))
 
@@ -173,7 +173,7 @@ class World:
         return self.septet.cancelled(self.order)
 
     def _lose_host(self) -> dict[str, Any]:
-        """Take the host away; the work order goes on on another one, to its end."""
+        """Remove the host, and let the work order end on another host."""
         self._comes_to_the_end()
         assert self.worker is not None
         self.gone = str(self.worker.ready["host"])
@@ -195,7 +195,7 @@ class World:
 
 @contextmanager
 def world(served: Septet, root: Path, kind: str, order: str) -> Iterator[World]:
-    """Give a world for as long as the block lasts."""
+    """Yield a world during the block."""
     origin = make_origin(root / "o", "foo.js.git")
     origin.push({"README.md": "# foo\n"})
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Every way in which Septet starts a guest: each is tried for the same world, with canaries around it."""
+"""All ways in which Septet starts a guest, for the same trial with canaries around the guest."""
 
 import os
 import sys
@@ -24,7 +24,7 @@ from septet.settings import Settings
 from workers.registry import parts_of
 
 SECRETS = ("state/api-token", "state/workspaces/wo-2/secret", ".ssh/id_ed25519", ".netrc")
-"""What no guest of any kind may read, below a lab's folder, which is the user's home too."""
+"""Files that no guest may read, below a lab's folder, which is also the user's home."""
 _PROBE = """
 found = []
 for name in {names!r}:
@@ -39,24 +39,24 @@ for pid in (name for name in os.listdir("/proc") if name.isdecimal()):
         found.append(error.strerror)
 found = " ".join(found).replace(chr(34), "")
 """
-"""It looks for the secrets, and for keys in the environment of every process that it sees."""
+"""Reads the secrets, and the environment of every visible process."""
 
 Trial = Callable[[Lab, Runner], Awaitable[str]]
 
 
 @dataclass(frozen=True)
 class GuestKind:
-    """One way in which a guest is started."""
+    """One way to start a guest."""
 
     name: str
     attack: str
-    """What is tried, for people."""
+    """The attempt, for people."""
     trial: Trial
-    """Runs the probe in the guest's place, and returns what it found."""
+    """Runs the probe as the guest, and returns its findings."""
 
 
 def plant_canaries(lab: Lab) -> None:
-    """Put the canary where guests may not look."""
+    """Write the canary into files that guests may not read."""
     for name in SECRETS:
         path = lab.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ def plant_canaries(lab: Lab) -> None:
 
 
 def confine(lab: Lab) -> Sandbox:
-    """Confine a lab's guests as the product does, and return the sandbox; its programs and journal are named."""
+    """Confine a lab's guests as the product does, and return the sandbox; its agent and journal stay visible."""
     names = (lab.root / "agent", lab.root / "journal", lab.root)
     for path in names[:2]:
         path.touch()
@@ -106,7 +106,7 @@ async def _in_second_turn(lab: Lab, _: Runner) -> str:
 
 
 async def _in_lane(lab: Lab, _: Runner) -> str:
-    """The process of a lane serves one work order after the other: the second one's turn has a key of its own."""
+    """Run the probe in a lane's process, in a turn of the second work order with its own key."""
     lab.warm_agent(f"{_probe(lab)}\nturn('m%d' % number); result(found if number == 2 else 'first')")
     first = await lab.run_turn(lab.warm_turn(1))
     later = lab.warm_turn(2, first.outcome.session_id)
@@ -142,14 +142,14 @@ async def _in_setup_of_runner(lab: Lab, runner: Runner) -> str:
 
 
 def _serve(lab: Lab, runner: Runner) -> None:
-    """Have a runner start the lab's guests."""
+    """Let a runner start the lab's guests."""
     runner.start()
     runs = Runs(lab.runtime.runs.root, runner.folder / RUNNER_LOCK)
     lab.runtime = replace(lab.runtime, runs=runs, supervisors=Supervisors(runner=runner.folder))
 
 
 def _check(lab: Lab) -> str:
-    """Run a check that a repository names: it lies in the workspace."""
+    """Run a repository's check that lies in the workspace."""
     script = lab.worktree / "check.sh"
     script.write_text(_script(lab), encoding="utf-8")
     runtime = lab.runtime
@@ -166,7 +166,7 @@ def _check(lab: Lab) -> str:
 
 
 async def _set_up(lab: Lab, *, runner: bool = False) -> str:
-    """Have a workspace opened whose repository asks for a set-up, by a worker of the lab's state directory."""
+    """Let a worker of the lab's state directory open a workspace whose repository has a set-up."""
     settings = Settings(
         state_dir=lab.root / "state",
         agent="scripted",
@@ -188,7 +188,7 @@ async def _set_up(lab: Lab, *, runner: bool = False) -> str:
 
 
 def _script(lab: Lab) -> str:
-    """Return the probe as a shell's script."""
+    """Return the probe as a shell script."""
     reads = "; ".join(f"cat {lab.root / name} 2>&1" for name in SECRETS)
     return f"grep -aho {CANARY} /proc/[0-9]*/environ; {reads}\nexit 0\n"
 

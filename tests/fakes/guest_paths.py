@@ -1,4 +1,4 @@
-"""What agents of tests see beside a guest's own world: the test's own folder, this Python and the project."""
+"""The paths that tests' agents see beside a guest's own world: the test's folder, this Python and the project."""
 
 import sys
 from collections.abc import Iterable
@@ -9,10 +9,10 @@ _CODE = tuple(dict.fromkeys((PROJECT, Path(sys.prefix), Path(sys.base_prefix))))
 
 
 def guest_paths(*writable: Path, readable: Iterable[Path] = _CODE) -> tuple[str, ...]:
-    """Return the entries of `SEPTET_GUEST_PATHS`: agents of tests note what they do beside their worktree."""
+    """Return the entries of `SEPTET_GUEST_PATHS`; tests' agents write their journals beside their worktree."""
     return (*map(str, readable), *(f"{path}:rw" for path in writable))
 
 
 def guest_paths_variable(*writable: Path) -> dict[str, str]:
-    """Return the variable, for a worker that is a program of its own."""
+    """Return the variable for a worker in another process."""
     return {"SEPTET_GUEST_PATHS": ",".join(guest_paths(*writable))}

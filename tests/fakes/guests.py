@@ -1,4 +1,4 @@
-"""A machine with canaries on it, and guests who look for them: run by real supervisors, in a world that a test describes."""
+"""A machine with canaries, and guests that search them: real supervisors run each in a world that a test describes."""
 
 import ctypes
 import os
@@ -22,13 +22,13 @@ from septet.agents.sandbox.supervisors import Supervisors
 from septet.system.locks import lock, open_lock
 
 CANARY = "canary-5d1f"
-"""What stands in everything that no guest may read."""
+"""The content of everything that no guest may read."""
 PROMPT = b"what is asked"
 SECONDS = 20.0
 _IPC_CREATE, _IPC_REMOVE = 0o1000, 0
 _LIBC = ctypes.CDLL(None, use_errno=True)
 OWN_HOME = "state/homes/wo-1/claude/.claude"
-"""What the guest has in the place of the user's folder."""
+"""The guest's folder in place of the user's folder."""
 _SECRETS = (
     "state/workspaces/wo-2/secret", "state/vaults/app.git/secret", "state/runs/wo-1/secret", "state/tokens/secret",
     "state/api-token", "state/temporal.db", "state/mirrors/other.git/objects/secret", "state/mirrors/app.git/config",
@@ -48,26 +48,26 @@ _TOOLCHAINS = (
     "home/.cargo/bin", "home/.nvm/versions/node/v22.1.0/bin", "home/.pyenv/shims", "home/.pyenv/versions/3.12.1/bin",
     "home/.local/share/uv/python/cpython-3.12.5/bin", "home/.local/bin",
 )  # fmt: skip
-"""Folders of the user's languages; PATH names them."""
+"""Folders of the user's languages, which are on PATH."""
 _PROGRAMS = ("home/.cargo/bin/cargo", "home/.local/bin/uv")
 _OWN = ("state/workspaces/wo-1/own", "state/mirrors/app.git/objects/own", OWN_HOME + "/.credentials.json")
 
 
 @dataclass
 class Machine:
-    """A state directory, a home, an origin and neighbours, with a canary in each, and one guest's own part of them."""
+    """A state directory, a home, an origin and neighbours with canaries, and one guest's own part of them."""
 
     root: Path
     sandbox: Sandbox
     supervisors: Supervisors
     neighbour: int = 0
-    """A process of the same user, with the canary in its arguments and its environment."""
+    """A process of the same user, with the canary in its arguments and environment."""
     shared_memory_key: int = 0
     _runs: int = field(default=0)
 
     @property
     def files(self) -> GuestFiles:
-        """What the guest `wo-1` is given."""
+        """Return the files of the guest `wo-1`."""
         state = self.root / "state"
         return GuestFiles(
             state / "workspaces" / "wo-1",
@@ -79,12 +79,12 @@ class Machine:
 
     @property
     def description(self) -> Description:
-        """The product's own description of that guest."""
+        """Return the product's own description of that guest."""
         return describe(self.sandbox.world, self.files)
 
     @property
     def records(self) -> Path:
-        """The folder of the last run."""
+        """Return the folder of the last run."""
         return self.root / "records" / str(self._runs)
 
     def run(
@@ -95,13 +95,13 @@ class Machine:
         remains_root: bool = False,
         resources: Mapping[str, int] | None = None,
     ) -> str:
-        """Run a Python program in the guest's place, and return what it printed, and how it ended if not well.
+        """Run a Python program as the guest; return its output, and its end if it failed.
 
         Args:
             program: The program's text.
-            change: What takes protections away.
-            remains_root: A supervisor that is root does not give that up.
-            resources: What it may use, by the names of an order's limits; all that it can where they are absent.
+            change: The change that removes protections.
+            remains_root: Whether a root supervisor keeps its user for the guest.
+            resources: Limits of an order by name; an absent limit does not apply.
         """
         sandbox = replace(self.sandbox, gives_up_root=False) if remains_root else self.sandbox
         self._runs += 1
@@ -175,13 +175,13 @@ def connect(address):
 
 
 def world_of(root: Path) -> World:
-    """Return what all guests of a machine have in common, with a sandbox or without one."""
+    """Return the part of the world that all guests of a machine share, with or without a sandbox."""
     return World(root / "home", (NamedPath(root / "state", writable=True),), (root / "state",))
 
 
 @contextmanager
 def machine_with_canaries(root: Path, supervisors: Supervisors) -> Iterator[Machine]:
-    """Make such a machine; the folder around its state directory is named in its settings, as carelessly as can be."""
+    """Yield such a machine; its settings carelessly name the folder around its state directory."""
     for name in (*_SECRETS, *_OWN):
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -204,7 +204,7 @@ def machine_with_canaries(root: Path, supervisors: Supervisors) -> Iterator[Mach
 
 
 def _sleeper(root: Path) -> str:
-    """Return a program that sleeps whatever else is among its arguments."""
+    """Return a program that sleeps whatever its arguments are."""
     path = root / "sleeper"
     path.write_text("#!/bin/sh\nwhile :; do sleep 1; done\n", encoding="utf-8")
     path.chmod(0o755)
@@ -213,7 +213,7 @@ def _sleeper(root: Path) -> str:
 
 @contextmanager
 def _shared_memory() -> Iterator[int]:
-    """Share memory with whoever knows its key, as programs of this machine do."""
+    """Share memory with processes that know its key, as programs of this machine do."""
     key = 0x5D1F0000 | (os.getpid() & 0xFFFF)
     number = _LIBC.shmget(key, 4096, _IPC_CREATE | 0o600)
     _LIBC.shmat.restype = ctypes.c_void_p
@@ -228,7 +228,7 @@ def _shared_memory() -> Iterator[int]:
 
 @contextmanager
 def _listening(path: Path) -> Iterator[None]:
-    """Serve the canary on a socket, as docker serves this machine."""
+    """Serve the canary on a socket, as docker does on a machine."""
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(path))
         server.listen()

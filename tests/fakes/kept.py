@@ -1,4 +1,4 @@
-"""What a checkpoint remote has, asked of the remote itself."""
+"""The content of a checkpoint remote, read from the remote."""
 
 from septet.git.checkpoints.checkpoint_remote import CheckpointRef
 from septet.git.engine.place import Place
@@ -7,7 +7,7 @@ from septet.git.vault.vault import vault_at
 
 
 def is_kept_elsewhere(place: Place, shelf: CheckpointRef, snapshot: Snapshot) -> bool:
-    """Say whether the remote has a snapshot: its chain is fetched, and looked through."""
+    """Return whether the fetched chain of the remote contains a snapshot."""
     vault = vault_at(place)
     if shelf.tip(vault) is None:
         return False

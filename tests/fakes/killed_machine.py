@@ -1,4 +1,4 @@
-"""A machine whose `septet up` is killed and started again; its agents outlive that."""
+"""A machine whose `septet up` is killed and started again; its agents survive."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -8,21 +8,21 @@ from fakes.septet_command import Running, Septet
 
 @contextmanager
 def running_machine(septet: Septet) -> Iterator["Machine"]:
-    """Run `septet up` for as long as the block lasts, however often it is killed; agents outlive that."""
+    """Run `septet up` during the block, however often it is killed; agents survive a kill."""
     with ExitStack() as stack:
         yield Machine(septet, stack, stack.enter_context(septet.up()))
 
 
 class Machine:
-    """A machine whose `up` is started again."""
+    """A machine whose `up` can be killed and started again."""
 
     def __init__(self, septet: Septet, stack: ExitStack, up: Running) -> None:
         self._septet, self._stack, self._up = septet, stack, up
 
     def kill(self) -> None:
-        """Kill `up`, server and all but the agents."""
+        """Kill `up` and its server; the agents live on."""
         self._up.kill()
 
     def start(self) -> None:
-        """Start it again."""
+        """Start `up` again."""
         self._up = self._stack.enter_context(self._septet.up())

@@ -1,4 +1,4 @@
-"""What a guest leaves that must not leave the host with its work: objects that no git takes, and files too large."""
+"""Objects in a guest's commits that must not leave the host: objects that git refuses, and files that are too large."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -36,23 +36,23 @@ folder = store(b'tree', entry(b'100644', b'config', blob))
 
 @dataclass(frozen=True)
 class LeavingRoute:
-    """One thing in a commit of a guest's, which prints the commit's name."""
+    """One kind of commit of a guest; its program prints the commit's name."""
 
     name: str
     attack: str
-    """What is left, for people."""
+    """The commit, for people."""
     program: str
     words: str
-    """What the refusal says."""
+    """The words of the refusal, as a pattern."""
 
     @property
     def protection(self) -> str:
-        """What closes it, for people."""
+        """Return the protection, for people."""
         return "sizes are asked for before a push" if "large" in self.name else "a check as receiving gits make it"
 
     @property
     def script(self) -> str:
-        """What runs in the guest's place."""
+        """Return the program that runs in the guest."""
         return _PREPARE + self.program
 
 
@@ -118,4 +118,4 @@ READER_ROUTES: Final = (
         "expressions of linear time",
     ),
 )
-"""What is left, and what closes it, for people: `tests/escape/test_reader_routes.py` tries them."""
+"""Texts and their protections, for people: `tests/escape/test_reader_routes.py` tries them."""

@@ -1,4 +1,4 @@
-"""HTTP servers of doubles: each answers on loopback for as long as a block lasts."""
+"""HTTP servers of doubles; each answers on loopback during a block."""
 
 import ssl
 import threading
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 class QuietHandler(BaseHTTPRequestHandler):
-    """Answers requests, and logs none of them."""
+    """Answers requests without a log."""
 
     protocol_version = "HTTP/1.1"
 
@@ -18,7 +18,7 @@ class QuietHandler(BaseHTTPRequestHandler):
         raise NotImplementedError
 
     def do_GET(self) -> None:
-        """Handle it: `http.server` calls this."""
+        """Handle a request: `http.server` calls this."""
         self.handle_any()
 
     do_POST = do_PATCH = do_PUT = do_DELETE = do_GET  # noqa: N815 -- http.server calls them
@@ -32,19 +32,19 @@ class QuietHandler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = False
 
     def handle_error(self, *_args: object) -> None:
-        """Say nothing of clients that have hung up."""
+        """Report no errors of clients that hung up."""
 
 
 @contextmanager
 def listening(handler: type[BaseHTTPRequestHandler], pair: tuple[Path, Path] | None = None) -> Iterator[str]:
-    """Have requests handled on a free port, with TLS where a certificate and its key are given; give the address."""
+    """Serve requests on a free port, with TLS if a certificate and its key are given, and yield the address."""
     server = _Server(("127.0.0.1", 0), handler)
     if pair is not None:
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

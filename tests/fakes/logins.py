@@ -1,4 +1,4 @@
-"""Logins by subscription as the CLIs keep them, made up, and what becomes of them at a refresh."""
+"""Made-up logins by subscription in the CLIs' own files, before and after refreshes."""
 
 import base64
 import json
@@ -12,11 +12,11 @@ FILES = {
     "codex": ".codex/auth.json",
     "opencode": ".local/share/opencode/auth.json",
 }
-"""By agent: where its login lies below the home."""
+"""The path of the login below the home, by agent."""
 
 
 def jwt(account: str, expires_at: float) -> str:
-    """Return an unsigned token as OpenAI's are built."""
+    """Return an unsigned token in the form of OpenAI's."""
     claims = {
         "sub": account,
         "exp": int(expires_at),
@@ -28,7 +28,7 @@ def jwt(account: str, expires_at: float) -> str:
 
 
 def login(agent: str, number: int, valid_seconds: float = 8 * HOUR, account: str = "ann") -> dict[str, Any]:
-    """Return the login of an account after so many refreshes, with things in its file that are no guest's."""
+    """Return the login of an account after `number` refreshes, with other secrets of its file that no guest may read."""
     expires_at = time.time() + valid_seconds
     if agent == "codex":
         token = jwt(account, expires_at)

@@ -1,4 +1,4 @@
-"""Workspaces on hosts that are gone, and the word that a host is gone."""
+"""Workspaces on lost hosts, and the report that a host is lost."""
 
 from datetime import timedelta
 
@@ -19,15 +19,15 @@ def on_a_dead_host(asked: OpenWorkspace, *, kept: bool = True) -> Workspace:
 
 
 def to_a_living_host(asked: MoveWorkspace) -> Workspace:
-    """Return the workspace on the host that all doubles are on."""
+    """Return the workspace moved to the host of all doubles."""
     here = {"host": "host", "task_queue": QUEUE, "control_queue": ""}
     return asked.workspace.model_copy(update=here)
 
 
 async def given_up(client: Client, host: str) -> list[str] | None:
-    """Say that a host is dead, and return who was there; what comes there is found a moment later.
+    """Report that a host is lost, and return the work orders on it, or `None` before the server knows of any.
 
-    What another test has left running without a worker may be there, too, and does not answer.
+    A work order of another test without a worker may be among them; it does not answer.
     """
     try:
         return (await give_up(client, host, timedelta(seconds=5))).work_orders

@@ -1,4 +1,4 @@
-"""The SDK's own client, on a real `septet mcp` that it starts as an agent does."""
+"""The SDK's own client of a real `septet mcp`, which it starts as an agent does."""
 
 import json
 from collections.abc import AsyncIterator, Mapping
@@ -14,24 +14,24 @@ from mcp.client.stdio import stdio_client
 from mcp.types import CallToolResult, Implementation, Tool, ToolAnnotations
 
 WHO: Final = Implementation(name="a-test", version="1")
-"""The client, as it says its name."""
+"""The client's name and version."""
 
 
 @dataclass(frozen=True)
 class Tools:
-    """The tools of a server, and what they answer."""
+    """The tools of a server, and their answers."""
 
     client: Client
     tools: Mapping[str, Tool]
 
     async def __call__(self, name: str, **arguments: Any) -> dict[str, Any]:
-        """Call a tool that does what it is asked, and return its answer."""
+        """Call a tool that succeeds, and return its answer."""
         answered = await self.client.call_tool(name, arguments)
         assert not answered.is_error, answered
         return checked(self.tools[name], answered)
 
     async def refused(self, name: str, **arguments: Any) -> dict[str, str]:
-        """Call a tool that does not do what it is asked, and return its error."""
+        """Call a tool that fails, and return its error."""
         answered = await self.client.call_tool(name, arguments)
         assert answered.is_error, answered
         told: dict[str, str] = checked(self.tools[name], answered)["error"]
@@ -39,14 +39,14 @@ class Tools:
         return told
 
     def hints(self, name: str) -> ToolAnnotations:
-        """Return what a tool says of its effects."""
+        """Return a tool's hints about its effects."""
         hints = self.tools[name].annotations
         assert hints is not None
         return hints
 
 
 def checked(tool: Tool, answered: CallToolResult) -> dict[str, Any]:
-    """Return the object of an answer: it keeps to the tool's schema, and the text says the same."""
+    """Return the object of an answer, and check it against the tool's schema and the answer's text."""
     schema = tool.output_schema
     assert schema is not None
     structured: dict[str, Any] = answered.structured_content
@@ -59,7 +59,7 @@ def checked(tool: Tool, answered: CallToolResult) -> dict[str, Any]:
 
 @asynccontextmanager
 async def tools_of(septet: Septet, log: Path, cwd: Path | None = None, *options: str) -> AsyncIterator[Tools]:
-    """Start `septet mcp` for as long as the block lasts; its stderr goes to `log`."""
+    """Run `septet mcp` during the block; its stderr goes to `log`."""
     command = StdioServerParameters(
         command=str(PROGRAMS / "septet"), args=["mcp", *options], env=septet.env, cwd=cwd
     )

@@ -1,4 +1,4 @@
-"""A client that writes the lines of the protocol itself, to a real `septet mcp` that it starts."""
+"""A client that writes the protocol's lines itself, to a real `septet mcp` that it starts."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ WITH_TASKS: Final[Mapping[str, Any]] = {"extensions": {TASKS: {}}, "elicitation"
 
 @dataclass
 class Lines:
-    """One `septet mcp`, and what it answers; each request says who asks, by `capabilities` and `version`."""
+    """One `septet mcp` and its answers; each request names the client's `capabilities` and `version`."""
 
     process: "subprocess.Popen[str]"
     capabilities: Mapping[str, Any] = field(default_factory=dict)
@@ -25,7 +25,7 @@ class Lines:
     asked: int = 0
 
     def send(self, method: str, **params: Any) -> dict[str, Any]:
-        """Send a request as it stands, and return the whole line that answers it."""
+        """Send a request unchanged, and return the whole line of its answer."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.asked += 1
@@ -53,11 +53,11 @@ class Lines:
         return self.ask("tools/call", name=tool, arguments=arguments)
 
     def task(self, order: str) -> dict[str, Any]:
-        """Look at a task."""
+        """Read a task."""
         return self.ask("tasks/get", taskId=order)
 
     def task_in(self, order: str, *statuses: str) -> dict[str, Any]:
-        """Look at a task until its status is one of these."""
+        """Poll a task until its status is one of these."""
 
         def look() -> dict[str, Any] | None:
             task = self.task(order)
@@ -67,7 +67,7 @@ class Lines:
 
     @property
     def meta(self) -> dict[str, Any]:
-        """What each request says of its client."""
+        """Return the client's part of each request."""
         return {
             "io.modelcontextprotocol/protocolVersion": self.version,
             "io.modelcontextprotocol/clientCapabilities": self.capabilities,
@@ -77,7 +77,7 @@ class Lines:
 
 @contextmanager
 def mcp_lines(septet: Septet, capabilities: Mapping[str, Any] | None = None) -> Iterator[Lines]:
-    """Start `septet mcp` for as long as the block lasts; the end of its stdin ends it."""
+    """Run `septet mcp` during the block; the end of its stdin ends it."""
     with subprocess.Popen(
         [PROGRAMS / "septet", "mcp"],
         env=septet.env,

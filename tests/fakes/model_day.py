@@ -1,4 +1,4 @@
-"""A day of work for a real CLI: how it is pointed at the model, what the model does, and what can be seen of it."""
+"""A day of work for a real CLI: its connection to the model, the model's acts, and the visible outcome."""
 
 import json
 import os
@@ -26,12 +26,12 @@ BRANCH: Final = "septet/bug-1-discount-from-ten"
 _KEY: Final = "made-up"
 MODELS: Final = {"gemini": "gemini-2.5-pro", "codex": "gpt-6.1-sol"}
 _SOON_SECONDS: Final = {"claude": 25.0, "codex": 20.0, "copilot": 20.0, "gemini": 20.0, "opencode": 45.0}
-"""Longer than the silence of each CLI's start on a busy machine."""
+"""Seconds longer than the silence of each CLI's start on a busy machine."""
 _IDLE_SECONDS: Final = 150.0
-"""Longer than anything but a hang."""
+"""Seconds longer than anything but a hang."""
 _PATIENCE_SECONDS: Final = 240.0
 _SETTINGS: Final = {"claude": ".claude/settings.json", "gemini": ".gemini/settings.json"}
-"""Below the home, where those CLIs look for hooks that can."""
+"""The settings below the home in which these CLIs look for hooks."""
 _CODEX: Final = """\
 model_provider = "stub"
 model = "gpt-6.1-sol"
@@ -60,20 +60,20 @@ class Day:
     order_id: str = ORDER_ID
     sandbox: SandboxChoice = "bwrap"
     sandboxed: bool = True
-    """What `SEPTET_SANDBOXED` says: CLIs leave the sandboxes of their own off."""
+    """The value of `SEPTET_SANDBOXED`: with it, CLIs switch their own sandboxes off."""
     idle_seconds: float = _IDLE_SECONDS
     sessions: Sessions | None = None
     read_outgoing: bool = False
-    """Whether another agent reads what is about to be pushed."""
+    """Whether another agent reads outgoing work before the push."""
     at_its_end: str = ""
-    """A command for the shell that the CLI runs after its result, by a hook of its user's; not all of them can."""
+    """A shell command that the CLI runs after its result by the user's hook; only some CLIs can."""
     second_key: str = ""
-    """The key of a further login, `second`, where there is one."""
+    """The key of a further login `second`; empty without such a login."""
     _seen: tuple[Sample, Runs] | None = None
     began: float = field(default_factory=time.monotonic)
 
     def goes_wrong(self, fault: Fault) -> None:
-        """Let something go wrong in a step."""
+        """Add a fault of the model."""
         self.model.faults.append(fault)
 
     def does(self, step: str, *commands: str) -> None:
@@ -81,47 +81,47 @@ class Day:
         self.model.parts[step] = Part(self.model.parts[step].answer, commands)
 
     def hangs(self, step: str, *, results: int) -> None:
-        """Let the model's stream open and then be silent in a step, which is soon found out."""
+        """Let the model's stream open and then stay silent in a step, with a short idle limit."""
         self.goes_wrong(Fault(step, "hang", results=results))
         self.idle_seconds = self.soon_seconds
 
     def reaches_its_limit(self, second_key: str) -> None:
-        """Let the first login's usage limit be reached, and give a second one, with this key."""
+        """Let the first login be at its usage limit, and add a second login with this key."""
         self.model.limited_key, self.second_key = _KEY, second_key
 
     @property
     def soon_seconds(self) -> float:
-        """Longer than the silence of the CLI's start on a busy machine."""
+        """Return the seconds that exceed the silence of the CLI's start on a busy machine."""
         return _SOON_SECONDS[self.cli]
 
     def opened(self, sample: Sample, runs: Runs) -> None:
-        """Note what was made for it."""
+        """Record the repository and the runs of the day."""
         self._seen = sample, runs
 
     @property
     def named_settings(self) -> tuple[str, ...]:
-        """The user's settings of the CLI, where they are to be seen in the sandbox: for their hook."""
+        """Return the user's settings of the CLI if its hook needs them in the sandbox."""
         return (str(self.home / _SETTINGS[self.cli]),) if self.at_its_end else ()
 
     @property
     def sample(self) -> Sample:
-        """The repository."""
+        """Return the repository."""
         assert self._seen is not None
         return self._seen[0]
 
     @property
     def runs(self) -> Runs:
-        """The agent runs."""
+        """Return the agent runs."""
         assert self._seen is not None
         return self._seen[1]
 
     def runs_of(self, step: str) -> list[Run]:
-        """Return the runs of a step, its finalizer's not among them."""
+        """Return the runs of a step, without those of its finalizer."""
         runs = self.runs.of(self.order_id)
         return [run for run in runs if run.record is not None and run.record.step == step]
 
     async def start(self, orders: WorkOrders, **choices: Any) -> None:
-        """Start the work order, with these choices."""
+        """Start the work order with these choices."""
         timeouts = Timeouts(wall_seconds=300, idle_seconds=self.idle_seconds, turns=50)
         order = WorkOrderInput(
             repository=str(self.sample.origin),
@@ -136,7 +136,7 @@ class Day:
         await orders.start(order, self.order_id)
 
     async def done(self, orders: WorkOrders, step: str) -> TaskStep:
-        """Wait until a step is done and return it; the work order is cancelled then."""
+        """Wait until a step is done, cancel the work order, and return the step."""
         task = await self.until(
             orders, lambda task: any(told.step == step and told.success for told in task.steps)
         )
@@ -144,7 +144,7 @@ class Day:
         return next(told for told in task.steps if told.step == step)
 
     async def until(self, orders: WorkOrders, holds: Callable[[Task], bool]) -> Task:
-        """Wait until something holds of the work order; fail when it is over and it does not."""
+        """Wait until `holds` is true of the work order, and fail if the work order ends before."""
 
         def holds_or_is_over(task: Task) -> bool:
             return holds(task) or task.status in {"completed", "failed", "cancelled"}
@@ -154,11 +154,11 @@ class Day:
         return task
 
     async def appears(self, path: Path) -> None:
-        """Wait until there is a file."""
+        """Wait until a file exists."""
         await wait_until(path.exists, seconds=_PATIENCE_SECONDS)
 
     def environment(self, address: str) -> dict[str, str]:
-        """Return the worker's environment: a home of its own, made-up keys, the model's address."""
+        """Return the worker's environment: its own home, made-up keys, and the model's address."""
         env = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),
@@ -179,12 +179,12 @@ class Day:
 
 
 def day_of(cli: str, programs: Mapping[str, str], home: Path, root: Path) -> Day:
-    """Return a day on which all goes well."""
+    """Return a day without faults."""
     return Day(cli, root, home, programs, Model(_parts()))
 
 
 def _hook(settings: Path, command: str) -> None:
-    """Let the CLI run a command when a session ends, for as long as that takes."""
+    """Let the CLI run a command at a session's end, however long the command takes."""
     said = json.loads(settings.read_text(encoding="utf-8")) if settings.exists() else {}
     hook = {"type": "command", "command": command, "timeout": 600_000}
     settings.parent.mkdir(exist_ok=True)
@@ -193,7 +193,7 @@ def _hook(settings: Path, command: str) -> None:
 
 
 def _parts() -> dict[str, Part]:
-    """Return what the model does in each step."""
+    """Return the model's part in each step."""
     plan = f"mkdir -p specs && printf '# Plan\\n\\nThe discount begins at ten items.\\n' > {PLAN}"
     edit = "sed -i 's/quantity > BULK_QUANTITY/quantity >= BULK_QUANTITY/' shop/pricing.py"
     summary = {"summary": "Ten items get the discount.", "key_changes_made": ["shop/pricing.py"]}
@@ -222,7 +222,7 @@ def _codex(address: str, home: Path) -> dict[str, str]:
 
 
 def _gemini(address: str, home: Path) -> dict[str, str]:
-    """Choose the way of logging in: by the address alone the CLI takes one that it then refuses."""
+    """Choose the way of logging in: the address alone makes the CLI take a way that it then refuses."""
     folder = home / ".gemini"
     folder.mkdir(exist_ok=True)
     chosen = {"security": {"auth": {"selectedType": "gemini-api-key"}}}

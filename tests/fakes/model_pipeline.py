@@ -1,4 +1,4 @@
-"""What a model does in a pipeline's steps: which issue a prompt is about, it reads in the prompt."""
+"""The model's part in a pipeline's steps; the issue follows from the prompt."""
 
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -18,25 +18,25 @@ EXECUTOR: Final = f"{PIPELINE}-executor-1"
 
 @dataclass
 class LineModel(Model):
-    """A model that plans and carries out small issues, each of which wants a file."""
+    """A model that plans and implements small issues, each of which adds a file."""
 
     parts: dict[str, Part] = field(default_factory=dict)
     before: dict[tuple[str, str], str] = field(default_factory=dict)
-    """By issue and step: a command that comes first."""
+    """A command that runs first, by issue and step."""
 
     def part(self, asked: Asked) -> Part | None:
-        """Return what is done in a step of an issue."""
+        """Return the model's part in a step of an issue."""
         issue = issue_in(asked)
         part = _parts(issue).get(asked.step) if issue else None
         first = self.before.get((issue, asked.step))
         return Part(part.answer, (first, *part.commands)) if part is not None and first else part
 
     def says(self, asked: Asked) -> Said:
-        """Return a summary where one is wanted, else what the step asks for."""
+        """Return a summary if the prompt requests it, or else the step's answer."""
         return Said(SUMMARY) if "ends here" in (asked.heard or ("",))[-1] else super().says(asked)
 
     def heard_in(self, issue: str, step: str) -> str:
-        """Return all that the conversation held when the model was first asked in a step of an issue."""
+        """Return the whole conversation at the model's first request in a step of an issue."""
         found = next(each for each in self.asked if (issue_in(each), each.step) == (issue, step))
         return "\n".join(found.heard)
 
@@ -48,12 +48,12 @@ def line_input(repository: str, **choices: Any) -> PipelineInput:
 
 
 def branch_of(issue: str) -> str:
-    """Return the branch that comes of the name that the model gives."""
+    """Return the branch that follows from the model's name for it."""
     return f"septet/feat-{PIPELINE}-{issue}-file"
 
 
 def issue_in(asked: Asked) -> str:
-    """Return the issue that a step's prompt is about; nothing for a request beside the work."""
+    """Return the issue of a step's prompt; empty for a request beside the work."""
     return next((issue for issue in ISSUES if issue in asked.prompt), "")
 
 

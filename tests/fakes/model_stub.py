@@ -1,4 +1,4 @@
-"""A model that answers on loopback: what it says follows from the conversation alone, so that a resume fits in."""
+"""A model that answers on loopback; its answers follow from the conversation alone, so a resume fits in."""
 
 import gzip
 import json
@@ -19,7 +19,7 @@ _FINALIZER: Final = re.compile(r"answer for the step `([a-z_]+)`")
 _SHELLS: Final = ("Bash", "bash", "exec_command", "shell_command", "run_shell_command", "shell", SCRIPT)
 _STRUCTURED: Final = "StructuredOutput"
 _KEYS: Final = ("authorization", "x-api-key", "x-goog-api-key")
-"""The headers that have a key."""
+"""The headers that hold a key."""
 NO_HEADERS: Final[Mapping[str, str]] = {}
 _HANG_SECONDS: Final = 300.0
 _LIMITED_SECONDS: Final = 5 * 3600.0
@@ -28,67 +28,67 @@ _MESSAGES: Final = {401: "invalid x-api-key", 500: "Internal server error", 503:
 
 @dataclass(frozen=True)
 class Part:
-    """What the model does in one step: commands for the shell, and then its answer."""
+    """The model's part in one step: shell commands, and then its answer."""
 
     answer: dict[str, Any]
     commands: tuple[str, ...] = ()
     in_background: bool = False
-    """Claude's shell is asked to let the commands run on while the model answers."""
+    """Whether claude's shell runs the commands in the background while the model answers."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a request asks for."""
+    """The content of a request."""
 
     step: str
     finalizing: bool
     results: int
-    """Tools that have answered since the step's prompt."""
+    """The number of tool results since the step's prompt."""
     tools: list[str]
     heard: tuple[str, ...] = ()
-    """All that users and tools have said in the conversation, oldest first."""
+    """The texts of users and tools in the conversation, oldest first."""
     prompt: str = ""
     """The step's prompt."""
     model: str = ""
-    """The model that is to answer."""
+    """The requested model."""
 
 
 @dataclass
 class Fault:
-    """What goes wrong, in which step, how often: a status, a stream that hangs, or an answer that is prose."""
+    """A fault of one step: a status, a stream that hangs, or an answer in prose, and how often."""
 
     step: str
     what: int | Literal["hang", "prose"]
     times: int = 1
     results: int = 0
-    """How many tools have answered by then."""
+    """The number of tool results at which it happens."""
 
     def meets(self, asked: Asked) -> bool:
-        """Say whether it is this request that goes wrong."""
+        """Return whether this request meets the fault."""
         return (self.step, self.results) == (asked.step, asked.results) and not asked.finalizing
 
 
 @dataclass
 class Model:
-    """The model's mind, and what it was asked."""
+    """The model's behaviour, and the requests that it received."""
 
     parts: dict[str, Part]
     faults: list[Fault] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
     bodies: list[dict[str, Any]] = field(default_factory=list)
-    """What each request of the work had in it."""
+    """The bodies of the requests of the work."""
     keys: set[str] = field(default_factory=set)
-    """Those that requests came with."""
+    """The keys of the requests."""
     limited_key: str = ""
-    """The key whose usage limit is reached."""
+    """The key that is at its usage limit."""
     first_token_seconds: float = 0.0
-    """How long it is silent before each answer."""
+    """The seconds of silence before each answer."""
     gone: threading.Event = field(default_factory=threading.Event)
-    """Set when the stub closes: nothing hangs on."""
+    """Set when the stub closes, so that no request hangs."""
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
     def fault(self, asked: Asked, body: dict[str, Any]) -> int | str | None:
-        """Note what is asked, and return what goes wrong with it; requests beside the work are spared."""
+        """Record a request, and return its fault; requests beside the work get no fault."""
         with self._guard:
             self.asked.append(asked)
             self.bodies.append(body)
@@ -99,11 +99,11 @@ class Model:
         return None
 
     def part(self, asked: Asked) -> Part | None:
-        """Return what the model does in the step; `None` for a request beside the work."""
+        """Return the model's part in the step; `None` for a request beside the work."""
         return self.parts.get(asked.step)
 
     def says(self, asked: Asked) -> Said:
-        """Return what the model says next."""
+        """Return the model's next answer or call."""
         part = self.part(asked)
         if part is None:
             return Said("ok")
@@ -120,7 +120,7 @@ class Model:
 
 @contextmanager
 def serving(model: Model) -> Iterator[str]:
-    """Serve the model on a port of its own, and give its address."""
+    """Serve the model on a free port, and yield its address."""
     server = _Server(model)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
@@ -134,7 +134,7 @@ def serving(model: Model) -> Iterator[str]:
 
 
 def asked_in(wire: Wire, body: dict[str, Any]) -> Asked:
-    """Return what a request asks for, read from its conversation."""
+    """Return the content of a request, read from its conversation."""
     step, finalizing, results, prompt = "", False, 0, ""
     heard = tuple(wire.heard(body))
     for words in heard:
@@ -168,7 +168,7 @@ class _Server(ThreadingHTTPServer):
         self.model = model
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: a CLI that is killed leaves its connections as they are."""
+        """Report no errors: a killed CLI leaves its connections open."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -207,7 +207,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(200, wire.whole(said, name))
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the base class's own name
-        """Say nothing."""
+        """Log nothing."""
 
     def _body(self) -> dict[str, Any]:
         content = self.rfile.read(int(self.headers.get("content-length") or 0))

@@ -1,4 +1,4 @@
-"""The wires of four model APIs: what a request says, and how an answer is streamed, in the forms that CLIs use."""
+"""The formats of four model APIs that CLIs use: reading requests, and streaming answers."""
 
 import json
 import re
@@ -14,9 +14,9 @@ Refusal = tuple[int, dict[str, Any], Mapping[str, str]]
 """A status, a body, and headers."""
 
 RESULT: Final = "\0a tool's result"
-"""Stands in a conversation where a tool has answered."""
+"""Stands in a conversation for a tool's result."""
 SCRIPT: Final = "exec"
-"""A tool that takes a script, in which it calls all others: codex gives its own models no shell but in there."""
+"""A tool that takes a script, which calls all other tools: codex offers its own models no other shell."""
 USED: Final = {"input": 1000, "output": 20, "cached": 200}
 _MODEL_IN_PATH: Final = re.compile(r"models/([^:]+):")
 
@@ -31,7 +31,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Said:
-    """What the model says in one turn: words, or a call."""
+    """The model's answer in one turn: text, or a call."""
 
     text: str = ""
     call: Call | None = None
@@ -41,22 +41,22 @@ class Wire(Protocol):
     """One API."""
 
     def heard(self, body: dict[str, Any]) -> Iterator[str]:
-        """Yield what users and tools said, oldest first."""
+        """Yield the texts of users and tools, oldest first."""
 
     def tools(self, body: dict[str, Any]) -> list[str]:
-        """Return the names of the tools that are offered."""
+        """Return the names of the offered tools."""
 
     def whole(self, said: Said, model: str) -> dict[str, Any]:
-        """Return an answer that is not streamed."""
+        """Return an answer without streaming."""
 
     def stream(self, said: Said, model: str) -> list[Event]:
-        """Return an answer's events; its first two are no end."""
+        """Return an answer's events; the first two do not end it."""
 
     def error(self, status: int, message: str) -> dict[str, Any]:
         """Return the body of a refusal."""
 
     def usage_limit(self, until: float) -> Refusal:
-        """Return what its service answers where a key's usage limit is reached until then."""
+        """Return the service's answer to a key that is at its usage limit until `until`."""
 
 
 class Messages:
@@ -107,7 +107,7 @@ class Messages:
         return {"type": "error", "error": {"type": kinds.get(status, "api_error"), "message": message}}
 
     def usage_limit(self, until: float) -> Refusal:
-        """Return what is said where the money is spent that a key may spend in a month."""
+        """Return the answer at a key's monthly limit of spending."""
         moment = datetime.fromtimestamp(until, UTC)
         regained = f"You will regain access on {moment:%Y-%m-%d} at {moment:%H:%M} UTC."
         return 400, self.error(400, f"You have reached your specified API usage limits. {regained}"), {}
@@ -176,7 +176,7 @@ class Responses:
         return {"error": {"message": message, "type": "error", "code": str(status)}}
 
     def usage_limit(self, until: float) -> Refusal:
-        """Return what is said where the hours of a plan are used up."""
+        """Return the answer at a plan's limit of hours."""
         about = {"type": "usage_limit_reached", "message": "The usage limit has been reached", "plan_type": "plus"}
         return 429, {"error": {**about, "resets_at": int(until)}}, {}
 
@@ -243,7 +243,7 @@ class Chat:
         return {"error": {"message": message, "type": "error", "code": str(status), "param": None}}
 
     def usage_limit(self, until: float) -> Refusal:
-        """Return what is said where the requests of a day are used up; it does not say when the next one begins."""
+        """Return the answer at a daily limit of requests, which does not name its end."""
         del until
         limit = "Rate limit reached for gpt-5.4 on requests per day (RPD): Limit 200, Used 200, Requested 1."
         return 429, self.error(429, limit), {"retry-after-ms": "200"}
@@ -298,7 +298,7 @@ class Gemini:
         }
 
     def usage_limit(self, until: float) -> Refusal:
-        """Return what is said where the requests of a day are used up; it does not say when the next one begins."""
+        """Return the answer at a daily limit of requests, which does not name its end."""
         del until
         metric = "generativelanguage.googleapis.com/generate_content_free_tier_requests"
         about = "You exceeded your current quota, please check your plan and billing details."
@@ -328,7 +328,7 @@ class Gemini:
 
 
 def wire_of(path: str) -> Wire | None:
-    """Return the API that a path belongs to."""
+    """Return the API of a path."""
     if path.endswith("/messages"):
         return Messages()
     if path.endswith("/responses"):
@@ -339,7 +339,7 @@ def wire_of(path: str) -> Wire | None:
 
 
 def model_in(path: str, body: dict[str, Any]) -> str:
-    """Return the model that is asked for, which one API names in its path."""
+    """Return the requested model, which one API names in its path."""
     found = _MODEL_IN_PATH.search(path)
     return found[1] if found else str(body.get("model", "stub"))
 
@@ -348,5 +348,5 @@ _COUNTER: Final = iter(range(1, 10**9))
 
 
 def fresh(kind: str) -> str:
-    """Return an id that was never given before."""
+    """Return a new id."""
     return f"{kind}_{time.time_ns():x}{next(_COUNTER):06x}"

@@ -1,11 +1,11 @@
-"""`@pytest.mark.needs("promtool")`: a test that is skipped where the machine lacks something, and no other ever is.
+"""`@pytest.mark.needs("promtool")`: a test that is skipped if the machine lacks a need; other skips are errors.
 
-`tests/skips.toml` says what can be lacking, in words, with the remedy, and in which files a test may need it. A skip
-that does not come from there is an error; with `--nothing-missing`, on a machine that has everything, each one is.
-What was skipped is counted in one line before pytest's closing line.
+`tests/skips.toml` lists the needs with words, remedy, and the files whose tests may have them. A skip without an
+entry there is an error; with `--nothing-missing`, on a machine with everything, each skip is an error. One line
+before pytest's closing line counts the skips.
 
-`--has=bubblewrap` makes an error of a skip for want of that alone, and `--but-for=bubblewrap` leaves out the tests that
-need nothing else: with the one in one world and the other in another, no test runs twice, and none goes missing.
+`--has=bubblewrap` makes skips for that need errors, and `--but-for=bubblewrap` leaves out tests without another
+need: with one option in one world and the other in another, each test runs exactly once.
 """
 
 import os
@@ -26,13 +26,13 @@ from septet.agents.sandbox.sandbox import find_sandbox
 
 _LIST: Final = "tests/skips.toml"
 _MADE_HERE: Final = pytest.StashKey[bool]()
-"""A test that was skipped because of a need."""
+"""Marks a test that was skipped because of a need."""
 _SKIPPED: Final = "Skipped: "
 
 
 @cache
 def skips(root: Path) -> dict[str, dict[str, str | list[str]]]:
-    """Return what can be lacking: `lacking` in words, the `remedy`, and the `tests` that may be skipped then."""
+    """Return the needs: `lacking` in words, the `remedy`, and the `tests` that may be skipped."""
     return tomllib.loads((root / _LIST).read_text(encoding="utf-8"))
 
 
@@ -60,18 +60,18 @@ _CHECKS: Final[dict[str, Callable[[], bool]]] = {
     "strace": can_slow_disk,
     "x86-64": lambda: platform.machine() == "x86_64",
 }
-"""Needs that are more than a program on PATH, which all others are."""
+"""The needs other than a program on PATH."""
 
 
 @cache
 def is_there(need: str) -> bool:
-    """Say whether this machine has what a test needs."""
+    """Return whether this machine has what a test needs."""
     check = _CHECKS.get(need)
     return shutil.which(need) is not None if check is None else check()
 
 
 def words_of(need: str, root: Path) -> str:
-    """Return what is lacking and what to do, as people read it."""
+    """Return the lack and its remedy, for people."""
     return "no {lacking} ({remedy})".format(**skips(root)[need])
 
 
@@ -83,7 +83,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Refuse a need that is not on the list for the test's file; leave out what other worlds try."""
+    """Refuse a need that is not listed for the test's file, and leave out tests that other worlds run."""
     tried = set(config.getoption("but_for"))
     out = [item for item in items if (needs := set(_needs_of(item))) and needs <= tried]
     if out:
@@ -99,7 +99,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test whose needs are not all there, before its fixtures are made."""
+    """Skip a test that lacks a need, before its fixtures are made."""
     lacking = next((need for need in _needs_of(item) if not is_there(need)), None)
     if lacking is None:
         return
@@ -125,7 +125,7 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Make an error of a whole file that skips itself."""
+    """Make an error of a file that skips itself."""
     report = yield
     if report.skipped:
         _refuse(report)
@@ -139,7 +139,7 @@ def _refuse(report: pytest.TestReport | pytest.CollectReport) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
-    """Count what was skipped, by its reason, right before the closing line."""
+    """Count the skips by reason, right before the closing line."""
     yield
     reports = terminalreporter.stats.get("skipped", ())
     reasons = Counter(str(report.longrepr[2]).removeprefix(_SKIPPED) for report in reports)

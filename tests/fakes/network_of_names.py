@@ -1,7 +1,7 @@
-"""A Python in a network of its own, whose names resolve to private addresses: what it starts is asked for them.
+"""A Python in its own network, whose names resolve to private addresses.
 
-Root alone can make one. Addresses are routed to the loopback there, and are nobody's: so no one takes them for the
-machine's own.
+Only root can make the network. Its addresses are routed to loopback without belonging to an interface, so no
+program takes them for the machine's own.
 """
 
 import stat
@@ -42,7 +42,7 @@ os.execv(sys.executable, (sys.executable, *sys.argv[1:]))
 
 
 def python_of_names(folder: Path) -> str:
-    """Return a Python for supervisors in such a network; an empty text where this user cannot make one."""
+    """Return a Python for supervisors in such a network; empty if this user cannot make it."""
     hosts = "".join(f"{address} {name}\n" for name, address in {"localhost": "127.0.0.1", **NAMES}.items())
     (folder / "hosts").write_text(hosts, encoding="utf-8")
     program = folder / "python"

@@ -1,4 +1,4 @@
-"""Ways out of a guest's network: straight ones, and those by its proxy, to a server of this machine that nobody named."""
+"""Ways out of a guest's network: direct ways, and ways by its proxy to a server of this machine that is not allowed."""
 
 import os
 import socket
@@ -31,20 +31,20 @@ _PRIVATE = "no private address, whatever a name resolves to"
 _STANDS_IN = worthless_key(0)
 _SECOND = "'', 'GET / HTTP/1.1', 'Host: other.example'"
 PORT_OF_NAMES = 8443
-"""Where the hosts of `NAMES` listen."""
+"""The port of the hosts of `NAMES`."""
 NAMES = {"private.example": "10.1.2.3", "metadata.example": "169.254.169.254"}
-"""Hosts of a network around the guest's proxy."""
+"""Hosts in a network around the guest's proxy."""
 
 
 @dataclass(frozen=True)
 class Servers:
-    """What listens on the machine with the canary, and something else that is the worker's own model."""
+    """The servers of the machine with the canary, and a server without it in the place of the worker's model."""
 
     tcp: int
     udp: int
     model: int
     gateway: int
-    """It sends back what it was asked, and serves the canary as another site than the allowed one."""
+    """Returns the request, and the canary for another site than the allowed site."""
     abstract: str
 
 
@@ -54,17 +54,17 @@ class NetworkRoute:
 
     name: str
     attack: str
-    """What is tried, for people."""
+    """The attempt, for people."""
     program: str
-    """In it stand the servers' ports."""
+    """Python that may use the servers' ports."""
     protection: str
     seen: Callable[[Servers], Protection]
-    """The network that the guest has."""
+    """The guest's network."""
     without: Callable[[Servers], Protection]
     """The network without the one protection."""
 
     def change(self, network: Protection) -> Callable[[Description], Description]:
-        """Return what gives a guest that network."""
+        """Return the change that gives a guest that network."""
         return lambda description: replace(
             description,
             protections=tuple(
@@ -78,7 +78,7 @@ def _straight(name: str, attack: str, program: str) -> NetworkRoute:
 
 
 def _by_name(name: str, host: str, words: str) -> NetworkRoute:
-    """Ask the proxy for a host that a careless worker has named."""
+    """Request from the proxy a host that a careless worker allowed."""
     return NetworkRoute(
         name,
         f"have the proxy connect to this machine, {words}",
@@ -90,7 +90,7 @@ def _by_name(name: str, host: str, words: str) -> NetworkRoute:
 
 
 def _unnamed(name: str, attack: str, program: str) -> NetworkRoute:
-    """Ask the proxy for a host beside the worker's own model."""
+    """Request from the proxy a host beside the worker's own model."""
     return NetworkRoute(
         name,
         attack,
@@ -104,7 +104,7 @@ def _unnamed(name: str, attack: str, program: str) -> NetworkRoute:
 
 
 def _reflected(name: str, attack: str, header: str) -> NetworkRoute:
-    """Ask the model's port with the worthless key elsewhere than in a header for keys."""
+    """Send the worthless key to the model's port in a header that is not for keys."""
 
     def network(servers: Servers, *headers: str) -> OwnNetwork:
         model = ModelKey(
@@ -117,7 +117,7 @@ def _reflected(name: str, attack: str, header: str) -> NetworkRoute:
 
 
 def _other_site(name: str, attack: str, program: str) -> NetworkRoute:
-    """Ask for another site of a server that is allowed; without a proxy in between the server has it."""
+    """Request another site of an allowed server; without the proxy the server answers."""
 
     def network(servers: Servers) -> OwnNetwork:
         model = ModelKey(FIRST_MODEL_PORT, f"http://127.0.0.1:{servers.gateway}", ("key",), requests=_ALL_OF_THEM)
@@ -127,7 +127,7 @@ def _other_site(name: str, attack: str, program: str) -> NetworkRoute:
 
 
 def model_of(cli: str, port: int) -> ModelKey:
-    """Return the model of a CLI as its adapter has it, at a server of this machine; its key is the canary."""
+    """Return the model of a CLI's adapter at a server of this machine, with the canary as its key."""
     variables = {
         "claude": {"ANTHROPIC_API_KEY": CANARY},
         "codex": {"CODEX_API_KEY": CANARY},
@@ -141,7 +141,7 @@ def model_of(cli: str, port: int) -> ModelKey:
 
 
 def _asked(name: str, attack: str, cli: str, request: str) -> NetworkRoute:
-    """Ask a model's port for what its CLI never asks; without the list the server gets the key, and echoes it."""
+    """Send a request to a model's port that its CLI never sends; without the list the server gets and echoes the key."""
 
     def network(servers: Servers, *more: str) -> OwnNetwork:
         model = model_of(cli, servers.gateway)
@@ -154,7 +154,7 @@ def _asked(name: str, attack: str, cli: str, request: str) -> NetworkRoute:
 
 
 def _beside(name: str, attack: str, cli: str, protection: str, *lines: str) -> NetworkRoute:
-    """Ask a model's port for another team's, or for another account's; without a proxy the server answers."""
+    """Request from a model's port another team's or account's service; without the proxy the server answers."""
 
     def network(servers: Servers) -> OwnNetwork:
         return OwnNetwork(models=(model_of(cli, servers.gateway),), own_hosts=_own(servers.gateway))
@@ -164,7 +164,7 @@ def _beside(name: str, attack: str, cli: str, protection: str, *lines: str) -> N
 
 
 def _past_the_port(name: str, attack: str, cli: str, program: str) -> NetworkRoute:
-    """Go to a model's host by another way than its port, as its CLI may where the guest has the key."""
+    """Reach a model's host by another way than its port, which a CLI may use if the guest has the key."""
 
     def network(servers: Servers) -> OwnNetwork:
         return OwnNetwork(models=(model_of(cli, servers.tcp),), own_hosts=_own(servers.tcp))
@@ -179,7 +179,7 @@ def _own(port: int) -> tuple[NamedHost, ...]:
 
 
 def _resolved(name: str, host: str, words: str) -> NetworkRoute:
-    """Ask the proxy for a host of the network around it that a careless worker has named."""
+    """Request from the proxy a host of the network around it that a careless worker allowed."""
     named = NamedHost(host, PORT_OF_NAMES)
     return NetworkRoute(
         name,
@@ -340,7 +340,7 @@ NAME_ROUTES = (
 
 @contextmanager
 def servers_with_canary() -> Iterator[Servers]:
-    """Listen on this machine, with the canary for whoever comes, and as a model that has none."""
+    """Listen on this machine: servers with the canary, and a model without it."""
     with ExitStack() as stack:
         tcp, model, gateway = (stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3))
         tcp_on_all = stack.enter_context(socket.socket())
@@ -366,7 +366,7 @@ def _port_of(server: socket.socket) -> int:
 
 
 def _serve(server: socket.socket, words: str = "") -> threading.Thread:
-    """Serve these words to everybody; without any, be a gateway."""
+    """Serve these words to every client; without words, be a gateway."""
 
     def serve() -> None:
         while True:
@@ -387,7 +387,7 @@ def _serve(server: socket.socket, words: str = "") -> threading.Thread:
 
 
 def _answer_of_gateway(client: socket.socket) -> str:
-    """Read requests as careless servers do, with any end of line, and return the site that one of them asks for."""
+    """Read requests as careless servers do, with any line end, and return the canary if they ask for another site."""
     head = ""
     while more := client.recv(4096):
         head += more.decode()

@@ -1,4 +1,4 @@
-"""A new user: `septet up` in one terminal, and a repository of their own in another."""
+"""A new user: `septet up` in one terminal, and their own repository in another."""
 
 import asyncio
 import json
@@ -17,19 +17,19 @@ from workers.watching.announced_agents import announced_agents
 
 TITLE = "Fix the greeting"
 BODY = "In `app.py`, `Helo` should be `Hello`. Write `greeting fixed` into `CHANGES.md`."
-"""What the scripted agent can do on any repository: the quickstart says so."""
+"""A task that the scripted agent can do in any repository, as the quickstart says."""
 
 
 @dataclass(frozen=True)
 class Newcomer:
-    """Somebody who has just started Septet."""
+    """A person who has just started Septet."""
 
     septet: Septet
     up: Terminal
-    """The terminal in which `septet up` runs."""
+    """The terminal of `septet up`."""
 
     def repository(self, folder: Path) -> Path:
-        """Make a small repository, as people have them: a checkout with a branch `main`."""
+        """Make a small repository of a person: a checkout with a branch `main`."""
         folder.mkdir(parents=True)
         git(folder, "init", "--quiet", "--initial-branch", "main")
         (folder / "app.py").write_text('print("Helo")\n', encoding="utf-8")
@@ -40,7 +40,7 @@ class Newcomer:
 
 @contextmanager
 def newcomer_at(root: Path) -> Iterator[Newcomer]:
-    """Type `septet up`, and press Ctrl-C at the end of the block."""
+    """Start `septet up` in a terminal, and press Ctrl-C at the end of the block."""
     septet = Septet(root)
     options = ("--port", "--ui-port", "--api-port")
     ports = [part for pair in zip(options, map(str, free_ports(3)), strict=True) for part in pair]

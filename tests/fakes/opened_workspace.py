@@ -1,4 +1,4 @@
-"""A workspace as an activity has opened it, for tests that look at none of its files."""
+"""An opened workspace for tests that read none of its files."""
 
 from typing import Final
 

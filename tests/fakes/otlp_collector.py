@@ -1,4 +1,4 @@
-"""An OpenTelemetry collector on loopback: it takes spans over HTTP, and gives them to tests."""
+"""An OpenTelemetry collector on loopback, which takes spans over HTTP and hands them to tests."""
 
 import gzip
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 
 @dataclass(frozen=True)
 class CollectedSpan:
-    """A span as it came over the wire."""
+    """A span as received."""
 
     name: str
     trace_id: str
@@ -26,33 +26,33 @@ class CollectedSpan:
     attributes: Mapping[str, Any]
     is_error: bool
     kind: str
-    """Such as `INTERNAL`."""
+    """The kind, such as `INTERNAL`."""
     words: str
-    """What its status and its events say, in one text."""
+    """The text of its status and events."""
 
 
 @dataclass
 class Collector:
-    """One that runs."""
+    """A running collector."""
 
     url: str
     spans: list[CollectedSpan] = field(default_factory=list)
 
     def take(self, body: bytes) -> None:
-        """Read what an exporter has sent."""
+        """Read an exporter's request."""
         request = ExportTraceServiceRequest.FromString(body)
         for resource in request.resource_spans:
             for scope in resource.scope_spans:
                 self.spans += map(_span, scope.spans)
 
     def named(self, name: str) -> list[CollectedSpan]:
-        """Return the spans of a name that have come so far."""
+        """Return the received spans of a name."""
         return [span for span in self.spans if span.name == name]
 
 
 @contextmanager
 def collector() -> Iterator[Collector]:
-    """Run a collector for as long as the block lasts."""
+    """Run a collector during the block."""
 
     class Handler(QuietHandler):
         protocol_version = "HTTP/1.0"  # an exporter keeps its connection for longer than the collector runs

@@ -1,4 +1,4 @@
-"""A package index and an npm registry over https, with one package each: a program of its own.
+"""A program that is a package index and an npm registry over https, with one package each.
 
 Its arguments: address, port, the folder with `cert.pem`, `key.pem`, the wheel and the tarball. It prints `ready`.
 """
@@ -19,7 +19,7 @@ _JSON = "application/json"
 
 
 def write_packages(folder: Path) -> None:
-    """Write one package for pip and one for npm."""
+    """Write a package for pip and a package for npm."""
     about = "septet_sample-1.0.dist-info"
     with zipfile.ZipFile(folder / WHEEL, "w") as wheel:
         wheel.writestr("septet_sample.py", "WORDS = 'from pip'\n")
@@ -40,7 +40,7 @@ def write_packages(folder: Path) -> None:
 
 
 class _Registry(BaseHTTPRequestHandler):
-    """What both clients ask for."""
+    """Answers the requests of pip and npm."""
 
     folder: Path
     protocol_version = "HTTP/1.1"

@@ -1,4 +1,4 @@
-"""The page in a browser: a tab that has opened the link, and that asks nobody but its own server."""
+"""The page in a browser: a tab that has opened the link, and that connects only to its own server."""
 
 import json
 from collections.abc import Iterator
@@ -18,12 +18,12 @@ def where(served: Septet) -> dict[str, str]:
 
 @contextmanager
 def tab_of(browser: Browser, served: Septet, *, allowed: tuple[str, ...] = ()) -> Iterator[Page]:
-    """Give a tab that has opened the link, and whose page asks its own server alone and makes no mistakes.
+    """Yield a tab that has opened the link, and check that its page connects only to its server and logs no error.
 
     Args:
         browser: The browser.
         served: The machine that serves the page.
-        allowed: What a mistake that is expected has in its words.
+        allowed: Parts of the words of expected errors.
     """
     home = served.page.partition("/?")[0]
     context = browser.new_context(base_url=home, viewport={"width": 1280, "height": 800})

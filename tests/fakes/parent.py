@@ -1,4 +1,4 @@
-"""A workflow that has a work order as its child, as a pipeline has."""
+"""A workflow with a work order as its child, as a pipeline has."""
 
 from typing import Any
 
@@ -7,9 +7,9 @@ from temporalio import workflow
 
 @workflow.defn(name="Parent")
 class Parent:
-    """It waits for its child."""
+    """Waits for its child."""
 
     @workflow.run
     async def run(self, order: dict[str, Any]) -> None:
-        """Start a work order, and wait for it."""
+        """Start a work order, and wait for its end."""
         await workflow.execute_child_workflow("WorkOrder", order, id=f"{workflow.info().workflow_id}-child")

@@ -1,4 +1,4 @@
-"""A work order of a later version: two steps are swapped, behind a patch, so that those under way keep their order."""
+"""A work order of a later version: a patch swaps two steps, and running work orders keep their order."""
 
 from temporalio import workflow
 from temporalio.common import RawValue
@@ -12,7 +12,7 @@ from workflows.work_order import WorkOrder
 
 @workflow.defn(name="WorkOrder")
 class PatchedWorkOrder(WorkOrder):
-    """It plans before it classifies, but for those that have begun otherwise."""
+    """Plans before it classifies, unless its history began otherwise."""
 
     @workflow.run
     @takes_raw_input

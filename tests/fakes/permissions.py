@@ -1,4 +1,4 @@
-"""Root reads and writes everything; a test of what cannot be read has to do without that."""
+"""Root ignores permission bits; a test of unreadable files must drop that right."""
 
 import ctypes
 import os
@@ -13,7 +13,7 @@ _OVERRIDES = 1 << 1 | 1 << 2
 
 @contextmanager
 def bound_by_permissions() -> Iterator[None]:
-    """Let permission bits count in this thread, for root as for anybody."""
+    """Let permission bits apply in this thread, also for root."""
     if os.geteuid() != 0 or sys.platform != "linux":
         yield
         return

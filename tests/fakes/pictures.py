@@ -1,4 +1,4 @@
-"""What a folder holds, for comparing two of them."""
+"""The content of a folder, for comparison."""
 
 import os
 import stat
@@ -11,7 +11,7 @@ BORROWED = b".git/objects/info/alternates"
 
 
 def picture(folder: Path) -> Picture:
-    """Return what `folder` holds, without following links."""
+    """Return the content of `folder`, without following links."""
     found: Picture = {b".": _one(os.fsencode(folder))}
     for root, folders, files in os.walk(os.fsencode(folder)):
         for name in (*folders, *files):
@@ -21,7 +21,7 @@ def picture(folder: Path) -> Picture:
 
 
 def restored_picture(folder: Path, like: Picture) -> Picture:
-    """Return what a restored folder holds, without the objects that were the mirror's and are now its own."""
+    """Return the content of a restored folder, without the mirror's objects that the restore copied."""
     own = {
         path: item
         for path, item in picture(folder).items()

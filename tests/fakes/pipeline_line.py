@@ -1,4 +1,4 @@
-"""A queue with a worker on which pipelines run, with doubles for what their work orders do."""
+"""A queue with a worker that runs pipelines, with doubles of the work orders' activities."""
 
 import asyncio
 import uuid
@@ -35,44 +35,44 @@ SUMMARY = SessionSummary(kept_bytes=100, usage=Usage(output_tokens=7))
 
 @dataclass
 class Line:
-    """A queue with a worker; what its agents do ends when the test says so, where it wants to."""
+    """A queue with a worker; a test can hold the steps of its agents."""
 
     client: Client
     doubles: Doubles
     files: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """By issue: the files that are predicted, and then changed."""
+    """The predicted and then changed files, by issue."""
     real_files: dict[str, tuple[str, ...]] = field(default_factory=dict)
     held: dict[tuple[str, Step], asyncio.Event] = field(default_factory=dict)
-    """By issue and step: until when it is under way."""
+    """The event that ends the step, by issue and step."""
     fails: dict[tuple[str, Step], int] = field(default_factory=dict)
-    """By issue and step: how many tries fail."""
+    """The number of tries that fail, by issue and step."""
     lost: set[tuple[str, Step]] = field(default_factory=set)
-    """By issue and step: in these the agent goes on in a new session."""
+    """The issues and steps whose agent continues in a new session."""
     lanes: list[EnterLane] = field(default_factory=list)
     noted: list[PipelineView] = field(default_factory=list)
     reports: list[PipelineView] = field(default_factory=list)
     closed: list[CloseLanes] = field(default_factory=list)
     unnoted: set[str] = field(default_factory=set)
-    """Issues whose notes the disk does not take, but for those of the report."""
+    """Issues whose notes cannot be written to disk; the report can."""
     tokens: dict[str, int] = field(default_factory=dict)
-    """By issue: how long its sessions are when it is done."""
+    """The length of the sessions at the issue's end in tokens, by issue."""
     summary: SessionSummary | ApplicationError = field(default_factory=lambda: SUMMARY)
     summarised: list[SummariseCall] = field(default_factory=list)
     read: dict[str, PipelineIssue] = field(default_factory=dict)
     events: list[str] = field(default_factory=list)
     reading: asyncio.Event | None = None
-    """Until when the forge does not answer."""
+    """The event until which the forge does not answer."""
     refusal: ApplicationError | None = None
-    """What the forge says instead."""
+    """The forge's error in place of an answer."""
     noting: asyncio.Event | None = None
-    """Until when nothing is noted."""
+    """The event until which notes are not written."""
     writing: asyncio.Event | None = None
-    """Until when the report is not written."""
+    """The event until which the report is not written."""
     where: dict[str, Any] = field(default_factory=dict)
-    """What is said of the host that enters a lane now; it is this test's own worker otherwise."""
+    """The host of the next entered lane; empty for this test's own worker."""
 
     async def step(self, call: StepCall) -> StepResult:
-        """Take a step of an issue."""
+        """Run a step of an issue."""
         issue = self.issue_of(call.workspace.work_order_id)
         self.events.append(f"{issue}:{call.step.value}")
         await _released(self.held.get((issue, call.step)))
@@ -98,7 +98,7 @@ class Line:
         return order_id.rpartition("-")[2]
 
     def activities(self) -> list[Callable[..., Any]]:
-        """Return what a pipeline needs beside its work orders' steps."""
+        """Return the activities that a pipeline needs besides its work orders' steps."""
 
         @activity.defn(name="enter_lane")
         async def enter_lane(asked: EnterLane) -> Workspace:
@@ -143,7 +143,7 @@ class Line:
 
     @asynccontextmanager
     async def another_host(self, *, kept: bool) -> AsyncIterator[None]:
-        """Let lanes be entered on a host that is there as long as this lasts, and is silent from then on."""
+        """Let lanes be entered on a host that serves during the block, and is silent after it."""
         queue = f"{self.doubles.task_queue}-another"
         self.where = {"host": "another", "task_queue": queue, "control_queue": f"{queue}-control", "kept": kept}
         self.where |= {"probe_seconds": 0.5}
@@ -153,7 +153,7 @@ class Line:
         self.where = {}
 
     def moving_here(self) -> list[MoveWorkspace]:
-        """Let workspaces move to this test's own worker, and return the list of the moves to come."""
+        """Let workspaces move to this test's own worker, and return the growing list of moves."""
         moves: list[MoveWorkspace] = []
 
         def moved(asked: MoveWorkspace) -> Workspace:
@@ -165,7 +165,7 @@ class Line:
         return moves
 
     async def give_up(self, pipeline: WorkflowHandle[Any, PipelineView], issue_id: str) -> None:
-        """Say that the other host is dead, as soon as an issue's work order waits for it."""
+        """Report the other host as lost as soon as an issue's work order waits for it."""
         order = self.client.get_workflow_handle(f"{pipeline.id}-{issue_id}")
 
         async def said() -> bool:
@@ -178,7 +178,7 @@ class Line:
         await wait_until(said)
 
     async def start(self, *issues: object, **fields: Any) -> WorkflowHandle[Any, PipelineView]:
-        """Start a pipeline over issues; a name alone is one that is given as text."""
+        """Start a pipeline of issues; a name alone stands for an issue with text."""
         given = [
             {"id": each, "title": f"Issue {each}", "body": "Do it."} if isinstance(each, str) else each
             for each in issues
@@ -192,15 +192,15 @@ class Line:
         )
 
     def on_disk(self) -> dict[str, IssueState]:
-        """Return what the notes and the report have been given of each issue last."""
+        """Return the last state of each issue in the notes and the report."""
         return {issue.issue_id: issue for view in (*self.noted, *self.reports) for issue in view.issues}
 
     def hold(self, issue: str, step: Step) -> asyncio.Event:
-        """Keep a step under way until the event that is returned."""
+        """Keep a step running until the returned event is set."""
         return self.held.setdefault((issue, step), asyncio.Event())
 
     async def until(self, event: str) -> None:
-        """Wait until a step has begun, or is done."""
+        """Wait for the event of a step's begin or end."""
 
         async def seen() -> bool:
             return event in self.events
@@ -209,7 +209,7 @@ class Line:
 
 
 async def _released(held: asyncio.Event | None) -> None:
-    """Wait until something is let go; heartbeats bring a cancel meanwhile."""
+    """Wait until the event is set; heartbeats receive a cancel meanwhile."""
     while held is not None and not held.is_set():
         activity.heartbeat()
         with suppress(TimeoutError):
@@ -218,7 +218,7 @@ async def _released(held: asyncio.Event | None) -> None:
 
 
 async def until_issue(handle: WorkflowHandle[Any, PipelineView], issue_id: str, status: IssueStatus) -> None:
-    """Wait until an issue is somewhere."""
+    """Wait until an issue has this status."""
 
     async def there() -> bool:
         return state_of(await handle.query(Pipeline.pipeline), issue_id).status is status
@@ -227,18 +227,18 @@ async def until_issue(handle: WorkflowHandle[Any, PipelineView], issue_id: str, 
 
 
 def state_of(view: PipelineView, issue_id: str) -> IssueState:
-    """Return what is known of an issue."""
+    """Return the state of an issue."""
     return next(issue for issue in view.issues if issue.issue_id == issue_id)
 
 
 def statuses(view: PipelineView) -> list[str]:
-    """Return where the issues are, in their order."""
+    """Return the statuses of the issues, in order."""
     return [issue.status.value for issue in view.issues]
 
 
 @asynccontextmanager
 async def line_of(client: Client, pipeline: type[Pipeline] = Pipeline) -> AsyncIterator[Line]:
-    """Give a queue with a worker; at its end everything is ended, and each pipeline's history is replayed."""
+    """Yield a queue with a worker; at the end stop all its workflows and replay each pipeline's history."""
     doubles = Doubles(task_queue=f"queue-{uuid.uuid4().hex}")
     line = Line(client, doubles)
     for step in Step:

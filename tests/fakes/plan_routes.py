@@ -1,4 +1,4 @@
-"""What a planner leaves for the implementor, past the person who approves its plan."""
+"""Changes of a planner that would reach the implementor without a person's approval."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,29 +23,29 @@ write({PLAN!r}, '# Plan')
 
 @dataclass(frozen=True)
 class PlanRoute:
-    """One thing left besides the plan, which an implementor would run, obey or commit."""
+    """One change besides the plan, which an implementor would run, obey or commit."""
 
     name: str
     attack: str
-    """What is left, for people."""
+    """The change, for people."""
     program: str
-    """Python, in the planner's place."""
+    """Python that runs in the planner."""
     path: str
-    """Where it is."""
+    """The path of the change."""
     content: str = "evil"
-    """What that has in it."""
+    """Its content."""
     kept: str = ""
-    """Where a rescue has it, if that is elsewhere."""
+    """The path of the change in a rescue, if it differs."""
     protection: str = "the workspace returns to what it was, and the plan is added"
-    """What closes it, for people."""
+    """The protection, for people."""
 
     @property
     def script(self) -> str:
-        """What runs in the planner's place."""
+        """Return the program that runs in the planner."""
         return _WRITE + self.program
 
     def hits(self, worktree: Path) -> bool:
-        """Say whether the implementor gets it."""
+        """Return whether the implementor gets the change."""
         try:
             return self.content.encode() in (worktree / self.path).read_bytes()
         except OSError:

@@ -1,4 +1,4 @@
-"""A real PostgreSQL on a socket of its own, as a shared Temporal server has one."""
+"""A real PostgreSQL on its own socket, as a shared Temporal server uses."""
 
 import os
 import shutil
@@ -12,15 +12,15 @@ from typing import Final
 from fakes.waiting import until
 
 _DEBIAN: Final = Path("/usr/lib/postgresql")
-"""Debian has the programs of each version below it, and on nobody's path."""
+"""The folder of Debian's programs of each version, which is not on PATH."""
 _OWNER: Final = "postgres" if os.geteuid() == 0 else None
-"""It does not run as root."""
+"""The user of the server, which does not run as root."""
 _LOCALE: Final = {"LC_ALL": "C"}
 
 
 @contextmanager
 def postgres() -> Iterator[dict[str, str]]:
-    """Run an empty one for as long as the block lasts, and give the environment in which its clients find it."""
+    """Run an empty server during the block, and yield the environment of its clients."""
     programs = _programs()
     with TemporaryDirectory(prefix="septet-postgres-") as place:
         folder, data = Path(place), Path(place) / "data"

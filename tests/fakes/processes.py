@@ -1,10 +1,10 @@
-"""Processes of the machine, as tests find them."""
+"""Searches of the machine's processes."""
 
 import psutil
 
 
 def processes_with(mark: str) -> list[psutil.Process]:
-    """Return the processes that have this word among their arguments."""
+    """Return the processes with this argument."""
     found = []
     for process in psutil.process_iter():
         try:

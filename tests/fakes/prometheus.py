@@ -1,4 +1,4 @@
-"""What a worker serves for Prometheus, as a scrape reads it."""
+"""A worker's metrics for Prometheus, as a scrape reads them."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 @dataclass(frozen=True)
 class Sample:
-    """One series with its value now."""
+    """One series with its present value."""
 
     name: str
     labels: Mapping[str, str]
@@ -21,22 +21,22 @@ class Sample:
 
 @dataclass(frozen=True)
 class Scrape:
-    """All series of one moment."""
+    """All series at one moment."""
 
     samples: tuple[Sample, ...]
 
     def total(self, name: str, **labels: str) -> float:
-        """Return the sum of the series of a name that have these labels."""
+        """Return the sum of the series of a name with these labels."""
         found = (each for each in self.samples if each.name == name and labels.items() <= each.labels.items())
         return sum(each.value for each in found)
 
     def labels(self, name: str) -> set[str]:
-        """Return the names of the labels that the series of a name have."""
+        """Return the label names of the series of a name."""
         return {label for each in self.samples if each.name == name for label in each.labels}
 
 
 def scrape(address: str) -> Scrape:
-    """Return what is served at host:port."""
+    """Return the metrics served at host:port."""
     answer = httpx.get(f"http://{address}/metrics", trust_env=False)
     answer.raise_for_status()
     matches = (_LINE.fullmatch(line) for line in answer.text.splitlines())

@@ -1,4 +1,4 @@
-"""A real Prometheus on loopback, with the repository's alert rules, for which an hour is a minute and a minute a second."""
+"""A real Prometheus on loopback with the repository's alert rules, in which an hour is a minute and a minute a second."""
 
 import re
 import subprocess
@@ -14,7 +14,7 @@ from fakes.waiting import until
 
 RULES: Final = Path(__file__).parents[2] / "deploy" / "prometheus" / "alerts.yml"
 LONGEST_SECONDS: Final = 300.0
-"""An alert that looks back two hours, two minutes here, has then cleared on any machine."""
+"""The seconds after which an alert over two hours, two minutes here, has cleared on any machine."""
 
 _CONFIG = """
 global: {{scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 200ms}}
@@ -26,15 +26,15 @@ scrape_configs:
 _DURATION = re.compile(r"(?<=\[)\d+[hm](?=\])|(?<=offset )\d+[hm]\b|(?<=for: )\d+[hm]\b")
 _SHORTER: Final = {"h": "m", "m": "s"}
 _WAITS: Final = ("> 300\n", "> 14400\n")
-"""Five minutes for a slot and four hours for a seat: no test has the time to wait for so long."""
+"""The limits of waiting for a slot, five minutes, and for a seat, four hours, which are too long for a test."""
 _SHORT_WAIT: Final = "> 5\n"
 
 
 def in_a_minute_for_an_hour(rules: str) -> str:
     """Return the text of alert rules with each hour as a minute and each minute as a second.
 
-    Only durations change: ranges, offsets and how long an alert is pending. The two alerts for long waits, five minutes
-    and four hours, wait for five seconds.
+    Only durations change: ranges, offsets and the pending time. The two alerts for long waits, five minutes and four
+    hours, wait for five seconds.
     """
     text = _DURATION.sub(lambda found: found[0][:-1] + _SHORTER[found[0][-1]], rules)
     for wait in _WAITS:
@@ -45,22 +45,22 @@ def in_a_minute_for_an_hour(rules: str) -> str:
 
 @dataclass(frozen=True)
 class Prometheus:
-    """One that runs."""
+    """A running Prometheus."""
 
     url: str
 
     def alerts(self) -> list[Mapping[str, Any]]:
-        """Return the alerts that are pending or fire now, as Prometheus tells them."""
+        """Return the pending and firing alerts of Prometheus."""
         answer = httpx.get(f"{self.url}/api/v1/alerts", trust_env=False).json()
         alerts: list[Mapping[str, Any]] = answer["data"]["alerts"]
         return alerts
 
     def firing(self) -> set[str]:
-        """Return the names of the alerts that fire now."""
+        """Return the names of the firing alerts."""
         return {each["labels"]["alertname"] for each in self.alerts() if each["state"] == "firing"}
 
     def until_fired(self, *names: str) -> Mapping[str, Mapping[str, Any]]:
-        """Wait until each alert of these has fired, at the same time as others or not; return each as it was then."""
+        """Wait until each of these alerts has fired, at any time; return each as it fired."""
         fired: dict[str, Mapping[str, Any]] = {}
 
         def look() -> bool:
@@ -76,17 +76,17 @@ class Prometheus:
         until(lambda: name not in self.firing(), LONGEST_SECONDS)
 
     def value(self, query: str) -> float:
-        """Return the value of a query that has one; 0 where there is none."""
+        """Return the value of a query; 0 without a result."""
         answer = httpx.get(f"{self.url}/api/v1/query", params={"query": query}, trust_env=False).json()
         return sum(float(each["value"][1]) for each in answer["data"]["result"])
 
 
 @contextmanager
 def prometheus(folder: Path, *targets: str) -> Iterator[Prometheus]:
-    """Run a Prometheus that scrapes workers five times a second for as long as the block lasts.
+    """Run a Prometheus during the block that scrapes workers five times a second.
 
     Args:
-        folder: An empty one, for its files.
+        folder: A new folder for its files.
         targets: The workers' metrics, each as host:port.
     """
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""Texts that strangers can write, pumped up, and what reads them in a process that serves others."""
+"""Inflated texts of strangers, and the readers of such texts in processes that serve others."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -37,7 +37,7 @@ from septet.trackers.words import parse_reply
 Reader = Callable[[str], object]
 RECORDINGS: Final = Path(__file__).parents[1] / "data" / "recordings"
 _ENTRY_CHARACTERS: Final = 2000
-"""Of a text in a log, at the most."""
+"""The most characters of a text in a log."""
 _PLAN: Final = "specs/plan.md"
 _END: Final = ExitRecord(cause="exited", exit_code=1)
 
@@ -71,7 +71,7 @@ PUMPS: Final = tuple(
     for unit in units
     for suffix in ("!",)
 )  # fmt: skip
-"""What a text begins with, what is repeated, and what it ends with."""
+"""The beginning, the repeated part and the end of a text."""
 
 
 def pumped(pump: tuple[str, str, str], length: int) -> str:
@@ -81,7 +81,7 @@ def pumped(pump: tuple[str, str, str], length: int) -> str:
 
 
 def readers() -> Mapping[str, Reader]:
-    """Return everything that reads such texts, by its name."""
+    """Return all readers of such texts, by name."""
     languages = {id(language): name for name, language in LANGUAGES.items()}.values()
     found: dict[str, Reader] = {f"diff of {name}": partial(_review, name) for name in languages}
     for cli, adapter in ADAPTERS.items():
@@ -126,7 +126,7 @@ def readers() -> Mapping[str, Reader]:
 
 
 def recorded_lines(cli: str) -> Iterable[bytes]:
-    """Return each kind of line that a CLI was seen to print."""
+    """Return one line of each kind in a CLI's recordings."""
     kinds = {}
     for path in sorted((RECORDINGS / cli).glob("*.stdout")):
         for line in path.read_bytes().splitlines():

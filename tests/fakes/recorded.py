@@ -1,4 +1,4 @@
-"""The recorded histories, by the version that recorded them, and how one is replayed."""
+"""The recorded histories by the version that recorded them, and their replay."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from workers.connection.plugin import SeptetPlugin
 
 REPLAY: Final = Path(__file__).resolve().parent.parent / "replay"
 PATHS: Final = sorted((REPLAY / "histories").glob("*/*.json"))
-"""Those of work orders."""
+"""The histories of work orders."""
 
 _REMEDY: Final = """\
 {name}: a work order that version {version} began cannot go on under this code, for the workflow's commands changed:
@@ -39,16 +39,16 @@ def name_of(path: Path) -> str:
 
 
 def events_of(path: Path) -> list[dict[str, Any]]:
-    """Return the events of a history as they are written down."""
+    """Return the recorded events of a history."""
     found: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["events"]
     return found
 
 
 async def replay(path: Path, *workflows: type) -> None:
-    """Replay a history, under the id that its workflow had, by these workflows or by those of this version.
+    """Replay a history under its workflow's id, by these workflows or by this version's.
 
     Raises:
-        UnpatchedChangeError: The workflow gives other commands now; the message says what to do.
+        UnpatchedChangeError: The workflow gives other commands now; the message has the remedy.
     """
     started = events_of(path)[0]["workflowExecutionStartedEventAttributes"]
     name = started.get("workflowId", f"wo-{path.stem}")
@@ -62,9 +62,9 @@ async def replay(path: Path, *workflows: type) -> None:
 
 
 def keep(way: str, history: WorkflowHistory) -> None:
-    """Require that a history of a way is recorded, as `<folder>/<name>`; with RECORD_HISTORIES record a missing one.
+    """Require a recorded history of a way, `<folder>/<name>`; with RECORD_HISTORIES record a missing history.
 
-    A recorded history stays, whatever its version: it stands for what that version began.
+    A recorded history stays, whatever its version: it stands for the work orders that its version began.
     """
     folder, name = way.split("/")
     if list((REPLAY / folder).glob(f"*/{name}.json")):
@@ -77,5 +77,5 @@ def keep(way: str, history: WorkflowHistory) -> None:
 
 
 def _without_places(part: dict[str, Any]) -> dict[str, Any]:
-    """Drop what says only where it was recorded: a traceback's paths."""
+    """Drop the paths of a traceback, which depend on the recording machine."""
     return {name: value for name, value in part.items() if name != "stackTrace"}

@@ -20,11 +20,11 @@ ALLOW: Final = {
     "GIT_CONFIG_KEY_0": "protocol.file.allow",
     "GIT_CONFIG_VALUE_0": "always",
 }
-"""What lets git fetch a submodule that lies on this machine."""
+"""The environment that lets git fetch a submodule of this machine."""
 
 
 def git_env(home: Path) -> dict[str, str]:
-    """Return an environment for git in which nobody has an identity and no settings apply."""
+    """Return an environment for git without identity and settings."""
     home.mkdir(parents=True, exist_ok=True)
     return {"PATH": os.environ["PATH"], "HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1"}
 
@@ -37,7 +37,7 @@ def git(
     check: bool = True,
     person: bool = True,
 ) -> str:
-    """Run git as a person in `folder` would, or with nobody's identity, and return what it printed."""
+    """Run git in `folder` as a person, or without an identity, and return its output."""
     plain = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
     completed = subprocess.run(
         ["git", *args],
@@ -89,7 +89,7 @@ def make_origin(folder: Path, name: str = "repo.git", default_branch: str = "mai
 
 
 def copy_origin(origin: Origin, folder: Path) -> Origin:
-    """Copy an origin into `folder`, which takes a fraction of making one; the copy's checkout pushes to the copy."""
+    """Copy an origin into `folder`, which is far faster than making one; the copy's checkout pushes to the copy."""
     copied = Origin(folder / origin.bare.name, folder / origin.checkout.name)
     shutil.copytree(origin.bare, copied.bare, symlinks=True)
     shutil.copytree(origin.checkout, copied.checkout, symlinks=True)

@@ -1,4 +1,4 @@
-"""What a forge knows: one state under the three ways of telling it."""
+"""The state of a forge, which the three fakes present in their own ways."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ SEPTET = "septet"
 
 @dataclass
 class Asked:
-    """A request as it came in."""
+    """A request as received."""
 
     method: str
     path: str
@@ -32,7 +32,7 @@ class Asked:
         return self.query.get(name, [default])[0]
 
     def page_of(self, everything: list[Json], size_name: str, size: int) -> list[Json]:
-        """Return the page of a list that is asked for."""
+        """Return the requested page of a list."""
         size = min(int(self.one(size_name, str(size))), 100)
         page = int(self.one("page", "1"))
         return everything[size * (page - 1) : size * page]
@@ -50,7 +50,7 @@ class Note:
 
 @dataclass
 class ThreadState:
-    """What is said of one place of a pull request."""
+    """The comments on one line of a pull request."""
 
     id: int
     path: str
@@ -61,7 +61,7 @@ class ThreadState:
 
 @dataclass
 class IssueEvent:
-    """What somebody did to an issue."""
+    """An act of a person on an issue."""
 
     kind: Literal["labeled", "unlabeled", "renamed", "edited"]
     actor: str
@@ -100,17 +100,17 @@ class PullState:
     assignees: list[str] = field(default_factory=list)
     state: Literal["open", "closed", "merged"] = "open"
     reviews: list[tuple[str, str, str]] = field(default_factory=list)
-    """Author, state and words."""
+    """The author, state and text of each review."""
     notes: list[Note] = field(default_factory=list)
-    """Comments on the whole of it."""
+    """Comments on the whole pull request."""
     threads: list[ThreadState] = field(default_factory=list)
     author: str = SEPTET
     changed: int = 0
-    """Counts the changes of all pull requests: the number of its last one."""
+    """The number of its last change, counted over all pull requests."""
 
     @property
     def updated_at(self) -> str:
-        """When it changed last."""
+        """Return the time of the last change."""
         return f"2026-01-01T{self.changed // 3600:02}:{self.changed // 60 % 60:02}:{self.changed % 60:02}Z"
 
 
@@ -119,34 +119,34 @@ Lie = Literal["drop", "status", "truncated", "wrong_type", "slow", "stale"]
 
 @dataclass
 class Fault:
-    """An answer that is given instead of the true one, `times` times."""
+    """An answer in place of the true answer, given `times` times."""
 
     lie: Lie = "status"
     status: int = 500
     headers: dict[str, str] = field(default_factory=dict)
     text: str = "Server Error"
-    """The message of its body."""
+    """The message of the body."""
     body: Json | bytes = None
-    """The whole body, where it is another."""
+    """The whole body, if the message is not enough."""
     method: str = ""
-    """Only for requests of this method; for any, when empty."""
+    """The method of the requests that get the answer; empty for any."""
     path: str = ""
-    """Only for paths that hold this."""
+    """A part of the path of these requests."""
     about: str = ""
-    """Only for requests whose body or query holds this, such as a branch."""
+    """A part of the body or query of these requests, such as a branch."""
     after: bool = False
-    """Do what was asked first: the answer alone is lost."""
+    """Whether the request first takes effect, so that only its answer is lost."""
     times: int = 1
     every: int = 1
-    """Of the requests that it is meant for, each so many-th meets it."""
+    """The answer goes to each n-th of these requests."""
     met: int = 0
-    """So many requests that it is meant for have come."""
+    """The number of these requests so far."""
     seconds: float = 0.0
-    """For so long a slow answer takes."""
+    """The seconds that a slow answer takes."""
 
     @property
     def content(self) -> bytes:
-        """The body of the answer."""
+        """Return the body of the answer."""
         if isinstance(self.body, bytes):
             return self.body
         return json.dumps({"message": self.text} if self.body is None else self.body).encode()
@@ -154,27 +154,27 @@ class Fault:
 
 @dataclass
 class ForgeFake:
-    """One repository and its forks; the three forges are its children."""
+    """One repository and its forks; the three forges are subclasses."""
 
     project: str = "o/foo.js"
     token: str = "good-token"  # noqa: S105 -- of a forge on loopback
     repositories: Path | None = None
-    """A folder of bare repositories, `<project>.git`; without one, `heads` are the branches."""
+    """A folder of bare repositories, `<project>.git`; `None` takes the branches from `heads`."""
     heads: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Branches by repository."""
+    """The branches by repository."""
     read_only: frozenset[str] = frozenset()
-    """Repositories that nobody may push to."""
+    """The repositories that refuse all pushes."""
     strangers: frozenset[str] = frozenset()
-    """Repositories that are forks of none."""
+    """The repositories that are no forks."""
     protected: frozenset[str] = frozenset()
-    """Branches that nobody may push to."""
+    """The branches that refuse all pushes."""
     standings: dict[str, str] = field(default_factory=lambda: {"ada": "owner", "eve": "none"})
     issues: dict[int, IssueState] = field(default_factory=dict)
     pulls: dict[int, PullState] = field(default_factory=dict)
     statuses: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
-    """Name and state of the checks of a commit."""
+    """The names and states of the checks by commit."""
     logs: dict[str, str] = field(default_factory=dict)
-    """What checks have printed, by their names."""
+    """The outputs of checks by name."""
     repository_labels: list[str] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     seen_faults: list[Fault] = field(default_factory=list)
@@ -182,21 +182,21 @@ class ForgeFake:
     lock: threading.RLock = field(default_factory=threading.RLock)
     url: str = ""
     stale_pulls: dict[int, PullState] | None = None
-    """What lists show while they lag behind."""
+    """The pull requests that lists show while they lag behind."""
     known_heads: dict[str, dict[str, str]] | None = None
-    """The branches that one answer has looked at: a page of a hundred pull requests asks git once."""
+    """The branches that one answer has read, so that a page of a hundred pull requests runs git once."""
     old_names: tuple[str, ...] = ()
-    """Names that the repository had: who asks by one is led to the new one."""
+    """Earlier names of the repository; a request by an old name is redirected."""
     moved_issues: dict[int, tuple[str, int]] = field(default_factory=dict)
-    """Issues that are in another repository now, under another number."""
+    """Issues that moved to another repository, with their new numbers."""
     lags: list[Literal["no head", "no commits"]] = field(default_factory=list)
-    """What the next askings for a pull request find in place of the branch: other servers took the push."""
+    """What the next openings of a pull request find in place of the branch, as on servers without the push yet."""
     is_own_right_lacking: bool = False
-    """Whether the key may not ask who may push: on GitHub it may not push itself, on Gitea it is no administrator's."""
+    """Whether the key may not read who may push: on GitHub a key without push access, on Gitea one without admin rights."""
     next_note: int = 0
     changes: int = 0
     deviations: list[str] = field(default_factory=list)
-    """Where requests, or its own answers, were not as the forge has published them."""
+    """Deviations of requests and answers from the forge's published description."""
 
     name = "forge"
     api_path = ""
@@ -205,7 +205,7 @@ class ForgeFake:
     standing_words: dict[str, str] = field(default_factory=dict)
 
     def at(self, path: str) -> "ForgeFake":
-        """Return what answers the requests for a path: one address may have several repositories."""
+        """Return the fake that answers requests for a path: one address may have several repositories."""
         del path
         return self
 
@@ -218,7 +218,7 @@ class ForgeFake:
             return number
 
     def label_issue(self, number: int, label: str, actor: str = "ada", at: str = "") -> None:
-        """Set a label, or take it off and set it again, as a person does."""
+        """Set a label as a person does; an existing label is removed first."""
         with self.lock:
             issue, at = self.issues[number], at or now()
             if label in issue.labels:
@@ -229,7 +229,7 @@ class ForgeFake:
             issue.updated_at = max(issue.updated_at, at)
 
     def edit_issue(self, number: int, actor: str, *, title: str = "", body: str = "", at: str = "") -> None:
-        """Give an issue another title or body, as a person does."""
+        """Change the title or body of an issue, as a person does."""
         with self.lock:
             issue, at = self.issues[number], at or now()
             if title:
@@ -241,7 +241,7 @@ class ForgeFake:
             issue.updated_at = max(issue.updated_at, at)
 
     def add_comment(self, number: int, body: str, author: str | None = "ada", created_at: str = WHEN) -> None:
-        """Add a comment to an issue or a pull request; an account that is gone has no author."""
+        """Add a comment to an issue or a pull request; a deleted account gives no author."""
         with self.lock:
             self.next_note += 1
             thing = self.issues.get(number) or self.pulls[number]
@@ -250,7 +250,7 @@ class ForgeFake:
                 thing.updated_at = max(thing.updated_at, created_at)
 
     def notes_since(self, since: str) -> list[tuple[int, bool, Note]]:
-        """Return what was written since a time, the oldest first: where, whether that is a pull request, and what."""
+        """Return the comments since a time, oldest first, each with its number and whether it is on a pull request."""
         things = [(each.number, False, note) for each in self.issues.values() for note in each.notes]
         things += [(each.number, True, note) for each in self.pulls.values() for note in each.notes]
         return sorted((each for each in things if each[2].created_at >= since), key=lambda each: each[2].id)
@@ -262,7 +262,7 @@ class ForgeFake:
             self.touch(self.pulls[number])
 
     def add_thread(self, number: int, author: str, path: str, line: int, body: str) -> ThreadState:
-        """Say something of a line of a pull request, as a person does."""
+        """Comment on a line of a pull request, as a person does."""
         with self.lock:
             self.next_note += 1
             thread = ThreadState(self.next_note, path, line, [Note(self.next_note, author, body)])
@@ -278,18 +278,18 @@ class ForgeFake:
             return thread.notes[-1]
 
     def add_pull_note(self, number: int, author: str, body: str) -> Note:
-        """Comment on the whole of a pull request."""
+        """Comment on the whole pull request."""
         with self.lock:
             self.next_note += 1
             self.pulls[number].notes.append(Note(self.next_note, author, body))
             return self.pulls[number].notes[-1]
 
     def check_names(self) -> list[str]:
-        """Return the names of all checks, by whose places they are numbered."""
+        """Return the names of all checks; a check's number is its place in the list."""
         return list(dict.fromkeys(name for checks in self.statuses.values() for name, _ in checks))
 
     def conflicts(self, pull: PullState) -> bool:
-        """Say whether a pull request does not merge into its base."""
+        """Return whether a pull request conflicts with its base."""
         if self.repositories is None or not self.sha(pull):
             return False
         heads = self.heads_of(self.project)
@@ -302,7 +302,7 @@ class ForgeFake:
         return merge.returncode == 1
 
     def may_write(self, account: str) -> bool:
-        """Say whether an account may write to the repository."""
+        """Return whether an account may write to the repository."""
         return account == SEPTET or self.standings.get(account) in {"owner", "member", "maintainer", "developer"}
 
     def end_pull(self, number: int, state: Literal["closed", "merged"]) -> None:
@@ -317,7 +317,7 @@ class ForgeFake:
         pull.changed = self.changes
 
     def comments(self) -> list[Note]:
-        """Return the comments on issues, and those on the whole of pull requests."""
+        """Return the comments on issues, and the comments on whole pull requests."""
         commented: list[IssueState | PullState] = [*self.issues.values(), *self.pulls.values()]
         return [note for each in commented for note in each.notes]
 
@@ -334,7 +334,7 @@ class ForgeFake:
 
     @contextmanager
     def one_answer(self) -> Iterator[None]:
-        """Have the branches stay the same for the length of one answer."""
+        """Keep the branches unchanged during one answer."""
         with self.lock:
             self.known_heads = {}
             try:
@@ -353,21 +353,21 @@ class ForgeFake:
         return dict(line.rsplit(" ", 1) for line in listing.splitlines())
 
     def has_repository(self, project: str) -> bool:
-        """Say whether there is a repository of this name."""
+        """Return whether a repository of this name exists."""
         if self.repositories is None:
             return project == self.project or project in self.heads
         return (self.repositories / f"{project}.git").exists()
 
     def is_fork(self, project: str) -> bool:
-        """Say whether a repository is a fork of the one that this is about."""
+        """Return whether a repository is a fork of this fake's repository."""
         return project != self.project and project not in self.strangers
 
     def sha(self, pull: PullState) -> str:
-        """Return where the branch of a pull request stands."""
+        """Return the commit of a pull request's branch."""
         return self.heads_of(pull.head_project).get(pull.head, "")
 
     def listed_pulls(self, order: str = "") -> list[PullState]:
-        """Return the pull requests as lists show them, the newest or the last changed first."""
+        """Return the pull requests as lists show them, newest or last changed first."""
         pulls = self.pulls if self.stale_pulls is None else self.stale_pulls
         if "update" in order:
             return sorted(pulls.values(), key=lambda pull: (-pull.changed, -pull.number))
@@ -376,7 +376,7 @@ class ForgeFake:
     def open_pull(
         self, head_project: str, head: str, base: str, title: str, body: str, *, draft: bool = False
     ) -> PullState | str:
-        """Open a pull request, or return why not."""
+        """Open a pull request and return it, or return the reason of a refusal."""
         with self.lock:
             if self.lags:
                 return self.lags.pop()
@@ -399,11 +399,11 @@ class ForgeFake:
         raise NotImplementedError
 
     def redirect(self, asked: Asked) -> Answer | None:
-        """Return status and new address of what is asked by an old name; `None` where it is asked by its own."""
+        """Return status and new address of a request by an old name; `None` by the present name."""
         raise NotImplementedError
 
     def asked_by_old_name(self, asked: Asked, before: str, *, quoted: bool = False) -> str | None:
-        """Return what of a path follows the old name of a repository, with its query; `None` where none has it."""
+        """Return the rest of a path after an old name of the repository, with its query; `None` without an old name."""
         for name in self.old_names:
             there = before + (quote(name, safe="") if quoted else name)
             if asked.path == there or asked.path.startswith(f"{there}/"):
@@ -412,7 +412,7 @@ class ForgeFake:
         return None
 
     def is_authorized(self, asked: Asked) -> bool:
-        """Say whether the request has the token; a forge without one lets everybody read."""
+        """Return whether the request has the token; a forge without a token lets everyone read."""
         given = asked.headers.get("authorization", "")
         return not self.token or given in {f"token {self.token}", f"Bearer {self.token}"}
 
@@ -426,10 +426,10 @@ Route = tuple[str, str, Callable[..., Answer]]
 
 
 def now() -> str:
-    """Return the time as forges write it."""
+    """Return the time in the format of forges."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def query_of(text: str) -> dict[str, list[str]]:
-    """Return the parameters of a query."""
+    """Return the parameters of a query string."""
     return parse_qs(text, keep_blank_values=True)

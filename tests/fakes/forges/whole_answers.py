@@ -1,4 +1,4 @@
-"""Answers with all that a forge's description says is there, also what no client of ours reads."""
+"""Answers with all fields that a forge's description requires, also those that no client reads."""
 
 from typing import Any, Final
 from urllib.parse import unquote
@@ -23,20 +23,20 @@ _TYPES: Final[dict[str, type | tuple[type, ...]]] = {
 
 
 class WholeAnswers:
-    """Fills what is missing of answers with the plainest values that a description allows."""
+    """Fills missing fields of answers with the simplest values that a description allows."""
 
     def __init__(self, description: ForgeDescription) -> None:
         """Take the description."""
         self._description = description
 
     def whole(self, asked: Asked, answer: Answer) -> Answer:
-        """Return the answer to a request with all that must be there."""
+        """Return the answer to a request with all required fields."""
         status, value = answer
         schema = self._description.answer_schema(asked.method, unquote(asked.path), status)
         return (status, value) if schema is None else (status, self.completed(schema, value))
 
     def completed(self, schema: Json, value: Json) -> Json:
-        """Return a value with what must be there; what is there stays as it is, right or wrong."""
+        """Return a value with all required fields; present fields stay, right or wrong."""
         schema = self._description.resolved(schema)
         for one in schema.get("allOf", ()):
             value = self.completed(one, value)
