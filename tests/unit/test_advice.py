@@ -1,4 +1,4 @@
-"""No text of ours sends a person with git or an agent's CLI into a worktree, since an agent wrote its settings.
+"""No text of ours sends a person with git or an agent's CLI into a worktree: an agent wrote its settings.
 
 The test reads the documents, the page and each string of the product. A prompt may send an agent there.
 """

@@ -1,6 +1,6 @@
-"""The source holds the project's rules on what can lose work, start a process or read the environment.
+"""The source keeps the project's rules for code that loses work, starts a process or reads the environment.
 
-A rule is broken by code, never by a comment or a docstring: the syntax tree is walked. To lose work on purpose, go
+The test reads the syntax tree, so that no comment or docstring breaks a rule. Code that must lose work goes
 through `septet/git/snapshots/destroy.py`, which takes a verified snapshot first.
 """
 
@@ -35,7 +35,7 @@ REMOVALS = {"rmtree", "removedirs", "remove_folder"}
 RUNNERS = {"run", "try_run", "text", "start_detached", "Popen", "call", "check_call", "check_output"}
 
 MAY_DESTROY = {
-    # The only place that changes workspaces.
+    # The only code that overwrites or removes workspaces.
     "septet/git/snapshots/destroy.py": (
         "git.run('read-tree', '-m', '-u', was, to, timeout_seconds=_CHECKOUT_SECONDS)",
         "remove_folder(aside)",

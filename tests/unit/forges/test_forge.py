@@ -71,7 +71,7 @@ def test_a_title_is_one_line_within_bounds() -> None:
 
 
 def test_an_issue_is_json_for_the_agent() -> None:
-    """Without an account to check, an agent gets the whole issue as one JSON object."""
+    """An agent gets the whole issue as one JSON object if only people of this machine write issues."""
     issue = Issue(7, "Größe", "body", URL, labels=("bug",), comments=(Comment("ada", "first", "2026-01-01"),))
 
     assert issue_for_agents(issue, None) == {

@@ -193,7 +193,7 @@ def test_an_app_counts_where_it_is_named(fake: ForgeFake, forge: TellingForge) -
 def test_where_a_key_may_not_ask_only_named_accounts_count(
     fake: ForgeFake, forge: TellingForge, number: int
 ) -> None:
-    """If a key may not ask GitHub for rights, only named accounts count; Gitea and GitLab answer the key."""
+    """If GitHub hides rights from a key, only named accounts count; Gitea and GitLab report rights to the key."""
     fake.is_own_right_lacking = True
     request = RequestReader(forge).read(number, "septet")
     if fake.name != "github":

@@ -101,7 +101,7 @@ def test_ten_thousand_open_ones_cost_a_question_a_minute(fake: ForgeFake, forge:
     states(polls, forge, fake)
     fake.asked.clear()
     numbers = sorted(fake.pulls)
-    for part in range(0, HOUR, 6):  # each host polls a share at a time
+    for part in range(0, HOUR, 6):  # a host spreads its polls over the time
         clock.now = 60 * 60 + part
         share = part // 6 % 100
         assert {polls.state("it", forge, number) for number in numbers[share::100]} == {"open"}

@@ -104,7 +104,7 @@ def test_a_git_keeps_sweeps_away_after_its_worker_died(place: Place) -> None:
 
 
 def test_a_lock_that_this_process_has_open_is_respected(place: Place) -> None:
-    """A sweep refuses a lock file that its own process has open, as for any process."""
+    """A sweep fails on a lock file that its own process has open, as on a lock file of any process."""
     lock = place.vault / "config.lock"
     with lock.open("w"), pytest.raises(GitBusyError, match=r"config\.lock"):
         clear_unguarded_locks(place.vault)
@@ -112,7 +112,7 @@ def test_a_lock_that_this_process_has_open_is_respected(place: Place) -> None:
 
 
 def test_who_may_only_read_a_vault_reads_it(place: Place) -> None:
-    """A process without write access publishes a ref and shares no guard, since it has no folder for the guard."""
+    """A ref is published, and a reader without a folder for the guard shares no guard."""
     publish(place, "wo-1/0099-checkpoint", place.base_sha)
     with share_guard(place.vault / "nowhere" / "x.guard") as inherited:
         assert inherited == ()

@@ -26,7 +26,7 @@ from septet.git.vault.vault import prepare
 Open = Callable[..., Place]
 LIMIT = 1_000_000
 SECONDS = 60
-"""The limit of each test; git itself would wait twice as long for a pipe."""
+"""The seconds that a test with a pipe may take; git itself would wait twice as long."""
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ LIMIT = 1 << 20
 
 @pytest.fixture
 def origin(tmp_path: Path) -> Origin:
-    """Return an origin whose last commit has a file that somebody will remove."""
+    """Return an origin whose last commit has a file that a rewrite will remove."""
     origin = make_origin(tmp_path / "origins")
     origin.push({"a.txt": "a\n", "b.txt": "b\n"})
     origin.push({"key.txt": "a key\n"})

@@ -122,7 +122,7 @@ def test_a_workspace_goes_when_its_time_is_over_and_its_last_state_is_kept(home:
 
 
 def test_nothing_of_a_work_order_is_left_when_all_its_times_are_over(home: Home) -> None:
-    """The locks of a closed and of a failed work order are removed; a running work order keeps its lock."""
+    """The locks of a closed work order and a failed opening are removed; a running work order keeps its lock."""
     for order_id in ("wo-1", "wo-2"):
         home.open(order_id)
     home.owners["wo-2"] = Owner("running")

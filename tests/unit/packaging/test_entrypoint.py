@@ -160,7 +160,7 @@ def test_a_variable_that_is_set_is_kept(machine: Machine) -> None:
 
 
 def test_a_command_in_a_running_container_has_the_keys_too(machine: Machine) -> None:
-    """A command in a running container, such as `docker compose exec worker septet run`, has the keys too."""
+    """A command in a running container, such as `docker compose exec worker septet run`, has the keys."""
     (machine.root / "secrets" / "A_KEY").write_text("sk-1\n", encoding="utf-8")
     said = told(machine.second_process("run", "--wait"))
     assert (said["argv"], said["key"]) == (["run", "--wait"], "sk-1")

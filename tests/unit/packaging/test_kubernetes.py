@@ -247,7 +247,7 @@ def test_prometheus_alone_can_connect_to_the_port_that_serves_metrics() -> None:
 
 
 def test_a_cluster_takes_what_keda_makes_of_the_scaling() -> None:
-    """The autoscaler that KEDA makes is valid, with periods of at most 30 minutes and a window of an hour."""
+    """The autoscaler that KEDA makes is valid: periods of at most 30 minutes, a window of at most an hour."""
     (scaled,) = documents(FOLDER / "keda")
     spec = scaled["spec"]
     behavior = spec["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]

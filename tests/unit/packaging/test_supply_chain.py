@@ -43,7 +43,7 @@ def run_script(name: str, argument: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("name", packages())
 def test_each_package_has_a_licence_that_allows_its_use(name: str) -> None:
-    """Each package of the application has a licence that asks at most for its notice and its own source."""
+    """Each package of the application has a licence that requires at most its notice and its own source code."""
     try:
         assert LICENCES.search(licences_of(name))
         assert LICENCES.search(LIST_PACKAGES["licence_of"](metadata.metadata(name))), (

@@ -38,7 +38,7 @@ def test_a_value_without_its_labels_is_a_mistake() -> None:
 
 
 def test_names_are_those_that_prometheus_wants() -> None:
-    """Each metric's name is unique, begins with `septet_`, and ends with its unit for a histogram."""
+    """Each metric has a unique name with `septet_` and without `_total`; a histogram's name ends with its unit."""
     names = [metric.name for metric in METRICS]
     assert len(set(names)) == len(names)
     for metric in METRICS:

@@ -147,7 +147,7 @@ def test_the_end_of_a_cancelled_step_counts_the_agent_that_worked_then(
 
 
 def test_an_answer_that_no_finalizer_can_read_is_a_verdict(recorder: Recorder, taken: dict[str, float]) -> None:
-    """An unread answer without a checkpoint counts as unparsed, since no finalizer will read it."""
+    """An unparsed answer without a checkpoint is a verdict, since no finalizer can read the answer."""
     record_step(CALL, UNREAD.model_copy(update={"checkpoint": None}), recorder)
     assert taken["septet_steps build_plan claude unparsed"] == 1
 

@@ -87,7 +87,7 @@ def test_of_a_host_that_it_never_heard_of_it_knows_how_long_it_has_listened() ->
 
 
 def test_of_the_hosts_that_serve_metrics_the_first_living_one_measures_for_all() -> None:
-    """Only the first living host with metrics speaks for the metrics."""
+    """Only the first living host with metrics measures for all hosts."""
 
     def note(hosts: HeardHosts, at: int, *with_metrics: str) -> HeardHosts:
         for second in range(0, at + 1, 10):
