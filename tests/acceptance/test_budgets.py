@@ -55,7 +55,7 @@ def test_a_work_order_pauses_at_its_budget_and_continues_when_it_is_raised(serve
 
 
 def test_budgets_are_set_and_listed(served: Septet) -> None:
-    """A project's budget is set for each day, and a step's beside it; a wrong scope is refused in plain words."""
+    """A project's budget is set for each day, and also a step's; a wrong scope is refused in plain words."""
     assert (
         served("budget", "set", "project/o/budgets", "20usd/day", "--json").json["budget"]["limit"] == "20usd/day"
     )

@@ -68,5 +68,5 @@ def completed(septet: Septet, order: str) -> dict[str, Any] | None:
 
 
 def held(state: Path) -> list[str]:
-    """Return the places of turns that are not settled yet; a kill may leave a torn note beside them."""
+    """Return the places of turns that are not settled yet; a kill may also leave a torn note."""
     return [*HeldTurns(state / "held").places()]

@@ -126,7 +126,7 @@ def test_every_face_says_what_it_will_cost(served: Septet, origin: Origin) -> No
 
 
 def test_costs_are_told_by_model(served: Septet) -> None:
-    """Each model has the sums of its own turns, without the turns of other models."""
+    """Each model has the sums of only its turns."""
     note_completed(served, "o/models", 2, model="small")
     note_completed(served, "o/models", 3, model="large", usd_first=50.0)
     served.wait_for("/costs", lambda costs: costs["total"]["turns"] == 5 * len(ALL_STEPS), project="o/models")
@@ -181,7 +181,7 @@ def _statuses(reply: dict[str, Any]) -> list[str]:
 
 
 def test_the_issues_of_a_label_are_read_before_they_are_estimated(served: Septet, origin: Origin) -> None:
-    """A dry run reads the issues, and fails without any; a start does not wait for them, and its estimate says so."""
+    """A dry run reads the issues, and fails without any; a start does not wait for them, and estimates unknown costs."""
     asked = ("pipeline", "--repo", origin.bare, "--label", "ready", "--json")
     ended = served("pipeline", "--dry-run", *asked[1:])
     assert (ended.code, "no open issue with the label ready" in ended.error["message"]) == (3, True)

@@ -191,7 +191,7 @@ def test_the_server_itself_answers_no_browser(served: Septet) -> None:
 def test_a_page_of_another_site_starts_and_sees_nothing(
     browser: Browser, served: Septet, elsewhere: int, name: str
 ) -> None:
-    """In a browser that has opened our page, a page on another port of this machine starts no work order and reads nothing."""
+    """In a browser that has opened our page, a page on another port of this machine starts no work order and reads none."""
     addresses = where(served)
     before = len(served("list", "--json").json["tasks"])
     targets = [

@@ -157,7 +157,7 @@ async def tell(septet: Septet, word: SettleCall) -> None:
 
 
 async def accounts_of(septet: Septet) -> FleetAccounts:
-    """Return the accounts through a client of their own, like another worker."""
+    """Return the accounts through a separate client, like another worker."""
     return FleetAccounts(await Client.connect(address_of(septet), plugins=[SeptetPlugin()]), "septet")
 
 

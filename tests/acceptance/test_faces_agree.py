@@ -61,7 +61,7 @@ class Operation:
     until: str = ""
     """The status to wait for before the call."""
     of: str = ""
-    """The work order of the call, if the operation makes none of its own."""
+    """The work order of the call, if the operation makes none."""
     http_only: frozenset[str] = field(default=frozenset())
     """The fields that only HTTP returns."""
 
@@ -285,7 +285,7 @@ def filled(template: Any, names: dict[str, str]) -> Any:
 
 
 def common(value: Any, name: str) -> Any:
-    """Return an answer without fields of its own work order, and without a start's estimate, which `test_costs` checks."""
+    """Return an answer without fields that differ by work order, and without a start's estimate (see `test_costs`)."""
     if isinstance(value, dict):
         return {
             key: None if key in OWN else common(part, name) for key, part in value.items() if key != "estimate"
@@ -319,7 +319,7 @@ def begun(faces: Faces, operation: Operation, names: dict[str, str]) -> None:
 
 
 def over_http(faces: Faces, operation: Operation, names: dict[str, str]) -> Answer:
-    """Call over HTTP; return a started work order without the names of another system beside its own fields."""
+    """Call over HTTP; return a started work order without the additional names of another system."""
     method, path, body = filled(operation.http, names)
     answered = faces.http.request(method, path, json=body)
     assert answered.is_success, answered.text

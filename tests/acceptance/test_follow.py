@@ -109,7 +109,7 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Followed]:
 
 
 def test_a_failed_check_is_mended_once(followed: Followed) -> None:
-    """The agent gets the end of the check's log; its commit is pushed and reported; no process waits; a merge frees the host."""
+    """The agent gets the end of the check's log; its commit is pushed and reported; a merge frees the host."""
     pull = followed.run("wo-check", "--sessions", "shared")
     head = followed.fail(pull, "tests", "E: no farewell. Write `bye` into `farewell.txt`.")
 

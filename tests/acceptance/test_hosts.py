@@ -106,7 +106,7 @@ def test_a_host_that_is_gone_costs_one_step_and_nothing_that_was_finished(
 def test_a_host_that_is_drained_finishes_what_it_has_and_takes_nothing_new(
     served: Septet, host: Host, origin: Origin
 ) -> None:
-    """Its running agent continues after the restart, its work order ends on it, and new work orders open on the other host."""
+    """Its running agent continues after the restart, its work order ends on it, and new work orders open elsewhere."""
     first, second, drained = host("first"), host("second"), host("first", SEPTET_DRAIN="true")
     first.scenario("wo-held", {"steps": {"implement_plan": {"delay_seconds": 3}}})
     with first.beside("worker"):

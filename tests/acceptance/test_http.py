@@ -144,7 +144,7 @@ def test_a_long_address_and_a_whole_number_are_taken(api: httpx.Client, tmp_path
 
 
 def test_what_is_wrong_with_a_body_is_said_by_name(api: httpx.Client) -> None:
-    """Unknown values and fields, loose types, and no task or two tasks are 422; the answer names the field, not the value."""
+    """Unknown values and fields, loose types, no task and two tasks are 422; the answer names the field, not the value."""
     good = {"repository_url": "/app.git", "user_request": "Do it"}
     for change, name in (
         ({"sandbox_type": "e2b"}, "sandbox_type"),
@@ -202,7 +202,7 @@ def test_a_circle_is_a_conflict(api: httpx.Client, done: Task) -> None:
 
 
 def test_a_work_order_is_told_with_all_of_its_object(api: httpx.Client, done: Task) -> None:
-    """Its own fields are beside the fields that scripts know; `test_faces_agree` compares the other answers."""
+    """The answer has the work order's fields and the names that scripts know; `test_faces_agree` compares other answers."""
     shown = api.get(f"{ORDERS}/{done['id']}").json()
     assert {key: shown[key] for key in done} == done
 

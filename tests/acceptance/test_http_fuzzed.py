@@ -41,7 +41,7 @@ REFUSES_MORE = (
     *("POST /agent-work-orders", "POST /intakes", "POST /pipelines"),
     *("POST /budgets/set", "POST /budgets/raise", "GET /costs"),
 )
-"""Operations with rules that no description can state: a path is a repository, an amount is valid, a year has a week 53."""
+"""Operations with rules that no description can state: a path is a repository, a year has a week 53."""
 CONFIGURATION = "".join(
     f"""\
 [[operations]]

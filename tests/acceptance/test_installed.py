@@ -1,4 +1,4 @@
-"""Septet installed without a clone, as by `pipx install` and `uvx --from`: from the wheel and from the source archive."""
+"""Septet without a clone, as by `pipx install` and `uvx --from`: from the wheel and from the source archive."""
 
 import json
 import os

@@ -108,7 +108,7 @@ class Site:
 
 @contextmanager
 def serving_sites(root: Path) -> Iterator[dict[str, Site]]:
-    """Run three forges and `septet up` beside them, while the block lasts."""
+    """Run three forges and `septet up` while the block lasts."""
     with ExitStack() as stack:
         metrics = f"127.0.0.1:{free_port()}"
         fakes, extra = [], {"SEPTET_HOST_LIMIT": "0", "SEPTET_METRICS": metrics}
@@ -450,7 +450,7 @@ def test_an_intake_says_how_its_work_orders_are_done(site: Site) -> None:
 
 
 def test_intakes_are_the_same_over_http(site: Site) -> None:
-    """The command line lists an intake that HTTP added; a second intake for the label is refused, a removed one not found."""
+    """The command line lists an intake of HTTP; a second intake for the label is refused, a removed one not found."""
     with site.septet.api as api:
         body = {"repository": site.repository, "label": "over http", "every_seconds": 86400, "approve_plan": True}
         added = api.post("/intakes", json=body)

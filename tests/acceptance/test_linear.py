@@ -39,7 +39,7 @@ class Site:
         return str(list(self.linear.sessions)[-1])
 
     def asked(self, session: str) -> list[str]:
-        """Return the SHA-256 of each plan that a session asks to approve."""
+        """Return the SHA-256 of each plan that a session presents."""
         choices = [
             each["signalMetadata"]["options"][0]["value"]
             for each in list(self.linear.activities)

@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.recovery, pytest.mark.law]
 
 
 def test_a_session_outlives_kills(tmp_path: Path) -> None:
-    """After kills at the mark and at a reply, with lost answers, the issue has one work order, each message and link once."""
+    """After kills at the mark and at a reply, with lost answers, there is one work order, and each message and link once."""
     origin = make_origin(tmp_path, "app.git")
     origin.push({"README.md": "# app\n", "app.py": "print('hello')\n"})
     with serving_linear(LinearFake()) as linear:

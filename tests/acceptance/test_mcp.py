@@ -75,7 +75,7 @@ MISTAKES: list[tuple[str, dict[str, Any], str, str]] = [
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def tools(served: Septet, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Tools]:
-    """The tools of one `septet mcp`, which takes seconds to start, beside the `septet up` that tests share."""
+    """The tools of one `septet mcp`, which takes seconds to start, for the `septet up` that tests share."""
     begun: asyncio.Future[Tools] = asyncio.get_running_loop().create_future()
     over = asyncio.Event()
 
@@ -279,7 +279,7 @@ async def test_tool_that_there_is_not_is_an_error_of_the_protocol(tools: Tools) 
 
 
 async def test_server_that_comes_and_goes_is_told_and_found_again(septet: Septet, tmp_path: Path) -> None:
-    """One `septet mcp` outlives its servers: without a server its tools report that, with the next server they answer."""
+    """One `septet mcp` survives its servers: without a server its tools report that, with the next server they answer."""
     with ExitStack() as ups:
         async with tools_of(septet, tmp_path / "mcp.log") as tools:
             assert (await tools.refused("board"))["type"] == "ServerNotReached"

@@ -1,4 +1,4 @@
-"""Work without a worker, beside workers of other work: a wrong queue, a build without a worker, a drained fleet."""
+"""Work without a worker, although workers run: on a wrong queue, of another build, or all drained."""
 
 import json
 import re
@@ -52,7 +52,7 @@ def check(host: Host, name: str) -> dict[str, Any]:
 
 
 def test_a_queue_that_nobody_serves_is_told_and_a_cancel_is_only_asked_for(host: Host, origin: Origin) -> None:
-    """`show`, `watch` and `cancel` say so beside workers of another queue; the cancel takes effect with a worker."""
+    """`show`, `watch` and `cancel` report it although workers of another queue run; the cancel waits for a worker."""
     other = replace(host, queue=f"{host.queue}-other")
     with host.worker(**SOON):
         assert check(host, "worker here")["message"].startswith("A worker runs with ")
@@ -117,7 +117,7 @@ def test_all_workers_down_is_told_to_another_host(host: Host, origin: Origin, tm
 
 
 def test_a_drained_fleet_is_told_and_new_work_waits_for_its_end(host: Host, origin: Origin) -> None:
-    """A worker decides for the work order, but none opens its workspace: `show` says so until a worker does."""
+    """A worker decides for the work order, but none opens its workspace: `show` reports this until a worker does."""
     until_then = "new work waits until a worker of this queue runs without SEPTET_DRAIN."
     drained = f"Every host is drained: {until_then}"
     with host.worker(SEPTET_DRAIN="true", **SOON):

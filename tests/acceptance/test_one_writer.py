@@ -128,7 +128,7 @@ def test_a_work_order_that_was_cancelled_while_no_worker_lived_ends_with_the_nex
 
 
 def test_a_reset_ends_the_agent_that_it_finds_and_begins_at_the_checkpoint(host: Host, origin: Origin) -> None:
-    """A step that is reset during its agent's work starts anew from its checkpoint; the agent's work is in a rescue."""
+    """A step that is reset during its agent's work restarts from its checkpoint; the agent's work is in a rescue."""
     host.scenario("wo-reset", classify_issue=[{"waits": True, "edits": {"half.txt": "half done\n"}}, {}])
     with host.worker():
         host.start(origin, "wo-reset")

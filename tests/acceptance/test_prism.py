@@ -49,7 +49,7 @@ class WholeGitHub(GitHubFake):
 
 @pytest.fixture
 def fake() -> Iterator[WholeGitHub]:
-    """A GitHub with an issue, a branch beside `main`, a fork with another branch, and an App."""
+    """A GitHub with an issue, a branch besides `main`, a fork with another branch, and an App."""
     heads = {"o/foo.js": {"main": "a" * 40, "feat-1": SHA}, "me/foo.js": {"feat-2": "c" * 40}}
     with serving_forge(WholeGitHub(heads=heads, app_key=KEY.public_key())) as fake:
         assert isinstance(fake, WholeGitHub)

@@ -25,7 +25,7 @@ CLOSED = "it closed the connection, as one does that does not accept this client
 
 @dataclass(frozen=True)
 class Site:
-    """A Temporal server, fronts of it, and what their clients have: one wants a certificate, one a key, one says nothing."""
+    """A Temporal server and fronts of it: one front needs a client certificate, one needs a key, and one never answers."""
 
     folder: Path
     plain: Front

@@ -87,12 +87,12 @@ class Operator:
             self.alerts.add(alert)
 
     def types(self, alert: str, *codes: int, **words: str) -> str:
-        """Type what the runbook starts with when an alert fires, and return what was printed.
+        """Type the runbook's first commands for an alert, and return their output.
 
         Args:
-            alert: Its name.
-            codes: The exit code of each command; all are 0 where none is given.
-            words: What is typed for the capitals in the runbook, such as `ID`.
+            alert: The alert's name.
+            codes: The expected exit code of each command; by default all are 0.
+            words: The values of the capitals in the runbook, such as `ID`.
         """
         typed = [self._type(line, words) for line in first_commands(alert)]
         assert [ended.code for ended in typed] == [*(codes or [0] * len(typed))], typed

@@ -87,7 +87,7 @@ def test_a_work_order_goes_on_from_what_it_pushed_after_the_backup(
 def test_on_a_forge_the_account_of_the_pull_request_tells_an_own_push_from_a_forged_one(
     septet: Septet, tmp_path: Path
 ) -> None:
-    """A push that somebody else has copied or continued is not taken over: the work is done, and not pushed."""
+    """A push that another person has copied or continued is not taken over: the work is done, and not pushed."""
     upstream = make_origin(tmp_path / "o", "foo.js.git")
     upstream.push({"README.md": "# foo\n"})
     with serving_forge(GitHubFake(repositories=tmp_path)) as fake:

@@ -1,4 +1,4 @@
-"""A runner beside workers, as in containers, by the real commands."""
+"""A runner with workers, as in containers, by the real commands."""
 
 import json
 import signal
@@ -17,7 +17,7 @@ SLOW = {"steps": {"implement_plan": {"delay_seconds": 6}}}
 
 @pytest.fixture
 def team(served: Septet, septet: Septet) -> Iterator[Septet]:
-    """A host of its own on a server that others use too, with a runner."""
+    """A host with a separate queue and a runner, on the shared server."""
     address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
     extra = {
         "TEMPORAL_ADDRESS": address,

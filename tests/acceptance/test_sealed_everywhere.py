@@ -27,7 +27,7 @@ UI = "/api/v1/namespaces/default"
 
 @dataclass(frozen=True)
 class Seen:
-    """What a client without keys sees of a server."""
+    """What a client without keys can read on a server."""
 
     types: set[str]
     clear: dict[str, int]

@@ -35,7 +35,7 @@ def server_pid(septet: Septet) -> int:
 
 
 def test_up_starts_its_killed_server_again_and_work_orders_go_on(septet: Septet, origin: Origin) -> None:
-    """A server killed under two agents is back on the same database; both work orders complete, no agent starts anew."""
+    """A server killed under two agents is back on the same database; both work orders complete with the same agents."""
     with septet.up() as up:
         host = Host(septet, up.address, "septet")
         waits = host.scenario("wo-waits", implement_plan={"waits": True})
@@ -188,7 +188,7 @@ def test_a_worker_logs_an_outage_as_constant_events(
 
 
 def test_a_board_that_is_followed_outlasts_its_server(septet: Septet, origin: Origin) -> None:
-    """stderr has one line for an absence, and the board shows later changes."""
+    """One line on stderr reports an absence, and the board shows later changes."""
     where = ports()
     with septet.serving("up", *where) as up, septet.started("board", "--follow", "--json") as board:
         assert board.stdout is not None

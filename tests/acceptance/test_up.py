@@ -172,7 +172,7 @@ def test_a_taken_port_is_refused_with_the_option_that_names_another(served: Sept
 def test_up_says_what_becomes_of_work_orders_and_nothing_else(septet: Septet, origin: Origin) -> None:
     """Without `--json` an `up` prints its addresses, and a line for each work order that begins and ends; no logs.
 
-    An agent that outlives `up` may end before the next `up` begins: its line is printed too.
+    An agent may end between two runs of `up`: its line is printed too.
     """
     pairs = zip(("--port", "--ui-port", "--api-port"), map(str, free_ports(3)), strict=True)
     ports = [part for pair in pairs for part in pair]

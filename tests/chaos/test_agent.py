@@ -98,7 +98,7 @@ def test_a_second_agent_in_a_tree_says_so(tree: Tree) -> None:
 
 
 def test_the_tool_of_a_dead_agent_is_a_writer_too(tree: Tree) -> None:
-    """A tool that outlives its agent counts as another writer, and is found as a process of the folder."""
+    """A tool that still runs after its agent's death counts as a writer, and is found as a process of the folder."""
     process = tree.start("implement_plan", 24)
     tools = until(lambda: tree.until_lives(1)[0].tools)
     tools[0].signal(signal.SIGSTOP)  # it lives until the fixture kills it

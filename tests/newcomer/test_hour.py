@@ -40,7 +40,7 @@ def test_a_fresh_clone_runs_the_demo(tmp_path: Path) -> None:
 
 
 def test_the_demo_is_watched_at_a_terminal(septet: Septet) -> None:
-    """If an agent dies halfway, the rescue is named, and the step continues all the same."""
+    """If an agent dies halfway, the rescue is named, and the step still continues."""
     with terminal(septet, "demo", "--scenario", "crash") as screen:
         screen.until("classify_issue")
         screen.until("completed")
@@ -51,7 +51,7 @@ def test_the_demo_is_watched_at_a_terminal(septet: Septet) -> None:
 
 
 def test_what_was_cancelled_is_continued(newcomer: Newcomer, tmp_path: Path) -> None:
-    """Ctrl-C leaves the work order running and says so; cancel keeps the work in a rescue; retry continues at the step."""
+    """Ctrl-C leaves the work order running and names it; cancel keeps the work in a rescue; retry continues at the step."""
     shop = newcomer.repository(tmp_path / "shop")
     newcomer.septet.scenario("wo-slow", {"steps": {"implement_plan": [{"delay_seconds": 600}, {}]}})
     words = ("run", "--title", TITLE, "--body", BODY, "--id", "wo-slow", "--wait")

@@ -130,7 +130,7 @@ def test_what_people_give_is_read_strictly(model: type[BaseModel], given: dict[s
 
 
 def _within(told: Any, now: Any) -> bool:
-    """Say whether all recorded values are still present; new fields may be beside them."""
+    """Say whether all recorded values are still present; new fields are allowed."""
     if isinstance(told, dict) and isinstance(now, dict):
         return all(key in now and _within(value, now[key]) for key, value in told.items())
     if isinstance(told, list) and isinstance(now, list):

@@ -137,7 +137,7 @@ async def test_a_work_order_waits_for_its_budget_and_continues_when_it_is_raised
 
 
 async def test_a_step_whose_budget_is_used_up_asks_no_more_until_it_is_raised(client: Client) -> None:
-    """The account has no limit of its own beside the step's limit, and calls no work order while the step's limit stands."""
+    """The account has only the step's limit, and calls no work order while the spent step's limit is not raised."""
     async with fleet(client) as (doubles, budgets):
         accounts = FleetAccounts(client, doubles.task_queue)
         order_id = f"wo-{uuid.uuid4().hex[:8]}"
@@ -544,10 +544,7 @@ async def test_budgets_and_paused_logins_are_measured(client: Client) -> None:
 async def test_one_process_measures_for_all_and_asks_no_account_that_nobody_told_anything(
     client: Client, tmp_path: Path
 ) -> None:
-    """Another process takes over when the first ends; the first then reports its values as unknown.
-
-    A process reads an account again only after a change.
-    """
+    """Another process takes over when the first ends; the first then reports its values as unknown, not as old ones."""
 
     def measuring(turn: MetricsTurn) -> tuple[AmountMetrics, dict[tuple[str, ...], float]]:
         values, recorder = dict[tuple[str, ...], float](), Recorder()

@@ -71,7 +71,7 @@ def busy_settings(root: Path, remote: SilentRemote) -> Settings:
 
 @pytest.mark.timeout(300)
 async def test_work_orders_that_hang_on_a_remote_hold_nobody_up(client: Client, tmp_path: Path) -> None:
-    """Beside forty work orders with a silent remote, a work order with a working remote completes.
+    """While forty work orders have a silent remote, a work order with a working remote completes.
 
     Meanwhile the host answers probes. A work order that waits for another's fetch is cancelled at once, and so
     is a work order whose own fetch hangs.

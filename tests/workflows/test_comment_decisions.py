@@ -196,7 +196,7 @@ async def test_one_that_was_blocked_on_the_board_is_retried_once(client: Client,
 async def test_one_that_somebody_takes_up_again_meanwhile_is_not_cancelled_again(
     client: Client, doubles: Doubles
 ) -> None:
-    """A cancel counts for the run of its time: a later retry of a person continues, and the answer says so."""
+    """A cancel counts for the run of its time: a person's later retry continues, and the answer names the retry."""
 
     async def is_retried(orders: WorkOrders, order_id: str) -> None:
         await OrderDecisions(orders).retry(order_id, RetryCall(who="bob"))
@@ -244,7 +244,7 @@ async def test_a_retry_waits_for_one_that_was_killed_at_its_claim(client: Client
 async def test_a_second_attempt_is_about_the_same_work_order(
     client: Client, doubles: Doubles, tmp_path: Path
 ) -> None:
-    """If somebody starts another work order for the issue after the first attempt, the command does not act on it."""
+    """If a person starts another work order for the issue after the first attempt, the command does not act on it."""
     make_origin(tmp_path / "o", "foo.js.git")
     orders, commanded = WorkOrders(client, doubles.task_queue), list[str]()
     with serving_forge(GitHubFake(repositories=tmp_path)) as forge:

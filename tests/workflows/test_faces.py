@@ -139,12 +139,12 @@ async def test_budgets_and_costs_say_soon_that_no_worker_answers(client: Client,
 
 
 class Meanwhile(Interceptor):
-    """Lets something happen when a client has been told that there is no such workflow, and before it goes on."""
+    """An interceptor that runs a callback after a describe fails, and before the client gets the error."""
 
     def __init__(self, happens: Callable[[], Awaitable[None]]) -> None:
         self._happens = happens
 
-    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002 -- the name of the one above
+    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002 -- the SDK's name
         """Return an interceptor that runs the callback."""
         return _Describing(next, self._happens)
 
@@ -154,7 +154,7 @@ class _Describing(OutboundInterceptor):
         super().__init__(following)
         self._happens = happens
 
-    async def describe_workflow(self, input: DescribeWorkflowInput) -> WorkflowExecutionDescription:  # noqa: A002 -- the name of the one above
+    async def describe_workflow(self, input: DescribeWorkflowInput) -> WorkflowExecutionDescription:  # noqa: A002 -- the SDK's name
         """Describe the workflow; run the callback if that fails."""
         try:
             return await super().describe_workflow(input)

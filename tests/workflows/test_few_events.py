@@ -1,4 +1,4 @@
-"""The events that a work order writes beside its activities: each event is stored, and each command costs money."""
+"""The events of a work order's history besides its activities: each event is stored, and each command costs money."""
 
 from collections import Counter
 

@@ -203,7 +203,7 @@ class Silent:
 
 @pytest.mark.parametrize("accounts", [Silent(hangs=True), Silent(refuses=True)], ids=["hangs", "refuses"])
 async def test_a_server_that_does_not_answer_holds_up_no_request_to_a_forge(accounts: Silent) -> None:
-    """The pause is queried once, within seconds, and then not for a while; requests to the forge pass all the same."""
+    """The pause is queried once, within seconds, and then not for a while; requests to the forge pass anyway."""
     pauses = ForgePauses(fleet=SharedForgePauses(accounts, asyncio.get_running_loop()))
     began = time.monotonic()
     for _ in range(5):
@@ -220,7 +220,7 @@ async def test_the_loop_of_a_worker_never_waits_for_itself() -> None:
 
 
 async def test_a_worker_that_has_ended_shares_no_more() -> None:
-    """Threads that outlive their worker query no server."""
+    """Threads that still run after their worker's end query no server."""
     accounts = Silent()
     async with sharing_forge_pauses(accounts):
         shared = PAUSES.fleet

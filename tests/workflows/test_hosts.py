@@ -63,7 +63,7 @@ async def pending(handle: WorkflowHandle[Any, Any]) -> set[str]:
 
 
 async def test_a_step_goes_on_elsewhere_from_the_checkpoint_that_it_began_with(client: Client) -> None:
-    """The workspace moves from its checkpoint; all steps run on the new host, and the step's row says so."""
+    """The workspace moves from its checkpoint; all steps run on the new host, and the step's row names the new host."""
     doubles = Doubles(QUEUE, open_workspace=on_a_dead_host, move_workspace=to_a_living_host)
     async with worker_of(client, doubles):
         handle = await start_on_a_dead_host(client)

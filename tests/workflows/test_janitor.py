@@ -178,7 +178,7 @@ class _Creations(OutboundInterceptor):
         super().__init__(following)
         self._created = created
 
-    async def create_schedule(self, input: CreateScheduleInput) -> ScheduleHandle:  # noqa: A002 -- the name of the one above
+    async def create_schedule(self, input: CreateScheduleInput) -> ScheduleHandle:  # noqa: A002 -- the SDK's name
         self._created.append(input.id)
         return await super().create_schedule(input)
 
@@ -187,7 +187,7 @@ class Creations(Interceptor):
     def __init__(self) -> None:
         self.ids: list[str] = []
 
-    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002 -- the name of the one above
+    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002 -- the SDK's name
         return _Creations(super().intercept_client(next), self.ids)
 
 

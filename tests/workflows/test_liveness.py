@@ -153,7 +153,7 @@ async def test_a_work_order_that_has_moved_is_told_of_its_second_host_too(heard:
 
 
 class _FullHistory(OutboundInterceptor):
-    async def signal_workflow(self, input: SignalWorkflowInput) -> None:  # noqa: A002 -- the name of the one above
+    async def signal_workflow(self, input: SignalWorkflowInput) -> None:  # noqa: A002 -- the SDK's name
         """Refuse the signal as a server does at a work order's limit of signals."""
         if input.id.endswith("-full"):
             raise RPCError(
@@ -165,7 +165,7 @@ class _FullHistory(OutboundInterceptor):
 class FullHistories(Interceptor):
     """Refuses signals to work orders whose ids end with `-full`."""
 
-    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002 -- the name of the one above
+    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002 -- the SDK's name
         """Return an interceptor that refuses these signals."""
         return _FullHistory(next)
 
@@ -180,7 +180,7 @@ async def test_one_that_can_be_told_no_more_keeps_the_others_from_nothing(heard:
         first, full, last = [await order_on(heard, "lost", queue, ending=each) for each in ("", "-full", "")]
         async with looking([HostsWatch(Client(**config), host)]):
             for each in (first, last):
-                await wait_until(lambda: each.query(ToldOrder.words), lambda words: words == ["lost is silent"])  # noqa: B023 -- it is asked in this round only
+                await wait_until(lambda: each.query(ToldOrder.words), lambda words: words == ["lost is silent"])  # noqa: B023 -- used in this round only
         await end(first, full, last)
 
 

@@ -54,7 +54,7 @@ if __name__ == "__main__":
 
 
 async def test_a_line_of_a_workflow_says_which_trace_it_is_of(client: Client, tmp_path: Path) -> None:
-    """The line names the trace of the client that started the workflow, and the run beside the trace."""
+    """The line names the trace of the client that started the workflow, and the run of the workflow."""
     program = tmp_path / "traced.py"
     program.write_text(_PROGRAM)
     command = [sys.executable, str(program), client.service_client.config.target_host, uuid.uuid4().hex]

@@ -60,7 +60,7 @@ async def test_each_agent_has_one_workspace_and_one_session_over_all_issues(clie
 
 
 async def test_each_issue_has_sessions_of_its_own_where_that_is_wanted(client: Client) -> None:
-    """With `fresh` each issue starts new sessions, and the report says so."""
+    """With `fresh` each issue starts new sessions, and the report shows them as fresh."""
     async with line_of(client) as line:
         view = await (await line.start("a", "b", fresh=True)).result()
         first_steps = (Step.CLASSIFY_ISSUE, Step.GENERATE_BRANCH)
@@ -145,7 +145,7 @@ async def test_a_role_without_an_agent_of_its_own_has_the_one_of_both(client: Cl
 
 
 async def test_issues_that_depend_on_others_come_after_them(client: Client) -> None:
-    """Each issue runs after its dependencies, whatever the order of the input; after a failure its dependants are skipped."""
+    """Each issue runs after its dependencies, whatever the order of the input; dependants of a failed issue are skipped."""
     async with line_of(client) as line:
         line.fails["b", Step.IMPLEMENT_PLAN] = 2
         dependent = {"id": "c", "title": "Last", "body": "…", "depends_on": ["b"]}

@@ -295,7 +295,7 @@ async def test_an_issue_whose_work_orders_id_is_taken_says_so(client: Client) ->
 
 
 async def test_a_cancel_that_nobody_carries_out_is_only_asked_for(client: Client, tmp_path: Path) -> None:
-    """Without a worker, the answer and later views say so, and name the command that starts a worker."""
+    """Without a worker, the answer and later views name the command that starts a worker."""
     pipelines = PipelineClient(client, f"queue-{uuid.uuid4().hex}", state=StateDir(tmp_path))
     issue = PipelineIssue(id="a", title="Totals", body="Do it.")
     started = (await pipelines.start(PipelineInput(repository="/app", issues=(issue,)))).pipeline

@@ -1,4 +1,4 @@
-"""The window over a pipeline's issues: it limits the open work orders, and slides on beside a slow issue."""
+"""The window over a pipeline's issues: it limits the open work orders, and moves on while one issue is slow."""
 
 from typing import Any
 

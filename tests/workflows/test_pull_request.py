@@ -57,7 +57,7 @@ async def test_an_open_pull_request_has_the_row_of_its_task(client: Client, doub
 
 
 async def test_a_forge_that_is_away_is_told_and_looked_at_again(client: Client, doubles: Doubles) -> None:
-    """The task shows the look's failure as the reason of its wait; an open pull request is no reason."""
+    """The task shows the look's failure as the reason of its wait; an open pull request gives no such reason."""
     async with watched(client, doubles) as watch:
         orders = WorkOrders(client, doubles.task_queue)
         order_id = watch.id.removesuffix("/pr")

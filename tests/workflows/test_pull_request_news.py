@@ -141,7 +141,7 @@ async def test_a_nudge_has_it_looked_at_now(client: Client, doubles: Doubles) ->
 
 
 async def test_a_nudge_counts_before_its_watch_has_decided_anything(client: Client, doubles: Doubles) -> None:
-    """A nudge that arrives with the start of the watch causes a look all the same."""
+    """A nudge that arrives with the start of the watch still causes a look."""
     queue = f"{doubles.task_queue}-host"
     task = Task(id=f"wo-{uuid.uuid4().hex[:8]}", pr_url=URL, status=Status.COMPLETED, stage=Stage.REVIEW)
     doubles.pull_requests[URL] = "merged"
@@ -180,7 +180,7 @@ async def test_a_forge_that_is_away_is_told_once(client: Client, doubles: Double
 
 
 async def test_another_host_takes_over_from_one_that_is_gone(client: Client, doubles: Doubles) -> None:
-    """No worker serves the first host any more: the second host looks, records its name, and finds the merge."""
+    """No worker serves the first host: the second host looks, records its name, and finds the merge."""
     forge = FakeForge()
     async with (
         watched(client, doubles, "pull_request/taken-over") as watch,

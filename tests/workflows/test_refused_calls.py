@@ -31,22 +31,22 @@ ORDER = WorkOrderInput(repository="/app.git", title="Do it")
 
 
 class _Calls(OutboundInterceptor):
-    async def cancel_workflow(self, input: CancelWorkflowInput) -> None:  # noqa: A002 -- the name of the one above
+    async def cancel_workflow(self, input: CancelWorkflowInput) -> None:  # noqa: A002 -- the SDK's name
         """Fail as a server does when the work order has ended."""
         del input
         raise RPCError("workflow execution already completed", RPCStatusCode.NOT_FOUND, b"")
 
-    async def describe_workflow(self, input: DescribeWorkflowInput) -> WorkflowExecutionDescription:  # noqa: A002 -- the name of the one above
-        """Describe a work order as completed if its id says so."""
+    async def describe_workflow(self, input: DescribeWorkflowInput) -> WorkflowExecutionDescription:  # noqa: A002 -- the SDK's name
+        """Describe a work order as completed if its id contains `completed`."""
         told = await super().describe_workflow(input)
         return replace(told, status=WorkflowExecutionStatus.COMPLETED) if "completed" in input.id else told
 
-    def list_workflows(self, input: ListWorkflowsInput) -> Any:  # noqa: A002 -- the name of the one above
+    def list_workflows(self, input: ListWorkflowsInput) -> Any:  # noqa: A002 -- the SDK's name
         """Fail as a server that is away."""
         del input
         raise away()
 
-    def fetch_workflow_history_events(self, input: FetchWorkflowHistoryEventsInput) -> Any:  # noqa: A002 -- the name of the one above
+    def fetch_workflow_history_events(self, input: FetchWorkflowHistoryEventsInput) -> Any:  # noqa: A002 -- the SDK's name
         """Fail as a server that is away."""
         del input
         raise away()
@@ -55,7 +55,7 @@ class _Calls(OutboundInterceptor):
 class Between(Interceptor):
     """An interceptor that changes the answers between two calls of a client."""
 
-    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002 -- the name of the one above
+    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002 -- the SDK's name
         """Return an interceptor that changes the answers."""
         return _Calls(next)
 
@@ -93,7 +93,7 @@ async def test_a_key_whose_work_order_cannot_be_read_is_the_servers(orders: Work
 
 @pytest.mark.asyncio(loop_scope="session")
 async def test_a_run_that_is_not_there_is_not_reset(client: Client) -> None:
-    """A reset of a run that the server does not have is refused with an error of our own."""
+    """A reset of a run that the server does not have is refused with `RefusedTransitionError`."""
     run = client.get_workflow_handle("wo-none", run_id=str(uuid4()))
     with pytest.raises(RefusedTransitionError, match="wo-none"):
         await reset(client, run, 4, "resumed", PreviousRun(came_from=Stage.REVIEW))
@@ -101,7 +101,7 @@ async def test_a_run_that_is_not_there_is_not_reset(client: Client) -> None:
 
 @pytest.mark.asyncio(loop_scope="session")
 async def test_what_is_asked_of_a_server_that_is_away_is_said_so(orders: WorkOrders) -> None:
-    """The search for a reset point and the word on a lost host end in an error of our own."""
+    """The search for a reset point and the word on a lost host end in `ServerNotReachedError`."""
     begun = await orders.put(ORDER, f"wo-{uuid4().hex[:8]}")
     with pytest.raises(ServerNotReachedError, match="away"):
         await reset_point(orders.client.get_workflow_handle(begun.id), begun, None)

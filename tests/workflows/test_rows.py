@@ -178,7 +178,7 @@ async def test_one_that_was_terminated_is_told_as_over(orders: WorkOrders, proje
 
 @pytest.mark.parametrize("after", ["no place", "ä"])
 async def test_a_place_in_no_list_is_refused(orders: WorkOrders, after: str) -> None:
-    """A value that is no page's `next` is wrong input, not an error of the server."""
+    """A value other than a page's `next` is wrong input, not an error of the server."""
     with pytest.raises(NotFoundError, match="is not the `next` of a list"):
         await BoardRows(orders.client).rows(after=after)
 

@@ -86,7 +86,7 @@ def collected() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Reading(SealingCodec):
-    """A codec that opens payloads and seals none: a stranger who reads the answers all the same."""
+    """A codec that opens payloads and seals none: a stranger who can still read the answers."""
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
         return list(payloads)

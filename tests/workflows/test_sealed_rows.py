@@ -1,4 +1,4 @@
-"""Lists with a row that is sealed with a missing key: the lists show the other rows all the same."""
+"""Lists with a row that is sealed with a missing key: the lists still show the other rows."""
 
 import time
 import uuid

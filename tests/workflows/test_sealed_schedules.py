@@ -126,7 +126,7 @@ async def test_a_worker_seals_intakes_anew(
 async def test_what_a_worker_refuses_is_not_sealed_by_it(
     sealed_client: Client, keys: Path, queue: str, intakes: Intakes
 ) -> None:
-    """A worker that refuses unsealed input leaves a clear intake unsealed, and seals the other intakes anew."""
+    """A worker that refuses unsealed input leaves a clear intake unsealed, and seals the other intakes again."""
     own = sealing(sealed_client, keys, serves=True, required=True)
     ours, clear = await intakes.add(own, "ours"), await intakes.add(sealed_client, "clear")
     await wait_until(intakes.are_listed)
@@ -141,7 +141,7 @@ async def test_what_a_worker_refuses_is_not_sealed_by_it(
 async def test_the_keys_of_open_work_and_of_schedules_are_told(
     sealed_client: Client, keys: Path, queue: str, intakes: Intakes, tmp_path: Path
 ) -> None:
-    """A key stays in use until its workflow has closed and its schedule is sealed anew; missing keys are listed too."""
+    """A key stays in use until its workflow has closed and its schedule is sealed again; missing keys are listed too."""
     own, order = sealing(sealed_client, keys, serves=True), WorkOrderInput(repository="/app", title="Say hello")
     order_id = (await WorkOrders(own, queue).put(order)).id
     ours, host = await intakes.add(own, "ours"), uuid.uuid4().hex

@@ -232,7 +232,7 @@ async def test_a_token_is_kept_while_the_server_cannot_take_it(client: Client, t
 
 @pytest.mark.parametrize("left_at", [1, 3])
 async def test_a_reset_while_no_worker_lives_is_heeded(client: Client, tmp_path: Path, left_at: int) -> None:
-    """The server reports the reset, or does not know the attempt's number any more: its runs are set aside."""
+    """The server reports the reset, or no longer knows the attempt by its number: its runs are set aside."""
     async with orphaned(client, tmp_path, left_at) as orphan:
         run = orphan.run()
         orphan.token()
@@ -261,7 +261,7 @@ async def test_a_reset_is_heeded_where_the_workspace_is_not_named_like_the_workf
 
 
 async def test_a_stopped_worker_keeps_nothing(client: Client, tmp_path: Path) -> None:
-    """A successor takes over a stopped process's activity after the given time, and leaves a running process's one."""
+    """A successor takes over the activity of a stopped process after the given time, and none of a running process."""
     async with orphaned(client, tmp_path) as orphan:
         argv = [sys.executable, "-c", _HOLDS, str(orphan.token())]
         with subprocess.Popen(argv, stdout=subprocess.PIPE) as holder:

@@ -171,7 +171,7 @@ async def test_a_reset_is_heard_at_the_next_look(client: Client) -> None:
 
 
 async def test_a_terminated_work_order_is_heard_of_at_the_next_look(client: Client) -> None:
-    """An attempt of a terminated work order learns that the server does not know it any more."""
+    """An attempt of a terminated work order learns that the server no longer knows the attempt."""
     async with waiting(client) as mine:
         look = await settled(mine)
         await mine.handle.terminate()

@@ -28,7 +28,7 @@ def uncached(client: Client, doubles: Doubles) -> Worker:
 
 
 async def test_a_watch_takes_a_move(client: Client, doubles: Doubles) -> None:
-    """A watch on a host has started no activity yet; it takes and keeps the first move all the same."""
+    """A watch on a host has started no activity yet; it still takes and keeps the first move."""
     order_id = f"wo-{uuid.uuid4().hex[:8]}"
     url = "file:///origin.git/pull/1"
     task = Task(id=order_id, project="o/r", status=Status.COMPLETED, stage=Stage.REVIEW, pr_url=url)

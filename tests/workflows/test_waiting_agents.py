@@ -36,12 +36,12 @@ class Meanwhile(Interceptor):
 
     happens: Callable[[], Awaitable[None]]
 
-    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002 -- the name of the one above
+    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002 -- the SDK's name
         """Return an interceptor that runs the callback."""
         happens = self.happens
 
         class Asking(OutboundInterceptor):
-            async def describe_workflow(self, input: DescribeWorkflowInput) -> WorkflowExecutionDescription:  # noqa: A002 -- the name of the one above
+            async def describe_workflow(self, input: DescribeWorkflowInput) -> WorkflowExecutionDescription:  # noqa: A002 -- the SDK's name
                 await happens()
                 return await super().describe_workflow(input)
 

@@ -46,7 +46,7 @@ class Counting(WorkflowInboundInterceptor):
 
 
 class Queries(Interceptor):
-    """Sees each query that a worker answers; each is an Action that Temporal Cloud charges."""
+    """Sees each query that a worker answers; the server counts an Action for each query."""
 
     def workflow_interceptor_class(self, input: Any) -> type[WorkflowInboundInterceptor]:  # noqa: A002
         del input
