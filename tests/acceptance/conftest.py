@@ -1,4 +1,4 @@
-"""One `septet up` that most tests share, and an own machine for tests that stop it."""
+"""One `septet up` that most tests share, and a separate machine for tests that stop it."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -87,7 +87,7 @@ async def test_a_forge_without_a_key_is_refused_at_the_door(served: Septet) -> N
 
 @pytest.mark.needs("bubblewrap")
 async def test_a_cli_that_is_not_logged_in_is_refused_at_the_door(host: Host, origin: Origin) -> None:
-    """The remedy holds where the worker runs; after the login, the running worker takes the work order."""
+    """The error names the remedy on the worker's machine; after the login, the running worker takes the work order."""
     program = _program(host.septet.root / "claude", "#!/bin/sh\nexit 1\n")
     host.septet.extra = {**host.septet.extra, "SEPTET_CLAUDE_PATH": str(program)}
     run = ("run", "--repo", origin.bare, "--title", "T", "--agent", "claude", "--json")

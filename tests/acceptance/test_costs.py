@@ -126,7 +126,7 @@ def test_every_face_says_what_it_will_cost(served: Septet, origin: Origin) -> No
 
 
 def test_costs_are_told_by_model(served: Septet) -> None:
-    """Each model has the sums of only its turns."""
+    """Each model has the sums of its turns only."""
     note_completed(served, "o/models", 2, model="small")
     note_completed(served, "o/models", 3, model="large", usd_first=50.0)
     served.wait_for("/costs", lambda costs: costs["total"]["turns"] == 5 * len(ALL_STEPS), project="o/models")

@@ -184,7 +184,7 @@ def test_the_same_key_is_the_same_work_order(served: Septet, api: httpx.Client, 
     assert "was used before" in problem(api.post(ORDERS, json={**body, "draft": True}, headers=key), 409)["detail"]
     other = api.post(ORDERS, json=body).json()["id"]
     assert other != first.json()["id"]
-    served.wait_for_order(other, "completed")  # boards are compared beside it
+    served.wait_for_order(other, "completed")  # other tests compare boards
 
 
 def test_a_used_id_is_a_conflict(api: httpx.Client, done: Task) -> None:
@@ -300,7 +300,7 @@ def test_the_stream_goes_on_where_a_reader_was_and_ends_with_the_work_order(
     told = [json.loads(event["data"]) for event in rest]
     assert all(
         entry["time"].endswith("Z") for entry in (*told, *entries)
-    )  # of what is new, as near as can be known
+    )  # the time of a new entry is approximate
     assert [{**entry, "time": ""} for entry in told] == [{**entry, "time": ""} for entry in entries[len(seen) :]]
     assert api.get(path, headers={"Last-Event-ID": end["id"]}).status_code == 204
     assert events(api.get(path, headers={"Last-Event-ID": entries[-1]["id"]}).text) == [end]

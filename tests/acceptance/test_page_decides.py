@@ -75,7 +75,7 @@ def test_what_looks_like_a_key_is_taken_out_or_passes(page: Page, served: Septet
     expect(page.locator("#record")).to_contain_text("Read it from a file.")
     served.wait_for_order(
         order, lambda task: task["findings"]
-    )  # of the next round: the word took those of the first
+    )  # of the next round: the rejection took the findings of the first
     first = page.get_by_label("src/a.py line 1")
     first.check()
     page.get_by_role("button", name="Allow what is ticked").click()

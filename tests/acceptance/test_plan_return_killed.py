@@ -1,4 +1,4 @@
-"""A worker dies while it reduces the planner's work to the plan: other files are rescued once and reach no implementor."""
+"""A worker dies as it keeps the plan alone: the planner's other files are rescued once and reach no implementor."""
 
 import os
 import shutil

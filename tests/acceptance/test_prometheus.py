@@ -250,7 +250,7 @@ def test_alerts_about_a_release_and_the_server(septet: Septet, origin: Origin, t
 
 
 def test_each_alert_is_among_those_that_are_caused() -> None:
-    """Each alert's test has seen the alert fire."""
+    """Each alert is in the sets of alerts that the tests above cause."""
     assert {*summaries()} == ABOUT_WORK | ABOUT_WAITS | ABOUT_SERVERS
 
 

@@ -67,7 +67,7 @@ def test_submodules_and_lfs_pointers_are_left_as_they_are(served: Septet, tmp_pa
 
 @pytest.fixture
 def hosted(tmp_path: Path) -> Iterator[tuple[GitHubFake, Origin]]:
-    """An own GitHub: `o/foo.js` over smart HTTP, and its API."""
+    """A GitHub for this test alone: `o/foo.js` over smart HTTP, and its API."""
     origin = make_origin(tmp_path / "o", "foo.js.git")
     origin.push({"index.js": "module.exports = 1\n"})
     with serving_forge(GitHubFake(repositories=tmp_path)) as github:

@@ -62,7 +62,7 @@ def screen_of(septet: Septet, columns: int, words: str) -> str:
             _, shown = screen.end()
         assert max(map(len, shown.splitlines())) <= columns, shown
     shown = re.sub(r"\b[0-9]+ (s|min)\b", "AGE", shown.replace(str(septet.root), "/machine"))
-    # The shown length of a title depends on the age beside it.
+    # The shown length of a title depends on the age next to the title.
     shown = re.sub(r"\bSuper[A-Za-z]*…", "Super…", shown)
     return "\n".join(re.sub(" {2,}", "  ", line).rstrip() for line in shown.splitlines())
 

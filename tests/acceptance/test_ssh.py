@@ -18,7 +18,7 @@ HOSTS = "127.0.0.1,forge,stranger,locked-out"
 
 @dataclass(frozen=True)
 class Forge:
-    """An own forge: `o/foo.js` over ssh, and its API."""
+    """A forge for this test alone: `o/foo.js` over ssh, and its API."""
 
     ssh: SshServer
     github: GitHubFake

@@ -88,7 +88,7 @@ def test_without_wait_the_next_commands_are_printed(served: Septet, origin: Orig
 
 
 def test_a_plan_is_approved_where_it_is_waited_for(served: Septet, origin: Origin) -> None:
-    """The terminal shows the plan; after a rejection with words the next plan appears, and an approval continues the work."""
+    """The terminal shows the plan; after a rejection the next plan appears, and an approval continues the work."""
     with terminal(served, *_run(origin, "wo-asked", "--approve-plan")) as person:
         person.until("[a]pprove")
         person.type("r")

@@ -1,4 +1,4 @@
-"""The first minutes of a new user: an own repository, mistakes, the plan's approval, a merge, the page and HTTP.
+"""The first minutes of a new user: the user's repository, mistakes, a plan's approval, a merge, the page and HTTP.
 
 These tests are the short half of `make test-newcomer`: each step names the expected text on the screen.
 """

@@ -32,9 +32,9 @@ _TODAY: Final[dict[str, tuple[type[BaseModel], type[BaseModel]]]] = {
     "finalize_json": (FinalizeCall, StepResult),
     **{step.value: (StepCall, StepResult) for step in Step},
 }
-"""By activity: its input and its answer.
+"""By activity: the models of its input and its answer.
 
-`probe_host` has neither; an activity without an answer repeats its input.
+`probe_host` has neither; an activity without an answer has the model of its input twice.
 """
 
 

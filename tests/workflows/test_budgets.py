@@ -636,7 +636,7 @@ async def test_a_pipeline_waits_for_its_budget_and_continues_when_it_is_raised(
         order = client.get_workflow_handle(view.waiting[0])
 
         def asks(task: Task) -> bool:
-            """Say whether the budget is spent; until then another turn had reserved the rest, and the work order asks nothing."""
+            """Say whether the budget is spent, and not only reserved by another turn."""
             return task.budget is not None and task.budget.is_spent
 
         task = await until(order, asks)

@@ -28,7 +28,7 @@ ORDER = WorkOrderInput(repository="/app", title="Totals are wrong")
 
 
 class Sealing(PayloadCodec):
-    """A codec whose payloads no reader understands without it."""
+    """A codec that makes payloads unreadable for a client without the codec."""
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
         return [

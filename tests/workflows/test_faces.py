@@ -88,7 +88,7 @@ async def api(client: Client, queue: str, state: Path) -> AsyncIterator[Api]:
 async def test_a_decision_is_neither_lost_nor_refused_where_no_worker_answers(
     client: Client, doubles: Doubles, tmp_path: Path
 ) -> None:
-    """An interceptor that runs a callback after a describe fails, before the client gets the error."""
+    """Each face reports the missing worker, and a task shows no question meanwhile; the same answer sent again decides."""
     order = WorkOrderInput(repository="/app", title="Totals are wrong", approve_plan=True)
     async with api(client, doubles.task_queue, tmp_path) as faces:
         async with worker_of(client, doubles):

@@ -364,7 +364,7 @@ async def test_a_merge_ends_the_agent_at_work(client: Client) -> None:
 
 
 async def test_nobody_follows_unasked(client: Client) -> None:
-    """Without a word of the work order or the repository, events start nothing; the repository's default is enough."""
+    """Without a setting of the work order or the repository, events start nothing; the repository's default is enough."""
     doubles = doubles_with(FollowTerms())
     async with watched(client, doubles) as watch:
         await tell(watch, "checks:1")

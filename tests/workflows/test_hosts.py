@@ -181,7 +181,7 @@ async def test_a_finalizer_goes_on_from_the_checkpoint_of_the_answer_that_was_no
 
 
 async def test_a_cancel_while_a_host_is_waited_for_ends_the_work_order(client: Client) -> None:
-    """A lost host does not keep a work order from its end."""
+    """A work order ends on a cancel although its host is lost."""
     doubles = Doubles(QUEUE, open_workspace=lambda asked: on_a_dead_host(asked, kept=False))
     async with worker_of(client, doubles):
         handle = await start_on_a_dead_host(client)

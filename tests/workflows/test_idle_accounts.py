@@ -57,7 +57,7 @@ async def start(client: Client, queue: str, state: AccountState) -> WorkflowHand
 
 
 async def test_an_account_ends_an_hour_after_its_work_order_and_not_while_an_agent_may_run() -> None:
-    """The account ends by itself: it keeps work orders that wait for a raise and lost turns, and does not wait for them."""
+    """The account ends by itself; it remembers a waiting work order and a lost turn, and does not wait for them."""
     queue = f"queue-{uuid.uuid4().hex}"
     async with await skipping_time() as environment:
         client = environment.client

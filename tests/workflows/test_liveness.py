@@ -1,4 +1,4 @@
-"""Hosts that watch each other, with real workers: a silent host's work orders get word of its silence and return."""
+"""Hosts that watch each other, with real workers: a silent host's work orders get signals of its silence and return."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ async def test_the_work_orders_of_a_silent_host_are_told_once_and_again_when_it_
 
 
 async def test_a_work_order_that_has_moved_is_told_of_its_second_host_too(heard: Client, tmp_path: Path) -> None:
-    """The watch sends word of the second host too, and forgets closed work orders."""
+    """The watch signals the silence of the second host too, and forgets closed work orders."""
     queue = f"liveness-{uuid.uuid4().hex[:8]}"
     host = host_at(tmp_path / "a", queue)
     watch = HostsWatch(heard, host)
@@ -171,7 +171,7 @@ class FullHistories(Interceptor):
 
 
 async def test_one_that_can_be_told_no_more_keeps_the_others_from_nothing(heard: Client, tmp_path: Path) -> None:
-    """A refused signal, as of a full history, does not keep the word from the work orders listed after it."""
+    """A refused signal, as of a full history, does not stop the signals to the work orders listed after it."""
     queue = f"liveness-{uuid.uuid4().hex[:8]}"
     host = host_at(tmp_path / "a", queue)
     config = heard.config()

@@ -38,7 +38,7 @@ async def test_a_namespace_that_is_missing_is_made_and_can_be_used_at_once(clien
 
 
 async def test_who_may_not_make_a_namespace_is_told_what_to_run() -> None:
-    """The remedy is one command with the namespace, for an own server and for Temporal Cloud."""
+    """The remedy is one command with the namespace, for a self-hosted server and for Temporal Cloud."""
     own = namespace_refusal(DENIED, "agents", "temporal:7233")
     assert "Request unauthorized" in own.message
     assert "temporal operator namespace create --namespace agents --retention 30d" in own.remedy

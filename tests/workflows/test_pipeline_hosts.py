@@ -49,7 +49,7 @@ async def paused_with_lanes_elsewhere(line: Line) -> WorkflowHandle[Any, Pipelin
 
 
 async def test_one_word_on_a_dead_host_is_enough_for_all_work_orders_that_enter_its_lanes(client: Client) -> None:
-    """The pipeline keeps the word for work orders that enter the lane later, and refuses it for a host without a lane."""
+    """The pipeline remembers the lost host for work orders that enter a lane later; a host without a lane is refused."""
     async with line_of(client) as line:
         moves = line.moving_here()
         handle = await paused_with_lanes_elsewhere(line)

@@ -101,7 +101,7 @@ async def test_a_run_that_is_not_there_is_not_reset(client: Client) -> None:
 
 @pytest.mark.asyncio(loop_scope="session")
 async def test_what_is_asked_of_a_server_that_is_away_is_said_so(orders: WorkOrders) -> None:
-    """The search for a reset point and the word on a lost host end in `ServerNotReachedError`."""
+    """The search for a reset point and the report of a lost host end in `ServerNotReachedError`."""
     begun = await orders.put(ORDER, f"wo-{uuid4().hex[:8]}")
     with pytest.raises(ServerNotReachedError, match="away"):
         await reset_point(orders.client.get_workflow_handle(begun.id), begun, None)

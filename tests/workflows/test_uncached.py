@@ -1,4 +1,4 @@
-"""Decisions for a workflow that no worker has cached: its first task brings the decision along."""
+"""Decisions for a workflow that no worker has cached: its first task and the decision come together."""
 
 import uuid
 

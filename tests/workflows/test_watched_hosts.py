@@ -94,7 +94,7 @@ async def test_one_whose_host_is_silent_goes_on_elsewhere(client: Client) -> Non
 
 
 async def test_one_that_goes_back_to_before_the_loss_of_its_host_leaves_that_host_again(client: Client) -> None:
-    """The retry needs no second word on the lost host: the previous run ended on another host."""
+    """The retry needs no second report of the lost host: the previous run ended on another host."""
     doubles = watched()
     async with worker_of(client, doubles):
         handle = await running(client)
