@@ -59,7 +59,7 @@ async def keys_of(schedule: ScheduleHandle) -> set[str | None]:
 async def test_a_worker_seals_its_janitors_schedule_anew(
     sealed_client: Client, keys: Path, queue: str, tmp_path: Path, was_sealed: bool
 ) -> None:
-    """A worker seals the schedule with the present key, also if the old key is lost or the schedule was made without keys."""
+    """A worker seals the schedule with the present key, also if the old key is lost or no key had sealed the schedule."""
     settings, host = settings_of(tmp_path), uuid.uuid4().hex
     first = sealing(sealed_client, keys) if was_sealed else sealed_client
     await schedule_janitor(first, settings, host, queue)
