@@ -1,1 +1,1 @@
-"""What the project promises in figures, and the program that measures it: `make bench`."""
+"""The measured promises of the project, and the program that measures them: `make bench`."""

@@ -21,17 +21,17 @@ GROUPS = (
 )  # fmt: skip
 """One module each, with a function `measure`."""
 LONG = ("thousand", "many", "crowd", "busy", "parked", "growth", "finishing")
-"""Those that are measured only where they are named."""
+"""The groups that are measured only if they are named."""
 _TERMINATED = 143
-"""128 + SIGTERM, as a shell says it."""
+"""The exit code after SIGTERM, 128 + 15, as in a shell."""
 _FILE_COLUMNS = 160
-"""The table's width where no terminal tells one."""
+"""The table's width without a terminal."""
 
 
 def main() -> int:
-    """Measure what was asked for; the exit code is 1 where a target is missed."""
+    """Measure the requested groups; the exit code is 1 if a figure misses its target."""
     asked = _arguments()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that what was started is ended
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that started processes are stopped
     pace = Pace(quick=asked.quick, seed=asked.seed, issues=asked.issues)
     on, of = machine(), version()
     console = Console()

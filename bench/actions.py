@@ -1,4 +1,4 @@
-"""What a work order costs on Temporal: billable Actions by the server's own count, events, bytes of histories."""
+"""The cost of a work order on Temporal: billable Actions by the server's own count, events, bytes of histories."""
 
 import asyncio
 import sys
@@ -35,9 +35,9 @@ NOTIFICATION_KEPT_TARGET_KB: Final = 10.0
 AGENT_SECONDS: Final = 1600
 OPEN_SECONDS: Final = 24 * 3600
 _CLOCK: Final = 100
-"""The agent works a hundredth of its time, and its host is asked a hundred times as often."""
+"""The agent works a hundredth of its time, and its host is probed a hundred times as often."""
 _LOOK_SECONDS: Final = 1.0
-"""Between looks at the pull request while they are counted."""
+"""The seconds between polls of the pull request while they are counted."""
 _COUNTED_SECONDS: Final = 12
 _WATCHED_SECONDS: Final = 5
 _AGENT_WATCHED_SECONDS: Final = 40
@@ -54,16 +54,16 @@ _KB: Final = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What some work took."""
+    """The cost of some work."""
 
     actions: Counter[str]
-    """By type, as the server counts them."""
+    """The Actions by type, as the server counts them."""
     kept: Counter[str]
-    """Bytes of history, by type of workflow: of all that went on meanwhile, whoever started it."""
+    """The bytes of history by type of workflow, of all workflows during the work."""
 
 
 def measure(pace: Pace) -> list[Figure]:
-    """Measure one work order and what follows it, and the bare workflow beside it."""
+    """Measure a work order and its follow-up, and the bare workflow for comparison."""
     del pace
     return asyncio.run(_measured())
 
@@ -81,14 +81,14 @@ async def _measured() -> list[Figure]:
             end = await _take(on, lambda: merge(on, origin, "wo-counted"))
         async with worker(on, {**on.environ, "SEPTET_SCRIPTED_SECONDS": str(_AGENT_WATCHED_SECONDS)}):
             watched = await _watched(on, origin)
-        other = on.settings.state_dir / "other.git"  # the first one holds the change by now
+        other = on.settings.state_dir / "other.git"  # the first origin has the change by now
         await asyncio.to_thread(make_repository, other, 100, 7, on.settings.git_env)
         with receiver() as (address, received):
             telling = {"SEPTET_NOTIFY_URL": address, "SEPTET_NOTIFY_SECRET": "of-the-bench"}
             async with worker(on, on.environ | telling):
                 await carry_out_and_tell(on, other, "wo-warm-told", received)
                 told = await _take(on, lambda: carry_out_and_tell(on, other, "wo-told", received))
-        async with worker(on, on.environ | _BUDGETS):  # the last: who has no budget of its own asks these as well
+        async with worker(on, on.environ | _BUDGETS):  # last: every later work order uses these accounts
             await carry_out(on, other, "wo-warm-budgeted")
             budgeted = await _take(on, lambda: carry_out(on, other, "wo-budgeted"))
         events, size = await read_history(on.client.get_workflow_handle("wo-counted"))
@@ -112,9 +112,9 @@ async def _measured() -> list[Figure]:
 
 
 def _more(name: str, more: Taken, work: Taken, target: float, note: str) -> Figure:
-    """Return the Actions beyond those of a work order without."""
+    """Return the Actions beyond those of a work order without the feature."""
     actions = more.actions - work.actions
-    del actions[_HEARTBEAT]  # they are as many as the agent's time asks for
+    del actions[_HEARTBEAT]  # their number follows from the agent's time
     return Figure(f"Actions of {name}", actions.total(), "", target, note=f"{note}: {_told(actions)}")
 
 
@@ -124,14 +124,14 @@ def _kept(name: str, kept: Counter[str], target: float, own: int, beside: str) -
 
 
 def _told(parts: Mapping[str, float]) -> str:
-    """Return the parts of a sum, the largest first."""
+    """Return the parts of a sum, largest first."""
     return ", ".join(
         f"{number} {name}" for name, number in sorted(parts.items(), key=lambda part: -part[1]) if number
     )
 
 
 def _total(work: Counter[str], looks: Counter[str], end: Counter[str], bare: Counter[str]) -> Figure:
-    """Return the Actions of the whole: what was measured on a fast clock, put on the real one."""
+    """Return the Actions of the whole, converted from the fast clock to the real clock."""
     heartbeats, seconds = _heartbeats(work), OPEN_SECONDS / Settings().longest_look_seconds
     looked = round(sum(looks.values()) * seconds * _LOOK_SECONDS / _COUNTED_SECONDS)
     parts = {**work, _HEARTBEAT: heartbeats, "looks of a day": looked, "the merge": sum(end.values())}
@@ -146,14 +146,14 @@ def _total(work: Counter[str], looks: Counter[str], end: Counter[str], bare: Cou
 
 
 def _heartbeats(work: Counter[str]) -> int:
-    """Return how many heartbeats arrive: the first of each activity, and one after each pause."""
+    """Return the number of heartbeats that arrive: the first of each activity, and one after each pause."""
     first = min(work[_HEARTBEAT], work["ScheduleActivityTask"])
     pause = pause_between_heartbeats(timedelta(seconds=Timeouts().heartbeat_seconds))
     return first + int(AGENT_SECONDS / pause.total_seconds())
 
 
 def _environ(on: Stage) -> dict[str, str]:
-    """Return the environment of a worker whose clock is fast."""
+    """Return the environment of a worker with a fast clock."""
     return {
         **on.environ,
         "SEPTET_SCRIPTED_SECONDS": str(AGENT_SECONDS / _CLOCK),
@@ -164,7 +164,7 @@ def _environ(on: Stage) -> dict[str, str]:
 
 
 async def _take(on: Stage, work: Callable[[], Awaitable[object]]) -> Taken:
-    """Return what some work takes."""
+    """Return the cost of some work."""
     actions, kept = await read_actions(on.metrics), await read_kept(on.client)
     await work()
     return Taken(await read_actions(on.metrics) - actions, await read_kept(on.client) - kept)
@@ -177,7 +177,7 @@ async def _bare(on: Stage) -> Taken:
 
 
 async def _watched(on: Stage, origin: Path) -> float:
-    """Return the Actions a minute that an open watch takes beside those of the work order."""
+    """Return the Actions a minute that an open watch adds to those of the work order."""
     order = WorkOrderInput(repository=str(origin), title="Tell that it is done", agent="scripted")
     await WorkOrders(on.client).put(order, "wo-watched")
     alone = (await _take(on, lambda: asyncio.sleep(_WATCHED_SECONDS))).actions

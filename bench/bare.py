@@ -1,6 +1,6 @@
-"""A bare workflow to compare with: seven activities that each start `/bin/true`, and nothing else.
+"""A bare workflow for comparison: seven activities that each start `/bin/true`.
 
-`python -m bench.bare ADDRESS` is its worker; it says one line when it is ready and ends with SIGTERM.
+`python -m bench.bare ADDRESS` is its worker; it prints a line when it is ready and ends with SIGTERM.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ QUEUE = "bench-bare"
 STEPS = 7
 
 Moments = tuple[float, float]
-"""When `/bin/true` started and when it had ended, in seconds of the wall clock."""
+"""The start and the end of `/bin/true`, in seconds of the wall clock."""
 
 
 @activity.defn(name="start_true")
@@ -34,11 +34,11 @@ async def start_true() -> Moments:
 
 @workflow.defn(name="Bare")
 class Bare:
-    """Seven activities, one after the other."""
+    """Runs seven activities, one after the other."""
 
     @workflow.run
     async def run(self) -> list[Moments]:
-        """Return when each of them started and ended."""
+        """Return the start and end of each activity."""
         limit = timedelta(seconds=30)
         return [await workflow.execute_activity(start_true, start_to_close_timeout=limit) for _ in range(STEPS)]
 

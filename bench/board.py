@@ -1,4 +1,4 @@
-"""The board with ten thousand work orders, some of them taken up again: a page with its counts, and all of it."""
+"""The board with ten thousand work orders, some of them reset: a page with its counts, and the whole board."""
 
 import asyncio
 import time
@@ -21,11 +21,11 @@ _AT_ONCE = 50
 _SEEN_WITHIN_SECONDS = 120.0
 _PROJECTS = 20
 _AGAIN_SHARE = 20
-"""One in so many has been taken up again."""
+"""One of this many work orders has been reset."""
 
 
 def measure(pace: Pace) -> list[Figure]:
-    """Measure pages and the whole of a board on the embedded server, with its database on disk, and its seats."""
+    """Measure pages and the whole board on the embedded server with a database on disk, and its seats."""
     return [*asyncio.run(_measured(pace)), *seats.measure(pace)]
 
 
@@ -65,12 +65,12 @@ async def fill_board(on: Stage, count: int) -> None:
 
     await asyncio.gather(*map(put, range(count)))
     async with asyncio.timeout(_SEEN_WITHIN_SECONDS):
-        while sum((await BoardRows(on.client).counts()).stages.values()) < count:  # noqa: ASYNC110 -- it can only be asked
+        while sum((await BoardRows(on.client).counts()).stages.values()) < count:  # noqa: ASYNC110 -- the server does not notify
             await asyncio.sleep(0.2)
 
 
 async def _take_up_again(on: Stage, count: int) -> int:
-    """End some of them, and start them as those are found that a reset has taken up again; return how many."""
+    """Terminate some work orders and start them as after a reset; return their number."""
     again = TypedSearchAttributes(
         [SearchAttributePair(STAGE, "triaged"), SearchAttributePair(TAKEN_UP_AGAIN, True)]  # noqa: FBT003
     )
@@ -88,7 +88,7 @@ async def _take_up_again(on: Stage, count: int) -> int:
     opened = f'WorkflowType="WorkOrder" AND {TAKEN_UP_AGAIN.name}=true'
     async with asyncio.timeout(_SEEN_WITHIN_SECONDS):
         for query in (closed, opened):
-            while (await on.client.count_workflows(query)).count < len(names):  # noqa: ASYNC110 -- it can only be asked
+            while (await on.client.count_workflows(query)).count < len(names):  # noqa: ASYNC110 -- the server does not notify
                 await asyncio.sleep(0.2)
     return len(names)
 

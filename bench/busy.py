@@ -1,4 +1,4 @@
-"""Nobody is held up by others, and agents hear soon what is said of them.
+"""Work orders do not hold each other up, and agents soon receive a cancel, a pause and a reset.
 
 A work order beside eight that hang; a cancel while all slots are taken; a cancel, a pause and a reset of a step
 whose agent works.
@@ -23,22 +23,22 @@ from septet.contracts.names import Status
 from septet.contracts.order import WorkOrderInput
 
 BESIDE_TARGET_RATIO: Final = 1.5
-"""How many times its quiet time an unrelated work order may take."""
+"""The most time of an unrelated work order, as a multiple of its time on a quiet host."""
 CANCEL_TARGET_SECONDS: Final = 2.0
 ENDED_TARGET_SECONDS: Final = 4.0
-"""Two until a cancel reaches the agent that works, and two of grace until it is killed."""
+"""Two seconds until a cancel reaches the working agent, and two seconds of grace until the kill."""
 TOLD_TARGET_SECONDS: Final = 30.0
-"""Until a pause or a reset reaches the agent that works: its worker looks for them every few seconds."""
+"""The seconds until a pause or a reset reaches the working agent: its worker polls for them every few seconds."""
 _HANGING: Final = 8
 _PATIENCE_SECONDS: Final = 600.0
 _AGENT_SECONDS: Final = 60
-"""How long the one slot is taken while another work order is cancelled."""
+"""The seconds for which the one slot is taken while another work order is cancelled."""
 _LOOK_SECONDS: Final = 0.02
 _STEP: Final = "classify_issue-1"
 
 
 def measure(pace: Pace) -> list[Figure]:
-    """Measure all, each on a server and a worker of its own."""
+    """Measure all parts, each on its own server and worker."""
     parts = (_beside_hanging, _queued_cancel, _told_agents)
     return [figure for part in parts for figure in asyncio.run(part(pace))]
 
@@ -53,7 +53,7 @@ async def _beside_hanging(pace: Pace) -> list[Figure]:
             for number in range(_HANGING):
                 await _start(on, f"hangs-{number}", f"http://127.0.0.1:{port}/o/r{number}")
             async with asyncio.timeout(_PATIENCE_SECONDS):
-                while not connections:  # noqa: ASYNC110 -- the worker's git connects when it likes
+                while not connections:  # noqa: ASYNC110 -- the worker's git connects at any time
                     await asyncio.sleep(_LOOK_SECONDS)
             beside = median([await _order_seconds(on, f"beside-{number}") for number in range(pace.times(3, 1))])
             for number in range(_HANGING):
@@ -66,7 +66,7 @@ async def _beside_hanging(pace: Pace) -> list[Figure]:
 
 @asynccontextmanager
 async def _silent_remote() -> AsyncIterator[tuple[int, list[asyncio.StreamWriter]]]:
-    """Accept connections on loopback and say nothing; give the port and the connections so far."""
+    """Accept connections on loopback and never answer; yield the port and the growing list of connections."""
     connections: list[asyncio.StreamWriter] = []
 
     async def accept(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -100,11 +100,11 @@ async def _queued_cancel(pace: Pace) -> list[Figure]:
 
 
 async def _cancel_seconds(on: Stage, name: str) -> float:
-    """Cancel a work order whose first step is queued, and return the seconds until it is closed."""
+    """Cancel a work order whose first step is queued, and return the seconds until its end."""
     orders = WorkOrders(on.client)
     await _start(on, name, await _origin(on))
     async with asyncio.timeout(_PATIENCE_SECONDS):
-        while not await _is_queued(on, name):  # noqa: ASYNC110 -- the server tells it only when asked
+        while not await _is_queued(on, name):  # noqa: ASYNC110 -- the server does not notify
             await asyncio.sleep(_LOOK_SECONDS)
     begin = time.perf_counter()
     await orders.cancel_and_wait(f"wo-{name}")
@@ -156,7 +156,7 @@ async def _told_agents(pace: Pace) -> list[Figure]:
 
 
 async def _told_seconds(on: Stage, name: str, tell: Callable[[str], Awaitable[None]]) -> tuple[float, float]:
-    """Tell a step whose agent works; return the seconds until that agent got SIGTERM, and until it has ended."""
+    """Send `tell` to a step with a working agent; return the seconds until its agent's SIGTERM and its end."""
     await _start(on, name, await _origin(on))
     await _until_said(on, name, "working")
     begin = time.perf_counter()
@@ -165,7 +165,7 @@ async def _told_seconds(on: Stage, name: str, tell: Callable[[str], Awaitable[No
     told = time.perf_counter() - begin
     await _until_said(on, name, "{", "exit.json")
     ended = time.perf_counter() - begin
-    with suppress(RPCError):  # a cancelled one is closed
+    with suppress(RPCError):  # a cancelled work order is closed
         await on.client.get_workflow_handle(f"wo-{name}").terminate()
     return told, ended
 
@@ -192,7 +192,7 @@ async def _origin(on: Stage) -> str:
 
 
 async def _until_said(on: Stage, name: str, word: str, file: str = "stderr.log") -> None:
-    """Wait until the first agent of a work order has said a word, or until another file of its record has it."""
+    """Wait until the first agent of a work order has written a word to this file of its record."""
     runs = on.settings.state_dir / "runs" / f"wo-{name}"
     async with asyncio.timeout(_PATIENCE_SECONDS):
         while not any(word in path.read_text() for path in runs.glob(f"1-*-1/{file}")):  # noqa: ASYNC110 -- another process writes it

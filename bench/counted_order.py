@@ -1,4 +1,4 @@
-"""What is counted: a work order that is carried out, and what follows it."""
+"""The counted work: a work order, and its follow-up."""
 
 import asyncio
 import threading
@@ -20,7 +20,7 @@ _TOLD_WITHIN_SECONDS: Final = 60.0
 
 
 async def carry_out(on: Stage, origin: Path, order_id: str) -> None:
-    """Carry out a work order; nobody asks how it goes on."""
+    """Run a work order, without polls of its progress."""
     orders = WorkOrders(on.client)
     order = WorkOrderInput(repository=str(origin), title="Tell that it is done", agent="scripted")
     await orders.put(order, order_id)
@@ -30,7 +30,7 @@ async def carry_out(on: Stage, origin: Path, order_id: str) -> None:
 
 
 async def carry_out_and_tell(on: Stage, origin: Path, order_id: str, received: threading.Event) -> None:
-    """Carry out a work order, and wait until somebody was told."""
+    """Run a work order, and wait until its notification has arrived."""
     received.clear()
     await carry_out(on, origin, order_id)
     if not await asyncio.to_thread(received.wait, _TOLD_WITHIN_SECONDS):
@@ -38,7 +38,7 @@ async def carry_out_and_tell(on: Stage, origin: Path, order_id: str, received: t
 
 
 async def merge(on: Stage, origin: Path, order_id: str) -> None:
-    """Merge a work order's pull request, and wait until that is seen."""
+    """Merge a work order's pull request, and wait until its watch has ended."""
     forge = forge_for(parse_address(str(origin), home=Path.home()), on.settings)
     task = await WorkOrders(on.client).get(order_id)
     if not isinstance(forge, LocalForge) or task.pr_url is None:
@@ -49,6 +49,6 @@ async def merge(on: Stage, origin: Path, order_id: str) -> None:
 
 @asynccontextmanager
 async def watching(on: Stage, order_id: str) -> AsyncIterator[None]:
-    """Have a work order watched for as long as the block lasts, from the first thing that the watch has said."""
+    """Watch a work order during the block, from the watch's first line on."""
     async with program([str(SEPTET), "watch", order_id, "--json"], on.environ):
         yield

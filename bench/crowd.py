@@ -1,4 +1,4 @@
-"""Ten times sixty work orders at once on one repository: how many fail, which none should."""
+"""Ten times sixty simultaneous work orders on one repository: the number of failures, which should be 0."""
 
 import asyncio
 import time
@@ -18,7 +18,7 @@ _FILES: Final = 100
 
 
 def measure(pace: Pace) -> list[Figure]:
-    """Start crowds of work orders, each crowd after the one before has ended."""
+    """Start crowds of work orders, each after the end of the crowd before."""
     return asyncio.run(_measured(pace))
 
 

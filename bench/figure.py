@@ -1,4 +1,4 @@
-"""A figure: what was measured, what it should be, and what it is compared with."""
+"""A figure: a measured value, its target, and its baseline."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -12,34 +12,34 @@ class Figure:
     """One line of the table."""
 
     name: str
-    """What was measured, in a few words."""
+    """The measured quantity, in a few words."""
     value: float | None
-    """`None` where there was nothing to measure; the note says why."""
+    """The value; `None` without a measurement, with the reason in the note."""
     unit: str
     target: float | None = None
-    """What it must reach; a figure without one is there to compare with."""
+    """The value to reach; `None` for a figure that is only for comparison."""
     bound: Bound = "at most"
     baseline: float | None = None
-    """What the same run measured of something simpler, in the same unit."""
+    """The value of something simpler in the same run, in the same unit."""
     beside: str = ""
-    """What the baseline is."""
+    """The name of the baseline."""
     note: str = ""
-    """How it was measured, where that is not plain."""
+    """The way of measuring, if it is not obvious."""
 
     @property
     def passed(self) -> bool | None:
-        """Whether it reaches its target; `None` without one, or without a value."""
+        """Return whether it reaches its target; `None` without a target or a value."""
         if self.target is None or self.value is None:
             return None
         return self.value <= self.target if self.bound == "at most" else self.value >= self.target
 
     @property
     def ratio(self) -> float | None:
-        """How many times the baseline it is; `None` without one, or without a value."""
+        """Return its multiple of the baseline; `None` without a baseline or a value."""
         return self.value / self.baseline if self.baseline and self.value is not None else None
 
     def as_json(self) -> dict[str, Any]:
-        """Return its facts and what follows from them."""
+        """Return its facts, ratio and result."""
         return {**asdict(self), "ratio": self.ratio, "passed": self.passed}
 
 
@@ -47,7 +47,7 @@ def percentile(values: Sequence[float], percent: float) -> float:
     """Return the smallest of `values` that `percent` of them do not exceed.
 
     Raises:
-        ValueError: There are none.
+        ValueError: `values` is empty.
     """
     if not values:
         raise ValueError("There is nothing to take a percentile of.")

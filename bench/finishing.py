@@ -1,4 +1,4 @@
-"""When the pull requests of many work orders come that share two slots, beside first come first served."""
+"""The times of the pull requests of many work orders on two slots, compared with first come first served."""
 
 import asyncio
 from collections.abc import Mapping
@@ -19,18 +19,18 @@ from workers.server.server import DYNAMIC_CONFIG
 
 _SLOTS: Final = 2
 _STEP_SECONDS: Final = 0.5
-"""What an agent takes for a step; a real one takes minutes."""
+"""The seconds of an agent's step; a real agent takes minutes."""
 _FIRST_COME: Final = {**DYNAMIC_CONFIG, "matching.enableFairness": False}
-"""Of a server that gives a slot to what has waited longest."""
+"""The configuration of a server that gives a slot to the longest waiting task."""
 _BESIDE: Final = "first come first served"
 _FEW: Final = 20
-"""Of so few, many are begun while the first is finished."""
+"""A number of work orders so small that many have begun when the first ends."""
 _AT_ONCE: Final = 10
 _FILES: Final = 20
 
 
 def measure(pace: Pace) -> list[Figure]:
-    """Carry the same work orders out on a server with fairness, and on one without."""
+    """Run the same work orders on a server with fairness, and on a server without it."""
     return asyncio.run(_measured(pace.times(95, _FEW), pace.seed))
 
 
@@ -51,7 +51,7 @@ async def _measured(count: int, seed: int) -> list[Figure]:
 
 
 async def _seconds_of(count: int, seed: int, config: Mapping[str, JsonValue]) -> list[float]:
-    """Return after how many seconds each of so many work orders was completed, all started at once."""
+    """Return the seconds until each of this many work orders was completed, all started at once."""
     async with stage(config=config) as on:
         origin = on.settings.state_dir / "origin.git"
         await asyncio.to_thread(make_repository, origin, _FILES, seed, on.settings.git_env)
@@ -72,7 +72,7 @@ async def _start(on: Stage, origin: str, order_id: str, places: asyncio.Semaphor
 
 
 async def _began_and_ended(on: Stage, order_id: str) -> tuple[datetime, datetime]:
-    """Return when a work order began and ended, by the server's clock."""
+    """Return the start and the end of a work order, by the server's clock."""
     orders = WorkOrders(on.client)
     task = await orders.wait(order_id)
     if task.status is not Status.COMPLETED:

@@ -1,4 +1,4 @@
-"""A browser that opens an address some times, and says after how many seconds it showed something."""
+"""A browser that opens an address several times, and prints the seconds until each first paint."""
 
 import json
 import sys

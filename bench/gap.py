@@ -1,4 +1,4 @@
-"""The gap between one agent's exit and the next one's start inside a work order, and what a step costs in CPU."""
+"""The gap between one agent's exit and the next agent's start in a work order, and the CPU of a step."""
 
 import asyncio
 import json
@@ -26,31 +26,31 @@ SIZES = ((100, 3.8, 60.0), (10_000, 6.0, 100.0))
 the CPU that a step may take, in milliseconds."""
 BATCHES = 3
 MOST_SANDBOX_MS = 5.0
-"""What the whole sandbox, and of it a guest's own network, may add to the gap."""
+"""The most milliseconds that the whole sandbox, and its own network alone, may add to the gap."""
 _SANDBOX = {"SEPTET_SANDBOX": "bwrap"}
 _WITHOUT: Mapping[str, Mapping[str, str]] = {
     "sandbox": {"SEPTET_SANDBOX": "none"},
     "guest's own network": {**_SANDBOX, "SEPTET_GUEST_NETWORK": "open"},
 }
-"""By what is left out of it, the settings of a worker whose guests lack it."""
+"""The settings of a worker whose guests lack a part of the sandbox, by that part."""
 _LOOK_SECONDS = 0.01
 
 
 @dataclass(slots=True)
 class Batch:
-    """What some work orders, one after the other, took."""
+    """The measurements of some work orders, run one after the other."""
 
     gaps_ms: list[float] = field(default_factory=list)
     program_gaps_ms: list[float] = field(default_factory=list)
-    """From the last moment of each agent's program to the first of the next one's: its sandbox lies between."""
+    """The gaps between the end of each agent's program and the start of the next: the sandbox lies in between."""
     cpu_ms: float = 0.0
-    """For each step, of the worker, git, supervisors and agents."""
+    """The CPU of each step in the worker, git, supervisors and agents."""
     server_cpu_ms: float = 0.0
-    """For each step, of the Temporal server."""
+    """The CPU of each step in the Temporal server."""
 
 
 def measure(pace: Pace) -> list[Figure]:
-    """Measure repositories of both sizes, with the bare workflow beside them."""
+    """Measure repositories of both sizes, with the bare workflow for comparison."""
     return asyncio.run(_measured(pace))
 
 
@@ -69,7 +69,7 @@ async def _measured(pace: Pace) -> list[Figure]:
 
 
 async def _costs_of_sandbox(on: Stage, origin: Path, pace: Pace) -> list[Figure]:
-    """Measure what the sandbox and its network add to the gap, by batches in turn with those of guests without."""
+    """Measure the gap that the sandbox and its network add, by batches in turn with and without them."""
     settings = {"whole": _SANDBOX, **_WITHOUT}
     batches: dict[str, list[Batch]] = {name: [] for name in settings}
     count = pace.times(10, 3)
@@ -84,7 +84,7 @@ async def _costs_of_sandbox(on: Stage, origin: Path, pace: Pace) -> list[Figure]
 
 
 def added_by(name: str, whole: float, without: float) -> Figure:
-    """Return what a part of the sandbox adds to the gap, in milliseconds."""
+    """Return the gap that a part of the sandbox adds, in milliseconds."""
     note = f"between the programs, best of {BATCHES} batches, in turn with guests without it: {without:.1f} ms"
     return Figure(f"gap that the {name} adds", whole - without, "ms", MOST_SANDBOX_MS, note=note)
 
@@ -119,7 +119,7 @@ def _figures(
 
 
 def best_of(batches: Sequence[Batch]) -> Batch:
-    """Return the batch with the smallest median: what else runs on a machine only ever adds."""
+    """Return the batch with the smallest median: other load on a machine only adds time."""
     return min(batches, key=lambda batch: median(batch.gaps_ms))
 
 
@@ -150,13 +150,13 @@ async def _work_orders(on: Stage, origin: Path, name: str, count: int, process: 
 
 
 async def _opened(runs: Path) -> None:
-    """Wait until the first step is about to start its agent: the workspace is no part of a step."""
+    """Wait until the first step is about to start its agent: opening the workspace is no part of a step."""
     while not runs.exists():  # noqa: ASYNC110, ASYNC240 -- another process makes it
         await asyncio.sleep(_LOOK_SECONDS)
 
 
 def gaps_ms(runs: Path) -> list[float]:
-    """Return the milliseconds between each agent's end and the next one's start, from the supervisors' records."""
+    """Return the milliseconds between each agent's end and the next agent's start, by the supervisors' records."""
     records = [json.loads(path.read_bytes()) for path in runs.glob("*/exit.json")]
     moments = sorted(
         (datetime.fromisoformat(record["started_at"]), datetime.fromisoformat(record["ended_at"]))
@@ -166,7 +166,7 @@ def gaps_ms(runs: Path) -> list[float]:
 
 
 def program_gaps_ms(runs: Path) -> list[float]:
-    """Return the milliseconds from the end that each program tells to the begin that the next one tells."""
+    """Return the milliseconds from each program's printed end to the next program's printed start."""
     texts = [path.read_text(encoding="utf-8") for path in runs.glob("*/stderr.log")]
     moments = sorted([int(line) for line in text.splitlines() if line.isdecimal()] for text in texts)
     return [(after[0] - before[-1]) / 1e6 for before, after in pairwise(moments)]

@@ -1,4 +1,4 @@
-"""How much more two and four workers do than one: all on one host, and each on a host of its own."""
+"""The work of two and four workers compared with one: all on one host, and each on its own host."""
 
 import asyncio
 import time
@@ -18,21 +18,21 @@ from septet.contracts.order import WorkOrderInput
 from septet.errors import RefusedTransitionError
 
 LEAST: Final = {2: 1.8, 4: 3.4}
-"""How many times the work of one worker so many must do."""
+"""The least work of this many workers, as a multiple of one worker's."""
 _AGENTS: Final = 4
-"""At a time, of each worker: what bounds it, since an agent mostly waits for its model."""
+"""The simultaneous agents of each worker: the bound of its work, because an agent mostly waits for its model."""
 _OPEN: Final = 2 * _AGENTS
-"""Work orders that are open for each worker, all the time: none of its agents' places is ever free for long."""
+"""The open work orders of each worker at all times, so that none of its agents' places stays free for long."""
 _STEP_SECONDS: Final = 3
-"""What an agent takes for a step; a real one takes longer."""
+"""The seconds of an agent's step; a real agent takes longer."""
 _FILES: Final = 20
 
 
 def measure(pace: Pace) -> list[Figure]:
-    """Measure one worker, then each larger number of them in both ways, then one again: the mean is the baseline.
+    """Measure one worker, each larger number in both ways, and one worker again: the mean is the baseline.
 
-    What is counted is the steps that end while all have work. The first and the last work orders are left out: at
-    the beginning all of them open their workspaces, and at the end there are fewer than agents.
+    The count is of steps that end while all workers have work. The first and the last work orders are left out: at
+    the beginning all open their workspaces, and at the end fewer than the agents remain.
     """
     return asyncio.run(_measured(pace.times(90, 30), pace.times(30, 15), pace.seed))
 
@@ -60,7 +60,7 @@ async def _measured(seconds: float, settling: float, seed: int) -> list[Figure]:
 
 
 async def _steps_per_minute(workers: int, seconds: float, settling: float, seed: int, *, hosts: bool) -> float:
-    """Return the steps that so many workers end in a minute, once each has as many work orders as it can take."""
+    """Return the steps a minute of this many workers, once each has as many work orders as it can take."""
     async with AsyncExitStack() as stack:
         on = await _stage_with_repository(stack, seed)
         first = on.settings.state_dir
@@ -70,7 +70,7 @@ async def _steps_per_minute(workers: int, seconds: float, settling: float, seed:
         over = asyncio.Event()
         async with asyncio.TaskGroup() as beside:
             for number in range(workers * _OPEN):
-                later = number * _STEP_SECONDS / (workers * _OPEN)  # else all would wait, and then work, at once
+                later = number * _STEP_SECONDS / (workers * _OPEN)  # otherwise all work at once
                 beside.create_task(_keep_open(on, f"wo-{number}", later, over))
             await asyncio.sleep(settling)
             before, begin = _steps_ended(states), time.perf_counter()
@@ -81,7 +81,7 @@ async def _steps_per_minute(workers: int, seconds: float, settling: float, seed:
 
 
 async def _stage_with_repository(stack: AsyncExitStack, seed: int) -> Stage:
-    """Lay a stage with the repository that all work orders are about."""
+    """Start a stage with the repository of all work orders."""
     on = await stack.enter_async_context(stage())
     await asyncio.to_thread(make_repository, _origin(on), _FILES, seed, on.settings.git_env)
     return on
@@ -98,12 +98,12 @@ def _environ(on: Stage, state: Path) -> dict[str, str]:
 
 
 def _steps_ended(states: Sequence[Path]) -> int:
-    """Return the agents that have ended so far, by what their hosts have on disk: each carries out one step."""
+    """Return the number of agents that have ended, by their hosts' disks: each runs one step."""
     return sum(1 for state in states for _ in state.glob("runs/*/*/exit.json"))
 
 
 async def _keep_open(on: Stage, name: str, later: float, over: asyncio.Event) -> None:
-    """Have one work order after the other carried out until all is over; the last one is cancelled."""
+    """Run one work order after the other until the event is set; then cancel the last."""
     orders, ending = WorkOrders(on.client), asyncio.create_task(over.wait())
     await asyncio.sleep(later)
     for number in count():
@@ -114,7 +114,7 @@ async def _keep_open(on: Stage, name: str, later: float, over: asyncio.Event) ->
         await asyncio.wait((waiting, ending), return_when=asyncio.FIRST_COMPLETED)
         if over.is_set():
             waiting.cancel()
-            with suppress(RefusedTransitionError):  # it has just come to its end
+            with suppress(RefusedTransitionError):  # the work order has just ended
                 await orders.cancel_and_wait(order_id)
             return
         if (task := waiting.result()).status is not Status.COMPLETED:

@@ -1,4 +1,4 @@
-"""How long a person at a terminal waits for `septet run --wait`: until they see its id, and its first step."""
+"""The wait of a person at a terminal for `septet run --wait`: until its id appears, and its first step."""
 
 import asyncio
 import os
@@ -25,14 +25,14 @@ _BODY = "In `app.py`, `Helo` should be `Hello`."
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """A person's repository, beside a `septet up` that runs."""
+    """A person's repository, beside a running `septet up`."""
 
     repository: Path
     environ: dict[str, str]
 
 
 def measure(pace: Pace) -> list[Figure]:
-    """Measure both on a terminal, beside a Python that only imports what such a command cannot do without."""
+    """Measure both on a terminal, and a Python that only imports what such a command needs."""
     times = pace.times(10, 3)
     with scratch() as folder:
         commands, bare = asyncio.run(_on_a_desk(folder, times))
@@ -46,7 +46,7 @@ def measure(pace: Pace) -> list[Figure]:
 
 
 async def _on_a_desk(folder: Path, times: int) -> tuple[list[tuple[float, float]], list[float]]:
-    """Return the seconds of each command until its id and its first step, and those of the bare Python."""
+    """Return each command's seconds until its id and its first step, and the seconds of the bare Python."""
     environ = {
         **os.environ,
         "SEPTET_STATE_DIR": str(folder / "state"),
@@ -56,13 +56,13 @@ async def _on_a_desk(folder: Path, times: int) -> tuple[list[tuple[float, float]
     ports = [part for option in ("--port", "--ui-port", "--api-port") for part in (option, str(free_port()))]
     async with program([str(SEPTET), "up", "--json", *ports], environ):
         desk = Desk(_repository(folder / "shop"), environ)
-        await _alternate(desk, 0)  # the first of all meets a worker that has just begun
+        await _alternate(desk, 0)  # the first command meets a new worker
         done = [await _alternate(desk, number) for number in range(1, times + 1)]
     return [shown for shown, _ in done], [bare for _, bare in done]
 
 
 async def _alternate(desk: Desk, number: int) -> tuple[tuple[float, float], float]:
-    """Time the command and then the bare Python, so that both meet the same machine."""
+    """Time the command and then the bare Python, so that both meet the same load."""
     shown = await asyncio.to_thread(_seconds_on_a_terminal, desk, f"wo-hands-{number}")
     return shown, await asyncio.to_thread(_seconds_bare)
 
@@ -91,17 +91,17 @@ def _terminal(environ: dict[str, str]) -> dict[str, str]:
 
 @dataclass(slots=True)
 class _Painted:
-    """What a terminal has got so far."""
+    """The output of a terminal so far."""
 
     descriptor: int
     begin: float
     content: bytes = b""
 
     def __call__(self, text: bytes) -> float:
-        """Return after how many seconds a text was painted.
+        """Return the seconds until a text was painted.
 
         Raises:
-            RuntimeError: It never was.
+            RuntimeError: The command ended without it.
         """
         while text not in self.content:
             if not self._read():
@@ -130,7 +130,7 @@ def _seconds_bare() -> float:
 
 
 def _repository(folder: Path) -> Path:
-    """Make a checkout as people have them."""
+    """Make a checkout as people have."""
     folder.mkdir()
     for name, text in _FILES.items():
         (folder / name).write_text(text, encoding="utf-8")

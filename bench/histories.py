@@ -1,4 +1,4 @@
-"""What the server keeps of workflows: their histories."""
+"""The histories of workflows on the server."""
 
 from collections import Counter
 from typing import Any

@@ -45,11 +45,11 @@ _COUNTED: Final = frozenset({"activities", "septet"})
 _REGISTRY: Final = "septet.agents.clis.registry"
 _THREADS: Final = "septet.system.threads"
 _BEGINNERS: Final = frozenset({_THREADS, "asyncio.threads", "asyncio.tasks", "asyncio.taskgroups"})
-"""Modules that begin a thread or a task, whose context is a copy of the caller's."""
+"""The modules that begin a thread or a task, whose context is a copy of the caller's."""
 _FILES: Final = 10
 
 _GAVE_WORK: ContextVar[str] = ContextVar("gave_work", default="")
-"""The module that has work done in a thread or a task."""
+"""The module that began the thread or the task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,47 +60,47 @@ class Hop:
     callee: str
     function: str
     declared_in: frozenset[str] = frozenset()
-    """The modules whose classes declare the method that was called, those of libraries too."""
+    """The modules whose classes declare the called method, also modules of libraries."""
 
     @property
     def goes_up(self) -> bool:
-        """Whether no module that declares the function is below the caller, by what their modules import."""
+        """Return whether no module that declares the function is below the caller in the imports."""
         ours = {self.callee, *filter(_is_counted, self.declared_in)}
         return self.declared_in <= ours and ours.isdisjoint({self.caller, *_modules_below(self.caller)})
 
 
 @dataclass(frozen=True, slots=True)
 class Road:
-    """The hops of a step, in their order."""
+    """The hops of a step, in order."""
 
     hops: list[Hop]
 
     @property
     def pairs(self) -> set[tuple[str, str]]:
-        """The modules that call each other."""
+        """Return the pairs of modules that call each other."""
         return {(hop.caller, hop.callee) for hop in self.hops}
 
     @property
     def modules(self) -> set[str]:
-        """The modules that call or are called."""
+        """Return the modules that call or are called."""
         return {module for pair in self.pairs for module in pair}
 
     @property
     def upward(self) -> list[Hop]:
-        """The hops that go up."""
+        """Return the hops that go up."""
         return [hop for hop in self.hops if hop.goes_up]
 
 
 @dataclass
 class Recorder:
-    """Writes the hops down, in all threads that begin after it."""
+    """Records the hops in all threads that begin after it."""
 
     hops: list[Hop] = field(default_factory=list)
     is_on: bool = False
 
     @contextmanager
     def recording(self) -> Iterator[None]:
-        """Record for as long as the block lasts."""
+        """Record during the block."""
         self.is_on = True
         sys.setprofile(self.see)
         try:
@@ -110,7 +110,7 @@ class Recorder:
             self.is_on = False
 
     def see(self, frame: FrameType, event: str, _: object) -> None:
-        """Take a call down, if it is one from module to module; the profiler calls this for every event."""
+        """Record a call between two modules; the profiler calls this for every event."""
         if not self.is_on or event != "call":
             return
         callee = _module(frame)
@@ -125,25 +125,25 @@ class Recorder:
 
 
 class NoBudgets:
-    """The accounts of an installation in which nobody has opened a budget, and no login is paused."""
+    """The accounts of an installation without budgets and without paused logins."""
 
     async def reserve(self, _opening: AccountState, _call: ReserveCall, *, opens: bool) -> Grant | None:  # noqa: ARG002 -- a protocol's
-        """Return that the budget does not exist."""
+        """Return `None`: the budget does not exist."""
         return None
 
     async def is_open(self, _scope: str) -> bool:
-        """Return that the budget does not exist."""
+        """Return false: the budget does not exist."""
         return False
 
     async def find_pause(self, _login: str) -> QuotaPause | None:
-        """Return that the login is not paused."""
+        """Return `None`: the login is not paused."""
         return None
 
     async def note_pause(self, _login: str, _pause: QuotaPause) -> None:
-        """Forget it."""
+        """Ignore the pause."""
 
     async def settle(self, _scope: str, _call: SettleCall) -> None:
-        """Forget it."""
+        """Ignore the report."""
 
 
 def measure(pace: Pace) -> list[Figure]:
@@ -159,7 +159,7 @@ def measure(pace: Pace) -> list[Figure]:
 
 
 async def road_of_a_step(seed: int) -> Road:
-    """Carry out a step and return its hops.
+    """Run a step and return its hops.
 
     Raises:
         RuntimeError: The step was not done.
@@ -211,7 +211,7 @@ def _environment(activity_id: str) -> ActivityEnvironment:
 
 
 def _caller_of(frame: FrameType) -> str:
-    """Return the module of ours that called, whatever libraries are between; empty where none did."""
+    """Return the counted module that called, also through libraries; empty without a counted module."""
     above = frame.f_back
     while above is not None:
         module = _module(above)
@@ -227,7 +227,7 @@ def _is_resumed(frame: FrameType) -> bool:
 
 
 def _is_expression(frame: FrameType) -> bool:
-    """Return whether a generator expression begins: its values are read, and nothing is called."""
+    """Return whether a generator expression begins, which calls no function."""
     return frame.f_code.co_name == "<genexpr>"
 
 
@@ -246,13 +246,13 @@ def _is_counted(module: str) -> bool:
 
 @cache
 def _modules_below(module: str) -> frozenset[str]:
-    """Return the counted modules that one imports, itself or by others."""
+    """Return the counted modules that a module imports, directly or through others."""
     reached: set[str] = set()
     waiting = [module]
     while waiting:
         name = waiting.pop()
         names = set(imports_of(Path(sys.modules[name].__file__ or "").read_text(encoding="utf-8")))
-        if name == _REGISTRY:  # it finds the CLIs by their folders
+        if name == _REGISTRY:  # the registry finds the CLIs by their folders
             names |= {each for each in sys.modules if each.startswith("septet.agents.clis.")}
         for name in names:
             if _is_counted(name) and name in sys.modules and name not in reached:

@@ -1,4 +1,4 @@
-"""What a worker takes that has nothing to do."""
+"""The cost of a worker without work."""
 
 import asyncio
 import sys
@@ -16,7 +16,7 @@ MB = 1_000_000
 
 
 def measure(pace: Pace) -> list[Figure]:
-    """Measure `septet worker` with its waiting supervisor, and beside it a worker that serves a bare workflow."""
+    """Measure `septet worker` with its waiting supervisor, and a worker of a bare workflow for comparison."""
     return asyncio.run(_measured(pace))
 
 
@@ -36,7 +36,7 @@ async def _measured(pace: Pace) -> list[Figure]:
 
 
 async def _idle(process: psutil.Process, seconds: int) -> tuple[float, float]:
-    """Return megabytes and percent of a core of a process and its children."""
+    """Return the megabytes and the percent of a core of a process with its children."""
     await asyncio.sleep(_SETTLE_SECONDS)
     family = [process, *process.children(recursive=True)]
     before = sum(cpu_seconds(member) for member in family)

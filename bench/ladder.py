@@ -1,4 +1,4 @@
-"""The answer ladder on hostile prose: megabytes a second of CPU time, and whether twice the size takes twice."""
+"""The answer ladder on hostile prose: its megabytes per second of CPU time, and its growth at twice the size."""
 
 import json
 import random
@@ -13,15 +13,15 @@ from septet.contracts.names import Step
 
 MB = 1_000_000
 SIZE = 1_000_000
-"""Characters, twice of which are below what the ladder looks at."""
+"""A number of characters, twice of which is below the ladder's limit."""
 SPEED_TARGET = 2.0
 LINEAR_TARGET = 2.3
-"""Twice the size may take so many times as long: twice, and what a machine adds."""
+"""The most time at twice the size, as a multiple: twice, and the machine's noise."""
 _ANSWER = json.dumps({"success": True, "summary": "Done.", "key_changes_made": [], "key_learnings": []})
 
 
 def measure(pace: Pace) -> list[Figure]:
-    """Measure each kind of hostile text; the slowest is what counts."""
+    """Measure each kind of hostile text."""
     figures: list[Figure] = []
     for kind, unit in hostile(pace.seed).items():
         once = min(_seconds(_text(unit, SIZE)) for _ in range(pace.times(5, 2)))
@@ -34,7 +34,7 @@ def measure(pace: Pace) -> list[Figure]:
 
 
 def hostile(seed: int) -> dict[str, str]:
-    """Return, by kind, what a hostile text repeats."""
+    """Return the repeated part of a hostile text, by kind."""
     chance = random.Random(seed)  # noqa: S311 -- the same text each time is the point
     noise = "".join(chance.choices("{}[]\"'`:,\\/\n #abc01", k=4096))
     return {
@@ -51,12 +51,12 @@ def hostile(seed: int) -> dict[str, str]:
 
 
 def _text(unit: str, size: int) -> str:
-    """Return hostile text of this size with an answer at its end."""
+    """Return a hostile text of this size with an answer at its end."""
     return f"{(unit * (size // len(unit) + 1))[:size]}\n\n{_ANSWER}"
 
 
 def _seconds(text: str) -> float:
     begin = time.process_time()
-    with suppress(AnswerError):  # refusing it is an answer too; what counts is the time
+    with suppress(AnswerError):  # a refusal is an answer too, for only the time counts
         read_step_answer(Step.IMPLEMENT_PLAN, text)
     return time.process_time() - begin

@@ -1,4 +1,4 @@
-"""Which machine, which version: without them a figure says nothing."""
+"""The machine and the version of a measurement, without which a figure has no meaning."""
 
 import os
 import platform
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What the figures were measured on."""
+    """The machine of the figures."""
 
     name: str
     cpu: str
@@ -24,7 +24,7 @@ class Machine:
     kernel: str
     python: str
     load_before: float
-    """The load of the last minute when the measuring began: above 0.5 others were at work."""
+    """The load of the last minute before the measuring: above 0.5 other programs were at work."""
 
 
 def machine() -> Machine:
@@ -41,7 +41,7 @@ def machine() -> Machine:
 
 
 def version() -> str:
-    """Return Septet's version and the commit that was measured; `+` says that files were changed since."""
+    """Return Septet's version and the measured commit; `+` marks changed files."""
     from importlib.metadata import version as installed
 
     sha, changed = _git("rev-parse", "--short=12", "HEAD"), _git("status", "--porcelain")

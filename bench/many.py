@@ -1,4 +1,4 @@
-"""What it takes to follow two hundred agents at a time, each of which says something every second."""
+"""The cost of following two hundred simultaneous agents, each of which prints an event every second."""
 
 import asyncio
 from pathlib import Path
@@ -18,7 +18,7 @@ ENGINE_TARGET_PERCENT: Final = 15.0
 SERVER_TARGET_PERCENT: Final = 10.0
 MEMORY_TARGET_MB: Final = 170.0
 _AGENT_SECONDS: Final = 900
-"""Longer than all of it takes: they are ended when all is measured."""
+"""Longer than the whole measurement, which cancels the agents at its end."""
 _AT_ONCE: Final = 20
 _WITHIN_SECONDS: Final = 600.0
 _SETTLE_SECONDS: Final = 10.0
@@ -28,7 +28,7 @@ _BESIDE: Final = "without an agent"
 
 
 def measure(pace: Pace) -> list[Figure]:
-    """Measure worker and server before there is any agent, and while all work and nothing else happens."""
+    """Measure worker and server before the first agent, and while all agents work and nothing else happens."""
     return asyncio.run(_measured(pace.times(200, 50), pace.times(30, 15)))
 
 
@@ -64,7 +64,7 @@ async def _measured(count: int, seconds: int) -> list[Figure]:
 
 
 async def _taken(on: Stage, engine: psutil.Process, seconds: int) -> tuple[float, float, float]:
-    """Return what worker and server take, in percent of a core, and the worker's memory then, in megabytes."""
+    """Return the use of worker and server in percent of a core, and the worker's memory in megabytes."""
     await asyncio.sleep(_SETTLE_SECONDS)
     engine_percent, server_percent = await own_percents((engine, on.server), seconds)
     return engine_percent, server_percent, engine.memory_info().rss / _MB
@@ -83,10 +83,10 @@ async def _start(on: Stage, origin: str, names: list[str]) -> None:
 
 
 async def _until_speaking(on: Stage, count: int) -> None:
-    """Wait until all agents have said something.
+    """Wait until all agents have printed an event.
 
     Raises:
-        RuntimeError: A work order has ended before.
+        RuntimeError: A work order ended before.
     """
     runs = on.settings.state_dir / "runs"
     async with asyncio.timeout(_WITHIN_SECONDS):
@@ -101,7 +101,7 @@ def _count_streams(runs: Path) -> int:
 
 
 async def _end(on: Stage, names: list[str]) -> None:
-    """Cancel all work orders, which ends their agents."""
+    """Cancel all work orders, which stops their agents."""
     orders, places = WorkOrders(on.client), asyncio.Semaphore(_AT_ONCE)
 
     async def end(name: str) -> None:

@@ -1,4 +1,4 @@
-"""What the server itself counts as billable Actions."""
+"""The billable Actions by the server's own count."""
 
 import asyncio
 import re
@@ -7,23 +7,23 @@ from collections import Counter
 from typing import Final
 
 _SETTLE_SECONDS: Final = 4.0
-"""The server's figures lag by about a second, and a host tells within two what a work order has cost."""
+"""The seconds until the figures are complete: the server lags by one, and a host's report of costs by two."""
 _LINE: Final = re.compile(r'^action\{action_type="(\w+)",namespace="(\w+)"[^}]*\} (\d+)', re.MULTILINE)
 
 
 async def read_actions(metrics: str, namespace: str = "default") -> Counter[str]:
-    """Return how many Actions of each type the server has counted so far.
+    """Return the server's count of Actions so far, by type.
 
     Args:
         metrics: The address of the server's metrics.
-        namespace: Whose.
+        namespace: The namespace of the Actions.
     """
     await asyncio.sleep(_SETTLE_SECONDS)
     return count_actions(await asyncio.to_thread(_read, metrics), namespace)
 
 
 def count_actions(text: str, namespace: str = "default") -> Counter[str]:
-    """Return the Actions by type that the text of the server's metrics tells of."""
+    """Return the Actions by type in the text of the server's metrics."""
     counts: Counter[str] = Counter()
     for kind, of, number in _LINE.findall(text):
         if of == namespace:

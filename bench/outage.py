@@ -1,4 +1,4 @@
-"""A server that does not answer for ten seconds costs no attempt; a cancel reaches the agent in time."""
+"""A server that does not answer for ten seconds costs no attempt, and a cancel reaches the agent in time."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ _PATIENCE_SECONDS = 60.0
 
 
 def measure(pace: Pace) -> list[Figure]:
-    """Stop the server under a running agent and let it go on; then cancel work orders under running agents."""
+    """Suspend the server under a running agent; then cancel work orders under running agents."""
     return asyncio.run(_measured(pace))
 
 
@@ -53,7 +53,7 @@ async def _outage(on: Stage) -> tuple[int, int]:
 
 
 async def _attempts(on: Stage, order_id: str) -> int:
-    """Wait until the first step is recorded as completed, and return the number of the attempt that did it."""
+    """Wait until the first step is recorded as completed, and return the number of its last attempt."""
     first, attempts = 0, 0
     async with asyncio.timeout(_PATIENCE_SECONDS):
         async for event in on.client.get_workflow_handle(order_id).fetch_history_events(wait_new_event=True):

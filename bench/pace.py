@@ -1,16 +1,16 @@
-"""How much is measured."""
+"""The amount of measuring."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How often things are repeated, and where chance begins."""
+    """The repetitions, and the seed of random choices."""
 
     quick: bool = False
     seed: int = 7
     issues: int | None = None
-    """Of a long pipeline."""
+    """The number of issues of a long pipeline; `None` for the default."""
 
     def times(self, thorough: int, quick: int) -> int:
         """Return the number of repetitions."""

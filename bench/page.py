@@ -26,7 +26,7 @@ _ORDERS = 1000
 
 
 def measure(pace: Pace) -> list[Figure]:
-    """Measure the first paint of a full board, from the request to what is seen, and count the script's bytes."""
+    """Measure the first paint of a full board from the request on, and count the script's bytes."""
     paints = asyncio.run(_paint_seconds(pace.times(10, 3)))
     note = f"p50 of {len(paints)}, the slowest {max(paints):.2f}; {_ORDERS} work orders, an empty cache"
     return [
@@ -46,7 +46,7 @@ async def _paint_seconds(times: int) -> list[float]:
 
 
 async def _painted(address: str, times: int) -> list[float]:
-    """Return how long each visit takes; the browser is a program of the tests, in a process of its own."""
+    """Return the seconds of each visit; the browser is a program of the tests in another process."""
     argv = (sys.executable, "-m", "bench.first_paints", address, str(times))
     environ = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
     process = await asyncio.create_subprocess_exec(*argv, cwd=ROOT, env=environ, stdout=asyncio.subprocess.PIPE)

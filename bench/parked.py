@@ -1,4 +1,4 @@
-"""Ten thousand work orders that wait for their plans' approval, and how soon one goes on that is approved."""
+"""Ten thousand work orders that wait for their plans' approval, and the time from an approval to the next step."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ from septet.contracts.order import WorkOrderInput
 MEMORY_TARGET_MB: Final = 250.0
 NEXT_TARGET_MS: Final = 200.0
 _AHEAD: Final = 30
-"""Work orders that are started before those in front of them are parked."""
+"""The work orders that may start before the earlier ones are parked."""
 _FILES: Final = 20
 _PARKED: Final = 'WorkflowType="WorkOrder" AND ExecutionStatus="Running" AND SeptetStatus="waiting"'
 _LOOK_SECONDS: Final = 0.005
@@ -31,7 +31,7 @@ _COUNT_SECONDS: Final = 1.0
 _SETTLE_SECONDS: Final = 10.0
 _IDLE_SECONDS: Final = 20.0
 _WITHIN_SECONDS: Final = 600.0
-"""For a work order that is about to be parked, to go on, or to end."""
+"""The most seconds until a work order is parked, continues, or ends."""
 _MB: Final = 1_000_000
 _EMPTY: Final = "before the first work order"
 
@@ -41,16 +41,16 @@ _IDLE_FIGURES: Final = {
     "the worker while nothing happens": ("% of a core", None),
 }
 Idle = tuple[float, float, float]
-"""Of these, what was measured."""
+"""The measured values of the figures above."""
 
 
 def measure(pace: Pace) -> list[Figure]:
-    """Approve some while few wait, then some of ten thousand; 300 in all with `--quick`, or as `--issues` says."""
+    """Approve some while few wait, then some of ten thousand; 300 in all with `--quick`, or `--issues`."""
     return asyncio.run(_measured(pace.issues or pace.times(10_000, 300), pace.times(100, 20), pace.seed))
 
 
 async def _measured(count: int, approvals: int, seed: int) -> list[Figure]:
-    chance = random.Random(seed)  # noqa: S311 -- to be done again
+    chance = random.Random(seed)  # noqa: S311 -- the same choice for the same seed
     async with stage() as on, worker(on) as engine:
         origin = on.settings.state_dir / "origin.git"
         await asyncio.to_thread(make_repository, origin, _FILES, seed, on.settings.git_env)
@@ -87,7 +87,7 @@ def _figures(
 
 
 async def _park(on: Stage, origin: str, names: Sequence[str], parked: int) -> None:
-    """Start work orders and wait until all of them wait; only so many are ahead of those that do."""
+    """Start work orders and wait until all of them are parked; at most `_AHEAD` are not parked yet."""
     orders = WorkOrders(on.client)
     for number, name in enumerate(names):
         if number % _AHEAD == 0:
@@ -112,7 +112,7 @@ async def _idle(on: Stage, engine: psutil.Process) -> Idle:
 
 
 async def _next_step_ms(on: Stage, name: str) -> float:
-    """Approve one, and return the milliseconds until its next agent was started; it is over when this returns."""
+    """Approve a work order, and return the milliseconds until its next agent's start; wait for its end."""
     orders = WorkOrders(on.client)
     record = on.settings.state_dir / "runs" / name / "4-generate_branch-1" / "exit.json"
     begin = time.time()

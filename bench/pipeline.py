@@ -1,4 +1,4 @@
-"""A pipeline of many issues, beside the same issues as work orders one by one: plans take 1 s, executions 2 s."""
+"""A pipeline of many issues beside the same issues as single work orders: plans take 1 s, executions 2 s."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ from septet.contracts.pipeline import PipelineInput, PipelineIssue
 from septet.contracts.pipeline_view import IssueStatus, PipelineView
 
 EXECUTORS: Final = ((1, 1.1), (4, 1.2))
-"""How many, and how many times the critical path all may take."""
+"""The numbers of executors, each with the most time as a multiple of the critical path."""
 ACTIONS_PER_ISSUE: Final = 35.0
 _ACTIONS_NOTE: Final = "of the pipeline and its work orders, which have no budget, to the end of the last one"
 _SCRIPT: Final = {"steps": {"build_plan": {"delay_seconds": 1}, "implement_plan": {"delay_seconds": 2}}}
@@ -38,24 +38,24 @@ _NOTE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """How long an issue took as a work order by itself, in seconds."""
+    """The seconds of an issue as a single work order."""
 
     plan: float
-    """From its start to where an executor would take over."""
+    """The seconds from its start to the point at which an executor would take over."""
     execution: float
-    """From there to its close: branch, implementation, commit, pull request, and the gaps between them."""
+    """The seconds from there to its end: branch, implementation, commit, pull request, and all gaps."""
 
 
 def measure(pace: Pace) -> list[Figure]:
-    """Measure work orders one by one, then the same issues in pipelines."""
+    """Measure single work orders, then the same issues in pipelines."""
     return asyncio.run(_measured(pace))
 
 
 def critical_path(stretches: Sequence[Stretch], executors: int) -> float:
-    """Return the seconds until all is done where nothing is lost in between.
+    """Return the seconds of all issues without any loss in between.
 
-    One plan follows the other; each is carried out as soon as it is there and an executor is free. With one
-    executor and executions that take longer than plans that is the first plan and all executions.
+    The plans follow each other; each is executed as soon as it exists and an executor is free. With one executor
+    and executions longer than plans, the path is the first plan and all executions.
     """
     planned, free = 0.0, [0.0] * executors
     for stretch in stretches:
@@ -107,8 +107,8 @@ def _body(number: int) -> str:
 
 
 def _environ(on: Stage) -> dict[str, str]:
-    """Return the worker's environment, with the scripted agent that takes its time over two steps."""
-    scripted = on.settings.state_dir.parent / "scripted"  # where guests may look
+    """Return the worker's environment, with a scripted agent that takes its time over two steps."""
+    scripted = on.settings.state_dir.parent / "scripted"  # in a folder that guests may read
     scripted.mkdir()
     scenario = scripted / "scenario.json"
     scenario.write_text(json.dumps(_SCRIPT), encoding="utf-8")
@@ -136,7 +136,7 @@ async def _one_by_one(client: Client, origin: Path, issues: Sequence[PipelineIss
 
 
 async def _stretch(client: Client, order_id: str) -> Stretch:
-    """Return how long a work order's two parts took, as its history tells."""
+    """Return the seconds of a work order's two parts, by its history."""
     events = [event async for event in client.get_workflow_handle(order_id).fetch_history_events()]
     (over,) = (
         _moment(event)
@@ -148,7 +148,7 @@ async def _stretch(client: Client, order_id: str) -> Stretch:
 
 
 async def _pipeline(client: Client, origin: Path, issues: Sequence[PipelineIssue], executors: int) -> float:
-    """Return the seconds of a pipeline from start to close: its report is written, its agents have ended."""
+    """Return the seconds of a pipeline from its start to its close, after its report and its agents' end."""
     given = PipelineInput(repository=str(origin), issues=tuple(issues), agent="scripted", executors=executors)
     handle = await client.start_workflow(
         "Pipeline", given, id=f"pl-{executors}", task_queue="septet", result_type=PipelineView

@@ -1,8 +1,8 @@
-"""No-op turns of the real CLIs as the engine carries them out, and of programs that only print a recorded stream.
+"""No-op turns of the real CLIs in the engine, and of programs that only print a recorded stream.
 
 `python -m bench.real_turns TIMES SECONDS` prints their seconds as JSON. The CLIs are those that `scripts/agents`
-installed, each with a home of its own; the models that answer them on loopback are the tests': one at once, and
-one that is silent for so long first.
+installed, each with its own home; the models on loopback are the tests': a model that answers at once, and a
+model that first stays silent for SECONDS.
 """
 
 import asyncio
@@ -44,30 +44,30 @@ AGENTS = ROOT / "scripts" / "agents"
 _PROMPT = "Say that all is well, and do nothing.\n"
 _LIMITS = Timeouts(wall_seconds=120, idle_seconds=60, turns=5)
 _ORPHAN_SECONDS = 20.0
-"""A bench that is killed leaves no agent for longer."""
+"""The most seconds for which an agent survives a killed bench."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """How long the turns of one CLI took, in seconds."""
+    """The seconds of one CLI's turns."""
 
     real: list[float] = field(default_factory=list)
-    """Empty where it is not installed."""
+    """The turns in the sandbox; empty if the CLI is not installed."""
     bare: list[float] = field(default_factory=list)
-    """Of the same CLI without a sandbox, each right after one of `real`."""
+    """The turns of the same CLI without a sandbox, each right after a turn of `real`."""
     paced_real: list[float] = field(default_factory=list)
-    """As `real`, with a model that is silent first, as one that thinks is."""
+    """As `real`, with a model that is silent first, as a thinking model is."""
     paced_bare: list[float] = field(default_factory=list)
     """As `bare`, with that model."""
     printed: list[float] = field(default_factory=list)
-    """Of a program that prints what the CLI printed: next to nothing but the engine's share."""
+    """The turns of a program that prints the CLI's output: almost only the engine's share."""
     sandbox: str = "none"
-    """What both ran in."""
+    """The kind of the sandbox."""
 
 
 @dataclass(slots=True)
 class Bench:
-    """Where turns are carried out."""
+    """The surroundings of turns."""
 
     folder: Path
     supervisors: Supervisors
@@ -77,7 +77,7 @@ class Bench:
 
     @property
     def runs(self) -> Runs:
-        """The runs of all turns."""
+        """Return the runs of all turns."""
         return Runs(self.folder / "runs")
 
     def new_order(self) -> str:
@@ -85,18 +85,18 @@ class Bench:
         return f"turn-{next(self._numbers)}"
 
     def seconds(self, request: TurnRequest) -> float:
-        """Carry out one turn, from the request to the outcome."""
+        """Run one turn, and return the seconds from the request to the outcome."""
         begin = time.perf_counter()
         asyncio.run(carried_out(request))
         return time.perf_counter() - begin
 
     @property
     def homes(self) -> Homes:
-        """The homes of all work orders."""
+        """Return the homes of all work orders."""
         return Homes(self.folder / "homes", Logins(self.folder / "logins"))
 
     def request(self, cli: str, host: Machine, order_id: str, number: int = 1) -> TurnRequest:
-        """Ask for a turn of a work order."""
+        """Return the request for a turn of a work order."""
         turn = Turn(_PROMPT, self.worktree, tools="read", model=MODELS.get(cli))
         return TurnRequest(
             key=RunKey(order_id, "run", str(number)),
@@ -113,7 +113,7 @@ class Bench:
 
 
 def measure_turns(times: int, first_token_seconds: float) -> dict[str, Turns]:
-    """Return, by CLI, how long so many turns took; one more comes before them, for the first in a home is slow."""
+    """Return the seconds of this many turns by CLI, after one more turn, for the first turn in a home is slow."""
     programs = installed()
     thinking = Model({}, first_token_seconds=first_token_seconds)
     with bench_for_turns() as bench, serving(Model({})) as at_once, serving(thinking) as paced:
@@ -141,9 +141,9 @@ def _turns(bench: Bench, cli: str, programs: dict[str, str], models: tuple[str, 
 
 
 def _pairs(bench: Bench, cli: str, host: Machine, times: int) -> Iterator[tuple[float, float]]:
-    """Give the seconds of a turn in the sandbox, and of one without right after it; each way is one work order's.
+    """Yield the seconds of a turn in the sandbox and of a turn without it; each way has one work order.
 
-    So a home is new for the first turn alone, as it is in a work order of seven steps.
+    So a home is new for the first turn only, as in a work order of seven steps.
     """
     confined, bare = bench.new_order(), bench.new_order()
     for number in range(1, times + 1):
@@ -153,10 +153,10 @@ def _pairs(bench: Bench, cli: str, host: Machine, times: int) -> Iterator[tuple[
 
 
 async def carried_out(request: TurnRequest) -> TurnResult:
-    """Carry a turn out and return what came of it."""
+    """Run a turn and return its result."""
 
     async def nothing() -> None:
-        """Leave the worktree as it is: nobody works in it."""
+        """Leave the worktree as it is: no agent works in it."""
 
     lease = Lease.take(request.runtime.runs, request.key)
     return await run_turn(request, lease=lease, on_progress=lambda _: None, leave_work=nothing)
@@ -164,7 +164,7 @@ async def carried_out(request: TurnRequest) -> TurnResult:
 
 @contextmanager
 def bench_for_turns() -> Iterator[Bench]:
-    """Give a place for turns, for as long as the block lasts."""
+    """Yield a place for turns during the block."""
     with scratch() as folder:
         worktree = folder / "worktree"
         worktree.mkdir()
@@ -181,7 +181,7 @@ def bench_for_turns() -> Iterator[Bench]:
 
 
 def _printing(cli: str, folder: Path) -> Path:
-    """Write a program that reads its prompt and prints what the CLI printed in a recorded run."""
+    """Write a program that reads its prompt and prints the CLI's output of a recorded run."""
     program = folder / "printing"
     program.write_text(f"#!/bin/sh\ncat >/dev/null\nexec cat '{recording(cli)}'\n", encoding="utf-8")
     program.chmod(0o755)
@@ -189,7 +189,7 @@ def _printing(cli: str, folder: Path) -> Path:
 
 
 def installed() -> dict[str, str]:
-    """Return the CLIs that are installed: the variables that name them."""
+    """Return the variables that name the installed CLIs."""
     told = subprocess.run([sys.executable, str(AGENTS), "env"], capture_output=True, text=True, check=True)
     return dict(line.split("=", 1) for line in told.stdout.splitlines())
 

@@ -1,4 +1,4 @@
-"""Who takes notifications: an HTTP server on loopback."""
+"""A receiver of notifications: an HTTP server on loopback."""
 
 import threading
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @contextmanager
 def receiver() -> Iterator[tuple[str, threading.Event]]:
-    """Give the address of a receiver, and what is set once something has come, for as long as the block lasts."""
+    """Yield the address of a receiver, and an event that is set at each notification, during the block."""
     received = threading.Event()
 
     class Receiver(BaseHTTPRequestHandler):
@@ -19,7 +19,7 @@ def receiver() -> Iterator[tuple[str, threading.Event]]:
             received.set()
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
     threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -1,4 +1,4 @@
-"""What the programs of the bench leave: JSON files under `bench/results/`, with machine, version and moment."""
+"""The output of the bench's programs: JSON files under `bench/results/`, with machine, version and moment."""
 
 import json
 import re
@@ -17,7 +17,7 @@ RESULTS = Path(__file__).parent / "results"
 def report(
     figures: Mapping[str, Sequence[Figure]], machine: Machine, version: str, *, seed: int, quick: bool
 ) -> dict[str, Any]:
-    """Return the figures with what they were measured on."""
+    """Return the figures with their machine, version and moment."""
     return {
         "measured_at": _now(),
         "version": version,
@@ -29,18 +29,18 @@ def report(
 
 
 def write_report(content: Mapping[str, Any], folder: Path = RESULTS) -> Path:
-    """Write the report as `<date>-<machine>.json` and return its path; the day's last one stays."""
+    """Write the report as `<date>-<machine>.json` and return its path; a later report of the day replaces it."""
     name = re.sub(r"[^A-Za-z0-9]+", "-", content["machine"]["name"]).strip("-") or "unnamed"
     return _write(folder / f"{content['measured_at'][:10]}-{name}.json", content)
 
 
 def write_figures(path: Path, content: Mapping[str, Any], on: Machine | None = None) -> Path:
-    """Write what a trial found, with the moment, the version and the machine, and return the path.
+    """Write the results of a trial with moment, version and machine, and return the path.
 
     Args:
-        path: `/dev/null` for figures that nobody keeps.
-        content: What was found; values of JSON.
-        on: The machine as it was before the trial; as it is now when absent.
+        path: `/dev/null` for figures that are not kept.
+        content: The results as values of JSON.
+        on: The machine before the trial; `None` for the machine as it is now.
     """
     told = {"measured_at": _now(), "version": version(), "machine": asdict(on or machine())}
     return _write(path, {**told, **content})

@@ -1,4 +1,4 @@
-"""Repositories to measure on: bare, with as many files as asked, the same for the same seed."""
+"""Bare repositories for measurements, with a chosen number of files, the same for the same seed."""
 
 import random
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ _LONGEST_FILE_BYTES = 4096
 
 
 def make_repository(origin: Path, files: int, seed: int, env: Mapping[str, str]) -> Path:
-    """Make the bare repository `origin` with one commit of so many files, up to 4 KiB each, and return it."""
+    """Make the bare repository `origin` with one commit of this many files, up to 4 KiB each, and return it."""
     git = Git(origin, env=env)
     origin.parent.mkdir(parents=True, exist_ok=True)
     git.run("init", "--quiet", "--bare", "--initial-branch=main")

@@ -1,4 +1,4 @@
-"""What sealing costs: time and bytes of one payload, beside the conversion that happens anyway."""
+"""The cost of sealing: time and bytes of one payload, compared with the conversion alone."""
 
 import asyncio
 import time
@@ -19,7 +19,7 @@ _MICRO: Final = 1e6
 
 
 def measure(pace: Pace) -> list[Figure]:
-    """Measure a payload of 4 KiB, there and back."""
+    """Measure encoding and decoding of a payload of 4 KiB."""
     rounds = _ROUNDS // 10 if pace.quick else _ROUNDS
     return asyncio.run(_measured(rounds))
 
@@ -29,7 +29,7 @@ async def _measured(rounds: int) -> list[Figure]:
     line = new_key_line("k1")
     bare, sealing = _converter(None), _converter(SealingCodec(KeyRing(lambda: line)))
     bare_seconds, sealed_seconds = [], []
-    for _ in range(rounds):  # by turns, so that whatever else runs here hurts both alike
+    for _ in range(rounds):  # in turn, so that other load hurts both alike
         bare_seconds.append(await _round_trip(bare, order))
         sealed_seconds.append(await _round_trip(sealing, order))
     bare_bytes = (await bare.encode([order]))[0].ByteSize()
@@ -47,7 +47,7 @@ async def _measured(rounds: int) -> list[Figure]:
 
 
 def _converter(codec: SealingCodec | None) -> DataConverter:
-    """Return the converter that a client with this codec has."""
+    """Return the converter of a client with this codec."""
     config = SeptetPlugin(codec=codec).configure_replayer({"data_converter": DataConverter.default})
     return config["data_converter"]
 

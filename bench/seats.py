@@ -1,4 +1,4 @@
-"""The board's own work: what it hands on to its next run, and how soon it finds a seat that nobody gives back."""
+"""The board's own work: the size of its hand-over to its next run, and the time until it frees a lost seat."""
 
 import asyncio
 import time
@@ -31,7 +31,7 @@ _WITHIN_SECONDS: Final = 180.0
 _LOOK_SECONDS: Final = 0.1
 _SIGNAL_SECONDS: Final = 1.0
 _ASLEEP: Final = timedelta(days=1)
-"""The work orders wait on the board, and nobody carries them out."""
+"""The delay of the work orders, which wait on the board and never run."""
 
 
 def measure(pace: Pace) -> list[Figure]:
@@ -87,13 +87,13 @@ async def _fill(on: Stage, count: int) -> None:
 
     await asyncio.gather(*map(put, range(count)))
     async with asyncio.timeout(_WITHIN_SECONDS):
-        while (await on.client.count_workflows('SeptetStage="triaged"')).count < count:  # noqa: ASYNC110 -- it can only be asked
+        while (await on.client.count_workflows('SeptetStage="triaged"')).count < count:  # noqa: ASYNC110 -- the server does not notify
             await asyncio.sleep(_LOOK_SECONDS)
 
 
 @asynccontextmanager
 async def _board(on: Stage) -> AsyncIterator[WorkflowHandle[Any, None]]:
-    """Run a board with one seat, which it has given."""
+    """Run a board whose one seat is taken."""
     asked = BoardActivities()
     async with Worker(
         on.client, task_queue=_QUEUE, workflows=[Board], activities=[asked.find_closed, asked.find_waiting]
@@ -115,7 +115,7 @@ def _capacity(host_limit: int) -> HostCapacity:
 
 
 async def _seconds_of_a_lost_seat(on: Stage, board: WorkflowHandle[Any, None]) -> float:
-    """Terminate who has the seat, and return the seconds until another one has it, while the board hears news."""
+    """Terminate the seat's holder while the board gets signals; return the seconds until the next holder."""
     holder = await _holder(board, "")
     await on.client.get_workflow_handle(holder).terminate()
     begin = time.perf_counter()
@@ -134,7 +134,7 @@ async def _seconds_of_a_lost_seat(on: Stage, board: WorkflowHandle[Any, None]) -
 
 
 async def _holder(board: WorkflowHandle[Any, None], before: str) -> str:
-    """Return who has the seat, as soon as it is another one than before."""
+    """Return the holder of the seat, as soon as it differs from `before`."""
     async with asyncio.timeout(_WITHIN_SECONDS):
         while True:
             details = str(await board.query("__temporal_workflow_metadata"))
@@ -146,7 +146,7 @@ async def _holder(board: WorkflowHandle[Any, None], before: str) -> str:
 
 
 async def _handed_on_bytes(on: Stage, board: WorkflowHandle[Any, None]) -> int:
-    """Tell the board much until another run goes on, and return how large that one's input is."""
+    """Signal the board until its next run starts, and return the size of that run's input."""
     before = (await board.describe()).run_id
     async with asyncio.timeout(_WITHIN_SECONDS):
         while (run_id := (await board.describe()).run_id) == before:

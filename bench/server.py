@@ -1,4 +1,4 @@
-"""The embedded server as it is tuned, beside the same server as it comes."""
+"""The tuned embedded server, compared with the same server without settings."""
 
 import asyncio
 import sys
@@ -33,7 +33,7 @@ def measure(pace: Pace) -> list[Figure]:
 
 
 async def _latency_and_rate(pace: Pace, *, tuned: bool) -> tuple[float, float]:
-    """Return a workflow's milliseconds, and workflows a second."""
+    """Return a workflow's milliseconds, and the workflows a second."""
     async with stage(config=DYNAMIC_CONFIG if tuned else None) as on:
         address = on.client.service_client.config.target_host
         async with program([sys.executable, "-m", "bench.bare", address], on.environ):

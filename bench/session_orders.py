@@ -1,8 +1,8 @@
-"""Whole work orders with real CLIs, with a session for each step and with one for each role; a stub is the model.
+"""Whole work orders with real CLIs, with a session for each step and for each role; a stub is the model.
 
-`python -m bench.session_orders TIMES` prints what each came to as JSON. The stub counts no tokens: what it is sent
-is counted in bytes, and what a provider's cache may serve is what a request has in common with the beginning of
-an earlier one.
+`python -m bench.session_orders TIMES` prints the cost of each as JSON. The stub counts no tokens: requests are
+counted in bytes, and a provider's cache is taken to serve the beginning that a request shares with an earlier
+request.
 """
 
 import asyncio
@@ -25,25 +25,25 @@ from septet.settings import load_settings
 from workers.observing.logs import set_up_logs
 
 _PARTS: Final = ("tools", "system", "instructions", "messages", "input")
-"""What a model reads of a request, in the order in which providers keep it."""
+"""The parts of a request that a model reads, in the order of providers' caches."""
 
 
 @dataclass(frozen=True, slots=True)
 class OrderCost:
-    """What one work order took."""
+    """The cost of one work order."""
 
     requests: int
     sent_bytes: int
-    """Of tools, instructions and conversation, in all requests."""
+    """The bytes of tools, instructions and conversation, in all requests."""
     cached_bytes: int
-    """Of these, what an earlier request of the work order began with as well."""
+    """The bytes of these with which an earlier request of the work order also began."""
     seconds: float
     outputs: list[str]
-    """What each step came to."""
+    """The output of each step."""
 
 
 def measure_orders(times: int) -> dict[str, dict[str, list[OrderCost]]]:
-    """Return by agent and way of sessions what so many work orders took; the ways take turns."""
+    """Return the costs of this many work orders by agent and way of sessions; the ways take turns."""
     programs = installed()
     found: dict[str, dict[str, list[OrderCost]]] = {}
     with scratch() as folder:
@@ -56,7 +56,7 @@ def measure_orders(times: int) -> dict[str, dict[str, list[OrderCost]]]:
                     root = folder / f"{agent}-{way}-{number}"
                     root.mkdir()
                     cost = asyncio.run(_carry_out(agent, way, programs, home, root))
-                    if number:  # the first one warms caches of the disk
+                    if number:  # the first work order warms caches of the disk
                         taken.append(cost)
             found[agent] = costs
     return found
@@ -93,7 +93,7 @@ def _common(one: bytes, other: bytes) -> int:
 
 
 if __name__ == "__main__":
-    set_up_logs(load_settings())  # to stderr: stdout is for the figures
+    set_up_logs(load_settings())  # to stderr, for stdout has the figures
     measured = measure_orders(int(sys.argv[1]))
     told = {
         agent: {way: [asdict(cost) for cost in taken] for way, taken in ways.items()}

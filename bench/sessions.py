@@ -1,4 +1,4 @@
-"""A work order with a session for each role, beside one with a session for each step: real claude and codex."""
+"""A work order with a session for each role, compared with a session for each step: real claude and codex."""
 
 import json
 import os
@@ -22,13 +22,13 @@ _COUNTED: Final = {
     "seconds": ("from start to end", "s", 1.0),
 }
 _MAY_GROW: Final = "sent_bytes"
-"""A conversation is sent again with each request; what no cache has of it may not grow."""
+"""The bytes of a conversation, which each request repeats; only the uncached bytes must not grow."""
 _OF_ONE_PROCESS: Final = "seconds"
-"""Less where a CLI starts once for many turns; one that starts for each turn gains none."""
+"""The seconds, which shrink only if a CLI serves many turns with one start."""
 
 
 def measure(pace: Pace) -> list[Figure]:
-    """Measure both, in a process with nothing but loopback where the machine allows it."""
+    """Measure both, in a process with only loopback if the machine allows that."""
     ordering = [sys.executable, str(_PROGRAM), "run", sys.executable, "-m", "bench.session_orders"]
     environ = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
     argv = [*ordering, str(pace.times(5, 1))]
@@ -37,7 +37,7 @@ def measure(pace: Pace) -> list[Figure]:
 
 
 def figures_of(agent: str, ways: dict[str, list[dict[str, Any]]]) -> list[Figure]:
-    """Return the figures of an agent; without any it is not installed."""
+    """Return the figures of an agent; without costs it is not installed."""
     if not ways:
         return [
             Figure(f"{agent}, shared sessions", None, "", note=f"not installed: scripts/agents install {agent}")
@@ -51,7 +51,7 @@ def figures_of(agent: str, ways: dict[str, list[dict[str, Any]]]) -> list[Figure
 
 
 def _answers(agent: str, shared: Sequence[dict[str, Any]], separate: Sequence[dict[str, Any]]) -> Figure:
-    """Return how many answers there are beside the one that all work orders should come to, whichever way."""
+    """Return the number of answers that differ from the first work order's, in both ways."""
     different = {json.dumps(cost["outputs"]) for cost in (*shared, *separate)}
     note = f"of {len(shared)} work orders with shared sessions and {len(separate)} with separate ones"
     return Figure(f"{agent}, shared sessions: other answers", len(different) - 1, "", 0.0, note=note)
@@ -73,5 +73,5 @@ def _figure_of(
 
 
 def _has_target(agent: str, key: str) -> bool:
-    """Say whether sessions that are shared may not cost more of it than separate ones."""
+    """Return whether shared sessions may not cost more of this than separate sessions."""
     return key != _MAY_GROW and (key != _OF_ONE_PROCESS or adapter_for(agent).capabilities.input_stream)

@@ -28,7 +28,7 @@ _DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 
 
 def measure(pace: Pace) -> list[Figure]:
-    """Measure with the files in memory, and where this user may empty the caches, without."""
+    """Measure with the files in memory, and without if this user may empty the caches."""
     chance = random.Random(pace.seed)  # noqa: S311 -- the same changes each time are the point
     with scratch() as folder:
         place = _opened(folder, pace)
@@ -63,12 +63,12 @@ def _opened(folder: Path, pace: Pace) -> Place:
 
 
 def _one(place: Place, chance: random.Random, *, cold: bool = False) -> float:
-    """Change files, take a snapshot and return the milliseconds that it took."""
+    """Change files, take a snapshot and return its milliseconds."""
     _change(place.worktree, chance)
     if cold:
         os.sync()
         _DROP_CACHES.write_text("3\n", encoding="ascii")
-        place.git.try_run("version")  # a worker's git is never cold: the tree is meant
+        place.git.try_run("version")  # a worker's git is never cold, and only the tree is measured
     begin = time.perf_counter()
     take(place, "checkpoint", SnapshotOptions("bench", IGNORED_LIMIT_BYTES))
     return (time.perf_counter() - begin) * 1000
@@ -83,7 +83,7 @@ def _git_add(place: Place, chance: random.Random) -> float:
 
 
 def _change(worktree: Path, chance: random.Random) -> None:
-    """Write 50 files anew: 45 that are there, 5 that are new."""
+    """Write 50 files: 45 existing and 5 new ones."""
     for path in chance.sample(sorted((worktree / "src").glob("*/module*.txt")), CHANGES - 5):
         path.write_text(chance.randbytes(1000).hex(), encoding="ascii")
     for _ in range(5):

@@ -1,4 +1,4 @@
-"""What a figure is measured on: a state directory, the embedded server, and a worker in a process of its own."""
+"""The surroundings of a measurement: a state directory, the embedded server, and a worker in its own process."""
 
 import asyncio
 import os
@@ -24,13 +24,13 @@ from workers.server.server import DYNAMIC_CONFIG, embedded_server
 
 AGENT = Path(__file__).with_name("agent.sh")
 SEPTET = Path(sys.executable).with_name("septet")
-"""The command, of the environment that the bench runs in."""
+"""The command, in the environment of the bench."""
 _STOP_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A server, and who asks it."""
+    """A server and a client of it."""
 
     settings: Settings
     client: Client
@@ -40,7 +40,7 @@ class Stage:
 
     @property
     def environ(self) -> dict[str, str]:
-        """The environment of Septet's own programs here."""
+        """Return the environment of Septet's own programs on this stage."""
         own = {
             "SEPTET_STATE_DIR": str(self.settings.state_dir),
             "SEPTET_LOG_LEVEL": "error",
@@ -52,7 +52,7 @@ class Stage:
 
 @asynccontextmanager
 async def stage(*, config: Mapping[str, JsonValue] | None = DYNAMIC_CONFIG) -> AsyncIterator[Stage]:
-    """Run the embedded server on a state directory that lasts as long as the block; `None`: one as it comes."""
+    """Run the embedded server with a state directory during the block; `None` runs it without settings."""
     with scratch() as folder:
         settings = Settings(state_dir=folder / "state", agent="scripted", log_level="error")
         state = StateDir(settings.state_dir)
@@ -66,17 +66,17 @@ async def stage(*, config: Mapping[str, JsonValue] | None = DYNAMIC_CONFIG) -> A
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """Give a folder for as long as the block lasts."""
+    """Yield a folder during the block."""
     with tempfile.TemporaryDirectory(prefix="septet-bench-", ignore_cleanup_errors=True) as folder:
         yield Path(folder)
 
 
 @asynccontextmanager
 async def program(argv: Sequence[str], env: dict[str, str]) -> AsyncIterator[psutil.Process]:
-    """Run a program of ours until it has said its first line, then give its process; it ends with the block.
+    """Run a program until its first line and yield its process; it ends with the block.
 
     Raises:
-        RuntimeError: It ended before it said anything.
+        RuntimeError: The program ended without a line.
     """
     process = subprocess.Popen(  # noqa: ASYNC220 -- it starts in a millisecond, and nothing else waits
         list(argv), cwd=ROOT, env=env, stdout=subprocess.PIPE, start_new_session=True
@@ -98,19 +98,19 @@ async def program(argv: Sequence[str], env: dict[str, str]) -> AsyncIterator[psu
 
 @asynccontextmanager
 async def worker(on: Stage, environ: dict[str, str] | None = None) -> AsyncIterator[psutil.Process]:
-    """Run `septet worker` for as long as the block lasts."""
+    """Run `septet worker` during the block."""
     async with program([str(SEPTET), "worker", "--json"], environ or on.environ) as process:
         yield process
 
 
 def cpu_seconds(process: psutil.Process) -> float:
-    """Return the CPU time of a process and of all its children that have ended."""
+    """Return the CPU seconds of a process and of its ended children."""
     times = process.cpu_times()
     return times.user + times.system + times.children_user + times.children_system
 
 
 async def own_percents(processes: Sequence[psutil.Process], seconds: float) -> list[float]:
-    """Return what each process takes by itself for so long, without its children, in percent of a core."""
+    """Return each process's own use during this time, without children, in percent of a core."""
     before = [process.cpu_times() for process in processes]
     await asyncio.sleep(seconds)
     after = [process.cpu_times() for process in processes]

@@ -1,4 +1,4 @@
-"""How long a person waits: for `septet --help`, and until `septet up` is ready."""
+"""The waits of a person: for `septet --help`, and until `septet up` is ready."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ UP_TARGET_SECONDS = 5.0
 
 
 def measure(pace: Pace) -> list[Figure]:
-    """Measure both; `--help` beside a Python that does nothing."""
+    """Measure both; `--help` is compared with a Python that does nothing."""
     times = pace.times(20, 5)
     _milliseconds([str(SEPTET), "--help"])
     helped = [_milliseconds([str(SEPTET), "--help"]) for _ in range(times)]
@@ -38,7 +38,7 @@ def _milliseconds(argv: list[str]) -> float:
 
 
 async def _up_seconds() -> float:
-    """Return the seconds until `septet up` says that it is ready."""
+    """Return the seconds until `septet up` reports that it is ready."""
     with scratch() as folder:
         ports = [part for option in ("--port", "--ui-port", "--api-port") for part in (option, str(free_port()))]
         begin = time.perf_counter()

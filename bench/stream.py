@@ -1,4 +1,4 @@
-"""The stream reader of each agent: megabytes a second on a recorded stream grown large, and its memory."""
+"""The stream reader of each agent: its megabytes a second on a long stream, and its memory."""
 
 import json
 import multiprocessing
@@ -17,10 +17,10 @@ from septet.agents.outcomes.outcome import ExitRecord
 RECORDINGS = ROOT / "tests" / "data" / "recordings"
 MB = 1_000_000
 CHUNK_BYTES = 1024 * 1024
-"""As much as the engine reads at a time."""
+"""The bytes that the engine reads at a time."""
 MEMORY_TARGET_MB = 64.0
 TARGETS = {"claude": 300.0, "codex": 200.0, "copilot": 200.0, "gemini": 200.0, "opencode": 200.0}
-"""Megabytes a second, by agent."""
+"""The least megabytes a second, by agent."""
 _PLAIN_BYTES = 20 * MB
 _TURNS = {
     "claude": "edit_accept_edits",
@@ -29,7 +29,7 @@ _TURNS = {
     "gemini": "edit",
     "opencode": "edit",
 }
-"""The recording that is repeated: a whole run that edits a file."""
+"""The repeated recording: a whole run that edits a file."""
 
 
 def measure(pace: Pace) -> list[Figure]:
@@ -49,7 +49,7 @@ def measure(pace: Pace) -> list[Figure]:
 
 
 def grown(recorded: bytes, total: int, chunk: int = CHUNK_BYTES) -> Iterator[bytes]:
-    """Yield `recorded` again and again, cut into chunks, until at least `total` bytes were given."""
+    """Yield `recorded` repeatedly, cut into chunks, until at least `total` bytes."""
     block = recorded * (-(-chunk // len(recorded)) + 1)
     given = 0
     while given < total:
@@ -59,7 +59,7 @@ def grown(recorded: bytes, total: int, chunk: int = CHUNK_BYTES) -> Iterator[byt
 
 
 def recording(agent: str) -> Path:
-    """Return what an agent printed in a whole run that edits a file."""
+    """Return the recorded output of an agent's whole run that edits a file."""
     return RECORDINGS / agent / f"{_TURNS[agent]}.stdout"
 
 
@@ -74,10 +74,10 @@ def _in_new_process(agent: str, total: int, *, memory: bool = False) -> float:
 
 
 def read_grown(agent: str, total: int) -> tuple[float, float]:
-    """Read a grown stream to its end and return MB/s and by how many MB the peak of memory grew.
+    """Read a long stream to its end; return the MB/s and the growth of the peak memory in MB.
 
     Raises:
-        RuntimeError: The reader saw nothing in it.
+        RuntimeError: The reader found no session in the stream.
     """
     chunks = list(grown(_recorded(agent), 32 * CHUNK_BYTES))
     dialect = adapter_for(agent).dialect()

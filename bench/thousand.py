@@ -1,6 +1,6 @@
-"""A pipeline of 1,000 issues: whether an issue takes as long at the end as at first, and how large all grows.
+"""A pipeline of 1,000 issues: the time of an issue at the end and at first, and the sizes of all histories.
 
-Not among the figures that are measured where none is named: it takes most of an hour.
+The group is measured only if it is named: it takes most of an hour.
 """
 
 import asyncio
@@ -24,10 +24,10 @@ from septet.contracts.pipeline import PipelineInput, PipelineIssue
 from septet.contracts.pipeline_view import IssueStatus, PipelineView
 
 MOST_EVENTS: Final = 51_200 // 10
-"""A tenth of what a history may hold; so is `MOST_BYTES`."""
+"""A tenth of Temporal's limit of a history, like `MOST_BYTES`."""
 MOST_BYTES: Final = 50 * 1024 * 1024 // 10
 MOST_PAYLOAD_BYTES: Final = 2 * 1024 * 1024
-"""The server refuses more."""
+"""The server's limit of a payload."""
 _GROWS_AT_MOST: Final = 1.25
 _ID: Final = "pl-thousand"
 _FILES: Final = 100
@@ -38,26 +38,26 @@ _MIB: Final = 1024 * 1024
 
 @dataclass(slots=True)
 class Watched:
-    """What was seen of a pipeline on its way."""
+    """The observations of a running pipeline."""
 
     closed: list[float] = field(default_factory=list)
-    """The seconds from the start to the close of each issue, in their order."""
+    """The seconds from the start to the end of each issue, in order."""
     cpu: list[tuple[int, float]] = field(default_factory=list)
-    """Look by look: how many issues were closed, and the CPU seconds of the worker and what it started."""
+    """For each sample the closed issues, and the CPU seconds of the worker and its children."""
     rss_bytes: list[int] = field(default_factory=list)
-    """The worker's memory, look by look."""
+    """The worker's memory in bytes, by sample."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How large a pipeline's histories and payloads became."""
+    """The sizes of a pipeline's histories and payloads."""
 
     runs: int
     events: int
-    """Of its largest run; so are `bytes`."""
+    """The events of its largest run, as `bytes` are."""
     bytes: int
     payload_bytes: int
-    """The largest payload."""
+    """The largest payload in bytes."""
     payload_in: str
 
 
@@ -113,7 +113,7 @@ async def _look(client: Client, watched: Watched, seconds: float, process: psuti
 
 
 async def _sizes(client: Client) -> Sizes:
-    """Return how large the histories of a pipeline's runs are."""
+    """Return the sizes of the histories of a pipeline's runs."""
     events, sizes, largest = [], [], (0, "")
     async for run in client.list_workflows(f"WorkflowId='{_ID}'"):
         described = await client.get_workflow_handle(_ID, run_id=run.run_id).describe()
@@ -130,7 +130,7 @@ def _events(client: Client, run_id: str) -> AsyncIterator[Any]:
 
 
 def _payloads(event: Any) -> list[tuple[int, str]]:  # noqa: ANN401 -- protobuf's message
-    """Return how large the payloads of an event are together, and its kind: none is larger than that."""
+    """Return the size of all payloads of an event, an upper bound of each, with the event's kind."""
     attributes = event.WhichOneof("attributes") or ""
     return [(getattr(event, attributes).ByteSize(), attributes.removesuffix("_event_attributes"))]
 
@@ -168,19 +168,19 @@ def _figures(watched: Watched, sizes: Sizes, disk: int, asked: float) -> list[Fi
 
 
 def _pace(closed: Sequence[float]) -> float:
-    """Return the seconds from one close to the next."""
+    """Return the seconds from one end to the next."""
     return (closed[-1] - closed[0]) / max(len(closed) - 1, 1)
 
 
 def _cpu(seen: Sequence[tuple[int, float]], after: int, up_to: int) -> float:
-    """Return the seconds of CPU for an issue, between two counts of closed ones."""
+    """Return the CPU seconds of an issue, between two counts of closed issues."""
     stretch = [look for look in seen if after <= look[0] <= up_to]
     (first, before), (last, then) = stretch[0], stretch[-1]
     return (then - before) / max(last - first, 1)
 
 
 def _environ(on: Stage) -> dict[str, str]:
-    """Return the worker's environment; open pull requests are not looked at meanwhile: that costs as they wait."""
+    """Return the worker's environment, without polls of open pull requests, whose cost grows with their wait."""
     scenario = on.settings.state_dir / "scenario.json"
     scenario.write_text(json.dumps({}), encoding="utf-8")
     return {
@@ -194,7 +194,7 @@ def _environ(on: Stage) -> dict[str, str]:
 
 
 def _disk_bytes(folder: Path) -> int:
-    """Return the bytes that lie in a folder, the server's database aside."""
+    """Return the bytes of a folder on disk, without the server's database."""
     found = 0
     for root, _, names in os.walk(folder):
         for name in names:

@@ -1,4 +1,4 @@
-"""One no-op turn of each real CLI, beside the engine's own share of it: supervise, follow, outcome."""
+"""A no-op turn of each real CLI, compared with the engine's own share: supervise, follow, outcome."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from septet.agents.clis.registry import adapter_for
 
 _AGENTS = ROOT / "scripts" / "agents"
 _MOST_PERCENT = 3.0
-"""By so much a turn in the sandbox may be slower than one without."""
+"""The most percent by which the sandbox may slow a turn down."""
 FIRST_TOKEN_SECONDS = 0.9
 """How long a real model is silent before it answers even two letters: 0.91 s is GPT-5.4's median of hourly
 probes in 2026, and Claude's models take longer (https://www.jonathanwrede.de/en/blog/ttft-varies-13x-across-llm-providers/)."""
@@ -20,7 +20,7 @@ _BESIDE = "a program that prints a recorded stream"
 
 
 def measure(pace: Pace) -> list[Figure]:
-    """Measure the CLIs that are installed, in a process with nothing but loopback where the machine allows it."""
+    """Measure the installed CLIs, in a process with only loopback if the machine allows that."""
     times = pace.times(10, 3)
     turning = [
         sys.executable,
@@ -46,7 +46,7 @@ def measure(pace: Pace) -> list[Figure]:
 
 
 def cost_of(cli: str, real: list[float], bare: list[float]) -> Figure:
-    """Return what the sandbox adds to a turn of a CLI, as a share of the same turn without one."""
+    """Return the time that the sandbox adds to a CLI's turn, as a share of the same turn without it."""
     added = 1000 * median([confined - plain for confined, plain in zip(real, bare, strict=True)])
     ratios = [confined / plain for confined, plain in zip(real, bare, strict=True)]
     fastest = 100 * (min(real) / min(bare) - 1)
@@ -55,7 +55,7 @@ def cost_of(cli: str, real: list[float], bare: list[float]) -> Figure:
 
 
 def figure_of(cli: str, real: list[float], printed: list[float], sandbox: str) -> Figure:
-    """Return the figure of a CLI of whose turns these are the seconds; without any it is not installed."""
+    """Return the figure of a CLI's turns with these seconds; without seconds it is not installed."""
     share = median(printed) * 1000
     if not real:
         return Figure(

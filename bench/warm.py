@@ -1,4 +1,4 @@
-"""A turn in a process that serves many, beside a start for each turn of the session: claude, and `scripted`."""
+"""A turn in a process that serves many turns, compared with a start for each turn: claude, and `scripted`."""
 
 import json
 import os
@@ -15,7 +15,7 @@ _BESIDE = "a start for each turn, in the same session"
 
 
 def measure(pace: Pace) -> list[Figure]:
-    """Measure both, in a process with nothing but loopback where the machine allows it."""
+    """Measure both, in a process with only loopback if the machine allows that."""
     times = pace.times(10, 3)
     turning = [sys.executable, str(_AGENTS), "run", sys.executable, "-m", "bench.warm_turns", str(times)]
     environ = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
@@ -24,7 +24,7 @@ def measure(pace: Pace) -> list[Figure]:
 
 
 def figure_of(agent: str, started: list[float], warm: list[float], sandbox: str) -> Figure:
-    """Return the figure of an agent of whose turns these are the seconds; without any it is not installed."""
+    """Return the figure of an agent's turns with these seconds; without seconds it is not installed."""
     name = f"{agent}, a turn in a warm process"
     if not warm:
         return Figure(name, None, "ms", note=f"not installed: scripts/agents install {agent}")

@@ -1,7 +1,6 @@
-"""Turns of one session, each with a start of its own, and all in one process: of the real claude and `scripted`.
+"""Turns of one session, with a start for each turn and in one process: of the real claude and of `scripted`.
 
-`python -m bench.warm_turns TIMES` prints their seconds as JSON. The model that answers claude on loopback is the
-tests'.
+`python -m bench.warm_turns TIMES` prints their seconds as JSON. The model of claude on loopback is the tests'.
 """
 
 import asyncio
@@ -24,17 +23,17 @@ AGENTS = ("claude", "scripted")
 
 @dataclass(frozen=True, slots=True)
 class WarmTurns:
-    """How long the turns of a session took, in seconds, but for its first; empty without the CLI."""
+    """The seconds of a session's turns after its first; empty without the CLI."""
 
     started: list[float] = field(default_factory=list)
-    """With a start for each."""
+    """The turns with a start for each."""
     warm: list[float] = field(default_factory=list)
-    """In one process."""
+    """The turns in one process."""
     sandbox: str = "none"
 
 
 def measure_warm_turns(times: int) -> dict[str, WarmTurns]:
-    """Return, by agent, how long so many turns took; one way follows the other, for a machine's load changes."""
+    """Return the seconds of this many turns by agent; the two ways take turns, for a machine's load changes."""
     programs = installed()
     with bench_for_turns() as bench, serving(Model({})) as address:
         return {agent: _turns(bench, agent, _host(bench, agent, programs, address), times) for agent in AGENTS}

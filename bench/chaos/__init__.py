@@ -1,1 +1,1 @@
-"""The chaos program: work orders under a hand that kills, and what git, forge and system say of them."""
+"""The chaos program: work orders under random kills, and the evidence of git, forge and system."""

@@ -25,16 +25,16 @@ from septet.settings import Settings
 from septet.system.own_process import end_process
 
 _TERMINATED = 143
-"""128 + SIGTERM, as a shell says it."""
+"""The exit code after SIGTERM, 128 + 15, as in a shell."""
 _MANY = 10_000
 _FILE_COLUMNS = 200
-"""The table's width where no terminal tells one."""
+"""The table's width without a terminal."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Carry the trials out; the exit code is 1 where a law is broken."""
+    """Run the trials; the exit code is 1 if a law is broken."""
     asked = _arguments(argv)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that what was started is ended
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that started processes are stopped
     plan = without_impossible(_plan(asked))
     on, of = machine(), version()
     console = Console()
@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def without_impossible(plan: Plan) -> Plan:
-    """Return the plan without what this machine cannot do, and say so."""
+    """Return the plan without the kinds that this machine cannot do, and print each reason."""
     impossible = set()
     if "slow-disk" in plan.kinds and not can_slow_disk():
         print("slow-disk is left out: it needs strace, and the right to trace (`apt-get install strace`).")

@@ -1,4 +1,4 @@
-"""The arithmetic: from what was seen to figures, for each kind of kill and in all."""
+"""The figures of a trial, for each kind of kill and in total."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -12,19 +12,19 @@ from bench.chaos.trial import Seen
 from bench.figure import percentile
 
 _SURVIVED_SECONDS = 2.0
-"""An agent that still works so long after a kill that took its worker away was not hurt by it."""
+"""An agent that still works this many seconds after a kill of its worker was not hurt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The middle and the slow end of what was measured, in seconds; `None` where nothing was."""
+    """The median and the slow end of some measurements, in seconds; `None` without a measurement."""
 
     p50: float | None
     p95: float | None
 
     @classmethod
     def of(cls, seconds: list[float]) -> "Spread":
-        """Return it of so many measurements."""
+        """Return the spread of these measurements."""
         if not seconds:
             return cls(None, None)
         return cls(round(percentile(seconds, 50), 3), round(percentile(seconds, 95), 3))
@@ -32,7 +32,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The figures of one kind of kill, or of all; of a kind, `runs` are the work orders that it hit."""
+    """The figures of one kind of kill, or of all; for a kind, `runs` are the work orders that it hit."""
 
     seed: int
     runs: int
@@ -46,16 +46,16 @@ class Tally:
     double_writers: int
     orphans: int
     tokens_counted: int
-    """By the accounts of budgets."""
+    """The tokens counted by the accounts of budgets."""
     tokens_miscounted: int
-    """By which they differ from what agents printed: too many and too few alike."""
+    """The tokens by which the accounts differ from the agents' output, above or below."""
     budgets_raised: int
-    """How often a budget was raised because it was used up."""
+    """The number of raises of used-up budgets."""
     over_budgets: int
-    """Work orders that were above their budget by more than one turn."""
+    """The work orders that exceeded their budget by more than one turn."""
     agent_steps: int
     agent_starts: int
-    """Turns that were begun; where steps share no session, each is the start of a process."""
+    """The turns that were begun; if steps share no session, each is the start of a process."""
     agent_processes: int
     agent_seconds_repaid: float
     recovery_seconds: Spread
@@ -64,7 +64,7 @@ class Tally:
 
     @property
     def broken(self) -> tuple[str, ...]:
-        """The laws that do not hold."""
+        """Return the laws that do not hold."""
         zero = {
             "lost_bytes": self.lost_bytes,
             "duplicate_commits": self.duplicate_commits,
@@ -81,26 +81,26 @@ class Tally:
 
 @dataclass(frozen=True)
 class Account:
-    """What a trial came to."""
+    """The result of a trial."""
 
     seen: Seen
 
     @cached_property
     def all(self) -> Tally:
-        """The figures of the whole trial."""
+        """Return the figures of the whole trial."""
         return self._tally(None)
 
     @cached_property
     def by_kind(self) -> dict[Kind, Tally]:
-        """The figures of each kind that struck; what went wrong counts for the kill before it."""
+        """Return the figures of each kind of kill; a failure counts for the kill before it."""
         return {kind: self._tally(kind) for kind in dict.fromkeys(kill.kind for kill in self.seen.kills)}
 
     @cached_property
     def lost(self) -> list[tuple[Life, str, int]]:
-        """The contents that are nowhere any more: agent, path and bytes.
+        """Return the contents that are stored nowhere any more: agent, path and bytes.
 
-        What one process wrote over itself counts by what it wrote last; of a write that death interrupted either
-        content will do. What an agent did that died with its host's disk is not asked for: only checkpoints are.
+        Of several writes by one process to a path the last counts; after an interrupted write either content is
+        accepted. The work of an agent that died with its host's disk does not count: only checkpoints do.
         """
         found = []
         for life in self.seen.lives:
@@ -113,7 +113,7 @@ class Account:
         return found
 
     def recovery_seconds(self, kill: Kill, life: Life) -> float | None:
-        """Return the time from a kill to the next progress of the work order; `None` where there was none."""
+        """Return the seconds from a kill to the next progress of the work order; `None` without progress."""
         hurt = kill.kind in DEADLY or not self._unhurt(kill, life)
         moments = [moment for moment in ([] if hurt else life.notes) if moment > kill.at]
         if hurt:
@@ -123,7 +123,7 @@ class Account:
         return min(moments) - kill.at if moments else None
 
     def _unhurt(self, kill: Kill, life: Life) -> bool:
-        """Say whether an agent went on after the kill, or ended later by another one that was aimed at it."""
+        """Return whether an agent worked on after the kill, or died later by another kill aimed at it."""
         later = any(
             other.target == life.name and other.kind in DEADLY and other.at > kill.at for other in self.seen.kills
         )
@@ -170,7 +170,7 @@ class Account:
 
     @cached_property
     def _steps(self) -> dict[tuple[str, str], list[Life]]:
-        """The agents of each step, in the order of their starts."""
+        """Return the agents of each step, in the order of their starts."""
         steps = defaultdict(list)
         for life in self.seen.lives:
             steps[life.order, life.step].append(life)
@@ -178,13 +178,13 @@ class Account:
 
     @cached_property
     def _extra(self) -> list[Life]:
-        """The agents that were started for a step after its first one."""
+        """Return the agents that were started for a step after its first agent."""
         return [life for lives in self._steps.values() for life in lives[1:]]
 
     def _repaid(self, step: tuple[str, str], kind: Kind | None) -> float:
-        """Return the seconds that a step's agents worked beyond the units that it took.
+        """Return the seconds that a step's agents worked beyond the step's units.
 
-        Only a step with several agents has any. They count for the kill that the last of them was started for.
+        Only a step with several agents has such seconds. They count for the kill that caused the last start.
         """
         lives = self._steps[step]
         if len(lives) == 1 or kind not in {None, self._blamed(lives[-1])}:
@@ -193,18 +193,18 @@ class Account:
         return max(sum(life.seconds for life in lives) - sum(units.values()), 0.0)
 
     def _blamed(self, life: Life) -> Kind | None:
-        """Return the kind of kill that an agent was started for, having ended the one before."""
+        """Return the kind of kill that ended the agent before, and so caused an agent's start."""
         before = [other for other in self.seen.lives if other.order == life.order and other.began < life.began]
         return self._last_kind(before[-1], until=life.began) if before else None
 
     def _last_kind(self, life: Life, until: float = float("inf")) -> Kind | None:
-        """Return the kind of kill that ended an agent, else the last one that hit it."""
+        """Return the kind of kill that ended an agent, or else the last kind that hit it."""
         hits = [kill for kill in self.seen.kills if life.name in kill.hits and kill.at <= until]
         deadly = [kill for kill in hits if kill.kind in DEADLY]
         return next((kill.kind for kill in reversed(deadly or hits)), None)
 
     def _orphan_of(self, kind: Kind) -> Iterable[bool]:
-        """Say of each orphan whether it was left by an agent that this kind of kill ended."""
+        """Yield for each orphan whether this kind of kill ended the agent that left it."""
         for pid in self.seen.orphans:
             owner = next((life for life in self.seen.lives if pid in {life.pid, *life.tools}), None)
             yield owner is not None and self._last_kind(owner) == kind

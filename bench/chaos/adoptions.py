@@ -1,4 +1,4 @@
-"""When a new worker attaches to the agents that lived on: their supervisors then have one more connection."""
+"""The moments at which a new worker attaches to surviving agents: their supervisors get another connection."""
 
 import asyncio
 import time
@@ -14,27 +14,27 @@ _PATIENCE_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """A living agent, and who was connected to its supervisor."""
+    """A living agent, and the connections of its supervisor."""
 
     life: Life
     supervisor: Pid
     sockets: frozenset[str]
-    """The supervisor's, then: its door, and one for each who was attached."""
+    """The supervisor's sockets at that time: its listener, and one for each attached attempt."""
 
     @classmethod
     def now(cls, life: Life) -> "Followed":
-        """Return an agent as it is followed now."""
+        """Return an agent with its present connections."""
         supervisor = supervisor_of(life.pid)
         return cls(life, supervisor, sockets_of(supervisor))
 
     @property
     def attached_again(self) -> bool:
-        """Whether one more has attached."""
+        """Return whether another attempt has attached."""
         return not sockets_of(self.supervisor) <= self.sockets
 
 
 async def attached_at(followed: Followed, over: Callable[[], bool]) -> float | None:
-    """Wait for the next attempt that attaches; `None` where the agent ends before, or all is over."""
+    """Return the time at which the next attempt attaches; `None` if the agent ends or `over` is true before."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while not over() and followed.life.pid.lives and time.monotonic() < deadline:
         if followed.attached_again:

@@ -1,9 +1,9 @@
-"""The agent of the chaos program: claude's command line and stream, real edits, a tool, and a journal of its own.
+"""The agent of the chaos program: claude's command line and stream, real edits, a tool, and its own journal.
 
-It works in units, and remembers in its session which ones are done. Started anew it begins at the first one;
-resumed it looks what is there and goes on. What it does is noted outside its tree, in the folder that
-`SEPTET_SCRIPTED_CHAOS` names. A lock there, which its tools hold too, tells it of another writer in its tree.
-`SEPTET_SCRIPTED_STEP_SECONDS` is how long a step takes.
+The agent works in units, and remembers the finished units in its session. A new session begins with the first
+unit; a resumed agent looks for existing work and continues. The agent records its acts outside its tree, in the
+folder that `SEPTET_SCRIPTED_CHAOS` names. A lock in that folder, which the agent's tools also hold, shows another
+writer in its tree. `SEPTET_SCRIPTED_STEP_SECONDS` is the duration of a step.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2]))  # started without site-packages: it must be quick
+sys.path.insert(0, str(Path(__file__).parents[2]))  # started without site-packages, which makes the start quick
 
 from bench.chaos.answers import UNITS, answer_of, order_of, plan_path
 from septet.agents.scripted.arguments import Arguments, parse
@@ -40,10 +40,10 @@ WAY_OUT_SECONDS = 20.0
 
 
 class Journal:
-    """What was done in one turn: one line for each event, each in one write."""
+    """The events of one turn: one line for each event, written at once."""
 
     def __init__(self, folder: Path, order: str, tree: str) -> None:
-        """Open a file of its own, and try the lock of the tree."""
+        """Create the turn's file, and try the lock of the tree."""
         for place in (folder / order, folder / tree):
             place.mkdir(parents=True, exist_ok=True)
         name = folder / order / f"{time.time_ns()}-{os.getpid()}.jsonl"
@@ -53,11 +53,11 @@ class Journal:
         self.look_for_another()
 
     def note(self, event: str, **facts: object) -> None:
-        """Write one event down."""
+        """Record one event."""
         os.write(self._file, json.dumps({"at": time.time(), "event": event, **facts}).encode() + b"\n")
 
     def look_for_another(self) -> None:
-        """Take the tree's lock; while another agent or its tool holds it, there are two writers."""
+        """Take the tree's lock; while another agent or its tool holds the lock, two processes write."""
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self.alone = True
@@ -65,29 +65,29 @@ class Journal:
             self.alone = False
 
     def close(self) -> None:
-        """Write down that the turn is over, and let the tree go."""
+        """Record the end of the turn, and release the tree."""
         self.note("end")
         os.close(self._file)
         os.close(self._lock)
 
 
 class Hands:
-    """What writes into the tree."""
+    """The agent's writes into the tree."""
 
     def __init__(self, journal: Journal, *, looks_first: bool) -> None:
-        """Work in the current folder; `looks_first`: leave alone what an earlier process has written."""
+        """Work in the current folder; with `looks_first` leave files of an earlier process alone."""
         self._journal = journal
         self._looks_first = looks_first
 
     def fresh(self, stem: str) -> str:
-        """Return a path to write to: for a resumed agent one where nothing is yet."""
+        """Return a path to write to; for a resumed agent a path without a file."""
         number = 1
         while self._looks_first and Path(f"{stem}-{number}.txt").exists():
             number += 1
         return f"{stem}-{number}.txt"
 
     def write(self, path: str, text: str) -> None:
-        """Write a file whole or not at all, and note it before and after: death may come in between."""
+        """Write a file whole or not at all, and record it before and after: the agent may die in between."""
         content = text.encode()
         facts = {
             "path": path,
@@ -103,7 +103,7 @@ class Hands:
         self._journal.note("wrote", **facts)
 
     def tool(self, path: str, seconds: float) -> bool:
-        """Let a process in a session of its own work and then write; return whether it came to its end."""
+        """Let a process in its own session work and then write; return whether it reached its end."""
         child = os.fork()
         if child == 0:
             os.setsid()
@@ -117,10 +117,10 @@ class Hands:
 
 
 def ask_way_out() -> None:
-    """Ask the proxy that is the way out of this sandbox, where there is one, until it answers: it may be killed.
+    """Send a request to the sandbox's proxy, if it has one, until the proxy answers: it may be killed.
 
     Raises:
-        SystemExit: It does not answer.
+        SystemExit: The proxy does not answer.
     """
     name, _, port = os.environ.get("http_proxy", "").removeprefix("http://").partition(":")
     deadline = time.monotonic() + WAY_OUT_SECONDS
@@ -128,7 +128,7 @@ def ask_way_out() -> None:
         try:
             with socket.create_connection((name, int(port)), timeout=WAY_OUT_SECONDS) as way:
                 way.sendall(b"GET / HTTP/1.1\r\n\r\n")
-                if way.recv(100).startswith(b"HTTP/1.1 400"):  # it is asked for nothing, and says so
+                if way.recv(100).startswith(b"HTTP/1.1 400"):  # the answer to an empty request
                     return
         except OSError:
             pass
@@ -138,15 +138,15 @@ def ask_way_out() -> None:
 
 
 class Work:
-    """What is done in one turn."""
+    """The work of one turn."""
 
     def __init__(self, journal: Journal, hands: Hands, stream: Stream, step: str, order: str) -> None:
-        """Begin nothing yet."""
+        """Take the parts of the turn without starting it."""
         self._journal, self._hands, self._stream, self._step = journal, hands, stream, step
         self._order = order
 
     def unit(self, number: int, seconds: float) -> None:
-        """Do one unit: think, edit, let a tool work, edit once more."""
+        """Do one unit: think, edit, let a tool work, edit again."""
         begin = time.monotonic()
         self._think(seconds / 3)
         if self._step == "build_plan":
@@ -194,26 +194,26 @@ class Work:
 
 
 def noise() -> str:
-    """Return a text that nobody wrote before."""
+    """Return a new random text."""
     return f"{os.urandom(64).hex()}\n" * 8
 
 
 def identity(pid: int) -> dict[str, object]:
-    """Return a process's number, its start in the kernel's ticks, and where the number counts."""
+    """Return a process's number, its start in the kernel's ticks, and its pid namespace."""
     stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
     namespace = str(Path(f"/proc/{pid}/ns/pid").readlink())
     return {"pid": pid, "born": int(stat.rpartition(") ")[2].split(" ")[19]), "namespace": namespace}
 
 
 class Agent:
-    """One process, with one session."""
+    """One process with one session."""
 
     def __init__(self, arguments: Arguments, memory: Memory, session: ScriptedSession) -> None:
-        """Begin with no turn."""
+        """Begin without a turn."""
         self._arguments, self._memory, self._session = arguments, memory, session
 
     def turn(self, prompt: str, message: dict[str, Any] | None = None) -> None:
-        """Do what a prompt asks for; one that names no step goes on with the one before."""
+        """Do the prompt's step; a prompt without a step continues the previous step."""
         arguments, session = self._arguments, self._session
         step = "" if arguments.without_tools else step_of(prompt, None if session.prompt else arguments.schema)
         if step or not session.prompt:

@@ -1,4 +1,4 @@
-"""What the agent of the chaos program answers: to each step, and inside a pipeline as its two agents do."""
+"""The answers of the chaos program's agent: to each step, and in a pipeline as its two agents give them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ if TYPE_CHECKING:
     from septet.agents.scripted.task import PromptTask
 
 UNITS = 6
-"""Parts that each step's work has."""
+"""The number of parts of each step's work."""
 _OF_PIPELINE = re.compile(r"\bpl-\d+-i\d{3}\b")
 
 
 def order_of(prompt: str, folder: Path) -> str:
-    """Return the work order that a prompt is about: in a pipeline each prompt names one, elsewhere the folder."""
+    """Return the work order of a prompt: in a pipeline the prompt names it, otherwise the folder."""
     found = _OF_PIPELINE.search(prompt)
     return found[0] if found else folder.name
 
 
 def answer_of(step: str, task: PromptTask, order: str) -> dict[str, object]:
-    """Return what a step answers."""
+    """Return the answer to a step."""
     if step == "build_plan" and task.solution:
         return _solution(task.solution, order)
     if step == "implement_plan" and task.solution:
@@ -38,7 +38,7 @@ def answer_of(step: str, task: PromptTask, order: str) -> dict[str, object]:
 
 
 def plan_path(order: str) -> str:
-    """Return where the plan is."""
+    """Return the plan's path."""
     return f"specs/{order}-planner-chaos.md"
 
 

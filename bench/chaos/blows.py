@@ -1,4 +1,4 @@
-"""What the hand can do: each blow kills something, brings back what a machine would bring back, and is noted."""
+"""The blows: each kills something, restarts what a machine would restart, and is recorded."""
 
 import asyncio
 import json
@@ -27,11 +27,11 @@ from septet.errors import SeptetError
 _SERVER_AWAY_SECONDS = (0.3, 4.0)
 _STALL_SECONDS = 3.0
 _SERVED_SECONDS = 1.0
-"""A worker is left to serve so long at least: else a slow machine would only ever start workers."""
+"""The least seconds for which a worker serves: otherwise a slow machine would only start workers."""
 _TOOL_SECONDS = 3.0
 _LOOK_SECONDS = 0.05
 _BOTH_SECONDS = 5.0
-"""How long a woken worker and its successor serve together."""
+"""The seconds for which a woken worker and its successor serve together."""
 
 
 @dataclass
@@ -43,25 +43,25 @@ class Blows:
     plan: Plan
     chance: random.Random
     beside: asyncio.TaskGroup
-    """For what takes long."""
+    """The group of tasks that take long."""
     kills: list[Kill] = field(default_factory=list)
     adoptions: list[Adoption] = field(default_factory=list)
     hanging: list[str] = field(default_factory=list)
-    """Work orders that hang on a remote."""
+    """The work orders that hang on a remote."""
     unreplaced: list[str] = field(default_factory=list)
-    """Agents that were left without a proxy."""
+    """The agents that got no new proxy."""
     _deaths: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Of agents, by work order and step."""
+    """The deaths of agents, by work order and step."""
     _partitions: int = 0
     _hosts_lost: int = 0
     _builds: int = 0
     _swapping: bool = False
     """Whether a build has yet to become current."""
     _parted: list[Followed] = field(default_factory=list)
-    """What a worker followed when it was made to stand still."""
+    """The agents that a worker followed when it was stopped."""
 
     async def strike(self, kind: Kind) -> None:
-        """Strike a blow of a kind, where it would hit something."""
+        """Strike a blow of a kind if it would hit something."""
         if kind in {"worker", "restart"}:
             await self.worker(kind)
             return
@@ -76,7 +76,7 @@ class Blows:
         await (lasting[kind]() if kind in lasting else self.one(kind))
 
     async def one(self, kind: Kind) -> None:
-        """Strike an agent, its supervisor, proxy or tool; a tool works for moments only, and is waited for."""
+        """Hit an agent, its supervisor, proxy or tool; wait for a tool, which works for moments only."""
         deadline = time.monotonic() + (_TOOL_SECONDS if kind == "tool" else 0.0)
         while not (living := self._bearing(kind)):
             if time.monotonic() >= deadline:
@@ -94,7 +94,7 @@ class Blows:
                 self.beside.create_task(self._see_replaced(life, aim))
 
     async def worker(self, kind: Kind) -> None:
-        """End the worker, by force or politely, and start its successor at once."""
+        """End the worker, by SIGKILL or SIGTERM, and start its successor at once."""
         worker = self.ground.workers[-1]
         hits = self._carried_by(worker)
         if not worker.ready or not self._worth(hits) or time.time() - worker.ready_at < _SERVED_SECONDS:
@@ -107,7 +107,7 @@ class Blows:
             self.beside.create_task(self._see_adopted(kind, run, worker, started))
 
     async def upgrade(self) -> None:
-        """End the worker politely, start one of another build, and have that one become current."""
+        """End the worker by SIGTERM, start a worker of another build, and make that build current."""
         worker = self.ground.workers[-1]
         hits = self._carried_by(worker)
         if not worker.ready or not self._worth(hits) or self._parted or self._swapping:
@@ -127,7 +127,7 @@ class Blows:
         self.beside.create_task(swap())
 
     async def server(self) -> None:
-        """Kill the server and start it again after a while, on the same database."""
+        """Kill the server, and start it again after a while on the same database."""
         server, living = self.ground.server, self.ground.journal.living()
         if not server.up.is_set() or not self._worth(living):
             return
@@ -142,7 +142,7 @@ class Blows:
         self.beside.create_task(come_back())
 
     async def partition(self) -> None:
-        """Let the worker stand still for long while a successor serves; then let both serve for a while."""
+        """Stop the worker for a long time while a successor serves; then let both serve for a while."""
         worker = self.ground.workers[-1]
         hits = self._carried_by(worker)
         if not worker.ready or not hits or self._partitions >= self.plan.partitions or self._parted:
@@ -157,7 +157,7 @@ class Blows:
         self.beside.create_task(self._wake(worker))
 
     async def host(self) -> None:
-        """Kill all that runs on the host and remove its state directory; another host serves from then on."""
+        """Kill all processes of the host and remove its state directory; another host serves after that."""
         worker, lost = self.ground.workers[-1], self.ground.state
         hits = self._carried_by(worker)
         if not worker.ready or not hits or self._hosts_lost >= self.plan.partitions or self._parted:
@@ -175,7 +175,7 @@ class Blows:
         self.beside.create_task(worker.start())
 
     async def hang(self) -> None:
-        """Let work orders begin on a remote that accepts and never answers; they hang to the end of the trial."""
+        """Start work orders on a remote that accepts and never answers; they hang until the end of the trial."""
         living = self.ground.journal.living()
         if not self.ground.server.up.is_set() or not self._worth(living) or self._has_struck_often("hang"):
             return
@@ -187,13 +187,13 @@ class Blows:
                 self.hanging.append(order)
 
     async def end_hanging(self) -> None:
-        """Terminate the work orders that hang."""
+        """Terminate the hanging work orders."""
         for order in self.hanging:
-            with suppress(RPCError):  # it has failed, as it should after so many tries
+            with suppress(RPCError):  # the work order has failed, as it should after this many tries
                 await self.ground.client.get_workflow_handle(order).terminate()
 
     async def slow_disk(self) -> None:
-        """Let the worker's disk be slow for a while."""
+        """Slow the worker's disk down for a while."""
         worker = self.ground.workers[-1]
         hits = self._carried_by(worker)
         if not worker.ready or not self._worth(hits) or self._has_struck_often("slow-disk"):
@@ -202,7 +202,7 @@ class Blows:
         self.beside.create_task(slow_disk_of(worker.pid, self.plan.slow_seconds))
 
     def _has_struck_often(self, kind: Kind) -> bool:
-        """Say whether a kind that lasts has struck as often as it may in one trial."""
+        """Return whether a lasting kind has struck as often as allowed in one trial."""
         return sum(kill.kind == kind for kill in self.kills) >= self.plan.partitions
 
     async def _wake(self, worker: Worker) -> None:
@@ -224,15 +224,15 @@ class Blows:
             self.unreplaced.append(life.name)
 
     def _worth(self, hits: list[Life]) -> bool:
-        """Say whether a blow that would hit these is struck."""
+        """Return whether a blow that would hit these agents is struck."""
         return bool(hits)
 
     def _there(self, life: Life) -> bool:
-        """Say whether an agent can still be hit."""
+        """Return whether an agent can still be hit."""
         return life.lives
 
     def _bearing(self, kind: Kind) -> list[Life]:
-        """Return the living agents that can be hit and whose work orders bear it."""
+        """Return the living agents that can be hit and whose work orders survive the hit."""
         living = self.ground.journal.living()
         if kind == "tool":
             return [life for life in living if any(tool.lives for tool in life.tools[-1:])]
@@ -241,7 +241,7 @@ class Blows:
         return [life for life in living if self._deaths[life.order, life.step] < DEATHS_BORNE]
 
     def _carried_by(self, worker: Worker) -> list[Life]:
-        """Return the living agents that a worker has attached to: not those of one that stands still."""
+        """Return the living agents that a worker has attached to, without those of a stopped worker."""
         stalled = {run.life.name for run in self._parted if not run.attached_again}
         living = [life for life in self.ground.journal.living() if life.name not in stalled]
         return [life for life in living if self.side.carried_by(worker.pid, life)]
@@ -259,7 +259,7 @@ async def _let_go_on(pid: Pid) -> None:
 
 
 def _aim(kind: Kind, life: Life) -> Pid:
-    """Return the process that a kind of kill aims at."""
+    """Return the process that a kind of kill hits."""
     if kind == "tool":
         return life.tools[-1] if life.tools else NOBODY
     if kind == "proxy":

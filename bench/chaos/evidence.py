@@ -1,4 +1,4 @@
-"""What git and the forge say of a trial. Nothing here asks the engine."""
+"""The evidence of git and the forge about a trial. Nothing here uses the engine."""
 
 import json
 from collections.abc import Mapping
@@ -13,25 +13,25 @@ _MINUTES = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """What the origin has of one work order."""
+    """The origin's content of one work order."""
 
     order: str
     branches: tuple[str, ...] = ()
     commits: int = 0
-    """On all its branches, beyond the base."""
+    """The commits on all its branches beyond the base."""
     pushes: int = 0
-    """Updates of its branches."""
+    """The updates of its branches."""
     pull_requests: int = 0
-    """Whose branch is there."""
+    """The pull requests whose branch exists."""
 
     @property
     def completed(self) -> bool:
-        """Whether there is a pull request of a branch with a commit."""
+        """Return whether a branch with a commit has a pull request."""
         return self.pull_requests > 0 and self.commits > 0
 
 
 def delivered(origin: Path, order: str, env: Mapping[str, str]) -> Delivered:
-    """Return what an origin has of a work order: all its branches have the order's id in their names."""
+    """Return an origin's content of a work order, whose branches all have the order's id in their names."""
     refs = _git(origin, env, "for-each-ref", "--format=%(refname)", "refs/heads").split()
     branches = [ref for ref in refs if f"-{order}-" in ref]
     if not branches:
@@ -45,7 +45,7 @@ def delivered(origin: Path, order: str, env: Mapping[str, str]) -> Delivered:
 
 
 def head_of(origin: Path, branch: str, env: Mapping[str, str]) -> str | None:
-    """Return the commit of a branch, `None` where there is no such branch."""
+    """Return the commit of a branch; `None` without the branch."""
     return _git(origin, env, "for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}") or None
 
 
@@ -57,13 +57,13 @@ def blobs_in(repository: Path, env: Mapping[str, str]) -> set[str]:
 
 
 def blobs_in_vaults(folder: Path, env: Mapping[str, str]) -> set[str]:
-    """Return what all snapshots below a folder hold: in its hosts' vaults, and on the checkpoint remote."""
+    """Return the ids of all objects in snapshots below a folder: of hosts' vaults and the checkpoint remote."""
     kept = (*folder.glob("host-*/vaults/*.git"), *(path.parent for path in folder.glob("checkpoints/**/HEAD")))
     return set().union(*(blobs_in(repository, env) for repository in kept))
 
 
 def blobs_in_tree(folder: Path, env: Mapping[str, str]) -> set[str]:
-    """Return git's ids of all files that lie below a folder, but for git's own."""
+    """Return git's ids of all files below a folder, without git's own files."""
     files = [path for path in folder.rglob("*") if path.is_file() and ".git" not in path.parts]
     if not files:
         return set()

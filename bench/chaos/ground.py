@@ -1,4 +1,4 @@
-"""What a trial stands on: a folder, bare origins, a Temporal server and workers, each of which can be killed."""
+"""The ground of a trial: a folder, bare origins, and a Temporal server and workers that can be killed."""
 
 import asyncio
 import os
@@ -43,7 +43,7 @@ class Server:
     """The Temporal server, which loses nothing when it is killed."""
 
     def __init__(self, state: StateDir, env: Mapping[str, str], config: Mapping[str, JsonValue]) -> None:
-        """Start nothing yet; `config` is its dynamic configuration."""
+        """Take the parts without starting; `config` is the server's dynamic configuration."""
         self._state, self._env, self._config = state, env, config
         self._ports = Ports(free_port(), free_port(), metrics=free_port())
         self._life = AsyncExitStack()
@@ -52,19 +52,19 @@ class Server:
 
     @property
     def address(self) -> str:
-        """Where it answers, before and after a kill."""
+        """Return the server's address, which stays after a kill."""
         return f"127.0.0.1:{self._ports.server}"
 
     @property
     def metrics(self) -> str:
-        """The address of its metrics."""
+        """Return the address of its metrics."""
         return f"http://127.0.0.1:{self._ports.metrics}/metrics"
 
     async def start(self) -> None:
-        """Start it on its database.
+        """Start the server on its database.
 
         Raises:
-            ServerNotReachedError: It did not answer, however often it was started.
+            ServerNotReachedError: The server did not answer after several starts.
         """
         for left in reversed(range(3)):
             try:
@@ -78,20 +78,20 @@ class Server:
         self.up.set()
 
     async def kill(self) -> None:
-        """Kill it."""
+        """Kill the server."""
         self.up.clear()
         self.pid.signal(signal.SIGKILL)
         await self._life.aclose()
 
     async def stop(self) -> None:
-        """End it politely."""
+        """Stop the server in order."""
         self.up.clear()
         await self._life.aclose()
 
 
 @dataclass
 class Worker:
-    """One worker process after the other."""
+    """A worker process and its successors."""
 
     argv: Sequence[str]
     env: Mapping[str, str]
@@ -103,11 +103,11 @@ class Worker:
 
     @property
     def ready(self) -> bool:
-        """Whether it serves."""
+        """Return whether the worker serves."""
         return self.ready_at > 0 and self.pid.lives
 
     def last_words(self) -> str | None:
-        """Return what it said when it ended by itself; `None` while it serves, or where it was ended."""
+        """Return the output of a worker that ended by itself; `None` if it serves or the trial ended it."""
         if not self.ready_at or self._process is None or self._process.poll() is None:
             return None
         self.ready_at = 0.0
@@ -115,10 +115,10 @@ class Worker:
         return f"exit code {self._process.returncode}, {said.decode(errors='replace').strip()[:_SAID_CHARACTERS]}"
 
     async def start(self) -> None:
-        """Start one and wait until it serves; one that finds no server is started again.
+        """Start a worker and wait until it serves; a worker that finds no server is started again.
 
         Raises:
-            RuntimeError: None of many came to serve.
+            RuntimeError: No start led to a serving worker.
         """
         for _ in range(_TRIES):
             await self.server.up.wait()
@@ -136,7 +136,7 @@ class Worker:
         raise RuntimeError(f"No worker came to serve: see {self.folder / 'worker.log'}.")
 
     async def end(self, number: signal.Signals) -> None:
-        """End it by a signal and wait for its end."""
+        """End the worker by a signal and wait for its end."""
         self.ready_at = 0.0
         if self._process is None:
             return
@@ -151,20 +151,20 @@ class Worker:
 
 
 def _came_to_serve(process: "subprocess.Popen[bytes]") -> bool:
-    """Wait for a worker's first line: that it is ready, or why it cannot be."""
+    """Wait for a worker's first line, and return whether the worker is ready."""
     line = process.stdout.readline() if process.stdout is not None else b""
     return line != b"" and not line.startswith(_REFUSAL)
 
 
 @dataclass
 class Ground:
-    """Where one trial takes place."""
+    """The surroundings of one trial."""
 
     folder: Path
     server: Server
     client: Client
     env: dict[str, str]
-    """The environment of all that is started here: `HOME` is in the folder, so that leftovers can be told."""
+    """The environment of all started processes: `HOME` lies in the folder, so that leftovers can be found."""
     journal: Journal
     origins: list[Path]
     silent: SilentRemote
@@ -175,22 +175,22 @@ class Ground:
 
     @property
     def state(self) -> Path:
-        """The state directory of the host."""
+        """Return the state directory of the host."""
         return self.folder / f"host-{self._host}"
 
     def name_build(self, build: str) -> None:
-        """Let workers that start from now on be of this build."""
+        """Let later workers be of this build."""
         self.env = {**self.env, "SEPTET_BUILD_ID": build}
 
     def move(self) -> None:
-        """Let another host, of which there is nothing yet, be the one."""
+        """Replace the host by a new, empty host."""
         self._host += 1
         self.env = {**self.env, "SEPTET_STATE_DIR": str(self.state)}
 
 
 @asynccontextmanager
 async def ground(plan: Plan, config: Mapping[str, JsonValue] | None = None) -> AsyncIterator[Ground]:
-    """Lay the ground, with the server running, for as long as the block lasts; `config` adds to its settings."""
+    """Yield the ground with a running server during the block; `config` adds to the server's settings."""
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(_kept() if plan.keep else scratch())
         silent = await stack.enter_async_context(silent_remote())
@@ -199,7 +199,7 @@ async def ground(plan: Plan, config: Mapping[str, JsonValue] | None = None) -> A
         server_env = {name: env[name] for name in ("PATH", "HOME", "LANG")}
         server = Server(StateDir(folder / "server"), server_env, {**DYNAMIC_CONFIG, **(config or {})})
         await server.start()
-        quiet = Runtime(telemetry=TelemetryConfig(logging=None))  # it would tell of each time the server is away
+        quiet = Runtime(telemetry=TelemetryConfig(logging=None))  # it would log each absence of the server
         client = await Client.connect(server.address, plugins=[SeptetPlugin()], runtime=quiet)
         laid = Ground(
             folder,
@@ -221,7 +221,7 @@ async def ground(plan: Plan, config: Mapping[str, JsonValue] | None = None) -> A
 
 @contextmanager
 def _kept() -> Iterator[Path]:
-    """Give a folder that stays, and say where it is."""
+    """Yield a folder that stays, and print its path."""
     folder = Path(tempfile.mkdtemp(prefix="septet-chaos-"))
     print(folder)
     yield folder
@@ -254,7 +254,7 @@ def _environ(folder: Path, plan: Plan) -> dict[str, str]:
 
 
 def _for_lost_hosts(folder: Path) -> dict[str, str]:
-    """Return the settings by which work goes on elsewhere, and soon."""
+    """Return the settings with which work moves to another host soon."""
     return {
         "SEPTET_CHECKPOINT_REMOTE": str(folder / "checkpoints"),
         "SEPTET_PROBE_SECONDS": "3",

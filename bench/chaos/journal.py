@@ -1,4 +1,4 @@
-"""What the agents wrote down of themselves: one file for each turn, read as it grows."""
+"""The agents' own records: one file for each turn, read as it grows."""
 
 import json
 from dataclasses import dataclass, field
@@ -10,56 +10,56 @@ from bench.chaos.processes import NOBODY, Pid
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a file was given."""
+    """The content of a file."""
 
     blob: str
-    """git's id of it."""
+    """Git's id of the content."""
     size: int
 
 
 @dataclass(slots=True)
 class Life:
-    """One turn of an agent process, from its first note to its last; outside of a pipeline it has one."""
+    """One turn of an agent process, from its first note to its last; outside of a pipeline its only turn."""
 
     order: str
     name: str
-    """The journal's file."""
+    """The name of the journal's file."""
     step: str = ""
     tree: str = ""
-    """The name of the folder it works in."""
+    """The name of the agent's folder."""
     pid: Pid = NOBODY
     run: str = ""
-    """The mark of its process, where a supervisor gave one."""
+    """The mark of its process, if a supervisor gave it a mark."""
     resumed: bool = False
     second: bool = False
-    """Another writer held the tree when it began."""
+    """Whether another writer held the tree at its start."""
     began: float = 0.0
-    """Seconds of the wall clock, like all moments here."""
+    """The start in seconds of the wall clock, like all moments here."""
     last: float = 0.0
     ended: bool = False
-    """It came to its end by itself."""
+    """Whether the turn ended by itself."""
     notes: list[float] = field(default_factory=list)
     """The moment of each note."""
     units: dict[int, float] = field(default_factory=dict)
-    """The units that it finished, and the seconds each took."""
+    """The finished units, with the seconds of each."""
     tools: list[Pid] = field(default_factory=list)
     written: dict[str, Content] = field(default_factory=dict)
-    """By path, what it wrote last."""
+    """The last written content, by path."""
     pending: dict[str, Content] = field(default_factory=dict)
-    """By path, what it was about to write when it was heard last."""
+    """The content that it was about to write at its last note, by path."""
 
     @property
     def seconds(self) -> float:
-        """How long it lived, as far as it told."""
+        """Return the seconds from its first note to its last."""
         return self.last - self.began
 
     @property
     def lives(self) -> bool:
-        """Whether its process lives and has not finished."""
+        """Return whether its process lives and has not finished."""
         return not self.ended and self.pid.lives
 
     def hear(self, note: dict[str, Any]) -> None:
-        """Take up one note."""
+        """Take one note."""
         self.last = note["at"]
         self.notes.append(note["at"])
         event = note["event"]
@@ -89,7 +89,7 @@ class Journal:
     _read: dict[Path, int] = field(default_factory=dict)
 
     def lives(self) -> list[Life]:
-        """Read what is new and return all that have begun, by their beginning."""
+        """Read new notes and return all turns that have begun, by their start."""
         for path in self.folder.glob("*/*.jsonl"):
             life = self._lives.setdefault(path, Life(path.parent.name, path.stem))
             if not life.ended:
@@ -97,7 +97,7 @@ class Journal:
         return sorted((life for life in self._lives.values() if life.began), key=lambda life: life.began)
 
     def living(self) -> list[Life]:
-        """Return those whose processes live."""
+        """Return the turns whose processes live."""
         return [life for life in self.lives() if life.lives]
 
     def _hear(self, path: Path, life: Life) -> None:

@@ -1,4 +1,4 @@
-"""What the hand did, and how long adoptions took."""
+"""The kills of a trial, and the durations of adoptions."""
 
 from dataclasses import dataclass
 
@@ -11,19 +11,19 @@ class Kill:
 
     kind: Kind
     at: float
-    """Seconds of the wall clock."""
+    """The moment in seconds of the wall clock."""
     hits: frozenset[str]
-    """The agents that it hit: those it aimed at, or those whose worker, server or host it took away."""
+    """The agents that it hit: its targets, or the agents of the killed worker, server or host."""
     target: str = ""
-    """The one that it aimed at."""
+    """The agent that it was aimed at."""
     cut_short: bool = False
-    """No result of the target's turn was on disk when it died, whatever the agent had printed."""
+    """Whether the disk had no result of the target's turn at its death, whatever the agent had printed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """A new worker has attached to a living agent."""
+    """The attachment of a new worker to a living agent."""
 
     kind: Kind
     seconds: float
-    """From the moment at which the worker was ready; 0 where it attached before it said so."""
+    """The seconds since the worker was ready; 0 if it attached before its report."""

@@ -1,14 +1,14 @@
-"""What must hold of Septet in a trial."""
+"""The laws that must hold for Septet in a trial."""
 
 from bench.chaos.account import Account, Tally
 from bench.chaos.payments import paid_twice
 from bench.chaos.plan import HARMLESS, Kind
 
 ADOPTION_SECONDS: dict[Kind, float] = {"worker": 2.0, "restart": 1.0}
-"""p95 from a worker's readiness to the adoption of an agent, where workers alone die."""
+"""The most seconds, at p95, from a worker's readiness to the adoption of an agent, if only workers die."""
 
 PROCESSES = 2
-"""Of a work order whose steps share sessions: the planner's, and the implementor's."""
+"""The processes of a work order whose steps share sessions: the planner's and the implementor's."""
 
 
 def broken(account: Account) -> tuple[str, ...]:
@@ -32,7 +32,7 @@ def broken(account: Account) -> tuple[str, ...]:
 
 
 def _shared(account: Account) -> list[str]:
-    """Return what does not hold where steps share sessions; a death between two turns costs none."""
+    """Return the broken laws of shared sessions, in which a death between two turns costs no turn."""
     told = account.all
     found = ["paid_twice"] if any(paid_twice(account.seen)) else []
     spared = HARMLESS.issuperset(account.seen.plan.kinds)

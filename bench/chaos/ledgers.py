@@ -1,4 +1,4 @@
-"""What the account of a work order's budget has counted, held against the streams of all its agent runs."""
+"""The tokens that a work order's account has counted, compared with the streams of all its agent runs."""
 
 import asyncio
 import time
@@ -12,7 +12,7 @@ from septet.agents.outcomes.outcome import ExitRecord
 from septet.agents.runs.folders import Run, Runs
 
 _PATIENCE_SECONDS = 120.0
-"""What a worker could not tell an account at once it tells at its next look, a minute later."""
+"""The seconds in which a worker's next pass, a minute later, reports what an account could not receive at once."""
 _LOOK_SECONDS = 0.5
 _NO_END = ExitRecord(cause="lost")
 
@@ -23,34 +23,34 @@ class Ledger:
 
     order: str
     counted: int
-    """By its account."""
+    """The tokens counted by its account."""
     streamed: int
-    """By what its agents have printed."""
+    """The tokens that its agents printed."""
     longest_turn: int = 0
-    """By what the one of them has printed that used most."""
+    """The tokens of the agent that printed most."""
     stopped: tuple[str, ...] = ()
-    """The steps of those that were asked to end because they had used what the budget let them use."""
+    """The steps whose agents were stopped because they had used up the budget."""
     over: int = 0
-    """By how much it was above its limit when it waited, at the most."""
+    """The most tokens above its limit while it waited."""
 
     @property
     def is_even(self) -> bool:
-        """Whether both are the same."""
+        """Return whether both sums are equal."""
         return self.counted == self.streamed
 
     @property
     def is_within(self) -> bool:
-        """Whether it was above its limit by no more than one run: an agent goes on while its worker is dead."""
+        """Return whether it exceeded its limit by at most one run: an agent works on while its worker is dead."""
         return self.over <= self.longest_turn
 
 
 async def settled_ledger(order: str, state: Path, count: Callable[[], Awaitable[int]]) -> Ledger:
-    """Return a closed work order's ledger, once it is even; as it is after a while where it does not become so.
+    """Return a closed work order's ledger once it is even, or after a time as it is then.
 
     Args:
         order: The work order.
         state: The state directory of its host.
-        count: Returns what its account has counted up to now.
+        count: Returns the tokens that its account has counted up to now.
     """
     runs = await asyncio.to_thread(Runs(state / "runs").of, order)
     turns = await asyncio.to_thread(lambda: [_tokens_of(run) for run in runs])
@@ -66,7 +66,7 @@ async def settled_ledger(order: str, state: Path, count: Callable[[], Awaitable[
 
 
 def _tokens_of(run: Run) -> int:
-    """Return the tokens that an agent run has printed, read anew from its stream."""
+    """Return the tokens in an agent run's stream, read anew."""
     end = run.exit()
     if run.record is None or end is None or not run.has_started:
         return 0

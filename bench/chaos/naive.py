@@ -1,4 +1,4 @@
-"""The baseline, what one writes first: an activity for each step, with an asyncio subprocess, a pipe, a heartbeat.
+"""The naive baseline: an activity for each step, with an asyncio subprocess, a pipe, a heartbeat.
 
 `python -m bench.chaos.naive ADDRESS FOLDER` is its worker. Time-outs are those of Septet's side, the retry policy
 is Temporal's own; clones lie in the folder.
@@ -37,7 +37,7 @@ class NaiveOrder:
 
     @workflow.run
     async def run(self, order: str, origin: str) -> None:
-        """Carry them out, one after the other."""
+        """Run the steps, one after the other."""
         limit = timedelta(minutes=30)
         await workflow.execute_activity("clone", args=[order, origin], start_to_close_timeout=limit)
         for step in Step:
@@ -57,13 +57,13 @@ class Activities:
 
     @activity.defn(name="clone")
     async def clone(self, order: str, origin: str) -> None:
-        """Clone the origin where it is not yet cloned."""
+        """Clone the origin, unless a clone exists."""
         if not (self.folder / order).exists():
             await asyncio.to_thread(_git, self.folder, "clone", "--quiet", origin, order)
 
     @activity.defn(name="step")
     async def step(self, order: str, origin: str, step: str) -> None:
-        """Run the agent, and do what its answer asks for."""
+        """Run the agent, and act on its answer."""
         tree = self.folder / order
         answer = await self._answer(tree, step)
         if step == Step.GENERATE_BRANCH:
@@ -74,7 +74,7 @@ class Activities:
             await asyncio.to_thread(_open, tree, Path(origin), order, answer)
 
     async def _answer(self, tree: Path, step: str) -> dict[str, Any]:
-        """Run the agent to its end and return what it answered."""
+        """Run the agent to its end and return its answer."""
         process = await asyncio.create_subprocess_exec(
             os.environ["SEPTET_SCRIPTED_PATH"],
             *("-p", "--output-format", "stream-json", "--verbose"),
@@ -91,7 +91,7 @@ class Activities:
 
 
 async def _talk(process: asyncio.subprocess.Process, prompt: bytes) -> dict[str, Any]:
-    """Give the agent its prompt, read its stream, and return its answer."""
+    """Send the agent its prompt, read its stream, and return its answer."""
     if process.stdin is None or process.stdout is None:
         raise RuntimeError("The agent has no pipe.")
     process.stdin.write(prompt)

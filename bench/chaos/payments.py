@@ -1,4 +1,4 @@
-"""Turns that were paid twice: begun again though nothing had taken the one before."""
+"""Turns that were paid twice: begun again though no kill had ended the turn before."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -11,16 +11,16 @@ from bench.chaos.plan import DEADLY
 from bench.chaos.trial import Seen
 
 _PASSING_SECONDS: Final = 0.5
-"""A result that an agent has printed is on disk so soon: a death before may have taken it along."""
+"""The seconds until a printed result is on disk: a death before may lose the result."""
 _DYING_SECONDS: Final = 1.0
-"""An agent whose supervisor was killed may come to note that it has begun before it dies as well."""
+"""The seconds in which an agent may still record its start after its supervisor's kill."""
 _KEPT_SECONDS: Final = 5.0
-"""So soon after its end a turn's work is on the checkpoint remote: the loss of a host may take it along."""
+"""The seconds until a turn's work is on the checkpoint remote: the loss of a host before may lose the work."""
 _NEAR_SECONDS: Final = 5.0
 
 
 def paid_twice(seen: Seen) -> Iterator[str]:
-    """Name each turn that was begun again though nothing had killed the one before, nor a budget stopped it."""
+    """Name each turn that was begun again though neither a kill nor a budget had ended the turn before."""
     turns: defaultdict[tuple[str, str], list[Life]] = defaultdict(list)
     for life in seen.lives:
         turns[life.order, life.step].append(life)
@@ -36,7 +36,7 @@ def paid_twice(seen: Seen) -> Iterator[str]:
 
 
 def _was_killed(life: Life, seen: Seen) -> bool:
-    """Say whether a blow at its process, at its supervisor or at its host took a turn with it."""
+    """Return whether a blow at its process, its supervisor or its host ended a turn."""
     process = {other.name for other in seen.lives if other.run == life.run}
     since = life.began - _DYING_SECONDS
     return any(
@@ -47,7 +47,7 @@ def _was_killed(life: Life, seen: Seen) -> bool:
 
 
 def _taken_until(life: Life, kill: Kill) -> float:
-    """Return the moment from which on a blow does not take a turn with it any more."""
+    """Return the moment after which a blow no longer ends a turn."""
     if not life.ended or (kill.cut_short and kill.target == life.name):
         return float("inf")
     return life.last + (_KEPT_SECONDS if kill.kind == "host" else _PASSING_SECONDS)

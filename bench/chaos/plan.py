@@ -1,4 +1,4 @@
-"""What a trial consists of: how many work orders, and which kills."""
+"""The plan of a trial: the number of work orders, and the kinds of kills."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -26,20 +26,20 @@ WEIGHTS: dict[Kind, int] = {
     "stall": 4,
 }  # fmt: skip
 DEADLY: frozenset[Kind] = frozenset({"agent", "supervisor"})
-"""Kinds that end an agent that they aim at."""
+"""The kinds that end the agent at which they are aimed."""
 HARMLESS: frozenset[Kind] = frozenset({"worker", "restart", "worker-rolling", "proxy", "stall"})
-"""Where nothing else strikes, no agent is started a second time."""
+"""The kinds that cause no second start of an agent."""
 DEATHS_BORNE = 2
 """Deaths of one step's agents that a work order bears: after the first it is resumed, after the second run anew;
 after a third the step would fail with a rescue, as it should."""
 HEARTBEAT_SECONDS = 30.0
-"""The time-out of heartbeats on both sides, a quarter of Septet's own: a partition is longer."""
+"""The time-out of heartbeats on both sides, a quarter of Septet's default: a partition is longer."""
 ROLLING_SECONDS = 5.0
-"""Between two ends of the worker."""
+"""The seconds between two ends of the worker."""
 BUDGET = "1000Mtok"
-"""Of each work order, where a trial names no other: it is never used up, and its account counts every turn."""
+"""The budget of each work order by default: it is never used up, and its account counts every turn."""
 ROLLING_STEP_SECONDS = 10.0
-"""An agent that outlives a worker's start is adopted; one that does not is read."""
+"""The seconds of a step: a longer agent is adopted by the next worker, and a shorter agent's result is read."""
 
 
 @dataclass(frozen=True)
@@ -47,41 +47,41 @@ class Plan:
     """One trial."""
 
     runs: int = 20
-    """Work orders."""
+    """The work orders."""
     at_once: int = 8
     seed: int = 7
     kinds: tuple[Kind, ...] = USUAL
     sessions: Sessions = "separate"
-    """Of each work order; where its steps share two, their processes are hit between turns too."""
+    """The sessions of each work order; if its steps share two, their processes are also hit between turns."""
     budget: str = BUDGET
-    """Of each work order, such as `5ktok`; it is raised by as much each time that it is used up."""
+    """The budget of each work order, such as `5ktok`; each time that it is used up, it is raised by as much."""
     every_seconds: float = 1.5
-    """Between two kills, on average."""
+    """The average seconds between two kills."""
     step_seconds: float = 5.0
-    """What an agent works in a step."""
+    """The seconds that an agent works in a step."""
     partition_seconds: float = 35.0
-    """Longer than the time-out of heartbeats."""
+    """The seconds of a partition, longer than the time-out of heartbeats."""
     partitions: int = 2
-    """The most in one trial: each takes so long."""
+    """The most partitions in one trial, for each takes long."""
     hanging: int = 8
-    """Work orders that begin to hang on a remote at a time."""
+    """The work orders that begin to hang on a remote at a time."""
     slow_seconds: float = 10.0
-    """How long a disk is slow."""
+    """The seconds for which a disk is slow."""
     kills_at_most: int | None = None
-    """The baseline gets as many as Septet did: under more of them it would never come to an end."""
+    """The baseline gets as many kills as Septet had: under more it would never end."""
     minutes: float | None = None
-    """Start no work order after so long."""
+    """The minutes after which no work order starts."""
     keep: bool = False
-    """Leave the folder."""
+    """Whether the folder stays."""
     patience_seconds: float = 300.0
-    """For a work order, from its start to its close."""
+    """The most seconds of a work order, from its start to its end."""
 
     @property
     def uses_budgets_up(self) -> bool:
-        """Whether work orders are to reach their budgets."""
+        """Return whether work orders should reach their budgets."""
         return self.budget != BUDGET
 
     @property
     def rolling(self) -> bool:
-        """Whether only the worker dies, and all the time."""
+        """Return whether only the worker dies, again and again."""
         return self.kinds == ("worker-rolling",)

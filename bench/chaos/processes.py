@@ -1,4 +1,4 @@
-"""Processes as the system knows them: who lives, whose child, and which belong to a trial."""
+"""Processes as the system knows them: the living, their parents, and those of a trial."""
 
 import os
 from collections.abc import Iterator
@@ -13,20 +13,20 @@ _PARENT_FIELD, _BORN_FIELD, _STATE_FIELD = 1, 19, 0
 
 @dataclass(frozen=True, slots=True)
 class Pid:
-    """A process: its number and when it was born, in the kernel's ticks."""
+    """A process: its number and its start in the kernel's ticks."""
 
     number: int
     born: int
 
     @classmethod
     def of(cls, number: int) -> "Pid":
-        """Return the process that has this number now; one that was never born where there is none."""
+        """Return the process that has this number now; a process without a start if none has."""
         fields = _fields(number)
         return cls(number, int(fields[_BORN_FIELD]) if fields else 0)
 
     @classmethod
     def found(cls, number: int, born: int, namespace: str) -> "Pid":
-        """Return, as it is seen from here, a process that told of itself in its own pid namespace."""
+        """Return, in this namespace, a process that reported its number in its own pid namespace."""
         if namespace == _namespace("self"):
             return cls(number, born)
         for other in _numbers():
@@ -38,7 +38,7 @@ class Pid:
 
     @property
     def lives(self) -> bool:
-        """Whether it is there, and no zombie."""
+        """Return whether it runs and is no zombie."""
         fields = _fields(self.number)
         return bool(fields) and int(fields[_BORN_FIELD]) == self.born and fields[_STATE_FIELD] not in "ZX"
 
@@ -49,7 +49,7 @@ class Pid:
         return Pid.of(int(fields[_PARENT_FIELD])) if fields else Pid(0, 0)
 
     def signal(self, number: int) -> bool:
-        """Send it a signal, and say whether it was there to get it."""
+        """Send it a signal, and return whether it was alive."""
         if not self.lives:
             return False
         with suppress(ProcessLookupError):
@@ -62,14 +62,14 @@ NOBODY = Pid(0, 0)
 
 
 def of_folder(folder: Path) -> list[Pid]:
-    """Return the living processes that name a folder: in environment or arguments, or as where they are."""
+    """Return the living processes that name a folder in environment, arguments or working folder."""
     text = os.fsencode(folder)
     found = [Pid.of(number) for number in _numbers() if number != os.getpid() and _names(number, text)]
     return [pid for pid in found if pid.lives]
 
 
 def supervisor_of(agent: Pid) -> Pid:
-    """Return the supervisor above an agent, beyond the sandbox where there is one; nobody where there is none."""
+    """Return the supervisor above an agent, also outside of a sandbox; `NOBODY` without a supervisor."""
     above = agent.parent
     while above.number > 1 and PROGRAM not in command_of(above):
         above = above.parent
@@ -77,13 +77,13 @@ def supervisor_of(agent: Pid) -> Pid:
 
 
 def children_of(parent: Pid) -> list[Pid]:
-    """Return the processes whose parent it is."""
+    """Return the children of a process."""
     found = (Pid.of(number) for number in _numbers())
     return [pid for pid in found if parent.lives and pid.parent == parent]
 
 
 def sockets_of(pid: Pid) -> frozenset[str]:
-    """Return the sockets that a process holds open, by the kernel's names; none where it is gone."""
+    """Return the kernel's names of the sockets that a process holds open; none if it has ended."""
     found = set()
     with suppress(OSError):
         for descriptor in Path(f"/proc/{pid.number}/fd").iterdir():
@@ -123,7 +123,7 @@ def _namespace(name: str) -> str:
 
 
 def _number_inside(number: int) -> int:
-    """Return a process's number in its own, innermost pid namespace."""
+    """Return a process's number in its innermost pid namespace."""
     with suppress(OSError):
         for line in Path(f"/proc/{number}/status").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("NSpid:"):
@@ -132,7 +132,7 @@ def _number_inside(number: int) -> int:
 
 
 def _fields(number: int) -> list[str]:
-    """Return the fields of `/proc/N/stat` from the state on; none where there is no such process."""
+    """Return the fields of `/proc/N/stat` from the state on; none without the process."""
     try:
         return (
             Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace").rpartition(") ")[2].split()

@@ -1,4 +1,4 @@
-"""The proxies that are guests' way out: which process it is, and whether another one takes its place."""
+"""The proxies of guests: their processes, and their replacement after a kill."""
 
 import asyncio
 import shutil
@@ -19,7 +19,7 @@ _LOOK_SECONDS: Final = 0.02
 
 @cache
 def can_confine() -> bool:
-    """Say whether bubblewrap starts here with a network of its own: else guests have no proxy."""
+    """Return whether bubblewrap starts here with its own network: otherwise guests have no proxy."""
     program = shutil.which("bwrap")
     if program is None:
         return False
@@ -28,7 +28,7 @@ def can_confine() -> bool:
 
 
 def proxy_of(agent: Pid) -> Pid:
-    """Return the proxy of an agent's sandbox: its supervisor has forked it; nobody where there is none."""
+    """Return the proxy of an agent's sandbox, a child of its supervisor; `NOBODY` without a proxy."""
     supervisor = supervisor_of(agent)
     forked = (
         each for each in children_of(supervisor) if PROGRAM in command_of(each) and not is_recorder(each.number)
@@ -37,7 +37,7 @@ def proxy_of(agent: Pid) -> Pid:
 
 
 async def is_replaced(life: Life, killed: Pid) -> bool:
-    """Wait for another proxy of an agent that lives on, and say whether it came; one that ends needs none."""
+    """Return whether a surviving agent gets another proxy in time; an agent that ends needs none."""
     deadline = time.monotonic() + _REPLACED_SECONDS
     while life.pid.lives and supervisor_of(life.pid).lives:
         if proxy_of(life.pid) not in {killed, NOBODY}:

@@ -1,4 +1,4 @@
-"""What the chaos program leaves: a table, and the figures in `bench/results/chaos.json`."""
+"""The output of the chaos program: a table, and the figures in `bench/results/chaos.json`."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -34,7 +34,7 @@ def table(accounts: Mapping[str, Account], title: str) -> Table:
 
 
 def as_json(accounts: Mapping[str, Account], plan: Plan, broken: tuple[str, ...]) -> dict[str, Any]:
-    """Return Septet's figures, by kind too, and beside them those of the others."""
+    """Return Septet's figures, also by kind, and those of the other sides."""
     own, *others = accounts.items()
     return {
         "plan": asdict(plan),
@@ -45,7 +45,7 @@ def as_json(accounts: Mapping[str, Account], plan: Plan, broken: tuple[str, ...]
 
 
 def evidence(account: Account) -> list[str]:
-    """Return a line for each thing that went wrong, so that it can be looked for."""
+    """Return a line for each failure, for a search of its cause."""
     seen = account.seen
     lost = [
         f"lost: {size} bytes of {life.order} {life.step} {path} ({life.name})" for life, path, size in account.lost

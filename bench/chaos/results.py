@@ -1,4 +1,4 @@
-"""What a host has on disk of a turn: whether its agent's result has come so far."""
+"""A host's disk after a turn: whether it holds the agent's result."""
 
 import json
 from pathlib import Path
@@ -7,11 +7,11 @@ from bench.chaos.journal import Life
 
 
 def has_result(runs: Path, life: Life) -> bool:
-    """Say whether a turn's result is among the records of its workspace's runs.
+    """Return whether a turn's result is among the records of its workspace's runs.
 
     Args:
         runs: The folder of all runs of a host.
-        life: The turn; its run is the newest one that had been ordered when it began.
+        life: The turn; its run is the newest run that was ordered before its start.
     """
     ordered = [path for path in (runs / life.tree).glob("*/run.json") if path.stat().st_mtime <= life.began]
     newest = max(ordered, key=lambda path: path.stat().st_mtime_ns, default=None)

@@ -1,4 +1,4 @@
-"""The two sides of a trial: Septet, and what a plain Temporal activity does with the same agent."""
+"""The two sides of a trial: Septet, and a plain Temporal activity with the same agent."""
 
 import asyncio
 import sys
@@ -33,7 +33,7 @@ _PAUSE_SECONDS = 1.0
 
 
 class Side(Protocol):
-    """Who carries work orders out."""
+    """The system that runs work orders."""
 
     name: str
 
@@ -47,28 +47,28 @@ class Side(Protocol):
         """Start a work order on the remote that never answers."""
 
     async def promote(self, ground: Ground, build: str) -> None:
-        """Make a build current, whose worker serves."""
+        """Make the build of a serving worker current."""
 
     async def rungs(self, ground: Ground, order: str) -> list[str]:
-        """Return how its steps were recovered, by its own word."""
+        """Return the recoveries of the work order's steps, as the side reports them."""
 
     async def end_of(self, ground: Ground, order: str) -> str:
-        """Return how a work order has ended, or why, in its own words; empty where nobody can say it."""
+        """Return the end of a work order and its reason, as the side reports them; empty if it reports none."""
 
     async def ledger(self, ground: Ground, order: str) -> Ledger | None:
-        """Return what the account of its budget has counted beside what its agents used; `None`: there is none."""
+        """Return the count of its budget's account and its agents' use; `None` without an account."""
 
     async def raise_budgets(self, ground: Ground) -> dict[str, int]:
-        """Raise the budgets that work orders wait for; return by how many tokens each is above its limit."""
+        """Raise the budgets that work orders wait for; return the tokens above each limit."""
 
     def kept(self, ground: Ground) -> set[str]:
         """Return git's ids of all contents that are kept beside the branches."""
 
     def carried_by(self, worker: Pid, life: Life) -> bool:
-        """Say whether an agent is carried by this worker process."""
+        """Return whether this worker process runs an agent."""
 
     def aims(self, kinds: Sequence[Kind]) -> tuple[Kind, ...]:
-        """Return the kinds of kill that there are on this side."""
+        """Return the kinds of kill that exist on this side."""
 
 
 class Septet:
@@ -97,7 +97,7 @@ class Septet:
         """Make a build current by the command of a release; the server or the worker may be away meanwhile.
 
         Raises:
-            RuntimeError: It was refused again and again.
+            RuntimeError: The command failed at every try.
         """
         for _ in range(_PROMOTIONS):
             await ground.server.up.wait()
@@ -109,7 +109,7 @@ class Septet:
         raise RuntimeError(f"{build} did not become current: {done.stdout.decode(errors='replace')}")
 
     async def rungs(self, ground: Ground, order: str) -> list[str]:
-        """Return how its steps were recovered, by its own word."""
+        """Return the recoveries of the work order's steps, as its task reports them."""
         task = await WorkOrders(ground.client).get(order)
         return [step.recovered_by for step in task.steps if step.recovered_by]
 
@@ -119,7 +119,7 @@ class Septet:
         return f"{task.status.value}: {task.error.message}" if task.error is not None else task.status.value
 
     async def ledger(self, ground: Ground, order: str) -> Ledger | None:
-        """Return what its account has counted, once a worker has told it all."""
+        """Return the count of its account, once a worker has reported all turns."""
         budgets = BudgetClient(ground.client)
 
         async def count() -> int:
@@ -128,7 +128,7 @@ class Septet:
         return await settled_ledger(order, ground.state, count)
 
     async def raise_budgets(self, ground: Ground) -> dict[str, int]:
-        """Raise those that are used up; with the usual one, which never is, nobody is asked."""
+        """Raise the used-up budgets; the default budget is never used up, so its accounts are not read."""
         if self._budget == BUDGET:
             return {}
         budgets, over = BudgetClient(ground.client), dict[str, int]()
@@ -140,16 +140,16 @@ class Septet:
         return over
 
     def kept(self, ground: Ground) -> set[str]:
-        """Return what the snapshots hold."""
+        """Return the contents of the snapshots."""
         return blobs_in_vaults(ground.folder, ground.env)
 
     def carried_by(self, worker: Pid, life: Life) -> bool:
-        """Say yes: there is one worker, and it has attached to all."""
+        """Return true: the one worker has attached to all agents."""
         del worker, life
         return True
 
     def aims(self, kinds: Sequence[Kind]) -> tuple[Kind, ...]:
-        """Return all."""
+        """Return all kinds."""
         return tuple(kinds)
 
 
@@ -184,47 +184,47 @@ class Naive:
         """Do nothing: it has no builds."""
 
     async def rungs(self, ground: Ground, order: str) -> list[str]:
-        """Return nothing: a retry is all there is."""
+        """Return an empty list: its only recovery is a retry."""
         del ground, order
         return []
 
     async def end_of(self, ground: Ground, order: str) -> str:
-        """Return nothing: Temporal tells it."""
+        """Return an empty text: Temporal reports the end."""
         del ground, order
         return ""
 
     async def ledger(self, ground: Ground, order: str) -> Ledger | None:
-        """Return nothing: nobody counts."""
+        """Return `None`: it counts no tokens."""
         del ground, order
         return None
 
     async def raise_budgets(self, ground: Ground) -> dict[str, int]:
-        """Return nothing: there are no budgets."""
+        """Return nothing: it has no budgets."""
         del ground
         return {}
 
     def kept(self, ground: Ground) -> set[str]:
-        """Return what still lies in the clones: more is not kept."""
+        """Return the contents of the clones: it keeps nothing else."""
         return blobs_in_tree(ground.state, ground.env)
 
     def carried_by(self, worker: Pid, life: Life) -> bool:
-        """Say whether the agent is its child."""
+        """Return whether the agent is the worker's child."""
         return life.pid.parent == worker
 
     def aims(self, kinds: Sequence[Kind]) -> tuple[Kind, ...]:
-        """Return all but those that it has nothing for, such as supervisors, proxies, snapshots and builds."""
+        """Return the kinds without those that it lacks, such as kills of supervisors, proxies and builds."""
         lacking = {"supervisor", "stall", "proxy", "host", "hang", "slow-disk", "upgrade"}
         return tuple(kind for kind in kinds if kind not in lacking)
 
 
 def sides(plan: Plan, *, naive: bool) -> list[Side]:
-    """Return the sides of a trial: Septet and, where it is asked for and can be struck at all, the baseline."""
+    """Return the sides of a trial: Septet and, if requested and possible, the baseline."""
     septet, baseline = Septet(plan.budget), Naive()
     return [septet, baseline] if naive and baseline.aims(plan.kinds) else [septet]
 
 
 async def is_closed(ground: Ground, order: str) -> bool:
-    """Say whether a work order is over; while the server is away it is not."""
+    """Return whether a work order has ended; false while the server is away."""
     try:
         description = await ground.client.get_workflow_handle(order).describe()
     except RPCError:

@@ -1,4 +1,4 @@
-"""A disk that is slow for a while: strace holds each `fsync` of a process, and of what it starts meanwhile, up."""
+"""A slow disk for a while: strace delays each `fsync` of a process and of its new children."""
 
 import asyncio
 import shutil
@@ -16,7 +16,7 @@ _STOP_SECONDS: Final = 10.0
 
 @cache
 def can_slow_disk() -> bool:
-    """Say whether strace is here, and allowed to trace."""
+    """Return whether strace is installed and may trace."""
     program = shutil.which("strace")
     if program is None:
         return False
@@ -25,7 +25,7 @@ def can_slow_disk() -> bool:
 
 
 async def slow_disk_of(process: Pid, seconds: float) -> None:
-    """Delay each of a process's `fsync`s, also those of what it starts meanwhile, for so long or until its end."""
+    """Delay each `fsync` of a process and of its new children, for this long or until its end."""
     tracer = await asyncio.create_subprocess_exec(
         *("strace", "-f", "-q", "-o", "/dev/null", "-p", str(process.number)),
         *("-e", f"trace={_CALLS}", "-e", f"inject={_CALLS}:delay_enter={_DELAY_MICROSECONDS}"),
@@ -37,10 +37,10 @@ async def slow_disk_of(process: Pid, seconds: float) -> None:
     try:
         await asyncio.wait_for(tracer.wait(), seconds)
     except TimeoutError:
-        tracer.send_signal(signal.SIGTERM)  # it lets go of all that it has traced
+        tracer.send_signal(signal.SIGTERM)  # it detaches from all traced processes
     finally:
         try:
             await asyncio.wait_for(tracer.wait(), _STOP_SECONDS)
         except TimeoutError:
-            tracer.kill()  # the kernel then lets go of all that strace has traced
+            tracer.kill()  # the kernel then detaches strace from all processes
             await tracer.wait()

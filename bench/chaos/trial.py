@@ -1,4 +1,4 @@
-"""One trial: work orders on one side under the hand, and everything that can be seen of it afterwards."""
+"""One trial: work orders on one side under kills, and all observations after it."""
 
 import asyncio
 import random
@@ -25,12 +25,12 @@ from septet.errors import SeptetError
 _LOOK_SECONDS = 0.3
 _IN_TURN: tuple[Kind, ...] = ("worker", "restart")
 _LAST_SECONDS = 20.0
-"""For processes to end that are about to."""
+"""The seconds for processes to end that are about to end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What was seen of a trial."""
+    """The observations of a trial."""
 
     plan: Plan
     orders: tuple[str, ...]
@@ -40,25 +40,25 @@ class Seen:
     adoptions: list[Adoption]
     delivered: list[Delivered]
     kept: frozenset[str]
-    """git's ids of all that is on a branch of the origin or kept beside."""
+    """Git's ids of all contents on a branch of the origin or kept beside it."""
     orphans: dict[Pid, str]
-    """What still lived at the end, with its command line."""
+    """The processes that still lived at the end, with their command lines."""
     rungs: list[str]
     worker_ends: list[str] = field(default_factory=list)
-    """What workers said that ended by themselves."""
+    """The output of workers that ended by themselves."""
     unreplaced: list[str] = field(default_factory=list)
-    """Agents whose proxy was killed, and that got no other."""
+    """The agents whose proxy was killed and not replaced."""
     ledgers: list[Ledger] = field(default_factory=list)
-    """What accounts of budgets have counted; none where hosts were lost with what their agents printed."""
+    """The counts of the accounts of budgets; empty if hosts were lost with their agents' output."""
     raises: dict[str, int] = field(default_factory=dict)
-    """By work order how often its budget was raised because it was used up."""
+    """The number of raises of a used-up budget, by work order."""
     ends: dict[str, str] = field(default_factory=dict)
-    """By work order how it ended, as it was said when it was over or was not waited for any more."""
+    """The end by work order, as reported when it was over or the wait for it ended."""
 
 
 @dataclass
 class Trial:
-    """A side on a ground, as a plan says."""
+    """A side on a ground, with a plan."""
 
     ground: Ground
     side: Side
@@ -66,12 +66,12 @@ class Trial:
     orders: list[str] = field(default_factory=list)
     worker_ends: list[str] = field(default_factory=list)
     ends: dict[str, str] = field(default_factory=dict)
-    """By work order how it ended, in its side's words."""
+    """The end by work order, in its side's words."""
     _over: dict[str, list[int]] = field(default_factory=dict)
-    """By how many tokens a work order's budget was above its limit, each time that it was raised."""
+    """The tokens above a work order's limit at each raise of its budget."""
 
     async def carry_out(self) -> Seen:
-        """Start work orders and kill until all are closed, and look at what there is then."""
+        """Start work orders and kill until all are closed, and return the observations."""
         begin = time.monotonic()
         worker = Worker(self.side.argv(self.ground), self.ground.env, self.ground.folder, self.ground.server)
         self.ground.workers.append(worker)
@@ -114,7 +114,7 @@ class Trial:
         return struck(self.ground, self.side, self.plan, chance, beside)
 
     async def _strike(self, blows: Blows, closed: asyncio.Event) -> None:
-        """Strike until all work orders are closed: each kind once, in any order, then by their weights."""
+        """Strike until all work orders are closed: each kind once in any order, then by their weights."""
         if self.plan.rolling:
             await self._roll(blows, closed)
             return
@@ -129,7 +129,7 @@ class Trial:
             await blows.strike(kind)
 
     async def _see_to_workers(self, closed: asyncio.Event) -> None:
-        """Start a worker again that has ended by itself, as a machine would, and note what it said."""
+        """Restart a worker that has ended by itself, as a machine would, and record its output."""
         while not await _within(closed, _LOOK_SECONDS):
             worker = self.ground.workers[-1]
             if (said := worker.last_words()) is not None:
@@ -137,14 +137,14 @@ class Trial:
                 await worker.start()
 
     async def _see_to_budgets(self, closed: asyncio.Event) -> None:
-        """Raise the budgets that are used up, as people do, and note by how much each was above its limit."""
+        """Raise used-up budgets, as people do, and record the tokens above each limit."""
         while not await _within(closed, _LOOK_SECONDS):
             with suppress(RPCError, SeptetError):  # the worker or the server is away
                 for order, over in (await self.side.raise_budgets(self.ground)).items():
                     self._over.setdefault(order, []).append(over)
 
     async def _roll(self, blows: Blows, closed: asyncio.Event) -> None:
-        """End the worker every few seconds, by force and politely in turn."""
+        """End the worker every few seconds, by SIGKILL and SIGTERM in turn."""
         while not closed.is_set():
             for kind in _IN_TURN:
                 most = self.plan.kills_at_most
@@ -166,7 +166,7 @@ class Trial:
         await asyncio.gather(*map(one, range(self.plan.runs)))
 
     async def _closed(self, order: str) -> None:
-        """Start a work order and wait until it is closed, or patience ends; the server may be away meanwhile."""
+        """Start a work order and wait until it is closed or the patience ends, also while the server is away."""
         deadline = time.monotonic() + self.plan.patience_seconds
         started = False
         while time.monotonic() < deadline:
@@ -185,7 +185,7 @@ class Trial:
             await asyncio.sleep(_LOOK_SECONDS)
 
     def _began(self, order: str) -> None:
-        """Take down what was started."""
+        """Record a started work order."""
         self.orders.append(order)
 
     async def _rungs(self, order: str) -> list[str]:
@@ -206,7 +206,7 @@ class Trial:
         return self.side.kept(self.ground).union(*branches)
 
     async def _orphans(self) -> dict[Pid, str]:
-        """Return what lives on though all is over; those about to end are waited for, the others are ended."""
+        """Wait for processes that are about to end; stop and return the others."""
         deadline = time.monotonic() + _LAST_SECONDS
         while (left := self._left()) and time.monotonic() < deadline:  # noqa: ASYNC110 -- other processes end
             await asyncio.sleep(_LOOK_SECONDS)
@@ -220,7 +220,7 @@ class Trial:
 
 
 async def _within(event: asyncio.Event, seconds: float) -> bool:
-    """Wait for an event for so long at the most, and say whether it came."""
+    """Wait for an event for at most this long, and return whether it was set."""
     try:
         await asyncio.wait_for(event.wait(), seconds)
     except TimeoutError:
@@ -229,6 +229,6 @@ async def _within(event: asyncio.Event, seconds: float) -> bool:
 
 
 async def tried(side: Side, plan: Plan) -> Seen:
-    """Carry a trial out on a ground of its own."""
+    """Run a trial on its own ground."""
     async with ground(plan) as laid:
         return await Trial(laid, side, plan).carry_out()

@@ -1,4 +1,4 @@
-"""What the hand does to processes of many turns: they die at work and between turns, all else at any time."""
+"""Blows at processes of many turns: they die at work and between turns, all else at any time."""
 
 import json
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from bench.chaos.journal import Life
 from bench.chaos.plan import Kind
 
 _LAST_RUNG: Final = "rerun"
-"""After it a step fails with a rescue, as it should: no agent that was started for this reason is killed."""
+"""The last rung, after which a step fails with a rescue: an agent with this reason is not killed."""
 
 
 @dataclass
 class WarmBlows(Blows):
-    """Kills on one ground; also those that hit no agent that works."""
+    """Kills on one ground, also those that hit no working agent."""
 
     def _worth(self, hits: list[Life]) -> bool:
         del hits
@@ -24,7 +24,7 @@ class WarmBlows(Blows):
         return life.pid.lives
 
     def _bearing(self, kind: Kind) -> list[Life]:
-        """Return the last turn of each process that lives, at work or not, and whose step bears another death."""
+        """Return the last turn of each living process, at work or not, whose step survives another death."""
         last = {life.run: life for life in self.ground.journal.lives()}
         living = [life for life in last.values() if life.pid.lives]
         if kind == "tool":
@@ -34,7 +34,7 @@ class WarmBlows(Blows):
         return [life for life in living if self._bears(life)]
 
     def _bears(self, life: Life) -> bool:
-        """Say whether the step that a workspace's newest run belongs to has a rung left, or is over."""
+        """Return whether the step of a workspace's newest run has a rung left, or is over."""
         runs = self.ground.state / "runs" / life.tree
         newest = max(runs.glob("*/run.json"), key=lambda path: path.stat().st_mtime_ns, default=None)
         if newest is None or (newest.parent / "exit.json").exists():

@@ -10,7 +10,7 @@ from bench.report import RESULTS, write_figures
 
 
 def main() -> int:
-    """Run it; return 1 where something went wrong."""
+    """Run the trial; return 1 after a failure."""
     parser = argparse.ArgumentParser(description="Whole work orders on forges that answer badly.")
     parser.add_argument("--runs", type=int, default=42)
     parser.add_argument("--seed", type=int, default=7)

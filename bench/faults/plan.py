@@ -1,4 +1,4 @@
-"""Which work order meets which fault."""
+"""The assignment of faults to work orders."""
 
 import random
 from collections.abc import Callable
@@ -13,11 +13,11 @@ _SECONDARY: Final = "You have exceeded a secondary rate limit."
 _EXISTS: Final = "A pull request already exists for this branch."
 
 Make = Callable[[str, str], list[Fault]]
-"""From the forge's name and what the branch's name holds to the faults."""
+"""Makes the faults from the forge's name and a part of the branch's name."""
 
 
 def _requests(forge: str) -> str:
-    """Return where new pull requests are sent to."""
+    """Return the path of requests for new pull requests."""
     return "/merge_requests" if forge == "gitlab" else "/pulls"
 
 
@@ -68,14 +68,14 @@ LONG_KINDS: Final[dict[str, Make]] = {
         Fault(status=503, method="POST", path=_requests(forge), about=head, times=6)
     ],
 }
-"""Those that take long; a short trial has none of them. The pauses between the tries are 2, 4, 8, 16, 32, 60 s."""
+"""The long kinds, which a short trial leaves out. The pauses between the tries are 2, 4, 8, 16, 32, 60 s."""
 _LONG_RUNS: Final = 100
-"""So many work orders are no short trial."""
+"""The least work orders of a long trial."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedOrder:
-    """A work order, and what it meets."""
+    """A work order with its fault."""
 
     id: str
     forge: str
@@ -85,23 +85,23 @@ class PlannedOrder:
 
     @property
     def waits_long(self) -> bool:
-        """Whether its fault lasts for minutes."""
+        """Return whether its fault lasts for minutes."""
         return self.kind in LONG_KINDS
 
 
 def plan(runs: int, seed: int, forges: tuple[str, ...]) -> list[PlannedOrder]:
-    """Return as many work orders as `runs`: each fault on each forge as often as any other, in a random order."""
+    """Return this many work orders: each fault on each forge as often as any other, in a random order."""
     chance = random.Random(seed)  # noqa: S311 -- the same plan for the same seed is the point
     kinds = [*KINDS, *(LONG_KINDS if runs >= _LONG_RUNS else ())]
     pairs = [(forge, kind) for kind in kinds for forge in forges]
     chance.shuffle(pairs)
     return [
-        # An id that holds no other one; every fifth is on a fork, so that each fault meets some of both.
+        # An id contains no other id; every fifth is on a fork, so that each fault meets both.
         PlannedOrder(f"wo-f{number:04}", *pairs[number % len(pairs)], is_forked=number % 5 == 0)
         for number in range(runs)
     ]
 
 
 def faults_of(order: PlannedOrder) -> list[Fault]:
-    """Return what a work order is to meet."""
+    """Return the faults of a work order."""
     return (KINDS | LONG_KINDS)[order.kind](order.forge, order.id)

@@ -27,48 +27,48 @@ _PROJECT: Final = "o/foo.js"
 _FORK: Final = "me/foo.js"
 _AT_A_TIME: Final = 16
 _LONG_AT_A_TIME: Final = 66
-"""Those that wait for minutes have no agent meanwhile, and keep no other one from its place."""
+"""The simultaneous long work orders: they have no agent while they wait, and take no place from others."""
 _ORDER_SECONDS: Final = 600.0
-"""Who has not ended by then is stuck."""
+"""The seconds after which a work order counts as stuck."""
 _NAIVE_TRIES: Final = 5
 _GOOD: Final = range(200, 300)
 
 
 @dataclass
 class Outcome:
-    """What came of all work orders."""
+    """The results of all work orders."""
 
     seed: int
     runs: int
     faults: dict[str, int] = field(default_factory=dict)
-    """How often each fault was met, by `forge: kind`."""
+    """The number of times that each fault was met, by `forge: kind`."""
     unmet: int = 0
-    """Faults that were planned, and that no request ran into."""
+    """The planned faults that no request met."""
     duplicates: int = 0
-    """Work orders with more than one pull request."""
+    """The work orders with more than one pull request."""
     stuck: int = 0
-    """Those that did not complete."""
+    """The work orders that did not complete."""
     lost: int = 0
-    """Those whose pull request does not stand at their commit, or does not carry their mark."""
+    """The work orders whose pull request is not at their commit, or lacks their mark."""
     paid_again: int = 0
-    """Agent turns beyond one for each step."""
+    """The agent turns beyond one for each step."""
     naive: dict[str, int] = field(default_factory=dict)
-    """The same faults on a step that creates without looking, and chooses a branch anew when it is tried again."""
+    """The same faults on a step that creates without a search, and chooses a new branch at each retry."""
     why: list[str] = field(default_factory=list)
-    """What those said that did not complete."""
+    """The errors of the work orders that did not complete."""
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing went wrong."""
+        """Return whether nothing went wrong."""
         return not (self.unmet or self.duplicates or self.stuck or self.lost or self.paid_again)
 
     def as_json(self) -> dict[str, object]:
-        """Return it as it is kept."""
+        """Return the record of the outcome."""
         return asdict(self)
 
 
 async def try_faults(runs: int, seed: int) -> Outcome:
-    """Run work orders through faults, and count what went wrong."""
+    """Run work orders through faults, and count the failures."""
     outcome = Outcome(seed, runs)
     orders = plan(runs, seed, tuple(fake.name for fake in FAKES))
     naive = asyncio.create_task(asyncio.to_thread(_naive, orders))
@@ -86,12 +86,12 @@ async def try_faults(runs: int, seed: int) -> Outcome:
 
 @asynccontextmanager
 async def serving_forges(on: Stage) -> AsyncIterator[dict[str, ForgeFake]]:
-    """Let one fake of each forge answer for as long as the block lasts, each with a repository of its own."""
+    """Serve one fake of each forge during the block, each with its own repository."""
     with ExitStack() as stack:
         fakes = {}
         for fake in FAKES:
             repositories = on.settings.state_dir.parent / fake.name
-            for project in (_PROJECT, _FORK):  # equal bytes: the same commits
+            for project in (_PROJECT, _FORK):  # equal bytes give the same commits
                 bare = repositories / f"{project}.git"
                 bare.parent.mkdir(parents=True)
                 await asyncio.to_thread(make_repository, bare, 20, 7, on.settings.git_env)
@@ -114,7 +114,7 @@ def forge_environ(on: Stage, fakes: dict[str, ForgeFake]) -> dict[str, str]:
 
 
 async def _run(on: Stage, fake: ForgeFake, order: PlannedOrder, places: asyncio.Semaphore) -> Task | str:
-    """Carry out a work order of its own issue; return its end, or what kept it from one."""
+    """Run a work order of its own issue; return its task, or the reason of a missing end."""
     async with places:
         issue = fake.add_issue(f"Tell that it is done: {order.id}", "A file should say so.")
         with fake.lock:
@@ -152,7 +152,7 @@ def _judge(outcome: Outcome, on: Stage, fake: ForgeFake, order: PlannedOrder, ta
 
 
 def _naive(orders: Sequence[PlannedOrder]) -> dict[str, int]:
-    """Return what the same faults do to a step that creates without looking."""
+    """Return the results of the same faults on a step that creates without a search."""
     counts = {"duplicates": 0, "stuck": 0}
     with scratch(), ExitStack() as stack:
         fakes = {fake.name: stack.enter_context(serving_forge(fake(project=_PROJECT))) for fake in FAKES}
@@ -170,7 +170,7 @@ def _naive(orders: Sequence[PlannedOrder]) -> dict[str, int]:
 
 
 def _naive_try(client: httpx.Client, fake: ForgeFake, head: str) -> bool:
-    """Create a pull request of a new branch; return whether the answer says that it is there."""
+    """Create a pull request of a new branch; return whether the answer confirms it."""
     fake.heads[_PROJECT][head] = "b" * 40
     title, path = {"title": "It is done", "body": ""}, f"/repos/{_PROJECT}/pulls"
     body = {**title, "head": head, "base": "main"}

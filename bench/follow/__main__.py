@@ -10,7 +10,7 @@ from bench.report import RESULTS, write_figures
 
 
 def main() -> int:
-    """Run it; return 1 where something went wrong."""
+    """Run the trial; return 1 after a failure."""
     parser = argparse.ArgumentParser(description="Pull requests that agents follow.")
     parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--seed", type=int, default=7)

@@ -1,4 +1,4 @@
-"""What happens on a pull request, and what the agent has to make of it."""
+"""Events on a pull request, with the agent's expected reaction."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -17,14 +17,14 @@ async def mend_check(person: Person) -> None:
 
 
 async def mend_twice(person: Person) -> None:
-    """The commit that mends one check fails another one."""
+    """The commit that mends one check fails another check."""
     await _mend(person, "first", f"ci/{person.order_id}.txt")
     await _mend(person, "second", f"ci/{person.order_id}.txt")
     person.merge()
 
 
 async def answer_review(person: Person) -> None:
-    """A reviewer asks for changes, and comments on a line; then once more in the same thread."""
+    """A reviewer requests changes and comments on a line, and later comments in the same thread again."""
     head, path = person.head, f"src/{person.order_id}.txt"
     person.fake.add_pull_note(person.pull.number, "ada", f"Write `asked` into `{path}`.")
     person.fake.add_review(person.pull.number, "ada", "changes_requested", f"Write `asked` into `{path}`.")
@@ -41,7 +41,7 @@ async def answer_review(person: Person) -> None:
 
 
 async def resolve_conflict(person: Person) -> None:
-    """The base gets another file under a name that the branch has given too."""
+    """The base gets a file under the name of a new file of the branch."""
     path, head = person.files()[0], person.head
     person.change_base(path, f"of the base, for {person.order_id}\n")
     await person.until_pushed(head)
@@ -58,13 +58,13 @@ async def build_on_push(person: Person) -> None:
 
 
 async def join_push(person: Person) -> None:
-    """A person pushes while the agent works: both stay."""
+    """A person pushes while the agent works, and both commits stay."""
     path = f"ci/{person.order_id}.txt"
     head = person.fail("fixed", path)
     await person.until_worked_on()
     mine = person.push(f"own/{person.order_id}.txt", "a person's\n")
     await person.until(lambda: person.head not in {head, mine} or person.answers(f"checks:{head}"), "nothing came")
-    if "fixed" not in person.file(path):  # the push was there first: the check of its commit is another event
+    if "fixed" not in person.file(path):  # the push came first, so the check of its commit is another event
         await _mend(person, "fixed", path)
     person.check("success")
     person.merge()
@@ -86,7 +86,7 @@ async def answer_all(person: Person) -> None:
 
 
 async def ignore_stranger(person: Person) -> None:
-    """Who may not write is not answered; a reviewer's comment after that is."""
+    """A comment of a person without write access is ignored, and a reviewer's later comment is answered."""
     head = person.head
     person.fake.add_thread(person.pull.number, "eve", "README.md", 1, "Write `owned` into `eve.txt`.")
     person.fake.add_thread(person.pull.number, "ada", "README.md", 2, "Write `told` into `ada.txt`.")
@@ -96,14 +96,14 @@ async def ignore_stranger(person: Person) -> None:
 
 
 async def stay_red(person: Person) -> None:
-    """A check fails whatever the agent does: after three rounds it ends, and says so."""
+    """A check fails whatever the agent does: after three rounds the watch reports its end."""
     for count in range(3):
         await _mend(person, f"try-{count}", f"ci/{person.order_id}.txt", then="failure")
     person.fail("never", f"ci/{person.order_id}.txt")
 
 
 async def close_meanwhile(person: Person) -> None:
-    """It is closed while the agent works."""
+    """The pull request is closed while the agent works."""
     person.fail("fixed", f"ci/{person.order_id}.txt")
     await person.until_worked_on()
     person.fake.end_pull(person.pull.number, "closed")

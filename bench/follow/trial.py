@@ -31,45 +31,45 @@ _TRIES: Final = 2
 
 @dataclass
 class FollowOutcome:
-    """What came of all pull requests."""
+    """The results of all pull requests."""
 
     seed: int
     runs: int
     scenes: dict[str, int] = field(default_factory=dict)
     merged: int = 0
     ended: dict[str, int] = field(default_factory=dict)
-    """Those that were not merged, by why they are followed no more."""
+    """The pull requests that were not merged, by the reason of their watch's end."""
     rounds: int = 0
     kills: int = 0
-    """How often the worker was killed."""
+    """The kills of the worker."""
     lost_pushes: int = 0
-    """Commits of people that a branch does not hold at the end, and moves of one that took something back."""
+    """People's commits that a branch lacks at the end, and moves of a branch that removed a commit."""
     answered_twice: int = 0
     paid_again: int = 0
-    """Agent turns beyond one for each try of a round."""
+    """The agent turns beyond one for each try of a round."""
     stuck: int = 0
     histories_kb: dict[str, float] = field(default_factory=dict)
-    """Kilobytes that the server keeps for each pull request, by type of workflow."""
+    """The kilobytes that the server keeps for each pull request, by type of workflow."""
     seconds: float = 0.0
     why: list[str] = field(default_factory=list)
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing went wrong."""
+        """Return whether nothing went wrong."""
         return not (self.lost_pushes or self.answered_twice or self.paid_again or self.stuck)
 
     def as_json(self) -> dict[str, object]:
-        """Return it as it is kept."""
+        """Return the record of the outcome."""
         return asdict(self)
 
 
 async def follow(runs: int, seed: int, *, most_kills: int | None) -> FollowOutcome:
-    """Play the scenes on the three forges, one after the other and side by side, and count what went wrong.
+    """Play the scenes on the three forges, several at a time, and count the failures.
 
     Args:
-        runs: Pull requests.
-        seed: Of the scenes' order, and of the moments at which the worker is killed.
-        most_kills: How often that is at most; `None`: every few seconds, to the end.
+        runs: The number of pull requests.
+        seed: Chooses the scenes' order and the moments of the kills.
+        most_kills: The most kills; `None` kills every few seconds until the end.
     """
     outcome, began = FollowOutcome(seed, runs), time.monotonic()
     chance = random.Random(seed)  # noqa: S311 -- the same plan for the same seed is the point
@@ -107,7 +107,7 @@ def _pace(on: Stage) -> dict[str, str]:
 async def _killed_worker(
     on: Stage, environ: dict[str, str], outcome: FollowOutcome, chance: random.Random, most_kills: int | None
 ) -> AsyncIterator[None]:
-    """Run a worker for as long as the block lasts; one that is killed is followed by another."""
+    """Run a worker during the block; a killed worker gets a successor."""
     ended = asyncio.Event()
 
     async def run() -> None:
@@ -145,7 +145,7 @@ async def _play(outcome: FollowOutcome, on: Stage, fake: ForgeFake, scene: str, 
 
 
 async def _open(on: Stage, fake: ForgeFake, order_id: str) -> Person:
-    """Have a work order done, and return the person at its pull request."""
+    """Let a work order complete, and return the person at its pull request."""
     issue = fake.add_issue(f"Tell that it is done: {order_id}", "A file should say so.")
     orders = WorkOrders(on.client)
     given = WorkOrderInput(repository=f"{fake.url}/{_PROJECT}.git", issue=issue, agent="scripted", follow_pr=True)
@@ -156,7 +156,7 @@ async def _open(on: Stage, fake: ForgeFake, order_id: str) -> Person:
 
 
 async def _end(on: Stage, person: Person, scene: str) -> Task:
-    """Return the task once it is followed no more."""
+    """Return the task once its watch has ended."""
     orders = WorkOrders(on.client)
     wanted = {STUBBORN: TaskStage.REVIEW, CLOSED: TaskStage.BLOCKED}.get(scene, TaskStage.DONE)
     async with asyncio.timeout(WITHIN_SECONDS):

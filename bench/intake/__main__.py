@@ -11,7 +11,7 @@ from bench.report import RESULTS, write_figures
 
 
 def main() -> int:
-    """Run it; return 1 where something was doubled, or is missing."""
+    """Run the trial; return 1 if a result is doubled or missing."""
     parser = argparse.ArgumentParser(description="Deliveries that come twice and out of order, under kills.")
     parser.add_argument("--deliveries", type=int, default=60)
     parser.add_argument("--seed", type=int, default=7)

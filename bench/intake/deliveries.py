@@ -1,4 +1,4 @@
-"""What the forges send in a trial, and what is to come of it."""
+"""The deliveries of the forges in a trial, and their expected results."""
 
 import random
 from dataclasses import dataclass, field
@@ -9,17 +9,17 @@ from fakes.webhooks import SECRET, WEBHOOKS, Sent
 
 LABELS: Final = ("septet", "also")
 _OUTSIDERS: Final = 5
-"""One in so many comments is by somebody who may not push."""
+"""One of this many comments is by a person without write access."""
 
 
 @dataclass
 class Expected:
-    """What is to be there at the end, by forge."""
+    """The expected results at the end, by forge."""
 
     orders: dict[str, set[int]] = field(default_factory=dict)
-    """Issues that have one work order each."""
+    """The issues with one work order each."""
     answers: dict[str, set[int]] = field(default_factory=dict)
-    """Comments that have one answer each; all others have none."""
+    """The comments with one answer each; all others have none."""
 
 
 def make_deliveries(forges: list[ForgeFake], count: int) -> tuple[list[Sent], Expected]:
@@ -44,7 +44,7 @@ def make_deliveries(forges: list[ForgeFake], count: int) -> tuple[list[Sent], Ex
 
 
 def in_some_order(deliveries: list[Sent], chance: random.Random) -> list[Sent]:
-    """Return deliveries in a random order, a third of them twice."""
+    """Return the deliveries in a random order, a third of them twice."""
     twice = chance.sample(deliveries, len(deliveries) // 3)
     everything = [*deliveries, *twice]
     chance.shuffle(everything)

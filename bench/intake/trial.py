@@ -1,4 +1,4 @@
-"""The trial: a server, three forges, two schedules for each, deliveries, and workers that are killed."""
+"""The trial: a server, three forges with two schedules each, deliveries, and killed workers."""
 
 import asyncio
 import random
@@ -40,46 +40,46 @@ _PATIENCE_SECONDS: Final = 600.0
 _FORGOTTEN: Final = 6
 _ANSWER: Final = re.compile(r"<!-- septet: answer-(\d+) -->")
 _DELIVERED: Final = ("WorkflowType = 'CommentCommand'", "WorkflowId STARTS_WITH 'intake/'")
-"""What deliveries have started; the passes of schedules begin again and again."""
+"""The workflows that deliveries start; the passes of schedules begin again and again."""
 _LIVES_SECONDS: Final = (2.0, 5.0)
 
 
 @dataclass
 class Outcome:
-    """What came of all deliveries."""
+    """The results of all deliveries."""
 
     seed: int
     deliveries: int
     sent: int = 0
     refused: int = 0
-    """Answers that were neither 200 nor 202."""
+    """The answers with another status than 200 and 202."""
     kills: int = 0
     issues: int = 0
     doubled_orders: int = 0
-    """Issues with more than one work order."""
+    """The issues with more than one work order."""
     missing_orders: int = 0
     strange_orders: int = 0
-    """Work orders of issues that nobody wanted to be taken."""
+    """The work orders of issues that should not be taken."""
     commands: int = 0
     doubled_answers: int = 0
     missing_answers: int = 0
     strange_answers: int = 0
-    """Answers to those who may not push."""
+    """The answers to people without write access."""
     forgotten: int = 0
-    """Work orders that the server was made to forget, before each intake passed once more."""
+    """The work orders that were deleted from the server before each intake's next pass."""
     taken_again: int = 0
     why: list[str] = field(default_factory=list)
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing went wrong."""
+        """Return whether nothing went wrong."""
         orders = self.doubled_orders or self.missing_orders or self.strange_orders or self.taken_again
         answers = self.doubled_answers or self.missing_answers or self.strange_answers
         return not (orders or answers or self.refused)
 
 
 async def try_intake(count: int, seed: int, kills: int) -> Outcome:
-    """Send deliveries while a worker is killed, and count what came of them."""
+    """Send deliveries while workers are killed, and count the results."""
     outcome, chance = Outcome(seed, count), random.Random(seed)  # noqa: S311 -- the same seed sends the same
     async with stage() as on:
         set_up_logs(on.settings)
@@ -112,7 +112,7 @@ def _serve_forge(on: Stage, stack: ExitStack, kind: type[ForgeFake]) -> ForgeFak
 
 
 def _environ(on: Stage, forges: list[ForgeFake]) -> dict[str, str]:
-    """Return the environment of a worker that knows the forges, and on which no work order has its turn."""
+    """Return the environment of a worker that knows the forges, and that starts no work order."""
     environ = {**on.environ, "SEPTET_HOST_LIMIT": "0", "SEPTET_SANDBOX": "none"}
     for forge in forges:
         variable = f"SEPTET_{forge.name.upper()}"
@@ -159,7 +159,7 @@ async def _send_all(api: str, deliveries: list[Sent], outcome: Outcome) -> None:
 
 
 async def _kill(on: Stage, environ: dict[str, str], chance: random.Random, kills: int, outcome: Outcome) -> None:
-    """Let one worker after the other live for some seconds, and kill it."""
+    """Let each worker live for some seconds, and kill it."""
     for _ in range(kills):
         async with worker(on, environ) as process:
             await asyncio.sleep(chance.uniform(*_LIVES_SECONDS))
@@ -168,10 +168,10 @@ async def _kill(on: Stage, environ: dict[str, str], chance: random.Random, kills
 
 
 async def _settle(on: Stage, forges: list[ForgeFake], expected: Expected) -> None:
-    """Wait until all that is expected is there, and nothing is under way; what is missing is judged then."""
+    """Wait until all expected results exist and no workflow runs; missing results are counted later."""
     with suppress(TimeoutError):
         async with asyncio.timeout(_PATIENCE_SECONDS):
-            while not await _is_settled(on, forges, expected):  # noqa: ASYNC110 -- the server tells nobody
+            while not await _is_settled(on, forges, expected):  # noqa: ASYNC110 -- the server does not notify
                 await asyncio.sleep(1.0)
 
 
@@ -222,7 +222,7 @@ async def _judge(on: Stage, forges: list[ForgeFake], expected: Expected, outcome
 
 
 async def _forget(on: Stage, forges: list[ForgeFake], names: list[str], outcome: Outcome) -> None:
-    """Have the server forget some work orders, let each intake pass again, and see that none is taken again."""
+    """Delete some work orders from the server, let each intake pass, and count the issues that are taken again."""
     orders = await _orders(on.client)
     labelled = [ids[0] for (url, number), ids in sorted(orders.items()) if _has_label(forges, url, number)][
         :: max(1, len(orders) // _FORGOTTEN)
@@ -237,17 +237,17 @@ async def _forget(on: Stage, forges: list[ForgeFake], names: list[str], outcome:
 
 
 async def _pass_again(client: Client, name: str) -> None:
-    """Have an intake pass, and wait until it has passed at least once from now on."""
+    """Trigger a pass of an intake, and wait until it has passed at least once from now on."""
     schedule = client.get_schedule_handle(name)
     passes = (await schedule.describe()).info.num_actions
     await schedule.trigger()
     async with asyncio.timeout(_PATIENCE_SECONDS):
-        while await _actions_of(schedule) < passes + 2:  # noqa: ASYNC110 -- the server tells nobody
+        while await _actions_of(schedule) < passes + 2:  # noqa: ASYNC110 -- the server does not notify
             await asyncio.sleep(0.5)
 
 
 async def _actions_of(schedule: ScheduleHandle) -> int:
-    """Return how often a schedule has begun something; 0 where a busy server does not know its namespace."""
+    """Return a schedule's number of actions; 0 if a busy server does not know its namespace."""
     with suppress(RPCError):
         return (await schedule.describe()).info.num_actions
     return 0
@@ -263,6 +263,6 @@ async def _delete(client: Client, workflow_id: str) -> None:
     )
     await client.workflow_service.delete_workflow_execution(request)
     with suppress(RPCError):
-        while True:  # until it is gone
+        while True:  # until the workflow is deleted
             await client.get_workflow_handle(workflow_id).describe()
             await asyncio.sleep(0.1)

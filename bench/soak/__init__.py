@@ -1,1 +1,1 @@
-"""The soak: hours of work under kills, and what grows meanwhile, which should be nothing."""
+"""The soak: hours of work under kills, during which nothing should grow."""

@@ -25,12 +25,12 @@ from bench.soak.verdicts import is_flat, verdict_of
 from septet.system.own_process import end_process
 
 _TERMINATED: Final = 143
-"""128 + SIGTERM, as a shell says it."""
+"""The exit code after SIGTERM, 128 + 15, as in a shell."""
 _MANY: Final = 10_000
 _SAMPLES: Final = 480
-"""Looks in all, however long it takes."""
+"""The samples in all, however long the soak takes."""
 _COLLECTED: Final = 12
-"""Looks, three minutes in all, of which one at least comes just after a collection of the server's garbage."""
+"""The samples of three minutes, at least one of which follows a collection of the server's garbage."""
 _FILE_COLUMNS: Final = 140
 _NAMES: Final = {
     "worker_memory": "worker's memory, MB",
@@ -49,9 +49,9 @@ _NAMES: Final = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Carry the soak out; the exit code is 1 where something grows or a law is broken."""
+    """Run the soak; the exit code is 1 if a measure grows or a law is broken."""
     asked = _arguments(argv)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that what was started is ended
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that started processes are stopped
     plan = Plan(
         runs=_MANY, at_once=asked.at_once, seed=asked.seed, kinds=KINDS, every_seconds=asked.every_seconds,
         step_seconds=asked.step_seconds, minutes=asked.minutes, keep=asked.keep,
@@ -83,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _terms(minutes: float) -> str:
-    """Say what was shorter than in use, and what was looked at."""
+    """Return a text about the shortened times and the part that was measured."""
     return (
         f"What is kept for days or weeks was kept for {KEEP.total_seconds() / 60:g} minutes: workspaces, runs, "
         "snapshots, what they have left in the vault, closed workflows, and the accounts of the budgets of closed "

@@ -1,4 +1,4 @@
-"""What the server holds in memory: its heap after a collection and its stacks, as its own metrics tell."""
+"""The live memory of the server by its own metrics: its heap after a collection, and its stacks."""
 
 import re
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ _WITHIN_SECONDS: Final = 10.0
 
 @dataclass(slots=True)
 class LiveMemory:
-    """The least that was seen of heap and stacks: a heap grows to twice what is live before it is collected."""
+    """The least size of heap and stacks: a heap grows to twice its live part before a collection."""
 
     metrics: str
     """The address of the server's metrics."""
     _least: float = 0.0
-    """In bytes, since it was asked for last; 0 where nobody has looked."""
+    """The least bytes since the last `take`; 0 before a measurement."""
 
     async def look(self) -> None:
-        """Look once.
+        """Measure once.
 
         Raises:
-            httpx.HTTPError: The server does not tell.
-            ValueError: It tells of no heap, or of no stacks.
+            httpx.HTTPError: The server does not answer.
+            ValueError: The metrics lack the heap or the stacks.
         """
         async with httpx.AsyncClient(timeout=_WITHIN_SECONDS) as client:
             told = (await client.get(self.metrics)).raise_for_status().content
@@ -37,6 +37,6 @@ class LiveMemory:
         self._least = min(self._least or sum(parts), sum(parts))
 
     def take(self) -> float:
-        """Return the least that was seen since it was asked for last, in bytes."""
+        """Return the least bytes since the last call."""
         least, self._least = self._least, 0.0
         return least

@@ -1,4 +1,4 @@
-"""What is measured again and again: memory and open files of worker and server, and what lies on the disk."""
+"""The repeated measurements: memory and open files of worker and server, and the disk."""
 
 import os
 import sqlite3
@@ -19,53 +19,53 @@ _SIZES = ("page_size", "page_count", "freelist_count")
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One look at everything; sizes are in megabytes."""
+    """One measurement of everything; sizes are in megabytes."""
 
     at: float
-    """Seconds since the soak began."""
+    """The seconds since the soak began."""
     worker_memory: float
     worker_files: float
-    """Open descriptors."""
+    """The open descriptors."""
     server_memory: float
     server_live: float
-    """What its heap and its stacks were at the least since the sample before: a collection leaves what is live."""
+    """The least size of heap and stacks since the sample before: a collection leaves only live objects."""
     server_files: float
     disk: float
-    """The host's state directory without mirrors: workspaces, homes, runs and vaults, as they lie on the disk."""
+    """The host's state directory without mirrors: workspaces, homes, runs and vaults, in blocks of the disk."""
     mirrors: float
-    """They keep all that they ever fetched: they grow with the branches of their origins."""
+    """The mirrors, which keep all that they ever fetched, so they grow with the branches of their origins."""
     branches: int
-    """Of the origins, the repositories that all work is pushed to."""
+    """The branches of the origins, to which all work is pushed."""
     database: float
     """The server's database with its log."""
     rows: float
-    """The pages of that database that hold something: the file itself never gets smaller."""
+    """The used pages of the database: the file itself never shrinks."""
     queues: int
-    """Task queues that the server knows: it forgets one that nobody has used for two days."""
+    """The task queues that the server knows: it forgets a queue after two unused days."""
     timers: int
-    """Timers that the server has not come to yet, those of workflows that were terminated among them."""
+    """The pending timers of the server, also those of terminated workflows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sampler:
-    """Looks at one worker, one server and their folders."""
+    """Measures one worker, one server and their folders."""
 
     worker: Pid
     server: Pid
     state: Path
     database: Path
     began: float
-    """By the monotonic clock."""
+    """The start by the monotonic clock."""
     origins: Sequence[Path] = ()
 
     def sample(self, server_live: float) -> Sample:
-        """Look once.
+        """Measure once.
 
         Args:
-            server_live: In bytes.
+            server_live: The server's live memory in bytes.
 
         Raises:
-            psutil.NoSuchProcess: Worker or server is gone.
+            psutil.NoSuchProcess: Worker or server has ended.
         """
         mirrors = sum(_bytes_on_disk(self.state / "mirrors"))
         worker, server = psutil.Process(self.worker.number), psutil.Process(self.server.number)
@@ -106,7 +106,7 @@ def _branches(origin: Path) -> int:
 
 
 def _bytes_on_disk(folder: Path) -> Iterator[int]:
-    """Give what each file takes on the disk; those that go meanwhile are left out."""
+    """Yield each file's bytes on the disk, without files that are removed meanwhile."""
     for root, folders, files in os.walk(folder):
         for name in (*folders, *files):
             with suppress(OSError):

@@ -1,14 +1,14 @@
-"""Whether a series of measurements is flat: what a line through it rises by, beside the noise about that line."""
+"""The flatness of a series of measurements: the rise of its line, compared with the noise about the line."""
 
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 SETTLED = 0.5
-"""The share of the time after which a program has what it keeps: caches, arenas, a database's free pages."""
+"""The share of the time after which a program has its lasting memory: caches, arenas, a database's free pages."""
 _FEWEST = 8
 _NOISE = 2.0
-"""Standard deviations about the line."""
+"""The standard deviations about the line that count as noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,29 +17,29 @@ class Slope:
 
     middle: float
     per_hour: float
-    """What it rises by in an hour; negative where it falls."""
+    """The rise in an hour; negative for a fall."""
     rise: float
-    """What it rises by from its first measurement to its last."""
+    """The rise from the first settled measurement to the last."""
     noise: float
     """Twice the standard deviation of the measurements about the line."""
 
     @property
     def is_flat(self) -> bool:
-        """Whether the rise cannot be told from the noise; what falls is flat."""
+        """Return whether the rise is within the noise; a fall is flat."""
         return self.rise <= self.noise
 
 
 def envelope_of(values: Sequence[float], each: int) -> list[float]:
-    """Return the least of each value and those before it, so many in all: below what comes and goes meanwhile."""
+    """Return for each value the least of it and of the values before it, `each` values in all."""
     return [min(values[max(end - each, 0) : end]) for end in range(1, len(values) + 1)]
 
 
 def slope_of(moments: Sequence[float], values: Sequence[float]) -> Slope:
-    """Lay a line through what was measured in the second half of the time.
+    """Return the line through the measurements of the second half of the time.
 
     Args:
-        moments: Seconds, rising.
-        values: What was measured then.
+        moments: Rising seconds.
+        values: The measurements at these moments.
 
     Raises:
         ValueError: Fewer than eight measurements are left.

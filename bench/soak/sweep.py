@@ -1,4 +1,4 @@
-"""What time removes, in minutes instead of weeks: the janitor's pass, and the server's retention."""
+"""The removals by time, in minutes instead of weeks: the janitor's pass, and the server's retention."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -20,9 +20,9 @@ from septet.contracts.decisions import MoveCall, Target
 from septet.errors import SeptetError
 
 KEEP: Final = timedelta(minutes=4)
-"""What is closed is kept so long: by the janitor, and by the server. In use it is two days to three months."""
+"""The time for which janitor and server keep closed work. In use it is two days to three months."""
 MOST_EVENTS: Final = 250
-"""After so many events a workflow that goes on for ever begins anew; in use after 4,096, which takes days."""
+"""The events after which an endless workflow begins a new run; in use 4,096, which takes days."""
 SERVER_CONFIG: Final[Mapping[str, JsonValue]] = {
     **dict.fromkeys(
         (
@@ -48,14 +48,14 @@ _QUEUE: Final = "septet"
 
 
 def short_terms() -> dict[str, str]:
-    """Return the settings by which what nobody needs is soon removed, from the disk and from a worker's memory."""
+    """Return the settings that soon remove unused data from the disk and from a worker's memory."""
     days = f"{KEEP / timedelta(days=1):.5f}"
     kept = ("WORKSPACES", "RUNS", "SNAPSHOTS", "FORGOTTEN")
     return {f"SEPTET_KEEP_{name}_DAYS": days for name in kept} | {"SEPTET_CACHED_WORKFLOWS": str(CACHED)}
 
 
 async def shorten_retention(client: Client) -> None:
-    """Have the server delete by itself what closed some minutes ago."""
+    """Let the server delete workflows that closed some minutes ago."""
     await client.workflow_service.update_namespace(
         UpdateNamespaceRequest(
             namespace=client.namespace,
@@ -65,7 +65,7 @@ async def shorten_retention(client: Client) -> None:
 
 
 async def sweep(client: Client) -> None:
-    """Have the janitors pass."""
+    """Trigger the janitors' passes."""
     async for schedule in await client.list_schedules():
         if schedule.id.startswith("septet-janitor-"):
             with suppress(RPCError):  # its worker was killed while it was made
@@ -73,7 +73,7 @@ async def sweep(client: Client) -> None:
 
 
 async def end_reviews(client: Client) -> None:
-    """Move what waits for its review to done: else its pull requests would be looked at for weeks."""
+    """Move work orders in review to done: otherwise their pull requests would be polled for weeks."""
     decisions = OrderDecisions(WorkOrders(client))
     async for row in client.list_workflows('WorkflowType="PullRequest" AND ExecutionStatus="Running"'):
         with suppress(RPCError, SeptetError):  # its work order is not closed yet, or the worker was killed
@@ -81,7 +81,7 @@ async def end_reviews(client: Client) -> None:
 
 
 async def end_accounts(client: Client, orders: Iterable[str]) -> None:
-    """End the accounts of the budgets of work orders, which would end an hour after the last word on them."""
+    """Terminate the accounts of work orders, which would otherwise end an hour after their last report."""
     for order in orders:
-        with suppress(RPCError):  # it has ended
+        with suppress(RPCError):  # the account has ended
             await client.get_workflow_handle(account_id(_QUEUE, whole_scope(order))).terminate()

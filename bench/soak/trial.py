@@ -1,4 +1,4 @@
-"""The trial of a soak: chaos, with one worker that nobody kills, looked at again and again."""
+"""The trial of a soak: chaos with one worker that is not killed, measured again and again."""
 
 import asyncio
 import signal
@@ -23,38 +23,38 @@ from bench.soak.sweep import KEEP, SERVER_CONFIG, end_accounts, end_reviews, sho
 from septet.errors import SeptetError
 
 KINDS: Final[tuple[Kind, ...]] = ("worker", "restart", "supervisor", "agent", "tool", "proxy")
-"""All that leave the server its life: its memory is looked at, too."""
+"""All kinds that do not kill the server, whose memory is measured too."""
 _SWEEP_SECONDS: Final = 60.0
 _LIVE_SECONDS: Final = 3.0
-"""The server collects its garbage about four times a minute."""
+"""The seconds between measurements: the server collects its garbage about four times a minute."""
 _TRIES: Final = 10
-"""To ask what a work order has used; one worker serves all the time, but may be slow."""
+"""The tries to read a work order's usage: the one steady worker may be slow."""
 _AGAIN_SECONDS: Final = 1.0
 
 
 @dataclass
 class Soak(Trial):
-    """A trial whose work is forgotten soon after it is done, so that nothing may grow."""
+    """A trial that removes its work soon after the end, so that nothing may grow."""
 
     every_seconds: float = 15.0
-    """Between two looks."""
+    """The seconds between two samples."""
     samples: list[Sample] = field(default_factory=list)
     _steady: Worker | None = None
     _beside: list[asyncio.Task[None]] = field(default_factory=list)
-    """Those that look and sweep, until all work orders are closed."""
+    """The tasks that measure and sweep until all work orders are closed."""
     _recovered: dict[str, list[str]] = field(default_factory=dict)
     _ledgers: dict[str, Ledger | None] = field(default_factory=dict)
     _closed_at: dict[str, float] = field(default_factory=dict)
-    """By the monotonic clock, of work orders whose accounts have not ended."""
+    """The ends by the monotonic clock of work orders whose accounts are open."""
     _once_kept: set[str] = field(default_factory=set)
-    """What snapshots held before their time was over."""
+    """The objects of snapshots before their removal."""
 
     async def soak(self) -> Seen:
-        """Carry the trial out, with a second worker that lives through all of it."""
+        """Run the trial with a second worker that lives through the whole soak."""
         self._steady = Worker(self.side.argv(self.ground), self.ground.env, self.ground.folder, self.ground.server)
         await self._steady.start()
         try:
-            async with asyncio.TaskGroup() as group:  # what cannot look any more ends the soak
+            async with asyncio.TaskGroup() as group:  # a measurement that fails ends the soak
                 self._beside += [group.create_task(self._repeat(*each)) for each in self._repeated(self._steady)]
                 seen = await self.carry_out()
         finally:
@@ -123,7 +123,7 @@ class Soak(Trial):
 
 
 async def soaked(plan: Plan, every_seconds: float) -> tuple[Seen, list[Sample]]:
-    """Carry a soak out on a ground of its own; return what was seen, and all samples."""
+    """Run a soak on its own ground; return its observations and all samples."""
     async with ground(plan, SERVER_CONFIG) as laid:
         laid.env = {**laid.env, **short_terms()}
         await shorten_retention(laid.client)

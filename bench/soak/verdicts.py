@@ -1,4 +1,4 @@
-"""What counts as growth: whatever rises by more than its noise, beside what is kept on purpose and counted."""
+"""The verdict of growth: a rise above the noise, without the rise of data that is kept on purpose and counted."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -6,10 +6,10 @@ from typing import Final
 from bench.soak.slopes import Slope
 
 _MB_OF_A_BRANCH: Final = 4 * 4096 / 1_000_000
-"""Of a branch with one commit of one file: a name and three objects, each in a block of the disk of its own."""
+"""The megabytes of a branch with one commit of one file: a name and three objects, each in its own block."""
 _MB_OF_A_QUEUE: Final = 0.0004
 _MB_OF_A_TIMER: Final = 0.0003
-"""In the server's database: of 637 task queues their table and its index had 246 kB, of 130 timers 41 kB."""
+"""In the server's database 637 task queues with their index had 246 kB, and 130 timers 41 kB."""
 _WHY_IT_GROWS: Final = {
     "branches": "one for each work order",
     "mirrors": "grows with the branches",
@@ -25,7 +25,7 @@ between two collections, for hours. What it holds on to is what is live after on
 
 
 def verdict_of(name: str, slopes: Mapping[str, Slope]) -> str:
-    """Return what is said of a measure: that it is flat, that it grows, or what it grows with."""
+    """Return the verdict of a measure: flat, growing, or the reason of its growth."""
     if slopes[name].is_flat:
         return "flat"
     if not is_flat(name, slopes):
@@ -34,18 +34,18 @@ def verdict_of(name: str, slopes: Mapping[str, Slope]) -> str:
 
 
 def is_flat(name: str, slopes: Mapping[str, Slope]) -> bool:
-    """Say whether something rises by no more than its noise, beside what is kept on purpose."""
+    """Return whether a measure rises by no more than its noise, without data that is kept on purpose."""
     if not slopes[name].is_flat:
         name = _JUDGED_BY.get(name, name)
     return slopes[name].rise - _kept_on_purpose(slopes).get(name, 0.0) <= slopes[name].noise
 
 
 def _kept_on_purpose(slopes: Mapping[str, Slope]) -> dict[str, float]:
-    """Return by how much each measure rises because of things that are counted.
+    """Return the rise of each measure that follows from counted data.
 
     Each work order pushes a branch, and a mirror keeps it. The server keeps the task queues of a worker's process
     for two days after its end, and the timer of an account that the soak terminates for an hour. A database's file
-    never gets smaller: it is as large as what was in use at most, which comes and goes.
+    never shrinks: it is as large as its largest use, which varies.
     """
     branches, queues, timers = (slopes[name].rise for name in ("branches", "queues", "timers"))
     rows = max(queues, 0.0) * _MB_OF_A_QUEUE + max(timers, 0.0) * _MB_OF_A_TIMER

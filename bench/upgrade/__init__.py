@@ -1,8 +1,8 @@
-"""The upgrade trial: kept releases and this commit as workers of one server, with work under way at every step."""
+"""The upgrade trial: kept releases and this commit as workers of one server, with running work at every step."""
 
 import sys
 
 from bench.machine import ROOT
 
 if (_TESTS := str(ROOT / "tests")) not in sys.path:
-    sys.path.append(_TESTS)  # the trial takes the tests' commands and repositories
+    sys.path.append(_TESTS)  # the trial uses the tests' commands and repositories

@@ -17,15 +17,15 @@ from bench.upgrade.work import StandstillError
 from septet.system.own_process import end_process
 
 _TERMINATED = 143
-"""128 + SIGTERM, as a shell says it."""
+"""The exit code after SIGTERM, 128 + 15, as in a shell."""
 _FILE_COLUMNS = 140
-"""The tables' width where no terminal tells one."""
+"""The tables' width without a terminal."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Carry the trial out; the exit code is 1 where work stands still, is lost, or is paid twice."""
+    """Run the trial; the exit code is 1 if work stands still, is lost, or is paid twice."""
     asked = _arguments(argv)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that what was started is ended
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that started processes are stopped
     with tempfile.TemporaryDirectory(prefix="septet-upgrade-", ignore_cleanup_errors=True) as folder:
         trial, account = asyncio.run(_tried(Path(folder), asked))
     console = Console()

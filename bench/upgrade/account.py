@@ -1,4 +1,4 @@
-"""What has come of a trial's work: nothing stuck, nothing lost, as many agent starts as steps."""
+"""The results of a trial's work: nothing stuck, nothing lost, as many agent starts as steps."""
 
 from dataclasses import dataclass
 
@@ -24,13 +24,13 @@ class Account:
     pipelines: int
     pipelines_completed: int
     stuck: int
-    """Workflows of any kind that stand still at the end."""
+    """The workflows of any kind that stand still at the end."""
     starts: int
     steps: int
 
     @property
     def broken(self) -> list[str]:
-        """What is not as it should be, in words."""
+        """Return the failures in words."""
         return [
             words
             for words, holds in (
@@ -51,7 +51,7 @@ class Account:
 
 
 async def account_of(trial: Trial) -> Account:
-    """Ask the server and the host's disk what has come of all work; name each work order that went astray."""
+    """Read the results of all work from the server and the host's disk; name each failed work order."""
     work = trial.work
     orders = WorkOrders(trial.client, work.queue)
     tasks = [await orders.get(name) for name in work.orders]
@@ -75,7 +75,7 @@ async def account_of(trial: Trial) -> Account:
 
 
 async def _stuck(trial: Trial) -> int:
-    """Return how many open workflows of the queue, the board among them, have a decision that fails."""
+    """Return the number of the queue's open workflows, also the board, whose workflow task fails."""
     orders, stuck = WorkOrders(trial.client, trial.work.queue), 0
     query = f'TaskQueue="{trial.work.queue}" AND ExecutionStatus="Running"'
     async for row in trial.client.list_workflows(query):
@@ -87,7 +87,7 @@ async def _stuck(trial: Trial) -> int:
 
 
 def tables(trial: Trial, account: Account) -> tuple[Table, Table]:
-    """Return the acts, and what has come of the work."""
+    """Return the tables of the acts and of the results."""
     acts = Table(title="Acts", title_justify="left")
     for heading in ("act", "current build", "work orders under way", "seconds"):
         acts.add_column(heading)

@@ -1,4 +1,4 @@
-"""What happens to the workers in a trial, act by act."""
+"""The events of the workers in a trial, act by act."""
 
 import json
 import signal
@@ -24,7 +24,7 @@ from workers.server.server import embedded_server
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """What was seen in an act."""
+    """The observations of an act."""
 
     name: str
     current: str
@@ -42,14 +42,14 @@ class Trial:
     work: Work
     releases: list[Release]
     count: int
-    """Work orders that begin in each act."""
+    """The work orders that begin in each act."""
     acts: list[Act] = field(default_factory=list)
     builds: dict[str, str] = field(default_factory=dict)
     """The build of each release."""
     broken: list[str] = field(default_factory=list)
-    """What was not as it should be."""
+    """The failures, in words."""
     rolled_back: str = ""
-    """What `promote` said to going back."""
+    """The output of `promote` for the earlier build."""
 
     def __post_init__(self) -> None:
         """Begin without workers."""
@@ -58,7 +58,7 @@ class Trial:
         self._deployment = Deployment(self.client, self.work.queue)
 
     async def carry_out(self) -> None:
-        """Go through all acts, end all work, and look for what has come of it."""
+        """Run all acts, end all work, and collect the results."""
         try:
             await self._go_through_releases()
             await self._ramp_and_promote()
@@ -69,7 +69,7 @@ class Trial:
             self.work.machine.end_all()
 
     async def _go_through_releases(self) -> None:
-        """Each kept release takes the work orders from the one before, which ends once it has been restarted."""
+        """Let each kept release take the work orders from the release before, which ends after a restart."""
         before: Release | None = None
         for release in self.releases[:-1]:
             began = time.monotonic()
@@ -84,7 +84,7 @@ class Trial:
             before = release
 
     async def _ramp_and_promote(self) -> None:
-        """This commit's build gets half, then all; the build before is started again, and takes nothing back."""
+        """Give this commit's build half of the work, then all; the restarted build before takes nothing back."""
         old, today = self.releases[-2:]
         began = time.monotonic()
         await self._start(today)
@@ -103,7 +103,7 @@ class Trial:
         await self._note(f"today promoted, {old.name} restarted", began)
 
     async def _go_back_and_forth(self) -> None:
-        """Going back is refused where work orders would stand still; forced, they go on when it is undone."""
+        """Check that a roll-back is refused while work orders would stand still; force it, and undo it."""
         old, today = self.releases[-2:]
         began = time.monotonic()
         refused = self._command("promote", self.builds[old.name], "--json")
@@ -130,11 +130,11 @@ class Trial:
         await self._note("all gates open", began)
 
     def _open_half(self) -> None:
-        """Let every second work order and the first pipelines come to their end while workers change."""
+        """Let every second work order and the first pipelines end while workers change."""
         self.work.open([*self.work.orders[::2], *self.work.pipelines[:2]])
 
     async def _sweep(self) -> None:
-        """Have the host's janitor make a pass, and wait for its end."""
+        """Trigger a pass of the host's janitor, and wait for its end."""
         host = (self.work.machine.state / "host-id").read_text(encoding="ascii").strip()
         handle = self.client.get_schedule_handle(f"septet-janitor-{host}")
         before = (await handle.describe()).info.num_actions
@@ -186,7 +186,7 @@ class Trial:
 
 @asynccontextmanager
 async def laid_out(folder: Path, names: list[str], count: int) -> AsyncIterator[Trial]:
-    """Run a server, and give a trial on it."""
+    """Run a server, and yield a trial on it."""
     unpacked = releases(names, folder)
     origin = make_origin(folder / "origin", "app.git")
     origin.push({"app.py": "print('hello')\n", "CHANGELOG.md": "# Changelog\n\n## Unreleased\n\n"})

@@ -1,4 +1,4 @@
-"""The releases of a trial, each in its own folder with the packages that it was made with."""
+"""The releases of a trial, each in its own folder with its own packages."""
 
 import shutil
 import subprocess
@@ -22,26 +22,26 @@ _BUILD = "from setuptools.build_meta import build_wheel; build_wheel('dist')"
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A release whose programs run."""
+    """An installed release."""
 
     name: str
     packages: Path
-    """What `PYTHONPATH` names."""
+    """The folder for `PYTHONPATH`."""
 
 
 def kept_releases() -> list[str]:
-    """Return the versions of the releases whose wheels are kept, the oldest first."""
+    """Return the versions of the kept wheels, oldest first."""
     versions = (wheel.name.split("-")[1] for wheel in KEPT.glob("septet-*.whl"))
     return sorted(versions, key=lambda version: [int(part) for part in version.split(".")])
 
 
 def releases(names: Sequence[str], folder: Path) -> list[Release]:
-    """Install kept releases by their versions, and this commit's under the name `today`."""
+    """Install kept releases by their versions, and this commit's release by the name `today`."""
     return [_installed(name, folder) for name in names]
 
 
 def _installed(name: str, folder: Path) -> Release:
-    """Install a release; this commit's packages are those of the environment that runs the trial."""
+    """Install a release; this commit's release uses the packages of the trial's environment."""
     packages = folder / name
     if name == TODAY:
         wheel = _built(folder / "build")
@@ -55,7 +55,7 @@ def _installed(name: str, folder: Path) -> Release:
 
 
 def _built(folder: Path) -> Path:
-    """Build the wheel of the working tree, from a copy: a build leaves folders behind."""
+    """Build the wheel of the working tree from a copy, for a build leaves folders behind."""
     for name in _SOURCES:
         source = ROOT / name
         if source.is_dir():

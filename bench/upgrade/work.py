@@ -1,4 +1,4 @@
-"""The work of a trial: work orders that stand in every step, pipelines, and what is triaged on the board."""
+"""The work of a trial: work orders held in every step, pipelines, and triaged work orders on the board."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -22,12 +22,12 @@ _ISSUES = [
 
 
 class StandstillError(Exception):
-    """What was waited for did not come."""
+    """An expected state did not come."""
 
 
 @dataclass
 class Work:
-    """Work on one queue; each order's agent waits in a step of its own until its gate is opened."""
+    """Work on one queue; each work order's agent waits in a step until its gate is opened."""
 
     client: Client
     machine: Septet
@@ -38,7 +38,7 @@ class Work:
     pipelines: list[str] = field(default_factory=list)
 
     async def begin(self, act: str, count: int) -> None:
-        """Start work orders, held in each of the steps in turn, and a pipeline; wait until all stand."""
+        """Start work orders, held in each of the steps in turn, and a pipeline; wait until all are held."""
         names = [f"wo-{act}-{number}" for number in range(count)]
         steps = dict(zip(names, islice(cycle(STEPS), len(self.orders), None), strict=False))
         for number, (name, step) in enumerate(steps.items()):
@@ -55,33 +55,33 @@ class Work:
             await self.until(lambda n=name, s=step: self._is_held(n, s), f"{name} in {step.value}")  # type: ignore[misc]
 
     def open(self, names: Sequence[str]) -> None:
-        """Let agents go on."""
+        """Open the gates of work orders and pipelines."""
         for name in names:
             self._gate(name).touch()
 
     async def in_flight(self) -> int:
-        """Return how many work orders are under way by the server's word."""
+        """Return the number of running work orders, by the server."""
         return sum([await self.status(name) is WorkflowExecutionStatus.RUNNING for name in self.orders])
 
     async def until_closed(self, names: list[str]) -> None:
         """Wait until workflows are closed.
 
         Raises:
-            StandstillError: One is not, for longer than the patience lasts.
+            StandstillError: The patience is over.
         """
         for name in names:
             await self.until(lambda n=name: self._is_closed(n), f"the end of {name}")  # type: ignore[misc]
 
     async def status(self, name: str) -> WorkflowExecutionStatus | None:
-        """Return how a workflow stands."""
+        """Return the status of a workflow."""
         return (await self.client.get_workflow_handle(name).describe()).status
 
     def starts(self, order: str) -> list[str]:
-        """Return the runs of an order's agents: one for each start."""
+        """Return the runs of a work order's agents, one for each start."""
         return self.machine.runs(order)
 
     async def _start(self, kind: str, name: str, order: dict[str, Any]) -> None:
-        """Start a workflow as Temporal's own command line does: no release's client has its say."""
+        """Start a workflow as Temporal's command line does, without any release's client."""
         given = {"repository": str(self.origin.bare), **order}
         await self.client.start_workflow(kind, given, id=name, task_queue=self.queue)
 
@@ -92,14 +92,14 @@ class Work:
         return (self._runs(name) / f"{step.number}-{step.value}-1" / "run.json").exists()
 
     async def until(self, look: Callable[[], Awaitable[bool]], what: str) -> None:
-        """Look until it is so.
+        """Poll until `look` returns true.
 
         Raises:
-            StandstillError: It is not, for longer than the patience lasts.
+            StandstillError: The patience is over.
         """
         try:
             async with asyncio.timeout(self.patience_seconds):
-                while not await look():  # noqa: ASYNC110 -- other processes do it
+                while not await look():  # noqa: ASYNC110 -- other processes change the state
                     await asyncio.sleep(_LOOK_SECONDS)
         except TimeoutError:
             raise StandstillError(f"waited {self.patience_seconds:.0f} s in vain for {what}") from None

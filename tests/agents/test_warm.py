@@ -107,7 +107,7 @@ def background_desk(programs: dict[str, str], tmp_path: Path) -> Iterator[Desk]:
 
 
 def test_claude_serves_many_turns_in_one_process(desk: Desk) -> None:
-    """One start serves all turns with their own figures, its processes rest in between, and the session survives a kill."""
+    """One start serves all turns with their own figures, and the session survives a kill of the process."""
     first = desk.run_turn("Say that all is well.\n", None)
     session = first.outcome.session_id
     second = desk.run_turn("# implement_plan\nDo it.\n", session)

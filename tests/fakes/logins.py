@@ -28,7 +28,7 @@ def jwt(account: str, expires_at: float) -> str:
 
 
 def login(agent: str, number: int, valid_seconds: float = 8 * HOUR, account: str = "ann") -> dict[str, Any]:
-    """Return the login of an account after `number` refreshes, with other secrets of its file that no guest may read."""
+    """Return the login of an account after `number` refreshes, with other secrets that no guest may read."""
     expires_at = time.time() + valid_seconds
     if agent == "codex":
         token = jwt(account, expires_at)

@@ -141,7 +141,7 @@ def model_of(cli: str, port: int) -> ModelKey:
 
 
 def _asked(name: str, attack: str, cli: str, request: str) -> NetworkRoute:
-    """Send a request to a model's port that its CLI never sends; without the list the server gets and echoes the key."""
+    """Send a request to a model's port that its CLI never sends; without the list the server echoes the key."""
 
     def network(servers: Servers, *more: str) -> OwnNetwork:
         model = model_of(cli, servers.gateway)

@@ -1,4 +1,4 @@
-"""A real Prometheus on loopback with the repository's alert rules, in which an hour is a minute and a minute a second."""
+"""A real Prometheus on loopback with the repository's alert rules; an hour of a rule lasts a minute here."""
 
 import re
 import subprocess

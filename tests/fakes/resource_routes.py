@@ -1,4 +1,4 @@
-"""Ways out through the kernel's user 0 and through what the machine has to share out; see `escape_routes.py`."""
+"""Ways out by the kernel's user 0 and by shared resources of the machine; see `escape_routes.py`."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,24 +14,24 @@ from septet.agents.guest.protections import NoCapabilities, OwnProcesses, OwnUse
 
 @dataclass(frozen=True)
 class _Arguments:
-    """Arguments of the test's own."""
+    """Arguments of the test itself."""
 
     parts: tuple[str, ...]
 
     def arguments(self) -> tuple[str, ...]:
-        """Give them."""
+        """Return the arguments."""
         return self.parts
 
 
 def _root_of_the_machine(description: Description, root: Path) -> Description:
-    """Leave all that root may do, outside of every namespace of users."""
+    """Leave the guest all rights of root, outside of every namespace of users."""
     kinds = ("user", OwnUser, NoCapabilities, RefusedSystemCalls)
     parts: tuple[Protection, ...] = removed(*kinds)(description, root).protections
     return replace(description, protections=(*parts, _Arguments(("--cap-add", "ALL"))))
 
 
 def _mode(name: str, attack: str, program: str) -> Route:
-    """A way to leave a program that runs as its owner."""
+    """Return a route that leaves a program which runs as its owner."""
     ends = "\n    print(CANARY if os.stat('left').st_mode & 0o4000 else 'no such bit')"
     text = f"try:\n    {program}{ends}\nexcept OSError as error:\n    print('refused:', error.strerror)\nremove('left')\n"
     return Route(name, attack, _REMOVE + text, "refused system calls", removed(RefusedSystemCalls))
@@ -101,13 +101,13 @@ RESOURCE_ROUTES = (
 
 @dataclass(frozen=True)
 class RootRoute:
-    """What the kernel's user 0 may do, by itself and without a capability, when another protection is not there."""
+    """A right of the kernel's user 0 that needs no capability, without another protection."""
 
     name: str
     attack: str
     program: str
     seen: Change
-    """What is taken away beside, so that only the user is left between the guest and the canary."""
+    """Removes the other protections, so that only the user protects the canary."""
 
 
 def _as_it_is(description: Description, root: Path) -> Description:
@@ -147,16 +147,16 @@ ROOT_ROUTES = (
 
 @dataclass(frozen=True)
 class RecordRoute:
-    """A way to change the records of one's own run, which are what stdin, stdout and stderr lead to."""
+    """A way to change the records of the guest's own run, to which stdin, stdout and stderr lead."""
 
     name: str
     attack: str
     change: str
-    """Python that does it."""
+    """Python that makes the change."""
 
     @property
     def program(self) -> str:
-        """It prints evidence first, on both."""
+        """Return the program, which first prints evidence on stdout and stderr."""
         evidence = f"import os, sys\nfor file in (sys.stdout, sys.stderr):\n    print({EVIDENCE!r}, file=file, flush=True)\n"
         return f"{evidence}try:\n    {self.change}\nexcept OSError:\n    pass\n"
 
@@ -165,7 +165,7 @@ EVIDENCE = "evidence"
 
 
 def are_whole(records: Path) -> bool:
-    """Say whether a run's records hold what was asked and printed, and no hole."""
+    """Return whether a run's records hold the prompt and the evidence, without a hole."""
     prompt, *printed = (_beginning(records / name) for name in RECORDS)
     sizes = [(records / name).stat().st_size for name in RECORDS]
     return prompt == PROMPT and printed == [f"{EVIDENCE}\n".encode()] * 2 and max(sizes) < _MIB
@@ -190,7 +190,7 @@ RECORD_ROUTES = (
 
 @dataclass(frozen=True)
 class Bomb:
-    """A program that uses as much as it can of one thing; it prints the canary when nobody has stopped it."""
+    """A program that uses up one resource, and prints the canary if it is not stopped."""
 
     name: str
     program: str
@@ -271,7 +271,7 @@ BOMBS = (
 
 
 def explode(machine: Machine, bomb: Bomb, *, limited: bool) -> str:
-    """Run a bomb in a guest's place, which waits to be stopped where it is limited; then clear its place."""
+    """Run a bomb as a guest, which waits to be stopped if it is limited; then clear its folder."""
     seconds = 15 if limited else 0
     cleared = "import shutil\nfor name in os.listdir('.'):\n    if name != 'own':\n        shutil.rmtree(name, True)\n        os.path.isfile(name) and os.unlink(name)\n"
     machine.run(cleared)
@@ -283,7 +283,7 @@ def explode(machine: Machine, bomb: Bomb, *, limited: bool) -> str:
 
 
 def resource_table() -> str:
-    """Return the table as the documents have it."""
+    """Return the table of the page."""
     return counted(
         {
             "leave something with more rights, or use up what a user may have": [

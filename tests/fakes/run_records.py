@@ -1,4 +1,4 @@
-"""The record of a run as it begins, for tests that look at none of its values."""
+"""The record of a run at its start, for tests that read none of its values."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""A runner of supervisors as a process of its own: of today's code, or of a copy of it."""
+"""A runner of supervisors in its own process, with today's code or a copy of it."""
 
 import os
 import shutil
@@ -15,20 +15,20 @@ _PACKAGES = ("septet", "activities", "workflows", "workers", "clients")
 
 @dataclass
 class Runner:
-    """The runner of one state directory, started and ended by tests."""
+    """The runner of one state directory, which tests start and stop."""
 
     state: Path
     packages: Path | None = None
-    """Where its code lies; that of this repository when absent."""
+    """The folder of its code; `None` for this repository's code."""
     processes: "list[subprocess.Popen[str]]" = field(default_factory=list)
 
     @property
     def folder(self) -> Path:
-        """Where its lock and its socket are."""
+        """Return the folder of its lock and socket."""
         return self.state / "runner"
 
     def start(self) -> "subprocess.Popen[str]":
-        """Start it and wait until it is ready."""
+        """Start a runner and wait until it is ready."""
         env = {"SEPTET_STATE_DIR": str(self.state), "HOME": str(self.state.parent), "PATH": os.environ["PATH"]}
         if self.packages is not None:
             env["PYTHONPATH"] = str(self.packages)
@@ -39,14 +39,14 @@ class Runner:
         return process
 
     def end(self) -> None:
-        """End whatever was started."""
+        """Stop all runners."""
         for process in self.processes:
             process.kill()
             process.communicate(timeout=ENDS_SECONDS)
 
 
 def copy_packages(folder: Path) -> Path:
-    """Copy today's code into a folder and return it."""
+    """Copy today's code into a folder and return the folder."""
     for name in _PACKAGES:
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     return folder

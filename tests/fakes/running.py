@@ -1,4 +1,4 @@
-"""Work orders with doubled activities on a real server: how tests start them, wait for them and replay them."""
+"""Work orders with doubled activities on a real server: their start, their wait, and their replay."""
 
 import asyncio
 import uuid
@@ -37,7 +37,7 @@ Handle = WorkflowHandle[Any, Any]
 
 
 def worker_of(client: Client, doubles: Doubles, *workflows: type, **options: Any) -> Worker:
-    """Return a worker that serves work orders, and other workflows too."""
+    """Return a worker that serves work orders and further workflows."""
     return Worker(
         client,
         task_queue=doubles.task_queue,
@@ -50,7 +50,7 @@ def worker_of(client: Client, doubles: Doubles, *workflows: type, **options: Any
 
 
 async def start(client: Client, task_queue: str, order_id: str = "", **fields: Any) -> Handle:
-    """Start a work order, and return the handle of its last run, whichever that is."""
+    """Start a work order, and return the handle of its latest run."""
     order_id = order_id or f"wo-{uuid.uuid4().hex[:8]}"
     await client.start_workflow("WorkOrder", {**ORDER, **fields}, id=order_id, task_queue=task_queue)
     return client.get_workflow_handle(order_id, result_type=Task)
@@ -58,7 +58,7 @@ async def start(client: Client, task_queue: str, order_id: str = "", **fields: A
 
 @asynccontextmanager
 async def work_order(client: Client, doubles: Doubles, way: str = "", **fields: Any) -> AsyncIterator[Handle]:
-    """Start a work order with a worker; at the end the history of its last run is replayed, and kept as that of a way."""
+    """Start a work order with a worker; at the end replay its last run's history, and keep it as a way's history."""
     async with worker_of(client, doubles):
         handle = await start(client, doubles.task_queue, **fields)
         yield handle
@@ -67,7 +67,7 @@ async def work_order(client: Client, doubles: Doubles, way: str = "", **fields: 
 
 @asynccontextmanager
 async def watched(client: Client, doubles: Doubles, way: str = "", **fields: Any) -> AsyncIterator[Handle]:
-    """Let a work order complete, and give the watch of its pull request, whose history is replayed at the end."""
+    """Let a work order complete, and yield the watch of its pull request; at the end replay the watch's history."""
     async with worker_of(client, doubles):
         order = await start(client, doubles.task_queue, **fields)
         assert (await result_of(order)).stage is Stage.REVIEW
@@ -76,13 +76,13 @@ async def watched(client: Client, doubles: Doubles, way: str = "", **fields: Any
         try:
             yield watch
         finally:
-            with suppress(RPCError):  # it has ended
+            with suppress(RPCError):  # the watch has ended
                 await watch.terminate()
         await replayed(watch, way)
 
 
 async def replayed(handle: Handle, way: str = "", *workflows: type) -> None:
-    """Replay the history of the last run of a workflow, and keep it as that of a way."""
+    """Replay the history of a workflow's last run, and keep it as a way's history."""
     history = await handle.fetch_history()
     await Replayer(workflows=workflows, plugins=[SeptetPlugin()]).replay_workflow(history)
     if way:
@@ -90,29 +90,29 @@ async def replayed(handle: Handle, way: str = "", *workflows: type) -> None:
 
 
 async def result_of(handle: Handle) -> Any:
-    """Return the result of a workflow, which comes in time."""
+    """Return the result of a workflow, within `WITHIN_SECONDS`."""
     return await asyncio.wait_for(handle.result(), WITHIN_SECONDS)
 
 
 async def failure_of(handle: Handle) -> BaseException | None:
-    """Wait until a workflow has failed or is cancelled, and return why."""
+    """Wait until a workflow has failed or is cancelled, and return the cause."""
     with pytest.raises(WorkflowFailureError) as caught:
         await result_of(handle)
     return caught.value.cause
 
 
 async def until(handle: Handle, holds: Callable[[Task], object]) -> Task:
-    """Wait until a work order, or the watch of its pull request, is as it should be, and return it."""
+    """Wait until `holds` is true of a work order or of its pull request's watch, and return the task."""
     return await wait_until(lambda: handle.query(WorkOrder.work_order), holds)
 
 
 async def until_step(handle: Handle, step: Step = Step.CLASSIFY_ISSUE) -> None:
-    """Wait until a work order is at a step."""
+    """Wait until a work order runs this step."""
     await wait_until(lambda: handle.query(WorkOrder.running_step), lambda running: running == step)
 
 
 async def reset(client: Client, workflow_id: str, event_id: int) -> None:
-    """Reset a workflow as a person with Temporal's own command line does."""
+    """Reset a workflow as a person does with Temporal's command line."""
     await client.workflow_service.reset_workflow_execution(
         ResetWorkflowExecutionRequest(
             namespace=client.namespace,
@@ -125,7 +125,7 @@ async def reset(client: Client, workflow_id: str, event_id: int) -> None:
 
 
 async def refusal(update: Awaitable[Any]) -> str:
-    """Return the words with which an update is refused."""
+    """Return the message of a refused update."""
     with pytest.raises(WorkflowUpdateFailedError) as caught:
         await update
     assert isinstance(caught.value.cause, ApplicationError)
@@ -133,7 +133,7 @@ async def refusal(update: Awaitable[Any]) -> str:
 
 
 async def works_until_cancelled(call: StepCall) -> StepResult:
-    """Be an agent that works until its step is cancelled, and leaves a rescue."""
+    """Work as an agent does until the step is cancelled, and leave a rescue."""
     try:
         while True:
             activity.heartbeat()

@@ -1,4 +1,4 @@
-"""The scripted agent as tests use it: inside this process, or as the real program."""
+"""The scripted agent in tests: inside this process, or as the real program."""
 
 import contextlib
 import io
@@ -18,7 +18,7 @@ STREAM = ("-p", "--output-format", "stream-json", "--verbose", "--dangerously-sk
 
 @dataclass(frozen=True)
 class Ran:
-    """What one run of the agent left."""
+    """The outcome of one run of the agent."""
 
     code: int
     events: list[dict[str, Any]]
@@ -26,35 +26,35 @@ class Ran:
 
     @property
     def result(self) -> dict[str, Any]:
-        """The last event."""
+        """Return the last event."""
         return self.events[-1]
 
     @property
     def answer(self) -> dict[str, Any]:
-        """The final text, read as JSON."""
+        """Return the final text, read as JSON."""
         answer: dict[str, Any] = json.loads(self.result["result"])
         return answer
 
     @property
     def session(self) -> str:
-        """The session's id."""
+        """Return the session's id."""
         return str(self.events[0]["session_id"])
 
     def tools(self) -> list[str]:
-        """The names of the tools that were called, in order."""
+        """Return the names of the called tools, in order."""
         said = [event["message"]["content"] for event in self.events if event["type"] == "assistant"]
         return [block["name"] for blocks in said for block in blocks if block["type"] == "tool_use"]
 
 
 @dataclass
 class ScriptedAgent:
-    """The agent with a folder to work in and a home of its own."""
+    """The agent with a working folder and its own home."""
 
     folder: Path
     home: Path
 
     def run(self, prompt: str, *argv: str, scenario: Any = "") -> Ran:
-        """Run it in this process with claude's usual arguments and `argv`; a scenario may be given as a value."""
+        """Run the agent in this process with claude's usual arguments and `argv`; a scenario may be a value."""
         out, err = io.BytesIO(), io.StringIO()
         with contextlib.chdir(self.folder):
             program = ProgramOfTests(self.env(scenario), io.BytesIO(prompt.encode()), out, err)
@@ -62,7 +62,7 @@ class ScriptedAgent:
         return Ran(code, [json.loads(line) for line in out.getvalue().splitlines()], err.getvalue())
 
     def start(self, prompt: str, *argv: str, scenario: Any = "") -> "subprocess.Popen[bytes]":
-        """Start the real program; the caller ends it."""
+        """Start the real program; the caller stops it."""
         process = subprocess.Popen(
             [sys.executable, "-P", scripted_program.__file__, *STREAM, *argv],
             cwd=self.folder,

@@ -75,7 +75,7 @@ MALFORMED: dict[str, Callable[[Answer], str]] = {
     "empty": lambda _answer: "",
     "null": lambda _answer: "null",
 }
-"""By name: the final text in place of the answer. Some the answer ladder reads, the others it must refuse."""
+"""The malformed final texts by name. The answer ladder reads some of them, and must refuse the others."""
 
 
 class BudgetReachedError(Exception):
@@ -83,7 +83,7 @@ class BudgetReachedError(Exception):
 
 
 class ScriptOfTests(Script):
-    """A script with the further keys."""
+    """A script with the additional keys."""
 
     keys: ClassVar = {
         **Script.keys,
@@ -110,7 +110,7 @@ class ScriptOfTests(Script):
 
 
 class ScenarioOfTests(Scenario):
-    """A scenario with the further keys."""
+    """A scenario with the additional keys."""
 
     keys: ClassVar = {**Scenario.keys, "cost_usd": NUMBER, "tokens": (dict,)}
     script_type = ScriptOfTests
@@ -122,7 +122,7 @@ class ScenarioOfTests(Scenario):
 
 
 class StreamOfTests(Stream):
-    """A stream whose turns cost something, and which the model API may refuse."""
+    """A stream whose turns have a cost, and which the model API may refuse."""
 
     scenario: ScenarioOfTests
 
@@ -140,7 +140,7 @@ class StreamOfTests(Stream):
         return {**super().use(characters), **self.scenario.tokens}
 
     def api_error(self, status: int) -> None:
-        """Print how claude ends when the model API refuses: `success`, and yet an error."""
+        """Print claude's end after a refusal of the model API: `success`, and yet an error."""
         text = f"API Error: {status} the scenario lets the model API refuse"
         no_usage = dict.fromkeys(self.usage, 0)
         self.assistant({"type": "text", "text": text}, "<synthetic>", no_usage, api_error_status=status)
@@ -149,7 +149,7 @@ class StreamOfTests(Stream):
 
 
 class RunOfTests(ScriptedRun):
-    """A run with the further mistakes."""
+    """A run with the additional mistakes."""
 
     stream: StreamOfTests
     script: ScriptOfTests
@@ -188,7 +188,7 @@ class RunOfTests(ScriptedRun):
         return given if is_given else super().change_answer(answer)
 
     def _leave_a_process(self, seconds: float) -> None:
-        """Start a process in a session of its own that outlives this run and then writes into the folder."""
+        """Start a process in its own session that outlives this run and then writes into the folder."""
         call = self.stream.call("Bash", command="nohup make serve &", description="Start a server")
         if os.fork() == 0:
             os.setsid()
@@ -202,7 +202,7 @@ class RunOfTests(ScriptedRun):
 
 
 class ProgramOfTests(Program):
-    """The program with all of these."""
+    """The program with the additional keys and mistakes."""
 
     scenario_type = ScenarioOfTests
     stream_type = StreamOfTests
@@ -210,7 +210,7 @@ class ProgramOfTests(Program):
 
 
 def write_scripted_program(path: Path) -> Path:
-    """Write a program that starts the scripted agent of tests, and return its path."""
+    """Write a program that starts the tests' scripted agent, and return its path."""
     path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P "{__file__}" "$@"\n', encoding="utf-8")
     path.chmod(0o755)
     return path

@@ -1,4 +1,4 @@
-"""Keys that seal, and machines whose payloads in Temporal are sealed by them."""
+"""Keys for sealing, and machines that seal their payloads in Temporal."""
 
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ from workers.connection.plugin import SeptetPlugin
 
 
 def write_keys(path: Path, *ids: str) -> Path:
-    """Write a file of new keys, of which the first seals."""
+    """Write a file of new keys; the first key seals."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{new_key_line(each)}\n" for each in ids), encoding="ascii")
     path.chmod(0o600)
@@ -26,13 +26,13 @@ def write_keys(path: Path, *ids: str) -> Path:
 
 
 def sealing(client: Client, keys: Path, *, serves: bool = False, required: bool = False) -> Client:
-    """Return a client of the same server that seals."""
+    """Return a sealing client of the same server."""
     codec = SealingCodec(keys_in_file(keys), serves=serves, refuses_unsealed=required)
     return Client(client.service_client, namespace=client.namespace, plugins=[SeptetPlugin(codec=codec)])
 
 
 def sealed_machine(root: Path, extra: Mapping[str, str] | None = None) -> Septet:
-    """Return a machine whose commands all seal with the one key of `root/keys`."""
+    """Return a machine whose commands seal with the one key of `root/keys`."""
     keys = write_keys(root / "keys", "k1")
     return Septet(root, {"SEPTET_SEAL_KEYS_FILE": str(keys), **(extra or {})})
 
@@ -43,7 +43,7 @@ def database(state: Path) -> str:
 
 
 def words_in(text: str, words: Iterable[str]) -> set[str]:
-    """Return which words a text holds, as they are or in base64."""
+    """Return the words that a text holds, plain or in base64."""
 
     def is_in(word: str) -> bool:
         forms = (b64encode(b" " * shift + word.encode()).decode()[4:-4] for shift in range(3))
@@ -53,13 +53,13 @@ def words_in(text: str, words: Iterable[str]) -> set[str]:
 
 
 def payloads_in(history: WorkflowHistory) -> list[Payload]:
-    """Return all payloads of a history but search attributes, headers and the SDK's own markers."""
+    """Return all payloads of a history without search attributes, headers and the SDK's own markers."""
     events = (each for each in history.events if each.event_type != EventType.EVENT_TYPE_MARKER_RECORDED)
     return [payload for event in events for payload in payloads_of(event)]
 
 
 def payloads_of(message: Any) -> list[Payload]:
-    """Return all payloads of a message of Temporal's but search attributes and headers."""
+    """Return all payloads of a Temporal message without search attributes and headers."""
     found: list[Payload] = []
     for field, value in message.ListFields():
         if field.name in {"search_attributes", "header"} or field.type != field.TYPE_MESSAGE:
@@ -73,7 +73,7 @@ def payloads_of(message: Any) -> list[Payload]:
 
 
 def ui_of(up: Running) -> str:
-    """Return the address of Temporal's web UI for programs, which need not resolve the name that browsers call."""
+    """Return the address of Temporal's web UI for programs, which need not resolve the browsers' host name."""
     return f"http://127.0.0.1:{up.ready['ui'].rpartition(':')[2]}"
 
 

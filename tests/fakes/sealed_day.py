@@ -1,4 +1,4 @@
-"""A day of an installation on which people's words come in by every way, each with a word to look for."""
+"""A day of an installation with people's words from every source, each with a word to search for."""
 
 import json
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ WAYS = (
     "api", "why", "feedback", "plan", "answer", "log", "review", "pipeline", "labelled", "comment", "tool", "pass",
 )  # fmt: skip
 WORDS = {way: f"canary{way}51c8" for way in WAYS}
-"""By the way on which it comes in: over HTTP, with a cancel, to a plan, with a plan, from an agent, and so on."""
+"""The word by its source: over HTTP, with a cancel, as feedback on a plan, in a plan, from an agent, and so on."""
 ORDER = "wo-api"
 A_CENT_A_MESSAGE = {"cost_usd": 0.01, "tokens": {"input_tokens": 9, "output_tokens": 1}}
 FILES = {"README.md": "# app\n", "app.py": "print('hello')\n"}
@@ -29,7 +29,7 @@ FILES = {"README.md": "# app\n", "app.py": "print('hello')\n"}
 
 @dataclass
 class Day:
-    """A machine, a forge that tells it of issues, and who is notified."""
+    """A machine, a forge that sends it issues, and a receiver of notifications."""
 
     septet: Septet
     forge: GitHubFake
@@ -37,11 +37,11 @@ class Day:
 
     @property
     def repository(self) -> str:
-        """The repository's address."""
+        """Return the repository's address."""
         return f"{self.forge.url}/{self.forge.project}.git"
 
     def begin(self) -> None:
-        """Start a work order over HTTP, which waits for its budget, is raised, and whose first plan is rejected."""
+        """Start a work order over HTTP that waits for its budget; raise the budget, and reject its first plan."""
         said = {"build_plan": WORDS["plan"], "implement_plan": WORDS["answer"]}
         steps = {step: {"put_over": {"summary": word}} for step, word in said.items()}
         self.septet.scenario(ORDER, {**A_CENT_A_MESSAGE, "steps": steps})
@@ -59,12 +59,12 @@ class Day:
         self._until_plan(2)
 
     def promote(self) -> None:
-        """Make the build current that serves now, by the command of a release."""
+        """Make the serving build the current build, by the command of a release."""
         promoted = self.septet("promote", "--json")
         assert promoted.code == 0, promoted
 
     def go_on(self) -> None:
-        """Approve the plan under another build, and have the agent answer a failed check and a review."""
+        """Approve the plan under another build, and let the agent answer a failed check and a review."""
         assert self.septet("approve", ORDER, "--json").code == 0
         self.septet.wait_for_order(ORDER, "review")
         pull = next(pull for pull in self.forge.pulls.values() if ORDER in pull.body)
@@ -82,7 +82,7 @@ class Day:
         self.septet.wait_for_order(ORDER, "done")
 
     def take_in(self, api: str) -> None:
-        """Have an intake take an issue, by a webhook, and one that nobody told of, by a pass; have a comment answered."""
+        """Let an intake take an issue by a webhook and another issue by a pass, and answer a comment."""
         added = self.septet("intake", "add", "--repo", self.repository, "--at-once", "--every", "86400", "--json")
         assert added.code == 0, added
         hook = GitHubWebhook(self.forge, SECRET)
@@ -110,14 +110,14 @@ class Day:
         self.septet.wait_for_pipeline("pl-a", "completed", 2 * WITHIN_SECONDS)
 
     async def use_tools(self) -> str:
-        """Create a task by a tool of agents and cancel it with a reason; return the server's log."""
+        """Create a task by an agent's tool and cancel it with a reason; return the server's log."""
         async with tools_of(self.septet, self.folder / "mcp.log") as tools:
             await tools("create_task", repository=self.repository, title=f"Say {WORDS['tool']}", id="wo-tool")
             await tools("cancel", id="wo-tool", why=f"It is {WORDS['why']}.")
         return (self.folder / "mcp.log").read_text(encoding="utf-8")
 
     def _until_plan(self, number: int) -> None:
-        """Wait until a plan of so many waits for a decision."""
+        """Wait until the plan of this number waits for a decision."""
 
         def is_waiting(task: dict[str, Any]) -> bool:
             plans = sum("build_plan" in run for run in self.septet.runs(ORDER))
@@ -126,13 +126,13 @@ class Day:
         self.septet.wait_for_order(ORDER, is_waiting)
 
     def _wait_for_title(self, word: str) -> None:
-        """Wait until a work order is listed whose title has a word."""
+        """Wait until the list has a work order with this word in its title."""
         self.septet.wait_for("/agent-work-orders", lambda rows: [row for row in rows if word in row["title"]])
 
 
 @contextmanager
 def serving_day(machine: Septet, folder: Path) -> Iterator[Day]:
-    """Serve GitHub and a receiver of notifications, which the machine knows, for as long as the block lasts."""
+    """Serve GitHub and a receiver of notifications during the block, both in the machine's settings."""
     made = make_origin(folder / "made", "foo.git")
     made.push(FILES)
     bare = folder / "hosted" / "o" / "foo.js.git"
@@ -154,7 +154,7 @@ def serving_day(machine: Septet, folder: Path) -> Iterator[Day]:
 
 @contextmanager
 def _receiver() -> Iterator[str]:
-    """Serve a receiver of notifications for as long as the block lasts."""
+    """Serve a receiver of notifications during the block."""
 
     class Handler(QuietHandler):
         def handle_any(self) -> None:

@@ -1,8 +1,8 @@
-"""`--second-run`: tests that failed run once more, each alone; a run whose failures all pass then is green.
+"""`--second-run`: failed tests run once more, each alone; if all of them pass then, the run is green.
 
-A race passes where nothing else runs, a fault fails again. What passed is named as flaky with its seed, so that it
-is mended and not forgotten. No second run have more than three failures, for these are a fault, and tests that
-hold a law (marker `law`), for these may not fail even once.
+A race passes if nothing else runs, and a fault fails again. A test that passes is reported as flaky with its seed,
+so that it is mended. More than three failures get no second run, for they are a fault, nor do tests that hold a
+law (marker `law`), for they may not fail even once.
 """
 
 import subprocess
@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 AT_MOST = 3
-"""Failed tests that run again."""
+"""The most failed tests that run again."""
 _FLAKY = "flaky"
 _TIMES_OUT_SECONDS = 900.0
-"""For a second run that not even its own time limit ends."""
+"""The seconds for a second run that its own time limit does not end."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -28,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 # After pytest-randomly, which chooses the seed.
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Watch the reports where they all arrive: in xdist's controller, or in the only process."""
+    """Register the watch of reports in xdist's controller, or in the only process."""
     if config.getoption("second_run") and not hasattr(config, "workerinput"):
         seed = config.getoption("randomly_seed", default=None)
         config.pluginmanager.register(SecondRun(config.rootpath, seed), "second-run")
@@ -36,30 +36,30 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @dataclass
 class SecondRun:
-    """The failures of a run, and what became of them."""
+    """The failures of a run, and the results of their second runs."""
 
     root: Path
     seed: int | None
     failures: dict[str, list[pytest.TestReport]] = field(default_factory=dict)
-    """Reports by test: of a call, a set-up, a teardown, or a process of xdist that died."""
+    """The failed reports by test: of a call, a set-up, a teardown, or a dead process of xdist."""
     outputs: dict[str, str] = field(default_factory=dict)
-    """What pytest printed where a test failed again."""
+    """The output of pytest for each test that did not pass alone."""
     flaky: list[str] = field(default_factory=list)
     _collected: bool = True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note a failure."""
+        """Record a failure."""
         if report.failed:
             self.failures.setdefault(report.nodeid, []).append(report)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Note that tests are missing: then nothing can make the run green."""
+        """Record an error of collection, after which the run cannot be green."""
         self._collected = self._collected and not report.failed
 
-    # Innermost, so that the coverage is judged after it and can still fail the run.
+    # Innermost, so that the coverage check comes after it and can still fail the run.
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Run again what failed, after all others have ended."""
+        """Run failed tests again, after all others have ended."""
         result = yield
         if self._collected and len(self.failures) <= AT_MOST:
             for test in self.failures:
@@ -71,7 +71,7 @@ class SecondRun:
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Tell what ran again, before the closing line."""
+        """Report the second runs before the closing line."""
         if len(self.failures) > AT_MOST:
             terminalreporter.section(f"no second run: more than {AT_MOST} tests failed")
         for test, output in self.outputs.items():
@@ -86,7 +86,7 @@ class SecondRun:
 
     def _run_alone(self, test: str) -> None:
         seed = [] if self.seed is None else [f"--randomly-seed={self.seed}"]
-        quiet = ["-qq", "-rs", "-p", "no:cacheprovider"]  # no closing line of its own
+        quiet = ["-qq", "-rs", "-p", "no:cacheprovider"]  # without a closing line
         argv = [sys.executable, "-m", "pytest", *quiet, *seed, "-m", "not law", test]
         try:
             ended = subprocess.run(
@@ -104,7 +104,7 @@ class SecondRun:
             self.outputs[test] = ended.stdout
 
     def _count_as_flaky(self, reporter: pytest.TerminalReporter | None) -> None:
-        """Let the closing line count a flaky test as such, and as nothing else."""
+        """Let the closing line count a flaky test as flaky only."""
         if reporter is None or not self.flaky:
             return
         for outcome in ("passed", "failed", "error"):
@@ -112,4 +112,4 @@ class SecondRun:
             if others:
                 reporter.stats[outcome] = others
         reporter.stats[_FLAKY] = [self.failures[test][0] for test in self.flaky]
-        reporter._main_color = None  # it is found anew
+        reporter._main_color = None  # pytest computes it anew

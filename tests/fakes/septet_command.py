@@ -1,4 +1,4 @@
-"""The real `septet` and `temporal` commands as subprocesses, with a state directory, a home and ports of their own."""
+"""The real `septet` and `temporal` commands as subprocesses, with their own state directory, home and ports."""
 
 import json
 import os
@@ -27,7 +27,7 @@ Found = TypeVar("Found")
 WITHIN_SECONDS = 60.0
 _ASK_EVERY_SECONDS = 0.1
 _NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-"""For clients of loopback: to load all those of the machine takes as long as a few answers."""
+"""The TLS context of loopback clients: loading the machine's certificates takes as long as a few answers."""
 _CLOSED = {"completed", "failed", "cancelled"}
 _TESTERS = 16
 _WARM: Final = frozenset({"up", "worker"})
@@ -54,7 +54,7 @@ exec "{sys.executable}" -P "{Path(__file__).with_name("scripted_program.py")}" "
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended."""
+    """The end of a command."""
 
     code: int
     out: str
@@ -62,7 +62,7 @@ class Ended:
 
     @property
     def json(self) -> dict[str, Any]:
-        """The one JSON object that stdout must be."""
+        """Return the one JSON object on stdout."""
         assert self.out.count("\n") == 1, f"stdout is not one line: {self.out!r}; stderr: {self.err}"
         answer = json.loads(self.out)
         assert isinstance(answer, dict)
@@ -70,7 +70,7 @@ class Ended:
 
     @property
     def error(self) -> dict[str, str]:
-        """The error of an answer that is not ok."""
+        """Return the error of an answer that is not ok."""
         answer = self.json
         assert answer["ok"] is False
         told: dict[str, str] = answer["error"]
@@ -80,7 +80,7 @@ class Ended:
 
 @dataclass
 class Running:
-    """A command that serves until it is ended."""
+    """A command that serves until it is stopped."""
 
     process: "subprocess.Popen[str] | WarmProgram"
     ready: dict[str, Any]
@@ -89,12 +89,12 @@ class Running:
 
     @property
     def address(self) -> str:
-        """Where its Temporal server answers."""
+        """Return the address of its Temporal server."""
         return str(self.ready["address"])
 
     @property
     def api(self) -> str:
-        """Where its HTTP API answers."""
+        """Return the address of its HTTP API."""
         return str(self.ready["api"])
 
     def end(self, number: signal.Signals = signal.SIGINT) -> int:
@@ -103,7 +103,7 @@ class Running:
         return self.process.wait(WITHIN_SECONDS)
 
     def kill(self) -> None:
-        """Kill it, and nothing else."""
+        """Kill this process only."""
         self.process.kill()
         self.process.wait(WITHIN_SECONDS)
 
@@ -115,18 +115,18 @@ class Septet:
     root: Path
     extra: Mapping[str, str] = field(default_factory=dict)
     page: str = ""
-    """The link to the page of the `septet up` that serves here."""
+    """The link to the page of this machine's `septet up`."""
     shares: "Septet | None" = None
-    """The machine whose server this one shares, and whose `septet up` says how work orders stand, where none is here."""
+    """The machine whose server this machine shares, and whose HTTP API reports work orders; `None` for its own."""
 
     @property
     def state(self) -> Path:
-        """The state directory."""
+        """Return the state directory."""
         return self.root / "state"
 
     @property
     def api(self) -> httpx.Client:
-        """A client of the HTTP API of the `septet up` of this machine or of its server, with the token of its file."""
+        """Return a client of the HTTP API of this machine or of the shared machine, with the token of its file."""
         state = self.shares.state if self.shares else self.state
         told = json.loads((state / "server.json").read_text(encoding="utf-8"))
         token = (state / "api-token").read_text(encoding="ascii").strip()
@@ -137,7 +137,7 @@ class Septet:
 
     @property
     def env(self) -> dict[str, str]:
-        """The whole environment of the commands."""
+        """Return the whole environment of the commands."""
         home = self.root / "home"
         home.mkdir(parents=True, exist_ok=True)
         return {
@@ -154,14 +154,14 @@ class Septet:
         }
 
     def scenario(self, order_id: str, content: Mapping[str, Any]) -> str:
-        """Say what goes wrong in a work order, and return its id."""
+        """Write the scenario of a work order, and return its id."""
         folder = self.root / "scenarios"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{order_id}.json").write_text(json.dumps(content), encoding="utf-8")
         return order_id
 
     def look(self, order_id: str) -> Callable[[], list[str]]:
-        """Let the agents of a work order write down how they find the worktree; return what gives that, in order."""
+        """Let the agents of a work order record the worktree's state at their start; return a reader of the records."""
         seen = self.root / "scenarios" / f"{order_id}.seen"
         seen.mkdir(parents=True)
         return lambda: [path.read_text(encoding="utf-8") for path in sorted(seen.glob("[0-9]*"))]
@@ -173,13 +173,13 @@ class Septet:
             return Ended(*run_septet(argv, self.env, cwd or Path.cwd(), Path(output), WITHIN_SECONDS))
 
     def temporal(self, *args: str) -> Ended:
-        """Run Temporal's own command line to its end, on the server of this state directory."""
+        """Run Temporal's command line to its end, on the server of this state directory."""
         address = json.loads((self.state / "server.json").read_text(encoding="utf-8"))["address"]
         return self.run_program("temporal", *args, "--address", address)
 
     @contextmanager
     def up(self, **extra: str) -> Iterator[Running]:
-        """Run `septet up` on free ports for as long as the block lasts; what it leaves behind is ended then."""
+        """Run `septet up` on free ports during the block; at the end stop its remains."""
         options = ("--port", "--ui-port", "--api-port")
         ports = [part for pair in zip(options, map(str, free_ports(3)), strict=True) for part in pair]
         with self.serving("up", *ports, **extra) as running:
@@ -187,7 +187,7 @@ class Septet:
 
     @contextmanager
     def serving(self, *args: str, **extra: str) -> Iterator[Running]:
-        """Run a command that says when it is ready; whatever works for this state directory at its end is ended."""
+        """Run a command until the end of the block; then stop all processes of this state directory."""
         try:
             with self.beside(*args, **extra) as running:
                 yield running
@@ -196,7 +196,7 @@ class Septet:
 
     @contextmanager
     def beside(self, *args: str, **extra: str) -> Iterator[Running]:
-        """Run a command that says when it is ready, beside others of this machine; they stay."""
+        """Run a command during the block beside others of this machine, which stay."""
         process = self._serve(*args, "--json", **extra)
         lines: list[str] = []
         errors: list[str] = []
@@ -221,7 +221,7 @@ class Septet:
 
     @contextmanager
     def started(self, *args: str) -> Iterator["subprocess.Popen[str]"]:
-        """Start a command that ends by itself, or by a signal."""
+        """Start a command that ends by itself or by a signal."""
         with self._popen(*args) as process:
             try:
                 yield process
@@ -233,7 +233,7 @@ class Septet:
         return [process for process in psutil.process_iter() if self._is_own(process)]
 
     def end_all(self) -> None:
-        """End every process that works for this state directory, also what one of them has just begun."""
+        """Stop all processes of this state directory, also new children of them."""
         until(self._none_is_left)
 
     def _none_is_left(self) -> bool:
@@ -246,9 +246,9 @@ class Septet:
     def wait_for(
         self, path: str, holds: Callable[[Any], object] = bool, seconds: float = WITHIN_SECONDS, **query: str
     ) -> Any:
-        """Ask the HTTP API until what it answers is as it should be, and return that.
+        """Poll the HTTP API until `holds` is true of the answer, and return the answer.
 
-        A look costs a tenth of what the start of a command does. Where nobody answers, or with an error, it asks again.
+        A poll costs a tenth of a command's start. A missing answer and an error are polled again.
         """
         with self.api as api:
 
@@ -263,19 +263,19 @@ class Septet:
     def wait_for_order(
         self, order_id: str, holds: str | Callable[[dict[str, Any]], object], seconds: float = WITHIN_SECONDS
     ) -> dict[str, Any]:
-        """Wait until a work order has a status or stage, or is as `holds` says, and return it."""
+        """Wait until a work order has this status or stage, or fulfils `holds`, and return it."""
         order: dict[str, Any] = self.wait_for(f"/agent-work-orders/{order_id}", _is_at(holds), seconds)
         return order
 
     def wait_for_detail(self, order_id: str, holds: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
-        """Wait until what `septet show --json` answers of a work order is as it should be, and return that."""
+        """Wait until the answer of `septet show --json` for a work order fulfils `holds`, and return the answer."""
         detail: dict[str, Any] = self.wait_for(f"/agent-work-orders/{order_id}/detail", holds)
         return detail
 
     def wait_for_pipeline(
         self, name: str, holds: str | Callable[[dict[str, Any]], object], seconds: float = WITHIN_SECONDS
     ) -> dict[str, Any]:
-        """Wait until a pipeline has a status, or is as `holds` says, and return it."""
+        """Wait until a pipeline has this status, or fulfils `holds`, and return it."""
         is_there = _is_at(holds)
         reply = self.wait_for(f"/pipelines/{name}", lambda reply: is_there(reply["pipeline"]), seconds)
         pipeline: dict[str, Any] = reply["pipeline"]
@@ -286,18 +286,18 @@ class Septet:
         return self.wait_for_order(order_id, lambda order: order["status"] in _CLOSED, seconds)
 
     def cancelled(self, order_id: str) -> dict[str, Any]:
-        """Cancel a work order and return it closed: on a slow machine the answer comes before its end."""
+        """Cancel a work order, and return it after its end, which may come after the command's answer."""
         ended = self("cancel", order_id, "--json")
         assert ended.code == 0, ended
         return self.closed(order_id)
 
     def until_works(self, order_id: str, run: str) -> None:
-        """Wait until the agent of a run has said something: before that a kill may find none."""
+        """Wait until the agent of a run has written output: a kill before that may find no agent."""
         stream = self.state / "runs" / order_id / run / "stdout.jsonl"
         until(lambda: stream.exists() and stream.stat().st_size)
 
     def runs(self, order_id: str) -> list[str]:
-        """Return the names of the agent runs of a work order: one for each start of an agent."""
+        """Return the names of a work order's agent runs, one for each start of an agent."""
         return sorted(path.name for path in (self.state / "runs" / order_id).iterdir() if path.is_dir())
 
     def _agent(self, home: Path) -> Path:
@@ -310,8 +310,8 @@ class Septet:
         return path
 
     def _serve(self, *args: str, **extra: str) -> "subprocess.Popen[str] | WarmProgram":
-        """Start a command that serves; those that import much are forked from a process that has done so."""
-        if args[0] not in _WARM or "PYTHONPATH" in extra:  # which counts before anything is imported
+        """Start a serving command; commands with many imports are forked from a process that has imported them."""
+        if args[0] not in _WARM or "PYTHONPATH" in extra:  # PYTHONPATH counts before the imports
             return self._popen(*args, **extra)
         process = WarmProgram([str(PROGRAMS / "septet"), *args], {**self.env, **extra})
         _serving[process.pid] = process
@@ -328,7 +328,7 @@ class Septet:
         )
 
     def run_program(self, program: str, *args: str | Path, cwd: Path | None = None) -> Ended:
-        """Run a program of this environment to its end."""
+        """Run a program in this environment to its end."""
         completed = subprocess.run(
             [PROGRAMS / program, *args],
             env=self.env,
@@ -342,7 +342,7 @@ class Septet:
         return Ended(completed.returncode, completed.stdout, completed.stderr)
 
     def _is_own(self, process: psutil.Process) -> bool:
-        """Whether a process names this state directory: in its environment, its arguments, or as its folder."""
+        """Return whether a process names this state directory in its environment, arguments or working folder."""
         if (own := _serving.get(process.pid)) is not None and own.poll() is None:
             return any(str(self.state) in text for text in own.told)
         try:
@@ -363,15 +363,15 @@ _returned: Final[set[int]] = set()
 
 
 def free_port() -> int:
-    """Return a port of loopback as `free_ports` does."""
+    """Return a free port of loopback, as `free_ports` does."""
     return free_ports(1)[0]
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports of loopback that nobody listens on at this moment, and that no connection is given by chance.
+    """Return free ports of loopback outside the range of ports for outgoing connections.
 
-    They differ from all that were returned before, which may not be listened on yet, and from those of the processes
-    that run other tests at the same time.
+    The ports differ from all ports that were returned before, which may have no listener yet, and from those of
+    processes that run other tests at the same time.
     """
     tester = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _TESTERS
     found: list[int] = []

@@ -1,4 +1,4 @@
-"""Hosts with workers of their own on a Temporal server that others use too: each has a queue of its own."""
+"""Hosts with their own workers and queues on a Temporal server that others use too."""
 
 import json
 import signal
@@ -16,7 +16,7 @@ from fakes.waiting import until
 
 @dataclass
 class Host:
-    """A host on a shared server, and the work orders that its workers take."""
+    """A host on a shared server, and the work orders of its queue."""
 
     septet: Septet
     address: str
@@ -39,12 +39,12 @@ class Host:
 
     @contextmanager
     def worker(self, **extra: str) -> Iterator[Running]:
-        """Run a worker, which carries out one step at a time, for as long as the block lasts."""
+        """Run a worker during the block, which runs one step at a time."""
         with self.septet.serving("worker", **extra) as running:
             yield running
 
     def start(self, origin: Origin, order: str, **fields: Any) -> str:
-        """Start a work order as a person with Temporal's own command line does, and return its id."""
+        """Start a work order as a person does with Temporal's command line, and return its id."""
         asked = {"repository": str(origin.bare), "title": "Do it", "timeouts": {"heartbeat_seconds": 2}, **fields}
         ended = self.temporal(
             "workflow", "start", "--task-queue", self.queue, "--type", "WorkOrder", "--workflow-id", order,
@@ -54,16 +54,16 @@ class Host:
         return order
 
     def temporal(self, *args: str) -> Any:
-        """Run Temporal's own command line to its end."""
+        """Run Temporal's command line to its end."""
         return self.septet.run_program("temporal", *args, "--address", self.address)
 
     def end(self) -> None:
-        """End its agents, and the work orders of its queue that nobody carries on any more."""
+        """Stop the host's agents and processes, and terminate the work orders of its queue."""
         self.septet.end_all()
         give_up_queue(self.septet, self.address, self.queue)
 
     def scenario(self, order: str, **steps: Any) -> Path:
-        """Say what goes wrong in the steps of a work order; return the file for which those wait that have `waits`."""
+        """Write the scenario of a work order; return the file for which steps with `waits` wait."""
         go = self.septet.root / f"{order} may go on"
         told = {step: _waiting(script, go) for step, script in steps.items()}
         self.septet.scenario(order, {"steps": told})
@@ -76,31 +76,31 @@ class Host:
         return folder
 
     def attempts(self, order: str) -> list[Mapping[str, Any]]:
-        """Return the attempts at a work order that began here."""
+        """Return the attempts at a work order that began on this host."""
         lines = _read(self.septet.state / "runs" / order / "attempts.jsonl").split()
         return [json.loads(line) for line in lines]
 
     def worktree(self, order: str) -> Path:
-        """Return where the agents of a work order work."""
+        """Return the worktree of a work order."""
         return self.septet.state / "workspaces" / order
 
     def at_work(self, order: str) -> list[psutil.Process]:
-        """Return the processes that work in the worktree of a work order."""
+        """Return the processes in the worktree of a work order."""
         return at_work(self.septet, self.worktree(order))
 
     def connections(self, run: Path) -> int:
-        """Return how many sockets a run's supervisor has by its name: it listens at one, each attempt that comes has one."""
+        """Return the number of sockets of a run's supervisor: a listener, and one for each connected attempt."""
         sockets = [each for process in at_work(self.septet, run) for each in process.net_connections(kind="unix")]
         return sum(str(each.laddr) == "control.sock" for each in sockets)
 
     def rescues(self, order: str) -> list[dict[str, Any]]:
-        """Return what was kept of a work order."""
+        """Return the rescues of a work order."""
         rescues: list[dict[str, Any]] = self.septet("rescue", "list", order, "--json").json["rescues"]
         return rescues
 
 
 def give_up_queue(septet: Septet, address: str, queue: str) -> None:
-    """Terminate what is open on a queue: others on the server would find work orders for which no worker answers."""
+    """Terminate the open work orders of a queue, which would otherwise disturb others on the server."""
     of_queue = f'TaskQueue="{queue}" AND ExecutionStatus="Running"'
 
     def is_given_up() -> bool:
@@ -109,7 +109,7 @@ def give_up_queue(septet: Septet, address: str, queue: str) -> None:
         )
         assert listed.code == 0, listed
         left = [row["execution"]["workflowId"] for row in json.loads(listed.out or "[]")]
-        for each in left:  # a batch would be refused where another one runs
+        for each in left:  # a batch would be refused while another batch runs
             septet.run_program("temporal", "workflow", "terminate", "--workflow-id", each, "--address", address)
         return not left
 
@@ -118,7 +118,7 @@ def give_up_queue(septet: Septet, address: str, queue: str) -> None:
 
 @contextmanager
 def stopped(worker: Running) -> Iterator[None]:
-    """Stop a worker as a partition or a suspended machine does, for as long as the block lasts."""
+    """Stop a worker during the block, as a partition or a suspended machine does."""
     worker.process.send_signal(signal.SIGSTOP)
     try:
         yield
@@ -127,7 +127,7 @@ def stopped(worker: Running) -> Iterator[None]:
 
 
 def _waiting(script: Any, go: Path) -> Any:
-    """Return a script, or a list of them, with the file to wait for."""
+    """Return a script, or a list of scripts, with the file to wait for."""
     if isinstance(script, list):
         return [_waiting(one, go) for one in script]
     rest = {key: value for key, value in script.items() if key != "waits"}

@@ -1,4 +1,4 @@
-"""Pipelines with short runs and narrow windows, so that few issues show what happens to many."""
+"""Pipelines with short runs and narrow windows, so that few issues show the behaviour of many."""
 
 from datetime import timedelta
 
@@ -14,38 +14,38 @@ from workflows.pipeline.orders import WindowLimits
 
 @workflow.defn(name="Pipeline")
 class ShortPipeline(Pipeline):
-    """It goes on in another run after two issues."""
+    """Continues in another run after two issues."""
 
     window_limits = WindowLimits(issues_of_a_run=2)
 
     @workflow.run
     @takes_raw_input
     async def run(self, order: RawValue | None = None, *rest: object) -> PipelineView:
-        """Carry out the issues."""
+        """Run the issues."""
         return await super().run(order, *rest)
 
 
 @workflow.defn(name="Pipeline")
 class NarrowPipeline(Pipeline):
-    """It has two work orders open at a time."""
+    """Has at most two open work orders."""
 
     window_limits = WindowLimits(open_orders=2)
 
     @workflow.run
     @takes_raw_input
     async def run(self, order: RawValue | None = None, *rest: object) -> PipelineView:
-        """Carry out the issues."""
+        """Run the issues."""
         return await super().run(order, *rest)
 
 
 @workflow.defn(name="Pipeline")
 class ImpatientPipeline(Pipeline):
-    """It goes on in another run after two issues, and hardly waits for it."""
+    """Continues in another run after two issues, and hardly waits before it."""
 
     window_limits = WindowLimits(issues_of_a_run=2, patience=timedelta(milliseconds=200))
 
     @workflow.run
     @takes_raw_input
     async def run(self, order: RawValue | None = None, *rest: object) -> PipelineView:
-        """Carry out the issues."""
+        """Run the issues."""
         return await super().run(order, *rest)

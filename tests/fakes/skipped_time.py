@@ -1,4 +1,4 @@
-"""A server on which nobody has to wait: where all wait, its clock goes on to the next moment."""
+"""A server without waits: when all workflows wait, its clock jumps to the next moment."""
 
 from typing import Any
 

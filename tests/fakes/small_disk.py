@@ -1,6 +1,6 @@
-"""A small disk of a test's own, which can be full, out of inodes, or read-only: a tmpfs, mounted where a test says.
+"""A test's small disk, which can be full, without inodes, or read-only: a tmpfs at a path of the test.
 
-Mounting takes rights: where this process lacks them, the test runs once more as root of namespaces of its own.
+Mounting needs rights: if this process lacks them, the test runs again as root of its own namespaces.
 """
 
 import ctypes
@@ -28,12 +28,12 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True)
 class SmallDisk:
-    """A disk that is mounted at `path`."""
+    """A disk mounted at `path`."""
 
     path: Path
 
     def fill(self) -> None:
-        """Leave no room for a single byte, not even in the files' last blocks."""
+        """Fill the disk to the last byte, also in the files' last blocks."""
         with (self.path / "ballast").open("ab", buffering=0) as ballast:
             block = bytes(1 << 16)
             while block:
@@ -43,28 +43,28 @@ class SmallDisk:
                     block = block[: len(block) // 2]
 
     def free(self) -> None:
-        """Take away what `fill` and `use_up_inodes` put there."""
+        """Remove the files of `fill` and `use_up_inodes`."""
         (self.path / "ballast").unlink(missing_ok=True)
         shutil.rmtree(self.path / "many", ignore_errors=True)
 
     def use_up_inodes(self) -> None:
-        """Leave bytes, but no room for one more file."""
+        """Use up all inodes, and leave bytes free."""
         (self.path / "many").mkdir()
         for number in range(os.statvfs(self.path).f_favail):
             (self.path / "many" / str(number)).touch()
 
     def make_read_only(self) -> None:
-        """Refuse all writing."""
+        """Make the disk read-only."""
         _mount(self.path, _MS_REMOUNT | _MS_RDONLY, "")
 
     def make_writable(self) -> None:
-        """Take writing again."""
+        """Make the disk writable."""
         _mount(self.path, _MS_REMOUNT, "")
 
 
 @contextmanager
 def small_disk(path: Path, *, mib: int = 16, inodes: int = 4000) -> Iterator[SmallDisk]:
-    """Mount an empty disk at `path` for as long as the block lasts."""
+    """Mount an empty disk at `path` during the block."""
     path.mkdir(parents=True, exist_ok=True)
     _mount(path, 0, f"size={mib}m,nr_inodes={inodes}")
     try:
@@ -75,7 +75,7 @@ def small_disk(path: Path, *, mib: int = 16, inodes: int = 4000) -> Iterator[Sma
 
 @cache
 def can_mount() -> bool:
-    """Say whether this process may mount."""
+    """Return whether this process may mount."""
     if sys.platform != "linux":
         return False
     with tempfile.TemporaryDirectory() as folder:
@@ -87,10 +87,10 @@ def can_mount() -> bool:
 
 
 def runs_elsewhere(test: str, root: Path) -> bool:
-    """Run a test as root of namespaces of its own, where that is possible, and return whether it was.
+    """Run a test as root of its own namespaces, and return whether that was possible.
 
     Raises:
-        AssertionError: It failed there.
+        AssertionError: The test failed there.
     """
     if _WITHIN in os.environ or not _can_unshare():
         return False
@@ -110,7 +110,7 @@ def runs_elsewhere(test: str, root: Path) -> bool:
 
 
 def dev_full_is_told() -> None:
-    """See that what a full device refuses is told as such: all that can be seen where nothing may be mounted."""
+    """Check the report of a full device, which is all that can be checked without a mount."""
     with pytest.raises(OSError, match="No space") as refused, Path("/dev/full").open("wb", buffering=0) as device:
         device.write(b"x")
     assert isinstance(diagnosed(refused.value, Path("/")), DiskFullError)

@@ -1,4 +1,4 @@
-"""Solutions and what became of them, as good agents answer, to be changed where a test wants a mistake."""
+"""Solutions and executions as good agents answer; a test changes them for a mistake."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def task(task_id: str = "T1", file: str = "src/app.py", **changes: Any) -> dict[
 
 
 def solution_answer(*tasks: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    """Return a solution of issue 7 as JSON; its files are those of its tasks."""
+    """Return a solution of issue 7 as JSON; its files are its tasks' files."""
     those = tasks or (task(),)
     files = {point["file"]: None for each in those for point in each["modification_points"]}
     return {
@@ -43,7 +43,7 @@ def solution(*tasks: dict[str, Any], **changes: Any) -> SolutionAnswer:
 
 
 def execution_answer(**changes: Any) -> dict[str, Any]:
-    """Return what an executor says who has carried out the one task of issue 7."""
+    """Return the answer of an executor that did the one task of issue 7."""
     return {
         "status": "completed",
         "summary": "Totals are right.",

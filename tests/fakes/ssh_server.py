@@ -1,4 +1,4 @@
-"""A forge's ssh on loopback: OpenSSH's own server, which lets one key at the repositories below a folder."""
+"""A forge's ssh on loopback: OpenSSH's own server, which gives one key access to the repositories of a folder."""
 
 import getpass
 import os
@@ -15,7 +15,7 @@ from fakes.septet_command import free_port
 from fakes.waiting import until
 
 _PRIVILEGE_SEPARATION: Final = Path("/run/sshd")
-"""The server wants it when root starts it; the system makes it where it starts one itself."""
+"""A folder that the server needs when root starts it; the system otherwise makes it at its own start."""
 _SERVER: Final = """\
 ListenAddress 127.0.0.1
 Port {port}
@@ -56,22 +56,22 @@ Host *
     UserKnownHostsFile {folder}/known_hosts
     GlobalKnownHostsFile /dev/null
 """
-"""A name of its own for the server, one under which its host key is not known, and one with a key that it refuses."""
+"""Host names: `forge`, `stranger` without a known host key, and `locked-out` with a key that the server refuses."""
 
 
 @dataclass(frozen=True)
 class SshServer:
-    """Where it listens, and how a person reaches it."""
+    """The address of the server, and the command of its clients."""
 
     port: int
     user: str
     command: str
-    """The ssh that knows its host key and has the key that it takes."""
+    """The ssh command that knows the host key and has the accepted key."""
 
 
 @contextmanager
 def serving_ssh(folder: Path, root: Path) -> Iterator[SshServer]:
-    """Serve the bare repositories below `root` for as long as the block lasts; `folder` gets keys and settings."""
+    """Serve the bare repositories below `root` during the block; `folder` gets keys and settings."""
     program = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
     assert program is not None, "sshd was not found: apt-get install openssh-server"
     port, user = free_port(), getpass.getuser()

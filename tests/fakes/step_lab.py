@@ -1,4 +1,4 @@
-"""One work order on a real host: its steps run one by one as activities, over real git, with the scripted agent."""
+"""One work order on a real host: its steps run singly as activities, on real git, with the scripted agent."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ IMPLEMENTED = {"success": True, "summary": "Totals are right.", "key_changes_mad
 
 
 def settings_of(root: Path, **changes: Any) -> Settings:
-    """Return a worker's settings with everything below `root`, and these changes; the agent's program is `root/agent`."""
+    """Return a worker's settings below `root` with these changes; the agent's program is `root/agent`."""
     root.mkdir(exist_ok=True)
     environ = {
         "PATH": os.environ["PATH"],
@@ -62,7 +62,7 @@ def settings_of(root: Path, **changes: Any) -> Settings:
 async def step_lab(
     root: Path, origin: Origin, settings: Settings | None = None, **parts: Any
 ) -> AsyncIterator["StepLab"]:
-    """Give a host with these settings and parts; every agent that a test leaves is ended."""
+    """Yield a host with these settings and parts; at the end stop all agents."""
     async with parts_of(settings or settings_of(root), **parts) as made:
         yield StepLab(root, origin, made)
         for name in made.host.runs.orders():
@@ -80,29 +80,29 @@ class StepLab:
     workspace: Workspace | None = None
     progress: Progress = field(default_factory=Progress)
     run_id: str = "run-1"
-    """The workflow's run; another one is a reset."""
+    """The workflow's run; another run is a reset."""
     begun: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """By workflow run and activity: how often it was begun. Without its entry the next attempt is a first one."""
+    """The number of begun attempts by run and activity; without an entry the next attempt is the first."""
     handed_out: int = 0
-    """Counts all attempts: the seconds of the server's clock at which they are handed out."""
+    """The number of all attempts, used as the second at which the server hands out the next."""
 
     def scenario(self, **steps: Any) -> None:
-        """Say what goes wrong in which step: see `septet.agents.scripted`. Each turn costs a cent."""
+        """Write the scenario of the steps: see `septet.agents.scripted`. Each turn costs a cent."""
         scenario = {"cost_usd": 0.01, "tokens": {"input_tokens": 9, "output_tokens": 1}, "steps": steps}
         (self.root / "scenario.json").write_text(json.dumps(scenario), encoding="utf-8")
 
     def built_in_scenario(self, name: str) -> None:
-        """Let a scenario that comes along say what goes wrong."""
+        """Use a built-in scenario."""
         source = Path(scripted.__file__).parent / "scenarios" / f"{name}.json"
         (self.root / "scenario.json").write_bytes(source.read_bytes())
 
     def agent(self, body: str) -> None:
-        """Put another program in the scripted agent's place: see `agent_program`; `answer(value)` ends it well."""
+        """Replace the scripted agent by a program: see `agent_program`; `answer(value)` ends it with an answer."""
         (self.root / "agent").unlink()
         agent_program(self.root / "agent", _ANSWER + body)
 
     async def open(self, within: ActivityEnvironment | None = None, **options: Any) -> Workspace:
-        """Open the workspace for an issue that is given as text; by its environment that can be cancelled."""
+        """Open the workspace of an issue that is given as text; `within` can cancel the activity."""
         request: dict[str, Any] = {
             "title": TITLE,
             "description": "In `src/app.py`, `0` should be `sum(prices)`.",
@@ -114,11 +114,11 @@ class StepLab:
         return opened
 
     async def open_to(self, step: Step, scenario: Any = None) -> None:
-        """Open the workspace, and leave it as the steps before this one leave it, each in its plainest way.
+        """Open the workspace, and leave it as the steps before this step do.
 
         Args:
             step: The step to run next.
-            scenario: What goes wrong in that step; `{}` if each turn only costs a cent.
+            scenario: The mistake in that step; `{}` lets each turn cost a cent.
         """
         await self.open()
         if scenario is not None:
@@ -140,7 +140,7 @@ class StepLab:
         self.parts.host.snapshots.take(self.place, "checkpoint", "what the steps before this one leave")
 
     def call(self, step: Step, **facts: Any) -> StepCall:
-        """Return the input of a step; it starts from the latest checkpoint."""
+        """Return the input of a step that starts from the latest checkpoint."""
         assert self.workspace is not None
         given: dict[str, Any] = {"starts_from": self.snapshots()[-1], "progress": self.progress} | facts
         return StepCall(step=step, workspace=self.workspace, **given)
@@ -152,14 +152,14 @@ class StepLab:
     def running(
         self, call: StepCall, within: ActivityEnvironment | None = None, *, attempt: int = 0
     ) -> Coroutine[Any, Any, StepResult]:
-        """Return the run of a step, to be awaited; by its environment it can be cancelled."""
+        """Return the coroutine of a step's attempt; `within` can cancel it."""
         kind = call.name if call.reads else call.step.value
         work, name = self.parts.own[kind], kind if call.attempt == 1 else f"{kind}-{call.attempt}"
         name = f"{name}-again" if call.settles else name
         return self._activity(name, work, call, within, attempt)
 
     async def failing(self, call: StepCall, match: str | None = None) -> ApplicationError:
-        """Run a step that fails, and return its failure, whose message has to match."""
+        """Run a step that fails, and return its error, whose message must match."""
         with pytest.raises(ApplicationError, match=match) as failed:
             await self.running(call)
         return failed.value
@@ -172,7 +172,7 @@ class StepLab:
     async def end_work(
         self, step: Step, known: StepResult | None = None, activity_id: str | None = None
     ) -> StepResult:
-        """End what works in the workspace, as for a cancelled work order that knows this much of its step."""
+        """End the work in the workspace, as for a cancelled work order with this known result."""
         call = self.end_call(step, known, activity_id)
         ended: StepResult = await self._activity("99", self.parts.own["end_work"], call)
         return ended
@@ -184,7 +184,7 @@ class StepLab:
     async def finalize(
         self, call: StepCall, result: StepResult, attempt: int = 1, within: ActivityEnvironment | None = None
     ) -> StepResult:
-        """Ask the step's session for its answer alone; by its environment that can be cancelled."""
+        """Run the finalizer on the step's session; `within` can cancel it."""
         assert result.session_id is not None
         finalizing = FinalizeCall(
             call=call, session_id=result.session_id, reasons=result.reasons, attempt=attempt, result=result
@@ -194,13 +194,13 @@ class StepLab:
         return answered
 
     async def summarise(self, call: SummariseCall, within: ActivityEnvironment | None = None) -> SessionSummary:
-        """Ask a lane's session for a summary; by its environment that can be cancelled."""
+        """Request a summary of a lane's session; `within` can cancel it."""
         work = self.parts.own["summarise_session"]
         summarised: SessionSummary = await self._activity("summarise", work, call, within)
         return summarised
 
     def write(self, path: str, content: str) -> Path:
-        """Write a file of the worktree."""
+        """Write a file of the worktree, and return its path."""
         file = self.worktree / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content, encoding="utf-8")
@@ -208,34 +208,34 @@ class StepLab:
 
     @property
     def place(self) -> Place:
-        """Where the work order's bytes lie."""
+        """Return the work order's place on the host."""
         return self.parts.host.place("wo-1")
 
     @property
     def worktree(self) -> Path:
-        """Where the agent works."""
+        """Return the agent's worktree."""
         return self.parts.host.state.workspaces / "wo-1"
 
     @property
     def runs(self) -> list[Run]:
-        """The agent runs so far."""
+        """Return the agent runs so far."""
         return Runs(self.parts.host.state.runs).of("wo-1")
 
     @property
     def attempts(self) -> int:
-        """How many attempts have begun."""
+        """Return the number of attempts so far."""
         file = self.parts.host.state.runs / "wo-1" / "attempts.jsonl"
         *_, last = file.read_bytes().splitlines()
         return int(json.loads(last)["epoch"])
 
     @property
     def journal(self) -> list[str]:
-        """The starts of a program that `agent` wrote."""
+        """Return the starts of a program that `agent` wrote."""
         path = self.root / "journal"
         return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
     def snapshots(self, *kinds: str) -> list[str]:
-        """Return the names of the snapshots, oldest first."""
+        """Return the names of the snapshots of these kinds, oldest first."""
         taken = list_snapshots(vault_at(self.place), "wo-1")
         return [snapshot.name for snapshot in taken if not kinds or snapshot.kind in kinds]
 

@@ -1,4 +1,4 @@
-"""A work order as somebody may change it without a thought of those that are under way: two steps are swapped."""
+"""A work order after a careless change: two steps are swapped without regard to running work orders."""
 
 from temporalio import workflow
 from temporalio.common import RawValue
@@ -12,7 +12,7 @@ from workflows.work_order import WorkOrder
 
 @workflow.defn(name="WorkOrder")
 class SwappedWorkOrder(WorkOrder):
-    """It plans before it classifies."""
+    """Plans before it classifies."""
 
     @workflow.run
     @takes_raw_input

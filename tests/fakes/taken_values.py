@@ -1,4 +1,4 @@
-"""What is recorded of one metric while a block lasts."""
+"""The recorded values of one metric during a block."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from septet.telemetry.recorder import RECORDER
 
 @contextmanager
 def taken_values(of: Metric) -> Iterator[list[tuple[float, dict[str, str]]]]:
-    """Give the list of its values with their labels, which grows as they are recorded."""
+    """Yield the growing list of its values with their labels."""
     taken: list[tuple[float, dict[str, str]]] = []
 
     def take(metric: Metric, value: float, labels: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""A person at a terminal: a command on a pty, what it has painted so far, and what is typed."""
+"""A person at a terminal: a command on a pty, its output so far, and typed input."""
 
 import os
 import pty
@@ -19,15 +19,15 @@ _CODES = re.compile(r"\x1b\][^\x1b\x07]*(\x1b\\|\x07)|\x1b\[[0-9;?]*[A-Za-z]|\r"
 
 @dataclass
 class Terminal:
-    """One command on a terminal of its own."""
+    """One command on its own terminal."""
 
     process: "subprocess.Popen[bytes]"
     descriptor: int
     painted: str = ""
-    """All that it has written, with colours and cursor moves left out."""
+    """All output since the last match, without colours and cursor moves."""
 
     def until(self, text: str) -> str:
-        """Wait until it has painted a text after what was waited for before, and return all up to there."""
+        """Wait until the output has a text after the last match, and return the output up to the text."""
         deadline = time.monotonic() + WITHIN_SECONDS
         while text not in self.painted:
             assert self._read(deadline), f"{text!r} was not painted: {self.painted}"
@@ -43,14 +43,14 @@ class Terminal:
         self.process.send_signal(signal.SIGINT)
 
     def end(self) -> tuple[int, str]:
-        """Wait for its end; return its exit code and what it painted since the last text that was waited for."""
+        """Wait for the command's end; return its exit code and its output since the last match."""
         deadline = time.monotonic() + WITHIN_SECONDS
         while self._read(deadline):
             pass
         return self.process.wait(WITHIN_SECONDS), self.painted
 
     def _read(self, deadline: float) -> bool:
-        """Read what comes next; return whether there was something."""
+        """Read the next output; return whether there was any."""
         ready = select.select([self.descriptor], [], [], max(deadline - time.monotonic(), 0))[0]
         try:
             chunk = os.read(self.descriptor, 65536) if ready else b""
@@ -62,7 +62,7 @@ class Terminal:
 
 @contextmanager
 def terminal(septet: Septet, *args: str, cwd: Path | None = None, **extra: str) -> Iterator[Terminal]:
-    """Run `septet` on a terminal of 100 columns and 40 lines for as long as the block lasts."""
+    """Run `septet` during the block on a terminal of 100 columns and 40 lines."""
     parent, child = pty.openpty()
     env = {name: value for name, value in septet.env.items() if name not in {"NO_COLOR", "COLUMNS"}}
     with subprocess.Popen(

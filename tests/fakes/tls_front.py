@@ -1,4 +1,4 @@
-"""A front of a Temporal server as clouds and clusters have it: TLS, client certificates, and keys that it knows."""
+"""A front of a Temporal server as in clouds and clusters: TLS, client certificates, and API keys."""
 
 import socket
 import ssl
@@ -29,7 +29,7 @@ _REFUSED: Final = (
     (b":status", b"200"), (b"content-type", b"application/grpc"),
     (b"grpc-status", b"16"), (b"grpc-message", b"Request unauthorized."),
 )  # fmt: skip
-"""What Temporal Cloud answers to a key that it does not know."""
+"""Temporal Cloud's answer to an unknown key."""
 
 
 class Pair(NamedTuple):
@@ -40,7 +40,7 @@ class Pair(NamedTuple):
 
 
 class Authority:
-    """Whoever signs certificates."""
+    """A signer of certificates."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
@@ -49,7 +49,7 @@ class Authority:
         self._key = ec.generate_private_key(ec.SECP256R1())
         extension = x509.BasicConstraints(ca=True, path_length=0)
         self.own = self._write("authority", self._name, self._key, extension)
-        """Its own certificate, which those have who trust it."""
+        """The authority's own certificate, for those that trust it."""
 
     def sign(self, name: str) -> Pair:
         """Return a new certificate of a program on this machine."""
@@ -77,16 +77,16 @@ class Authority:
 
 @dataclass
 class Front:
-    """A front that listens, and what it has heard."""
+    """A listening front, and the calls that it received."""
 
     address: str
-    """As host:port."""
+    """The address as host:port."""
     calls: list[dict[str, str]] = field(default_factory=list)
     """The headers of each call."""
 
     @property
     def methods(self) -> set[str]:
-        """The names of what was called."""
+        """Return the names of the called methods."""
         return {call[":path"].rpartition("/")[2] for call in self.calls}
 
 
@@ -98,7 +98,7 @@ class _Call(NamedTuple):
 
 
 class _Calls:
-    """The calls that a client makes on one connection of HTTP/2, as its bytes come in."""
+    """The calls of a client on one HTTP/2 connection, from its bytes as they arrive."""
 
     def __init__(self) -> None:
         self._decoder = Decoder()
@@ -106,7 +106,7 @@ class _Calls:
         self._skip = len(_PREFACE)
 
     def feed(self, data: bytes) -> list[_Call]:
-        """Return the calls whose headers are complete now."""
+        """Return the calls whose headers are now complete."""
         self._rest += data
         found = []
         while len(self._rest) >= self._skip + _HEAD_BYTES:
@@ -132,14 +132,14 @@ def serving_tls(
     key: str | None = None,
     silent: bool = False,
 ) -> Iterator[Front]:
-    """Serve for as long as the block lasts.
+    """Serve during the block.
 
     Args:
         server: The front's own certificate.
-        upstream: The Temporal server behind it, as host:port; without one nothing may come so far.
-        clients_of: Let in those alone whose certificate this authority has signed.
-        key: Let in those alone who send it.
-        silent: Close each connection once its client has begun to speak, and say nothing.
+        upstream: The Temporal server behind it, as host:port; empty if no call may pass.
+        clients_of: The authority that must have signed a client's certificate; `None` admits all.
+        key: The key that a client must send; `None` admits all.
+        silent: Close each connection after the client's first bytes, without an answer.
     """
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(*server)
@@ -177,7 +177,7 @@ def serving_tls(
 
 
 def _wait_for_end(client: ssl.SSLSocket) -> None:
-    """Wait until a client that was told why it is refused has heard it: a close with bytes unread could overtake that."""
+    """Wait until a refused client has read the reason: a close with unread bytes could overtake it."""
     raw = socket.socket(fileno=client.detach())
     with raw, suppress(OSError):
         raw.shutdown(socket.SHUT_WR)
@@ -186,7 +186,7 @@ def _wait_for_end(client: ssl.SSLSocket) -> None:
 
 
 def _serve(front: Front, client: ssl.SSLSocket, upstream: str, key: str | None) -> None:
-    """Pass on what a client says to the server behind, and back, or refuse its first call."""
+    """Pass the bytes of client and server on, or refuse the client's first call."""
     calls = _Calls()
     begun, first = b"", list[_Call]()
     while not first:
@@ -222,5 +222,5 @@ def _frame(kind: int, flags: int, stream: int, content: bytes) -> bytes:
 
 
 def _text(text: bytes) -> bytes:
-    """Return a short text as headers have it that are not compressed."""
+    """Return a short text in the form of an uncompressed header."""
     return bytes((len(text),)) + text

@@ -1,4 +1,4 @@
-"""Two networks with a cable between them: a machine with a public address of its own, and the internet beside it."""
+"""Two networks joined by a cable: a machine with a public address, and the internet beside it."""
 
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -8,20 +8,20 @@ from pathlib import Path
 
 _NSENTER = "/usr/bin/nsenter"
 _OWN, OTHER = "11.22.33.1", "11.22.33.44"
-"""Public ones, which lie within these networks alone: an address of the proxy's own machine it never connects to."""
+"""Public addresses that exist only in these networks: the proxy never connects to an address of its own machine."""
 
 
 @dataclass(frozen=True)
 class TwoNetworks:
-    """One whose names are the test's, and one in which servers listen on `OTHER`."""
+    """A network with the test's names, and a network in which servers listen on `OTHER`."""
 
     inside: int
-    """A process in the first."""
+    """A process in the first network."""
     outside: int
-    """A process in the second."""
+    """A process in the second network."""
 
     def python(self, folder: Path, python: str) -> str:
-        """Return a Python that runs in the first one: what it starts does too."""
+        """Return a Python that runs in the first network, as its children do."""
         program = folder / "python-inside"
         names = f"--net=/proc/{self.inside}/ns/net --mount=/proc/{self.inside}/ns/mnt"
         program.write_text(f'#!/bin/sh\nexec {_NSENTER} {names} -- {python} "$@"\n', encoding="utf-8")
@@ -29,13 +29,13 @@ class TwoNetworks:
         return str(program)
 
     def outside_command(self, *argv: str) -> tuple[str, ...]:
-        """Return the arguments that run a program in the second one."""
+        """Return the arguments that run a program in the second network."""
         return (_NSENTER, f"--net=/proc/{self.outside}/ns/net", "--", *argv)
 
 
 @contextmanager
 def two_networks(folder: Path, names: Mapping[str, str]) -> Iterator[TwoNetworks]:
-    """Make them, for as long as the block lasts; `names` are what the first one's machine resolves."""
+    """Make the networks during the block; the first network's machine resolves `names`."""
     hosts = folder / "hosts"
     lines = ["127.0.0.1 localhost", *(f"{address} {name}" for name, address in names.items())]
     hosts.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -52,7 +52,7 @@ def two_networks(folder: Path, names: Mapping[str, str]) -> Iterator[TwoNetworks
 
 @contextmanager
 def _holding(namespaces: tuple[str, ...], setup: str) -> Iterator[int]:
-    """Hold namespaces by a process that waits, after this was done in them."""
+    """Hold namespaces by a waiting process, after the set-up has run in them."""
     argv = ("unshare", *namespaces, "sh", "-c", f"{setup} && echo ready && exec sleep 600")
     process = subprocess.Popen(argv, stdout=subprocess.PIPE)
     try:

@@ -1,4 +1,4 @@
-"""Operations on a server that nobody runs: each call of it is refused at once."""
+"""Operations on a server that does not run: each call is refused at once."""
 
 import errno
 import os
@@ -15,36 +15,36 @@ from septet.state import StateDir
 
 
 def away() -> RPCError:
-    """Return what a client of Temporal raises where its server is away."""
+    """Return the error of a Temporal client whose server is away."""
     return RPCError("away", RPCStatusCode.UNAVAILABLE, b"")
 
 
 def full_disk() -> OSError:
-    """Return what the system says of a disk that has no room."""
+    """Return the system's error of a full disk."""
     return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/state/server.json")
 
 
 class NoBoard(LazyPart[BoardRows]):
-    """A board that fails when it is used."""
+    """A board that fails at its first use."""
 
     def __init__(self, error: Exception) -> None:
-        """Fail with an error."""
+        """Take the error."""
         self._error = error
 
     def of(self, operations: Operations) -> BoardRows:
-        """Fail."""
+        """Raise the error."""
         del operations
         raise self._error
 
 
 class FullDisk(Operations):
-    """Operations where the disk has no room for a board."""
+    """Operations on a disk without room for a board."""
 
     board = NoBoard(full_disk())
 
 
 async def unreached(state: Path) -> Operations:
-    """Return operations whose client has a port of its own that nobody listens on."""
+    """Return operations whose client has a port without a listener."""
     once = RetryConfig(max_retries=0, max_elapsed_time_millis=1000)
     client = await Client.connect(f"127.0.0.1:{free_port()}", lazy=True, retry_config=once)
     return Operations(WorkOrders(client), StateDir(state), {})

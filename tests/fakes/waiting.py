@@ -1,4 +1,4 @@
-"""How tests wait for what they can only look at: they look again until it is there, and say what never came."""
+"""Waits of tests by polling, with a report of the condition that never came true."""
 
 import asyncio
 import inspect
@@ -19,10 +19,10 @@ def until(
     holds: Callable[[Seen], object] = bool,
     every_seconds: float = _LOOK_EVERY_SECONDS,
 ) -> Seen:
-    """Look until `holds` of what is seen, which is something true where nothing else is asked for, and return it.
+    """Poll until `holds` is true of the seen value, or the value itself is true, and return the value.
 
     Raises:
-        AssertionError: It did not come in time.
+        AssertionError: The time is over.
     """
     deadline = time.monotonic() + seconds
     while (seen := look()) is None or not holds(seen):
@@ -32,7 +32,7 @@ def until(
 
 
 def until_temporal(look: Callable[[], Seen | None]) -> Seen:
-    """Look as `until` does by a command of Temporal's, each start of which costs more than a tenth of a second."""
+    """Poll as `until` does with a Temporal command, whose start takes more than a tenth of a second."""
     return until(look, every_seconds=_COMMAND_EVERY_SECONDS)
 
 
@@ -59,10 +59,10 @@ async def wait_until(
 async def wait_until(
     look: Callable[[], Any], holds: Callable[[Any], object] = bool, seconds: float = WITHIN_SECONDS
 ) -> Any:
-    """Look until `holds` of what is seen, and return it; where a look gives an awaitable, that is awaited.
+    """Poll until `holds` is true of the seen value, and return it; an awaitable of `look` is awaited.
 
     Raises:
-        AssertionError: It did not come in time, or a look did not end.
+        AssertionError: The time is over, or a call of `look` did not end.
     """
     seen = None
     try:

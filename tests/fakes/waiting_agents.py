@@ -15,7 +15,7 @@ from septet.state import StateDir
 
 @contextmanager
 def waiting_agents(root: Path) -> Iterator[tuple[Host, Lab]]:
-    """Give a host, and the lab that starts agents on it, each of which waits after its turn."""
+    """Yield a host, and a lab whose agents wait on the host after each turn."""
     (root / "worktree").mkdir()
     settings = settings_of(root)
     state = StateDir(settings.state_dir)

@@ -1,6 +1,6 @@
-"""`septet` to its end in a process forked from one that has imported it: a start without the second of imports.
+"""Runs `septet` in a process forked from a process with its imports, which saves a second at each start.
 
-What runs is the program's own `main`, with an environment, a folder, output and an exit code of its own.
+The fork runs the program's own `main`, with its own environment, folder, output and exit code.
 """
 
 import contextlib
@@ -16,23 +16,23 @@ from typing import Any, Final, TextIO
 
 WARM: Final = (
     "clients.cli.main", "clients.cli.live.task_reply", "clients.operations.operations", "rich._emoji_codes",
-    # What each command line is read with.
+    # The modules that read each command line.
     "clients.cli.parsing.command_line", "clients.cli.parsing.values", "clients.cli.terminal.reply",
     "clients.cli.decide.options", "clients.cli.doctor.options", "clients.cli.local_forge.options",
     "clients.cli.recover.options", "clients.cli.serve.options", "clients.cli.start.pipeline_options",
     "clients.cli.watch.options",
-    # What commands import when they are used, and would import again in each process.
+    # The modules that commands import at use, and would import again in each process.
     "clients.cli.render.ages", "clients.cli.render.board", "clients.cli.render.costs", "clients.cli.render.detail",
     "clients.cli.render.listing", "clients.cli.render.network", "clients.cli.render.pipeline",
     "clients.disk.network_requests", "clients.error_reply", "clients.starting.tracked_issue", "clients.temporal.board",
     "clients.temporal.costs", "clients.temporal.decisions", "clients.temporal.intakes", "clients.temporal.pipelines",
     "septet.agents.clis.registry", "septet.contracts.pull_request", "septet.contracts.steps", "septet.forges",
     "septet.pipelines", "septet.pipelines.report", "septet.trackers.choose",
-    # What `up` and `worker` run with, which takes them a second.
+    # The modules of `up` and `worker`, which take a second.
     "clients.cli.serve.up", "clients.cli.serve.worker", "clients.cli.watch.follow", "clients.cli.watch.show", "clients.cli.decide.decide", "clients.cli.start.run", "clients.http.serving", "workers.recovery.strays", "workers.worker",
 )  # fmt: skip
 _COMM: Final = Path("/proc/self/comm")
-"""The name that a process has for others."""
+"""The name of a process in the system's lists."""
 _FORKS: Final = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(list(WARM))
 
@@ -55,12 +55,12 @@ def run_septet(
 
 
 class WarmProgram:
-    """A command that serves until it is ended, with what tests ask of `subprocess.Popen`."""
+    """A serving command with the used methods of `subprocess.Popen`."""
 
     def __init__(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
-        """Start it in this folder, with SIGHUP handled as here."""
+        """Start the command in this folder, with this process's handling of SIGHUP."""
         self.told: Final = (*argv, *env.values())
-        """What it was started with: the system shows what the process had that it was forked from."""
+        """The command line and the values of the environment: the system shows those of the forked process instead."""
         out, of_out = _FORKS.Pipe(duplex=False)
         err, of_err = _FORKS.Pipe(duplex=False)
         hangup = signal.getsignal(signal.SIGHUP)
@@ -74,7 +74,7 @@ class WarmProgram:
         self.pid: Final = self._process.pid
 
     def poll(self) -> int | None:
-        """Return the exit code of a process that has ended."""
+        """Return the exit code; `None` while the process runs."""
         return self._process.exitcode
 
     def wait(self, timeout: float | None = None) -> int:
@@ -85,7 +85,7 @@ class WarmProgram:
         return self._process.exitcode
 
     def send_signal(self, number: int) -> None:
-        """Send a signal, unless it has ended."""
+        """Send a signal, unless the process has ended."""
         if self.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)

@@ -1,4 +1,4 @@
-"""A small real agent CLI that serves many turns from its stdin, as claude does, and does what a test tells it."""
+"""A small real agent CLI that serves many turns from its stdin, as claude does, by a test's program."""
 
 import sys
 import textwrap
@@ -26,8 +26,8 @@ for line in iter(sys.stdin.readline, ""):
 def warm_program(path: Path, body: str) -> str:
     """Write a program and return its path.
 
-    `body` is carried out for each turn. It finds what the body of `agent_program` does, and `number`, which counts
-    the turns of this process, and `heard`, all prompts of the session. Each start and turn is a line in `journal`.
+    `body` runs for each turn. It may use the names of `agent_program`'s body, `number`, the turn's number in this
+    process, and `heard`, all prompts of the session. Each start and turn adds a line to `journal`.
     """
     prelude = PRELUDE.format(python=sys.executable, journal=str(path.with_name("journal")))
     text = f"{prelude}body = {textwrap.dedent(body)!r}\n{_TURNS.format(root=str(path.parent))}"

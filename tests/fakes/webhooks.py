@@ -1,4 +1,4 @@
-"""Forges that send their events: bodies as the real ones send them, signed, with an id of their own."""
+"""Forges that send events: bodies of the real forges, signed, each with its own id."""
 
 import base64
 import copy
@@ -23,13 +23,13 @@ SECRET = "a secret of the webhooks"  # noqa: S105 -- of a forge on loopback
 
 @cache
 def github_examples() -> list[dict[str, Any]]:
-    """Return the examples of what GitHub sends."""
+    """Return GitHub's published examples of deliveries."""
     examples: list[dict[str, Any]] = json.loads((DATA / "github.json").read_text())["examples"]
     return examples
 
 
 def github_example(event: str, action: str | None = None) -> dict[str, Any]:
-    """Return the body of one event, to be changed."""
+    """Return the body of one event, which the caller may change."""
     return next(
         copy.deepcopy(each["payload"])
         for each in github_examples()
@@ -39,14 +39,14 @@ def github_example(event: str, action: str | None = None) -> dict[str, Any]:
 
 @dataclass
 class Sent:
-    """A delivery that can be sent, again and again."""
+    """A delivery that can be sent repeatedly."""
 
     forge: str
     headers: dict[str, str]
     body: bytes
 
     def send(self, api: str, **headers: str) -> httpx.Response:
-        """Send it, with other headers where some are named."""
+        """Send the delivery, with these headers replaced."""
         return httpx.post(
             f"{api}/webhooks/{self.forge}",
             content=self.body,
@@ -58,18 +58,18 @@ class Sent:
 
 @dataclass
 class Webhook:
-    """A forge, as it sends the events of one repository."""
+    """A forge that sends the events of one repository."""
 
     forge: ForgeFake
     secret: str = SECRET
 
     @property
     def page(self) -> str:
-        """The repository's page."""
+        """Return the address of the repository's page."""
         return f"{self.forge.url}/{self.forge.project}"
 
     def labelled(self, number: int, label: str = "septet", actor: str = "ada") -> Sent:
-        """Return the delivery that an issue was given a label."""
+        """Return the delivery about a new label of an issue."""
         raise NotImplementedError
 
     def commented(self, number: int, body: str, author: str = "ada") -> Sent:
@@ -86,13 +86,13 @@ class Webhook:
         raise NotImplementedError
 
     def merged(self, number: int) -> Sent:
-        """Return the delivery that a pull request was merged."""
+        """Return the delivery about a merged pull request."""
         raise NotImplementedError
 
 
 @dataclass
 class GitHubWebhook(Webhook):
-    """GitHub, with its own examples, changed where they must be."""
+    """GitHub, with its own examples and the necessary changes."""
 
     def labelled(self, number: int, label: str = "septet", actor: str = "ada") -> Sent:
         issue = self.forge.issues[number]
@@ -142,7 +142,7 @@ class GitHubWebhook(Webhook):
 
 @dataclass
 class GiteaWebhook(Webhook):
-    """Gitea and Forgejo, after their documentation."""
+    """Gitea and Forgejo, by their documentation."""
 
     def labelled(self, number: int, label: str = "septet", actor: str = "ada") -> Sent:
         return self.delivery(
@@ -201,7 +201,7 @@ class GiteaWebhook(Webhook):
 
 @dataclass
 class GitLabWebhook(Webhook):
-    """GitLab, after its documentation, with a secret token or, where that begins with `whsec_`, a signature."""
+    """GitLab, by its documentation, with a secret token, or with a signature for a secret that begins with `whsec_`."""
 
     def labelled(self, number: int, label: str = "septet", actor: str = "ada") -> Sent:
         issue = self.forge.issues[number]
@@ -274,5 +274,5 @@ WEBHOOKS: dict[str, type[Webhook]] = {
 
 
 def now() -> str:
-    """Return the time as forges write it."""
+    """Return the time in the format of forges."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,4 +1,4 @@
-"""A worker's process that has begun an attempt at `wo-1`, and writes: it holds the lock and runs a check."""
+"""A worker's process that has begun an attempt at `wo-1`: it holds the writer lock and runs a check."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ from septet.agents.runs.records import RunKey
 
 @contextmanager
 def writing(runs: Runs, worktree: Path) -> Iterator[tuple["subprocess.Popen[str]", psutil.Process]]:
-    """Give the worker and its check, for as long as the block lasts."""
+    """Yield the worker and its check during the block."""
     argv = [sys.executable, __file__, str(runs.root), str(worktree)]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as worker:
         assert worker.stdout is not None

@@ -1,1 +1,1 @@
-"""The chaos program on pipelines: many issues, warm agents, and a hand that kills any process at any point."""
+"""The chaos program on pipelines: many issues, kept agents, and kills of any process at any moment."""

@@ -16,13 +16,13 @@ from bench.report import RESULTS, write_figures
 from septet.system.own_process import end_process
 
 _TERMINATED = 143
-"""128 + SIGTERM, as a shell says it."""
+"""The exit code after SIGTERM, 128 + 15, as in a shell."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Carry the trials out, one after the other; the exit code is 1 where a law is broken."""
+    """Run the trials, one after the other; the exit code is 1 if a law is broken."""
     asked = _arguments(argv)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that what was started is ended
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that started processes are stopped
     on = machine()
     plan = replace(
         USUAL,

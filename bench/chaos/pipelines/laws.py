@@ -1,4 +1,4 @@
-"""What must hold of a pipeline under the hand, by git, forge, documents, report and the agents' journal."""
+"""The laws of a pipeline under kills, by git, forge, documents, report and the agents' journal."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from septet.pipelines.records import EXECUTION, PLANNING, REPORT, REPORT_TEXT
 
 
 def broken(ground: Ground, watch: Watch, seen: Seen) -> tuple[str, ...]:
-    """Return what does not hold, one line for each case."""
+    """Return the broken laws, one line for each case."""
     account = Account(seen)
     laws = [f"{name}: see below" for name in account.all.broken]
     return (
@@ -29,7 +29,7 @@ def broken(ground: Ground, watch: Watch, seen: Seen) -> tuple[str, ...]:
 
 
 def missing(folder: Path, origin: Path, env: Mapping[str, str], orders: Sequence[str]) -> Iterator[str]:
-    """Name what documents and report do not say of each issue, or say otherwise than the origin."""
+    """Yield the facts of each issue that documents or report lack, or state otherwise than the origin."""
     try:
         documents = {name: _by_issue(entries_in(folder / name)) for name in (PLANNING, EXECUTION)}
         report = json.loads((folder / REPORT).read_bytes())

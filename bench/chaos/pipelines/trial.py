@@ -1,4 +1,4 @@
-"""One pipeline under the hand."""
+"""One pipeline under kills."""
 
 import asyncio
 import random
@@ -23,27 +23,27 @@ from septet.state import StateDir
 KINDS: Final[tuple[Kind, ...]] = ("worker", "restart", "supervisor", "agent", "tool", "server")
 ISSUES: Final = 20
 USUAL: Final = Plan(runs=ISSUES, kinds=KINDS, every_seconds=1.5, step_seconds=0.6, patience_seconds=1800.0)
-"""Short steps: what is between them is hit too."""
+"""The usual plan, with short steps so that kills also hit between steps."""
 _MOST_EXECUTORS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What a trial came to."""
+    """The result of a trial."""
 
     seen: Seen
     executors: int
     looks: int
-    """At the documents of results."""
+    """The polls of the documents of results."""
     broken: tuple[str, ...]
-    """The laws that do not hold, each with what was seen."""
+    """The broken laws, each with its evidence."""
 
 
 class PipelineSide(Septet):
-    """Septet, with a pipeline of so many issues."""
+    """Septet, with a pipeline of a number of issues."""
 
     def __init__(self, issues: int, executors: int) -> None:
-        """Start nothing yet."""
+        """Take the numbers without starting."""
         super().__init__()
         self._issues, self._executors = issues, executors
 
@@ -58,16 +58,16 @@ class PipelineSide(Septet):
             await ground.client.start_workflow("Pipeline", given, id=order, task_queue="septet")
 
     async def ledger(self, ground: Ground, order: str) -> Ledger | None:
-        """Return nothing: its work orders have no budgets of their own."""
+        """Return `None`: the pipeline's work orders have no budgets of their own."""
         del ground, order
         return None
 
 
 class PipelineTrial(Trial):
-    """A pipeline on a ground: the work orders that are looked at are those of its issues."""
+    """A pipeline on a ground; the observed work orders are those of its issues."""
 
     def __init__(self, laid: Ground, side: PipelineSide, plan: Plan) -> None:
-        """Look at nothing yet."""
+        """Take the parts without starting."""
         super().__init__(laid, side, plan)
         self.pipeline = f"pl-{plan.seed}"
         self.watch = Watch(StateDir(laid.state).pipelines / self.pipeline)
@@ -92,12 +92,12 @@ class PipelineTrial(Trial):
 
 
 def issue_ids(count: int) -> list[str]:
-    """Return the ids of so many issues."""
+    """Return the ids of this many issues."""
     return [f"i{number:03}" for number in range(count)]
 
 
 async def tried(plan: Plan) -> Tried:
-    """Carry a trial out on a ground of its own; its seed says how many executors there are, too."""
+    """Run a trial on its own ground; its seed also chooses the number of executors."""
     executors = 1 + plan.seed % _MOST_EXECUTORS
     async with ground(plan) as laid:
         trial = PipelineTrial(laid, PipelineSide(plan.runs, executors), plan)

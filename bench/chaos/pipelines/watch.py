@@ -1,4 +1,4 @@
-"""Both documents of results, looked at all the time: what stands in them once must stay."""
+"""The continuous watch of both documents of results: an entry must stay once it is written."""
 
 import asyncio
 import json
@@ -11,28 +11,28 @@ from septet.pipelines.records import EXECUTION, PLANNING
 DOCUMENTS: Final = (PLANNING, EXECUTION)
 _LOOK_SECONDS: Final = 0.05
 _KEPT: Final = ("status", "solution_id", "commit_hash")
-"""What of an entry never changes."""
+"""The keys of an entry that never change."""
 
 
 @dataclass(slots=True)
 class Watch:
-    """What was seen of a pipeline's documents."""
+    """The observations of a pipeline's documents."""
 
     folder: Path
     looks: int = 0
     faults: list[str] = field(default_factory=list)
     _seen: dict[str, dict[str, tuple[Any, ...]]] = field(default_factory=dict)
-    """By document and issue: the entry."""
+    """The entry by document and issue."""
 
     async def until(self, over: asyncio.Event) -> None:
-        """Look until it is over."""
+        """Poll until the event is set."""
         while not over.is_set():
             self.look()
             await asyncio.sleep(_LOOK_SECONDS)
         self.look()
 
     def look(self) -> None:
-        """Look at both once."""
+        """Read both documents once."""
         self.looks += 1
         for name in DOCUMENTS:
             try:
@@ -60,7 +60,7 @@ def entries_in(path: Path) -> list[dict[str, Any]]:
     """Return the entries of a document.
 
     Raises:
-        FileNotFoundError: It is not there.
-        ValueError, KeyError: It is not whole.
+        FileNotFoundError: The document is missing.
+        ValueError, KeyError: The document is not whole.
     """
     return list(json.loads(path.read_bytes())["results"])

@@ -192,7 +192,7 @@ class ForgeFake:
     lags: list[Literal["no head", "no commits"]] = field(default_factory=list)
     """What the next openings of a pull request find in place of the branch, as on servers without the push yet."""
     is_own_right_lacking: bool = False
-    """Whether the key may not read who may push: on GitHub a key without push access, on Gitea one without admin rights."""
+    """Whether the key may not read who may push: a GitHub key without push access, a Gitea key without admin rights."""
     next_note: int = 0
     changes: int = 0
     deviations: list[str] = field(default_factory=list)

@@ -1,1 +1,1 @@
-"""Trackers on loopback: real HTTP, with state, and refusals as the real ones word them."""
+"""Trackers on loopback: real HTTP, state, and refusals in the real trackers' words."""

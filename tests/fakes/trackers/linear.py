@@ -1,4 +1,4 @@
-"""Linear on loopback: issues, attachments and the sessions of its agents, over a part of its own schema."""
+"""Linear on loopback: issues, attachments and sessions of agents, over a part of its own schema."""
 
 import hashlib
 import hmac
@@ -45,28 +45,28 @@ _OPTIONAL = {"result"}
 
 @dataclass
 class Fault:
-    """What a request is answered in place of the truth, once."""
+    """An answer to one request in place of the true answer."""
 
     about: str
-    """A part of the document that it is for."""
+    """A part of the document of the request that gets the answer."""
     status: int = 503
     after: bool = False
-    """Only once it was carried out."""
+    """Whether the request first takes effect."""
     headers: dict[str, str] = field(default_factory=dict)
     code: str = ""
     drops: bool = False
-    """Hang up without an answer."""
+    """Whether the connection closes without an answer."""
 
 
 @dataclass
 class Sent:
-    """A delivery that can be sent, again and again."""
+    """A delivery that can be sent repeatedly."""
 
     headers: dict[str, str]
     body: bytes
 
     def send(self, api: str, **headers: str) -> httpx.Response:
-        """Send it, with other headers where some are named."""
+        """Send the delivery, with these headers replaced."""
         return httpx.post(
             f"{api}/webhooks/linear",
             content=self.body,
@@ -84,7 +84,7 @@ class LinearFake:
     secret: str = SECRET
     url: str = ""
     viewer: dict[str, Any] = field(default_factory=lambda: APP)
-    """Whose key is used."""
+    """The account of the used key."""
     page: int = 50
     """The most issues on a page."""
     team: dict[str, Any] = field(default_factory=dict)
@@ -93,9 +93,9 @@ class LinearFake:
     activities: list[dict[str, Any]] = field(default_factory=list)
     attachments: list[dict[str, Any]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
-    """The requests that came in: documents with their variables, as JSON."""
+    """The received requests: documents with their variables, as JSON."""
     refused: list[str] = field(default_factory=list)
-    """What was answered with an error that no fault made."""
+    """The messages of errors that no fault made."""
     faults: list[Fault] = field(default_factory=list)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -131,7 +131,7 @@ class LinearFake:
         return issue
 
     def set_label(self, issue: dict[str, Any], label: str, **by: Any) -> None:
-        """Let somebody set a label, a user as `actor` or an app as `botActor`; else it is nobody who is told."""
+        """Let an account set a label: a user as `actor`, an app as `botActor`, or an unknown author."""
         known = next((each for each in issue["labels"]()["nodes"] if each["name"] == label), None)
         if known is None:
             known = _node(name=label)
@@ -147,13 +147,13 @@ class LinearFake:
         return [each for each in self.attachments if each["issue"] is issue]
 
     def said(self, session: str) -> list[tuple[str, str]]:
-        """Return what the agent has said in a session: the kinds, and the words."""
+        """Return the agent's messages in a session: kinds and texts."""
         mine = [each for each in self.activities if each["agentSession"]["id"] == session]
         own = [each["content"] for each in mine if each["user"] is APP]
         return [(each["type"], each.get("body") or each.get("action", "")) for each in own]
 
     def delegate(self, issue: dict[str, Any]) -> Sent:
-        """Let Ada delegate an issue to the agent, and return the delivery that tells of it."""
+        """Let Ada delegate an issue to the agent, and return the delivery."""
         session = _node(
             issue=issue, appUser=APP, creator=ADA, status="pending", type="commentThread", slugId="s", context={}
         )
@@ -165,7 +165,7 @@ class LinearFake:
         return self._event("created", session)
 
     def prompt(self, session: str, body: str, *, signal: str | None = None, user: Any = None) -> Sent:
-        """Let somebody write to a session, and return the delivery that tells of it."""
+        """Let a person write to a session, and return the delivery."""
         activity = _node(
             agentSession=self.sessions[session], content={"type": "prompt", "body": body}, signal=signal,
             user=user or ADA,
@@ -216,7 +216,7 @@ class LinearFake:
         return self.sign(payload)
 
     def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """Carry out a document, and return what GraphQL answers."""
+        """Execute a document, and return GraphQL's answer."""
         root = {
             "viewer": self.viewer,
             "issue": self._issue,
@@ -248,7 +248,7 @@ class LinearFake:
         )
 
     def _issues(self, **given: Any) -> dict[str, Any]:
-        """Return a page of the issues that fit, the newest first."""
+        """Return a page of the matching issues, newest first."""
         wanted = given["filter"]
         assert set(wanted) == {"team", "labels", "state"}, wanted
         label = wanted["labels"]["some"]["name"]["eq"]
@@ -320,7 +320,7 @@ class LinearFake:
 
 
 def now() -> str:
-    """Return the time as Linear writes it."""
+    """Return the time in Linear's format."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -362,7 +362,7 @@ def _found(kind: str, node: dict[str, Any] | None) -> dict[str, Any]:
 
 @contextmanager
 def serving_linear(fake: LinearFake) -> Iterator[LinearFake]:
-    """Let it answer on 127.0.0.1 for as long as the block lasts; its API is at `url`."""
+    """Let the fake answer on 127.0.0.1 during the block; its API is at `url`."""
 
     class Handler(QuietHandler):
         def handle_any(self) -> None:

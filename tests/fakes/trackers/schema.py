@@ -1,4 +1,4 @@
-"""A part of Linear's schema, carried out over plain dictionaries: what they lack has the least value of its type."""
+"""A part of Linear's schema, executed over plain dictionaries; a missing field has its type's least value."""
 
 from functools import cache
 from pathlib import Path
@@ -33,7 +33,7 @@ _LEAST: dict[str, Any] = {
 
 @cache
 def schema() -> GraphQLSchema:
-    """Return the schema; a content says by its `type` which kind it is."""
+    """Return the schema; a content's `type` chooses its kind."""
     built = build_schema(_FILE.read_text())
     content = built.type_map["AgentActivityContent"]
     assert isinstance(content, GraphQLUnionType)
@@ -42,7 +42,7 @@ def schema() -> GraphQLSchema:
 
 
 def resolve(source: dict[str, Any], info: GraphQLResolveInfo[Any], **arguments: Any) -> Any:
-    """Return a field: what the dictionary has, what its function gives, or the least value of the type."""
+    """Return a field: the dictionary's value, its function's result, or the type's least value."""
     if info.field_name in source:
         value = source[info.field_name]
         return value(**arguments) if callable(value) else value
@@ -57,7 +57,7 @@ def resolve(source: dict[str, Any], info: GraphQLResolveInfo[Any], **arguments: 
 
 
 def deviations(kind: str, value: dict[str, Any]) -> list[str]:
-    """Return what a value has or lacks that its type does not say."""
+    """Return the fields that a value has or lacks in contrast to its type."""
     described = schema().type_map[kind]
     assert isinstance(described, GraphQLObjectType)
     told = [f"{kind} has no {name}" for name in value if name not in described.fields]
