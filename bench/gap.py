@@ -22,8 +22,8 @@ from septet.contracts.order import WorkOrderInput
 from septet.state import StateDir
 
 SIZES = ((100, 3.8, 60.0), (10_000, 6.0, 100.0))
-"""Files of the repository; how many times that of the bare workflow, in the same run, the gap's median may be; and
-the CPU that a step may take, in milliseconds."""
+"""For each size: the files of the repository, the largest allowed ratio of the gap's median to that of the bare
+workflow in the same run, and the CPU that a step may take, in milliseconds."""
 BATCHES = 3
 MOST_SANDBOX_MS = 5.0
 """The most milliseconds that the whole sandbox, and its own network alone, may add to the gap."""

@@ -1,13 +1,13 @@
-"""The calls between modules in one step: a reader of the step follows each of them.
+"""Count the calls between modules in one step, which a reader of the step has to follow.
 
-A real `classify_issue` runs on the parts that every worker has, budgets too, with an agent that does almost
-nothing, under a profiler in all threads. No sandbox confines the agent, so all machines count the same.
-Counted is each call from a module of `activities` or `septet` into another one, a value's construction and a
-property among them, from the activity down to the agent and back to the result.
+A real `classify_issue` runs on the parts that every worker has, with budgets and an agent that does almost
+nothing, under a profiler in all threads. It runs without a sandbox, so that all machines count the same.
+Each call from a module of `activities` or `septet` into another one counts, from the activity down to the agent
+and back to the result; constructors and properties count too.
 
-A call goes up where the caller's module imports the callee's neither itself nor by others: the callee was handed
-in as a callback. An override of a method goes where the method was declared, and a generator expression goes
-nowhere. What a thread or a task runs was called by the module that begins the thread or the task.
+A call goes up where the caller's module does not import the callee's, directly or indirectly: the callee was
+passed as a callback. A call of an override goes to where the method was declared, and a generator
+expression does not count. The caller of a thread's or task's function is the module that starts it.
 `python -m bench.hops` prints the calls in their order.
 """
 

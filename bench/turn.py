@@ -14,7 +14,7 @@ _AGENTS = ROOT / "scripts" / "agents"
 _MOST_PERCENT = 3.0
 """The most percent by which the sandbox may slow a turn down."""
 FIRST_TOKEN_SECONDS = 0.9
-"""How long a real model is silent before it answers even two letters: 0.91 s is GPT-5.4's median of hourly
+"""The seconds before a real model begins even a short answer: 0.91 s is GPT-5.4's median of hourly
 probes in 2026, and Claude's models take longer (https://www.jonathanwrede.de/en/blog/ttft-varies-13x-across-llm-providers/)."""
 _BESIDE = "a program that prints a recorded stream"
 

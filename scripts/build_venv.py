@@ -1,9 +1,9 @@
-"""Make `.venv` from the locked packages and install the project into it, as far as that is not done yet.
+"""Make `.venv` from the locked packages and install the project into it; skip what is already done.
 
 `scripts/setup` chooses the Python that runs this. With `--run-only` the packages that Septet runs with are enough;
-a later run without it adds those for development. The network is asked for the locked packages alone, and each of
-them must have a hash of the lock. A stamp, written last, says what the environment was made from: one without it
-was interrupted and is made anew. Two runs at once wait for each other.
+a later run without it adds those for development. Only the locked packages are downloaded, and each must match a
+hash in the lock. A stamp, written last, records what the environment was made from; an environment without a stamp
+was interrupted and is made anew. Of two runs at once, the second waits for the first.
 """
 
 import fcntl

@@ -1,4 +1,4 @@
-"""Hold a bill of materials against CycloneDX's schema, with the packages of requirements-release.lock.
+"""Check a bill of materials against CycloneDX's schema; needs the packages of requirements-release.lock.
 
 python scripts/check_bom.py septet.cdx.json
 """

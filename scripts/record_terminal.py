@@ -1,7 +1,7 @@
-"""Record `septet demo` in a terminal: docs/pictures/demo.cast in asciinema's format, and demo.svg, which plays it.
+"""Record `septet demo` as docs/pictures/demo.cast, in asciinema's format, and as demo.svg, an animation of it.
 
 It runs in a pseudo-terminal, on a state directory of its own that is removed at the end. The SVG needs no script
-and no network: each frame is shown for as long as it stood, and the last one stays a while before it begins again.
+and no network. It shows each frame for its recorded time, and the last one a while longer before it repeats.
 """
 
 import fcntl

@@ -1,7 +1,7 @@
-"""`make flaky TESTS="…"`: run named tests many times, and count which fail, with the seeds that they failed with.
+"""`make flaky TESTS="…"`: run the named tests many times, and count the failures and their seeds.
 
-As many runs go on at once as there are cores, and one more, for a race is lost on a busy machine. Arguments are
-pytest's own. It ends early where no test is named so.
+It runs one more process than there are cores, because races show on a busy machine. The arguments are pytest's.
+It ends early if no test has the given name.
 """
 
 import argparse

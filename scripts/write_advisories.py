@@ -1,8 +1,8 @@
-"""Print what pip-audit found, in one line for each advisory; end with 1 where there is one.
+"""Print one line for each advisory that pip-audit found; exit with 1 if there is one.
 
     python scripts/write_advisories.py audit.json
 
-A package that the service does not know, or that nobody answered for, is counted as not checked.
+A package that the service does not know, or for which it gave no answer, counts as not checked.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Write the bill of materials of an image (CycloneDX 1.6) from what docker/list_packages.py told of it.
+"""Write the bill of materials of an image (CycloneDX 1.6) from the output of docker/list_packages.py.
 
 python scripts/write_image_bom.py NAME DIGEST < packages.json > septet-image.cdx.json
 """

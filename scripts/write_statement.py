@@ -1,4 +1,4 @@
-"""Write an in-toto statement of a build: which files were made, from which commit and which locks.
+"""Write an in-toto statement of a build: its files, its commit and its lock files.
 
 python scripts/write_statement.py dist
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write docs/world.md from the cases of tests/world, whose marks `make world` holds against what comes out."""
+"""Write docs/world.md from the cases of tests/world; `make world` checks the results against the cases' marks."""
 
 import sys
 from collections.abc import Sequence

@@ -9,12 +9,12 @@ Kind = Literal[
     "worker", "restart", "supervisor", "agent", "tool", "proxy", "server", "partition", "hang", "slow-disk",
     "upgrade", "host", "stall", "worker-rolling",
 ]  # fmt: skip
-"""SIGKILL of a worker, and SIGTERM; SIGKILL of a supervisor, of an agent, of a process that is an agent's tool, of
-the proxy that is a guest's one way out, of the server; a worker that stands still for longer than its heartbeats
-may be missing; work orders on a remote that accepts and never answers; a disk that takes long to write; a worker
-of another build, which becomes current; the loss of a state directory with all its processes;
-a supervisor that stands still for a while;
-and a worker that ends every five seconds, by SIGKILL and SIGTERM in turn."""
+"""The kinds of fault, in this order: SIGKILL of a worker; SIGTERM of a worker; SIGKILL of a supervisor, of an
+agent, of an agent's tool process, of the proxy that is a guest's only way out, and of the server; a worker that is
+stopped for longer than its heartbeat time-out; work orders on a remote that accepts connections and never answers;
+a disk with slow writes; a worker of another build, which becomes current; the loss of a state directory with all
+its processes; a supervisor that is stopped for a while; and a worker that is ended every five seconds, by SIGKILL
+and SIGTERM in turn."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
 USUAL: tuple[Kind, ...] = (
     "worker", "restart", "supervisor", "agent", "tool", "proxy", "server", "partition", "hang", "slow-disk",
@@ -30,8 +30,8 @@ DEADLY: frozenset[Kind] = frozenset({"agent", "supervisor"})
 HARMLESS: frozenset[Kind] = frozenset({"worker", "restart", "worker-rolling", "proxy", "stall"})
 """The kinds that cause no second start of an agent."""
 DEATHS_BORNE = 2
-"""Deaths of one step's agents that a work order bears: after the first it is resumed, after the second run anew;
-after a third the step would fail with a rescue, as it should."""
+"""The deaths of a step's agents that a work order survives. After the first the agent is resumed, after the second
+it is run anew; after a third the step would correctly fail with a rescue."""
 HEARTBEAT_SECONDS = 30.0
 """The time-out of heartbeats on both sides, a quarter of Septet's default: a partition is longer."""
 ROLLING_SECONDS = 5.0

@@ -1,4 +1,4 @@
-"""`python -m bench.soak [--minutes N] [--seed N]`: work under kills for hours, and see that nothing grows."""
+"""`python -m bench.soak [--minutes N] [--seed N]`: run orders under kills for hours; check that nothing grows."""
 
 import argparse
 import asyncio

@@ -38,11 +38,11 @@ SERVER_CONFIG: Final[Mapping[str, JsonValue]] = {
     ),
     "limit.historyCount.suggestContinueAsNew": MOST_EVENTS,
 }  # fmt: skip
-"""What the server is told beside. In use it keeps closed workflows for a day at least, what it knows of a worker
-that is gone for a day, and for an hour in memory what nobody asks for."""
+"""More settings of the server. By default it keeps closed workflows for at least a day, the records of a stopped
+worker for a day, and unused entries in memory for an hour."""
 CACHED: Final = 100
-"""Workflows that a worker keeps in memory: it has so many after some minutes. Nobody tells it that an account was
-terminated, and it keeps that until others need its place."""
+"""The workflows that a worker keeps in memory, a number it reaches after some minutes. A worker does not learn
+that an account was terminated, and keeps it until another workflow needs the place."""
 
 _QUEUE: Final = "septet"
 

@@ -20,8 +20,8 @@ _WHY_IT_GROWS: Final = {
     "server_memory": "what is live is flat",
 }
 _JUDGED_BY: Final = {"server_memory": "server_live"}
-"""The server's runtime keeps pages that it has no use for: how much memory it has follows the most that it needed
-between two collections, for hours. What it holds on to is what is live after one."""
+"""The measure that decides for another. The server's runtime keeps unused pages for hours, so that its memory
+depends on its peak between two collections; a leak shows in the memory that is live after a collection."""
 
 
 def verdict_of(name: str, slopes: Mapping[str, Slope]) -> str:

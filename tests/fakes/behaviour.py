@@ -35,11 +35,11 @@ _ORDER: Final = ("--repo", "o/r", "--title", "T")
 _WRONG: Final[tuple[tuple[str, ...], ...]] = (
     (), ("help",), ("help", "budget"), ("nonsense",), ("--nonsense",), ("shwo", "wo-1"), ("pipeline", "nonsense"),
     ("budget",), ("budget", "nonsense"), ("pipeline", "--label", "l", "list"), ("pipeline", "--wait", "show", "pl-1"),
-    # Options by the names of other faces, by slips of the pen, and as the form that turns them off.
+    # Options under their names in the API, misspelt, and in the form that turns them off.
     ("run", "--description", "T"), ("run", "--labels", "l"), ("run", "--github-issue-number", "1"),
     ("run", "--titel", "T"), ("run", "--no-draft"), ("run", "--no-wait"), ("list", "--no-json"), ("run", "--empty-after"),
     ("logs", "wo-1", "-x"), ("logs", "wo-1", "--folow"), ("board", "-fx"),
-    # Values that are missing, or no value of their option.
+    # Values that are missing or that their option does not accept.
     ("run", "--title"), ("run", "--after"), ("list", "--limit"), ("run", "--draft=yes"), ("board", "--follow=1"),
     ("run", *_ORDER, "--priority", "x"), ("run", *_ORDER, "--priority", "1.5"), ("run", *_ORDER, "--priority", "6"),
     ("run", *_ORDER, "--priority", ""), ("run", "--repo", "o/r", "--issue", "x"), ("run", "--repo", "o/r", "--issue", "0x1"),
@@ -64,7 +64,7 @@ _WRONG: Final[tuple[tuple[str, ...], ...]] = (
     ("pipeline", "--issues", "1", "--repo", "o/r", "--executors", "99"), ("codec", "new-key"), ("codec", "new-key", "a b"),
     ("docs", "nonsense"), ("docs", "comands"), ("init", "--repo", "nonsense"), ("open", "--pr"), ("backup",), ("mcp", "--json"),
     ("logs", "wo-1", "--network", "--raw"), ("host-gone",), ("doctor", "--try", "x"), ("worker", "--sandbox", "x"),
-    # What the parser takes, so that nobody answers at the address.
+    # Lines that the parser accepts; they fail because no server listens at the address.
     ("show", "--", "wo-1"), ("show", "-x"), ("list", "--agent", "a", "--agent", "b"), ("list", "--limit=5"), ("list", "--agent="),
     ("board", "-f"), ("move", "--why", "-x", "wo-1", "triaged"), ("cancel", "wo-1", "wo-2", "--yes"), ("list", "--lim", "5"),
     ("retry", "wo-1", "--json", "--feedback", "--x"), ("run", *_ORDER, "--after", "wo-1", "--after", "wo-2"),

@@ -253,7 +253,7 @@ async def line_of(client: Client, pipeline: type[Pipeline] = Pipeline) -> AsyncI
         yield line
         on_it = f'TaskQueue="{doubles.task_queue}"'
         async for row in client.list_workflows(f'{on_it} AND ExecutionStatus="Running"'):
-            with suppress(RPCError):  # it has ended meanwhile
+            with suppress(RPCError):  # the workflow has ended in the meantime
                 await client.get_workflow_handle(row.id, run_id=row.run_id).terminate()
         for held in line.held.values():
             held.set()

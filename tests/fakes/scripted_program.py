@@ -1,4 +1,4 @@
-"""The scripted agent of tests: the product's, and mistakes that only tests need.
+"""The scripted agent of tests: the product's, with faults that only tests need.
 
 A test writes a program that starts it with `write_scripted_program`. Its scenarios have more keys than the
 product's:
