@@ -20,19 +20,21 @@ from activities.intake.comment_commands import CommentActivities, Decide, decide
 from activities.intake.intake import IntakeActivities, IntakesOf, no_intakes
 from activities.intake.trackers import TrackerActivities
 from activities.notifications.send_notification import SendNotification
-from activities.steps.build_plan import BuildPlan
-from activities.steps.classify_issue import ClassifyIssue
-from activities.steps.create_commit import CreateCommit
-from activities.steps.create_pull_request import CreatePullRequest
-from activities.steps.end_work import EndWork
-from activities.steps.finalize_json import FinalizeJson
-from activities.steps.find_plan_file import FindPlanFile
-from activities.steps.generate_branch import GenerateBranch
-from activities.steps.implement_plan import ImplementPlan
-from activities.steps.prepare_rework import PrepareRework
-from activities.steps.read_outgoing import ReadOutgoing
-from activities.steps.rework import ReworkPullRequest
-from activities.steps.step_runner import StepRunner
+from activities.runner.prepare_rework import PrepareRework
+from activities.runner.step_activities import (
+    BuildPlan,
+    ClassifyIssue,
+    CreateCommit,
+    CreatePullRequest,
+    EndWork,
+    FinalizeJson,
+    FindPlanFile,
+    GenerateBranch,
+    ImplementPlan,
+    ReadOutgoing,
+    ReworkPullRequest,
+)
+from activities.runner.step_runner import StepRunner
 from activities.turns.logins import check_logins
 from activities.turns.summarise_session import SummariseSession
 from activities.workspaces.hosts import HostActivities

@@ -28,7 +28,7 @@ from activities.host.claims import (
 )
 from activities.host.host import Host
 from activities.host.remote_checkpoints import KeptSession, keep
-from activities.proofs.table import PROOFS
+from activities.steps.table import PROOFS
 from activities.turns.prepared_steps import PreparedStep
 from activities.turns.results import add_warnings, begin_result, with_answer, with_proof, with_reasons
 from septet.agents.outcomes.outcome import bound_answer

@@ -1,1 +1,1 @@
-"""The activities of the seven steps, of rounds on a pull request, and of the finalizer."""
+"""The steps: how each step checks its agent's claims and does the engine's part, and a table of all steps."""

@@ -9,5 +9,5 @@ async def test_a_step_takes_few_calls_between_few_modules() -> None:
     assert 0 < len(road.modules) <= 111
     assert road.upward == []
     called = [hop.callee for hop in road.hops]
-    stages = ["prepared_steps", "guard", "judgement", "proofs.table", "remote_checkpoints"]
+    stages = ["prepared_steps", "guard", "judgement", "steps.table", "remote_checkpoints"]
     assert [stage for name in called for stage in stages if name.endswith(stage)] == stages

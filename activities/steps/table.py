@@ -8,12 +8,12 @@ from activities.host.host import Host
 from activities.outgoing.leaving import Leaving, join_findings, parts_of, suspicion
 from activities.outgoing.outgoing import outgoing_for
 from activities.outgoing.reading import leaving_of
-from activities.proofs.create_commit import prove_create_commit
-from activities.proofs.create_pull_request import prove_create_pull_request
-from activities.proofs.generate_branch import prove_generate_branch
-from activities.proofs.implement_plan import prove_implement_plan
-from activities.proofs.plan import prove_build_plan, prove_find_plan_file
-from activities.proofs.rework import prove_rework
+from activities.steps.create_commit import prove_create_commit
+from activities.steps.create_pull_request import prove_create_pull_request
+from activities.steps.generate_branch import prove_generate_branch
+from activities.steps.implement_plan import prove_implement_plan
+from activities.steps.plan import prove_build_plan, prove_find_plan_file
+from activities.steps.rework import prove_rework
 from septet.contracts.answers import ClassifyIssueAnswer, ReadOutgoingAnswer
 from septet.contracts.facts import KeyFinding
 from septet.contracts.names import READ_OUTGOING, REWORK, Step
