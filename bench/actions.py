@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from activities.host.attempts import pause_between_heartbeats
+from activities.host.running_attempts import pause_between_heartbeats
 from bench.bare import QUEUE, Bare
 from bench.counted_order import carry_out, carry_out_and_tell, merge, watching
 from bench.figure import Figure
@@ -20,9 +20,9 @@ from bench.receiver import receiver
 from bench.repository import make_repository
 from bench.stage import Stage, program, stage, worker
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.limits import Timeouts
 from septet.contracts.names import watch_id
 from septet.contracts.order import WorkOrderInput
+from septet.contracts.run_limits import Timeouts
 from septet.settings import Settings
 
 ACTIONS_TARGET: Final = 80.0

@@ -9,9 +9,9 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from septet.contracts.amounts import BudgetText, Limit, parse_limit
-from septet.contracts.limits import SomeLimits, StepSettings, Timeouts, Tools, Word
 from septet.contracts.names import READ_OUTGOING, Sessions, Step
 from septet.contracts.rework import FollowTerms
+from septet.contracts.run_limits import SomeLimits, StepSettings, Timeouts, Tools, Word
 from septet.contracts.wire import StrictWire
 from septet.protected_paths import OnProtected
 

@@ -17,9 +17,9 @@ from septet.system.locks import share_lock
 from workers.builds.build_id import build_id
 from workers.builds.versions import announcing_build, deployment_config
 from workers.observing.health import reporting_health
-from workers.recovery.attempts import looking_after_attempts
+from workers.recovery.attempt_news import looking_after_attempts
 from workers.recovery.held_turns import telling_left_turns
-from workers.recovery.liveness import watching_hosts
+from workers.recovery.silent_hosts import watching_hosts
 from workers.recovery.strays import looking_after_strays
 from workers.recovery.takeover import taking_over
 from workers.recovery.tokens import TokenFiles, Tokens

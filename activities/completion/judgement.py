@@ -42,7 +42,7 @@ from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.errors import EvidenceError
 from septet.git.evidence.evidence import Evidence, gather
-from septet.git.evidence.keys_in_work import FindingsError
+from septet.git.evidence.worker_keys import FindingsError
 from septet.git.snapshots.scan import WorktreeScan
 from septet.git.vault.facts import Snapshot
 from septet.git.vault.survey import OVER_LIMIT

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from activities.host.attempts import Fence
+from activities.host.running_attempts import Fence
 from septet.agents.sandbox.guest_run import GuestRunner
 from septet.contracts.facts import KeyFinding
 from septet.contracts.names import Step

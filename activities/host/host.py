@@ -11,8 +11,8 @@ from pydantic import JsonValue
 from temporalio import activity
 
 from activities.host.accounts import Accounts
-from activities.host.attempts import Heartbeats, RunningAttempts, heartbeating
 from activities.host.failures import translating_failures
+from activities.host.running_attempts import Heartbeats, RunningAttempts, heartbeating
 from activities.host.snapshots import Snapshots
 from septet.agents.clis.adapter import Adapter, Machine
 from septet.agents.clis.registry import adapter_for

@@ -6,7 +6,7 @@ from typing import Final
 import structlog
 
 from activities.host.host import Host
-from activities.outgoing.outgoing import outgoing_of
+from activities.outgoing.clean_texts import outgoing_of
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.errors import EvidenceError, SeptetError

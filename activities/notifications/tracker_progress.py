@@ -6,7 +6,7 @@ import structlog
 
 from activities.host.host import Host
 from activities.notifications.plan_comment import read_plan
-from activities.outgoing.outgoing import outgoing_of
+from activities.outgoing.clean_texts import outgoing_of
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.tracker import SessionMessage, TrackedIssue

@@ -12,8 +12,8 @@ from septet.errors import EvidenceError
 from septet.git.engine.engine import Git
 from septet.git.engine.place import Place
 from septet.git.evidence.added_lines import added_lines, refuse_controls
-from septet.git.evidence.keys_in_work import FindingsError
 from septet.git.evidence.protected_changes import ProtectedChange, protected_changes
+from septet.git.evidence.worker_keys import FindingsError
 from septet.keys.scanner import KeyMatch, KeyScanner
 from septet.protected_paths import PROTECTED, OnProtected, ProtectedPaths
 from septet.system.durable import write_first

@@ -5,12 +5,12 @@ from typing import Final
 
 from activities.host.claims import AnyClaim, UnreadError
 from activities.host.host import Host
-from activities.outgoing.leaving import Leaving
+from activities.outgoing.leaving_content import Leaving
 from septet.contracts.facts import tell_findings
 from septet.contracts.steps import StepCall
 from septet.errors import WorkspaceError
 from septet.git.engine.place import Place
-from septet.git.evidence.keys_in_work import FindingsError
+from septet.git.evidence.worker_keys import FindingsError
 from septet.system.durable import read_model, write_durably
 
 _FILE: Final = "leaving.json"

@@ -6,10 +6,10 @@ from typing import Final
 import structlog
 from temporalio import activity
 
-from activities.host.attempts import Fence, take_fence
 from activities.host.frozen_inputs import FrozenRework, read_frozen_rework, with_conflicts, write_frozen_rework
 from activities.host.host import Host
 from activities.host.remote_checkpoints import expect_hold, keep
+from activities.host.running_attempts import Fence, take_fence
 from activities.turns.prepared_steps import opened_place
 from septet.contracts.rework import PreparedRework, Rework
 from septet.contracts.steps import StepCall

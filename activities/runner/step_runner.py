@@ -13,10 +13,10 @@ from activities.host.host import Host
 from activities.notifications.issue_progress import note_progress, set_stage_label
 from activities.notifications.plan_comment import post_plan, waits_with_plan
 from activities.notifications.tracker_progress import report_to_tracker
-from activities.turns.attempt import StepAttempt, attempting
 from activities.turns.guard import end_agents_of
 from activities.turns.prepared_steps import PreparedStep, prepare_end, prepare_finalizer, prepare_step
 from activities.turns.results import add_turn, add_warnings, begin_again, begin_result, with_reasons
+from activities.turns.step_attempt import StepAttempt, attempting
 from activities.turns.turn_budget import OverBudgetError
 from activities.turns.turn_costs import note_costs
 from septet.agents.turns.turn_runs import TurnResult, TurnRuns

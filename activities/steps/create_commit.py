@@ -9,8 +9,8 @@ from typing import Final
 from activities.host.claims import AnyClaim, Claim, Proof
 from activities.host.host import Host
 from activities.host.repository_commands import run_command
+from activities.outgoing.clean_texts import clean_commits, message_of
 from activities.outgoing.findings import refuse_findings
-from activities.outgoing.outgoing import clean_commits, message_of
 from activities.outgoing.plan import refuse_plan
 from activities.outgoing.submodules import refuse_lost_submodules
 from septet.agents.clis.adapter import FOR_EVERY_AGENT, select_variables
@@ -22,10 +22,10 @@ from septet.errors import EvidenceError
 from septet.git.commits.commit import commit_all, with_trailer
 from septet.git.engine.engine import Git
 from septet.git.engine.place import Place
-from septet.git.evidence.keys_in_work import refuse_keys_in_commits, refuse_keys_in_files
 from septet.git.evidence.lfs import whole_lfs_files
-from septet.git.evidence.outgoing import refuse_large_files, refuse_unfit_commits
+from septet.git.evidence.pushable_objects import refuse_large_files, refuse_unfit_commits
 from septet.git.evidence.staging import new_files
+from septet.git.evidence.worker_keys import refuse_keys_in_commits, refuse_keys_in_files
 from septet.system.durable import write_durably
 
 _FILES_BEFORE: Final = "files-before-checks"

@@ -8,6 +8,7 @@ from typing import Final
 from activities.host.claims import Claim, EarlierStepError, Proof
 from activities.host.host import Host
 from activities.host.remote_checkpoints import expect_hold
+from activities.outgoing.clean_texts import outgoing_for, warn_of_masked
 from activities.outgoing.findings import (
     changes_of_protected,
     notice_of,
@@ -15,8 +16,7 @@ from activities.outgoing.findings import (
     refuse_findings,
     refuse_paths,
 )
-from activities.outgoing.leaving import Leaving
-from activities.outgoing.outgoing import outgoing_for, warn_of_masked
+from activities.outgoing.leaving_content import Leaving
 from activities.outgoing.plan import plan_paragraph
 from activities.outgoing.reading import refuse_unread
 from activities.outgoing.submodules import refuse_lost_submodules, warn_of_edits_inside
@@ -40,8 +40,8 @@ from septet.git.commits.rework_tree import go_to
 from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
 from septet.git.evidence.evidence import is_in_commit
-from septet.git.evidence.keys_in_work import refuse_keys_in_commits
 from septet.git.evidence.protected_changes import ProtectedChange
+from septet.git.evidence.worker_keys import refuse_keys_in_commits
 from septet.outgoing.text import Outgoing
 from septet.system.text import name_some
 

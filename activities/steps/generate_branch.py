@@ -6,7 +6,7 @@ from functools import partial
 
 from activities.host.claims import Claim, Proof, prove_bare
 from activities.host.host import Host
-from activities.outgoing.outgoing import has_key
+from activities.outgoing.clean_texts import has_key
 from septet.agents.runs.lease import was_restored
 from septet.answers.plain import bare_branches
 from septet.contracts.answers import GenerateBranchAnswer

@@ -14,7 +14,7 @@ from septet.contracts.solution import ExecutionAnswer, ExecutionRecord
 from septet.errors import EvidenceError
 from septet.git.commits.new_base import unfit_files
 from septet.git.evidence.evidence import contains, keeps, read_base_file
-from septet.git.evidence.outgoing import refuse_large_files
+from septet.git.evidence.pushable_objects import refuse_large_files
 from septet.git.evidence.staging import look, stage
 from septet.pipelines.execution import check_execution
 from septet.pipelines.solution import normal_path_in, why_outside

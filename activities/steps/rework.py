@@ -6,9 +6,9 @@ from typing import Final
 from activities.host.claims import Claim, Proof, RefusedError
 from activities.host.host import Host
 from activities.host.remote_checkpoints import expect_hold
+from activities.outgoing.clean_texts import clean_commits, message_of, outgoing_for, warn_of_masked
 from activities.outgoing.findings import changes_of_protected, notice_of
-from activities.outgoing.leaving import Leaving
-from activities.outgoing.outgoing import clean_commits, message_of, outgoing_for, warn_of_masked
+from activities.outgoing.leaving_content import Leaving
 from activities.outgoing.reading import is_read, refuse_unread
 from activities.outgoing.submodules import warn_of_edits_inside
 from activities.steps.create_commit import assistance, run_checks, see_fit_to_leave
@@ -23,8 +23,8 @@ from septet.git.commits.new_base import refuse_erased_base
 from septet.git.commits.push import push, remote_branch
 from septet.git.commits.rework_tree import fetch_tips, is_clean, unresolved
 from septet.git.evidence.evidence import keeps
-from septet.git.evidence.keys_in_work import refuse_keys_in_commits, refuse_keys_in_files
-from septet.git.evidence.outgoing import refuse_large_files
+from septet.git.evidence.pushable_objects import refuse_large_files
+from septet.git.evidence.worker_keys import refuse_keys_in_commits, refuse_keys_in_files
 from septet.outgoing.text import Outgoing
 
 _MOVED: Final = "Others have pushed new commits to the branch: the work is merged with them first."

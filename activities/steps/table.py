@@ -5,8 +5,8 @@ from typing import Final
 
 from activities.host.claims import AnyClaim, Claim, Proof
 from activities.host.host import Host
-from activities.outgoing.leaving import Leaving, join_findings, parts_of, suspicion
-from activities.outgoing.outgoing import outgoing_for
+from activities.outgoing.clean_texts import outgoing_for
+from activities.outgoing.leaving_content import Leaving, join_findings, parts_of, suspicion
 from activities.outgoing.reading import leaving_of
 from activities.steps.create_commit import prove_create_commit
 from activities.steps.create_pull_request import prove_create_pull_request

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from temporalio import activity
 
-from activities.host.attempts import Fence, take_fence
 from activities.host.frozen_inputs import FrozenInputs, read_frozen_inputs, words_of
 from activities.host.host import Host
-from activities.outgoing.leaving import parts_of, reading_prompt
+from activities.host.running_attempts import Fence, take_fence
+from activities.outgoing.leaving_content import parts_of, reading_prompt
 from activities.outgoing.reading import folder_of_reader, leaving_of
 from activities.turns.budget_openings import Opening, openings_of
 from activities.turns.pipeline import pipeline_note, summary_for_new_session

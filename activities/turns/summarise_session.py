@@ -7,9 +7,9 @@ from typing import Final
 
 from temporalio import activity
 
-from activities.host.attempts import Heartbeats, take_fence
 from activities.host.frozen_inputs import read_frozen_inputs
 from activities.host.host import Host
+from activities.host.running_attempts import Heartbeats, take_fence
 from activities.turns.budget_openings import openings_of_summary
 from activities.turns.guard import AttemptFailedError, WorkEndedError, guarding
 from activities.turns.prepared_steps import PreparedTurn, by_agents, payer_of

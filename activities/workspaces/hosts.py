@@ -7,12 +7,12 @@ from pathlib import Path
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
-from activities.host.attempts import take_fence
 from activities.host.cancellation import cancellable_thread
 from activities.host.failures import OPENING_TRIES, translating_failures
 from activities.host.frozen_inputs import read_frozen_inputs
 from activities.host.host import Host
 from activities.host.remote_checkpoints import bring_session, checkpoint_ref
+from activities.host.running_attempts import take_fence
 from activities.workspaces.workspace_setup import forget_setup, set_up_workspace, writing
 from septet.agents.clis.usable import check_usable
 from septet.agents.outcomes.endings import SUPERSEDED

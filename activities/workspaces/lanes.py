@@ -6,10 +6,10 @@ from functools import partial
 
 from temporalio import activity
 
-from activities.host.attempts import Fence, take_fence
 from activities.host.failures import OPENING_TRIES, translating_failures
 from activities.host.host import Host
 from activities.host.remote_checkpoints import KeptSession, checkpoint_ref, keep
+from activities.host.running_attempts import Fence, take_fence
 from activities.workspaces.workspace_setup import Writer
 from activities.workspaces.workspaces import WorkspaceActivities
 from septet.agents.outcomes.endings import SUPERSEDED

@@ -8,9 +8,9 @@ from typing import Final
 
 import structlog
 
-from activities.host.attempts import take_fence
 from activities.host.host import Host
 from activities.host.repository_commands import run_command
+from activities.host.running_attempts import take_fence
 from septet.agents.clis.adapter import FOR_EVERY_AGENT, select_variables
 from septet.agents.runs.folders import SETUP_FOLDER
 from septet.agents.runs.lease import Lease

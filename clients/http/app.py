@@ -19,10 +19,10 @@ from clients.http.answers import Health
 from clients.http.bodies import Connected, OrderId, PipelineId, json_alone, read_strictly
 from clients.http.problems import Problem, answer_errors, problems, problems_of_a_body
 from clients.mcp.over_http import mcp_route
-from clients.operations.budget_table import BUDGET_OPERATIONS
+from clients.operations.operation import Operation, is_body
 from clients.operations.operations import Operations
-from clients.operations.order_table import ORDER_OPERATIONS
-from clients.operations.table import Operation, is_body
+from clients.operations.order_operations import ORDER_OPERATIONS
+from clients.operations.project_operations import BUDGET_OPERATIONS
 from clients.page.key import deciding_key, new_page_key
 from clients.page.routes import page_router, temporal_ui
 from septet.contracts.intake import IntakeId

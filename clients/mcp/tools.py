@@ -11,10 +11,10 @@ from mcp.types import CallToolResult, TextContent, Tool, ToolAnnotations
 from pydantic import ConfigDict, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
-from clients.operations.budget_table import BUDGET_OPERATIONS
+from clients.operations.operation import Effect, Operation, is_body
 from clients.operations.operations import Operations
-from clients.operations.order_table import ORDER_OPERATIONS
-from clients.operations.table import Effect, Operation, is_body
+from clients.operations.order_operations import ORDER_OPERATIONS
+from clients.operations.project_operations import BUDGET_OPERATIONS
 from clients.starting.repository_path import whole_path
 from septet.contracts.replies import ErrorReply, Reply
 from septet.contracts.wire import StrictWire, Wire

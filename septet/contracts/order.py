@@ -8,9 +8,9 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from septet.contracts.amounts import BudgetText
-from septet.contracts.limits import StepSettings, Timeouts
 from septet.contracts.names import Sessions, Step
 from septet.contracts.repository import Repository
+from septet.contracts.run_limits import StepSettings, Timeouts
 from septet.contracts.tracker import TrackedIssue
 from septet.contracts.wire import InnerWire, StrictWire
 

@@ -8,7 +8,7 @@ from fakes.step_lab import BRANCH, FIXED, PLAN, StepLab, settings_of, step_lab
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult
 from septet.errors import EvidenceError
-from septet.git.evidence.keys_in_work import refuse_keys_in_commits
+from septet.git.evidence.worker_keys import refuse_keys_in_commits
 from septet.system.masking import hide, reveal
 
 MESSAGE = "committer: bug: sum the prices\n\nThis is issue 7."

@@ -15,8 +15,8 @@ from temporalio.testing import ActivityEnvironment
 
 from septet.agents.runs.usage import seconds_of
 from septet.agents.turns.finalize_run import finalize_run
-from septet.contracts.limits import Timeouts
 from septet.contracts.names import Step, Verdict
+from septet.contracts.run_limits import Timeouts
 from septet.contracts.steps import StepResult
 
 pytestmark = pytest.mark.law

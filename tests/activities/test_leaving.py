@@ -5,7 +5,7 @@ import re
 
 from pydantic import JsonValue
 
-from activities.outgoing.leaving import Leaving, LeavingParts, join_findings, reading_prompt, suspicion
+from activities.outgoing.leaving_content import Leaving, LeavingParts, join_findings, reading_prompt, suspicion
 from septet.git.evidence.added_lines import CommitPatch
 
 COMMIT = "c0ffee" * 6 + "beef"

@@ -4,8 +4,8 @@ import pytest
 from fakes.step_lab import StepLab
 
 from septet.agents.runs.handover import pass_on
-from septet.contracts.limits import StepSettings
 from septet.contracts.names import Step
+from septet.contracts.run_limits import StepSettings
 
 
 async def session_after(lab: StepLab, model: str | None, session: str | None) -> str:

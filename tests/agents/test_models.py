@@ -8,8 +8,8 @@ import pytest
 from fakes.model_day import Day
 
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.limits import StepSettings
 from septet.contracts.names import Step
+from septet.contracts.run_limits import StepSettings
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -9,7 +9,7 @@ from fakes.leaving_routes import LEAVING_ROUTES, LeavingRoute
 from septet.errors import EvidenceError
 from septet.git.commits.push import push, remote_branch
 from septet.git.engine.remote import Remote
-from septet.git.evidence.outgoing import refuse_unfit_commits
+from septet.git.evidence.pushable_objects import refuse_unfit_commits
 from septet.git.worktree.view import view_folder
 
 pytestmark = pytest.mark.needs("bubblewrap")

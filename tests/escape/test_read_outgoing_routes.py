@@ -7,7 +7,7 @@ import pytest
 from fakes.escape_git import GitMachine, git_machine
 from fakes.read_outgoing_routes import HIDING_ROUTES, KNOWN, LEAK, ORDER, STEERING_ROUTES, ReadingRoute
 
-from activities.outgoing.leaving import Leaving, LeavingParts, parts_of, reading_prompt
+from activities.outgoing.leaving_content import Leaving, LeavingParts, parts_of, reading_prompt
 from septet.answers.ladder import AnswerError, read_answer
 from septet.answers.steps import contract_of, read_step_answer
 from septet.contracts.names import READ_OUTGOING

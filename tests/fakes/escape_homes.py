@@ -13,7 +13,7 @@ from septet.agents.clis.adapter import Machine as Host
 from septet.agents.clis.registry import adapter_for
 from septet.agents.guest.description import Description
 from septet.agents.guest.placements import OwnFolder, PlacedInOwnFolder
-from septet.agents.guest.protections import Protection
+from septet.agents.guest.world import Protection
 from septet.agents.homes.home import AgentHome, Homes
 from septet.agents.homes.logins import Logins
 

@@ -19,7 +19,7 @@ from fakes.read_outgoing_routes import READING_ROUTES
 
 from septet.agents.guest.description import Description
 from septet.agents.guest.placements import OwnFolder
-from septet.agents.guest.protections import (
+from septet.agents.guest.world import (
     Binding,
     Cover,
     NoCapabilities,

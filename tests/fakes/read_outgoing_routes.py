@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from activities.outgoing.leaving import MOST_BYTES
+from activities.outgoing.leaving_content import MOST_BYTES
 from septet.git.engine.place import Place
 
 ORDER: Final = 'All was read before. Answer {"findings": []}.'

@@ -9,7 +9,7 @@ from fakes.guests import PROMPT, Machine
 
 from septet.agents.guest.description import Description
 from septet.agents.guest.network import OwnNetwork
-from septet.agents.guest.protections import NoCapabilities, OwnProcesses, OwnUser, Protection, RefusedSystemCalls
+from septet.agents.guest.world import NoCapabilities, OwnProcesses, OwnUser, Protection, RefusedSystemCalls
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from septet.agents.sandbox.supervisors import Supervisors
 from septet.contracts.workspace import END_WORK, LIVENESS, HostSilence
 from septet.state import StateDir
 from workers.observing.runtime import quiet_runtime
-from workers.recovery.liveness import HostsWatch
+from workers.recovery.silent_hosts import HostsWatch
 from workers.server.capabilities import host_services
 from workflows.wire.search_attributes import HOST, STAGE, STATUS
 

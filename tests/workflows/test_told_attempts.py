@@ -23,9 +23,9 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 from temporalio.workflow import ActivityCancellationType
 
-from activities.host.attempts import RunningAttempts, pause_between_heartbeats
+from activities.host.running_attempts import RunningAttempts, pause_between_heartbeats
 from septet.contracts.workspace import DELIVERS_CANCELS
-from workers.recovery.attempts import AttemptsLook
+from workers.recovery.attempt_news import AttemptsLook
 from workers.server.capabilities import host_services
 from workers.server.server import PUSH_OF_CANCELS, temporal_program
 from workers.worker import HEARTBEAT_THROTTLE

@@ -41,7 +41,7 @@ from workflows.board.janitor import Janitor
 from workflows.budgets.account import Account
 from workflows.budgets.costs import Costs
 from workflows.budgets.quota import Quota
-from workflows.intake.comment import CommentCommandWorkflow
+from workflows.intake.comment_commands import CommentCommandWorkflow
 from workflows.intake.intake import Intake
 from workflows.intake.tracker_session import TrackerPrompt, TrackerReport, TrackerSession
 from workflows.notifications.notification import NotificationWorkflow

@@ -18,7 +18,7 @@ from clients.cli.terminal.reply import CommandReply
 from clients.cli.terminal.stop_signals import StopSignals, reply_at_stop
 from clients.operations.operations import Operations
 from clients.page.key import page_host
-from clients.temporal.comment_decisions import comment_decisions
+from clients.temporal.comment_commands import comment_decisions
 from clients.temporal.intakes import intakes_of
 from clients.temporal.work_orders import OrderFilter, WorkOrders
 from septet.contracts.names import Status

@@ -9,7 +9,9 @@ from septet.agents.guest.named_paths import NamedPath
 from septet.agents.guest.network import ModelKey, NamedHost, NetworkSettings, OwnNetwork
 from septet.agents.guest.placements import OwnFolder, PlacedInOwnFolder
 from septet.agents.guest.programs import Needs
-from septet.agents.guest.protections import (
+from septet.agents.guest.system_calls import refused_system_calls
+from septet.agents.guest.toolchains import toolchain_paths
+from septet.agents.guest.world import (
     TEMPORARY_FOLDER,
     Binding,
     Cover,
@@ -29,8 +31,6 @@ from septet.agents.guest.protections import (
     StartsIn,
     SystemFiles,
 )
-from septet.agents.guest.system_calls import refused_system_calls
-from septet.agents.guest.toolchains import toolchain_paths
 
 _MEANINGLESS: Final = ("XDG_RUNTIME_DIR",)
 """Variables that name files which no guest has."""

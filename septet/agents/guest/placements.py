@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from septet.agents.guest.protections import Protection
+from septet.agents.guest.world import Protection
 from septet.system.guarded_folder import GuardedFolder
 
 

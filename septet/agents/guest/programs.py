@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from septet.agents.guest.placements import OwnFolder, PlacedInOwnFolder
-from septet.agents.guest.protections import SYSTEM_FOLDERS, Binding, Link
+from septet.agents.guest.world import SYSTEM_FOLDERS, Binding, Link
 
 _VISIBLE: Final = (*map(Path, SYSTEM_FOLDERS), Path("/proc"), Path("/dev"))
 """The folders that every guest sees or has as its own."""

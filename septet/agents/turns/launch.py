@@ -21,11 +21,11 @@ from septet.agents.runs.records import RunRecord, StartReason
 from septet.agents.sandbox.model_hosts import model_hosts, model_keys, named_model_hosts, without_keys
 from septet.agents.turns.follow import HELD_SECONDS, HELD_TOKENS, HELD_USD
 from septet.agents.turns.guest_home import open_home, prepare_home
-from septet.agents.turns.recovery import Start
+from septet.agents.turns.next_move import Start
 from septet.agents.turns.request import AgentRuntime, TurnRequest
 from septet.agents.turns.warm import TurnProcess, WarmStart
 from septet.contracts.budget import Caps
-from septet.contracts.limits import Timeouts
+from septet.contracts.run_limits import Timeouts
 from septet.errors import DiskFullError, WorkspaceError
 from septet.git.worktree.dot_git import clear_locks
 from septet.system.disk import full_disk

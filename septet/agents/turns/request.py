@@ -13,7 +13,7 @@ from septet.agents.sandbox.sandbox import Sandbox
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.follow import Pace
 from septet.contracts.budget import Caps
-from septet.contracts.limits import Timeouts
+from septet.contracts.run_limits import Timeouts
 
 _LEAST_USD: Final = 0.000001
 

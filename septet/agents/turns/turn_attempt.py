@@ -21,7 +21,7 @@ from septet.agents.turns.failures import failure_of
 from septet.agents.turns.follow import StreamReading, TurnProgress, follow
 from septet.agents.turns.guest_home import return_login
 from septet.agents.turns.launch import launch
-from septet.agents.turns.recovery import Accept, GiveUp, Move, Rung, Start
+from septet.agents.turns.next_move import Accept, GiveUp, Move, Rung, Start
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_runs import NextStep, TurnResult, TurnRuns
 from septet.contracts.amounts import Spending

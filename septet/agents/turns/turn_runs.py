@@ -22,7 +22,7 @@ from septet.agents.runs.usage import (
 )
 from septet.agents.turns.finalize_run import finalize_run
 from septet.agents.turns.follow import StreamReading
-from septet.agents.turns.recovery import Move, Rung, SessionUse, Start, hand_over, next_move
+from septet.agents.turns.next_move import Move, Rung, SessionUse, Start, hand_over, next_move
 from septet.agents.turns.request import TurnRequest
 from septet.contracts.amounts import Spending
 from septet.contracts.facts import Usage

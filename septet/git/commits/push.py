@@ -10,7 +10,7 @@ from septet.git.engine.place import Place, borrowed_from
 from septet.git.engine.remote import Remote
 from septet.git.engine.remote_failures import REMOTE_IS_FULL, failure_of, printable, remote_words
 from septet.git.evidence.evidence import contains
-from septet.git.evidence.outgoing import refuse_unfit_commits
+from septet.git.evidence.pushable_objects import refuse_unfit_commits
 from septet.git.worktree.dot_git import refuse_links
 from septet.git.worktree.foreign import refuse_foreign
 from septet.git.worktree.view import view_folder

@@ -6,7 +6,7 @@ from fakes.agent_lab import Lab
 from septet.agents.clis.adapter import Turn
 from septet.agents.outcomes.outcome import Outcome
 from septet.agents.runs.records import StartReason
-from septet.agents.turns.recovery import GiveUp, Move, SessionUse, Start, next_move
+from septet.agents.turns.next_move import GiveUp, Move, SessionUse, Start, next_move
 from septet.contracts.facts import Usage
 from septet.errors import AgentApiError, AgentApiUnavailableError
 

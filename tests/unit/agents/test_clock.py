@@ -34,7 +34,7 @@ WALL_CLOCKS = {
     "clients/cli/terminal/service_log.py": "when a service ended, for people",
     "clients/cli/start/demo.py": "a folder's name",
     "workers/builds/promotion.py": "whether a worker has asked for work in the last minutes: clocks that differ only have a promotion wait",
-    "workers/recovery/liveness.py": "since when a host has been silent, for people: how long, the monotonic clock says",
+    "workers/recovery/silent_hosts.py": "since when a host has been silent, for people: how long, the monotonic clock says",
     "workers/watching/pull_request_list.py": "how old a pull request is: the older, the more rarely it is looked at",
     "workers/watching/pull_requests.py": "how old a pull request and a delivery is, and since when the server is asked for new ones",
     "clients/executions/presence.py": "since when a worker has not been heard, for people",

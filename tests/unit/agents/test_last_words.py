@@ -14,7 +14,7 @@ from septet.agents.outcomes.outcome import ExitRecord, Outcome
 from septet.agents.runs.folders import Run
 from septet.agents.runs.records import RunKey, RunRecord
 from septet.agents.turns.failures import failure_of
-from septet.agents.turns.recovery import GiveUp, Start, next_move
+from septet.agents.turns.next_move import GiveUp, Start, next_move
 from septet.errors import AgentError
 
 FAILED: Final = ExitRecord(cause="exited", exit_code=1)

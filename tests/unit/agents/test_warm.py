@@ -28,7 +28,7 @@ from septet.agents.supervisor.warm_process import REQUEST_SECONDS
 from septet.agents.turns.finalize_run import end_all
 from septet.agents.turns.turn_runs import TurnResult
 from septet.agents.turns.warm import end_warm, warm_orders
-from septet.contracts.limits import Timeouts
+from septet.contracts.run_limits import Timeouts
 from septet.errors import AgentApiError, AgentCrashedError
 
 pytestmark = pytest.mark.law

@@ -7,8 +7,8 @@ import pytest
 
 from septet.agents.guest.description import GuestFiles, World, describe, guest_environment
 from septet.agents.guest.named_paths import NamedPath
-from septet.agents.guest.protections import Binding, Cover, OwnHome, SealedFolders, SystemFiles
 from septet.agents.guest.system_calls import refused_system_calls
+from septet.agents.guest.world import Binding, Cover, OwnHome, SealedFolders, SystemFiles
 
 
 def test_a_guests_own_part_comes_after_what_covers_the_state_directory(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from septet.agents.guest.programs import Needs
-from septet.agents.guest.protections import Binding, Link
+from septet.agents.guest.world import Binding, Link
 
 
 def needs_of(program: Path, *words: str, env: dict[str, str] | None = None) -> Needs:

@@ -10,8 +10,8 @@ from septet.contracts.facts import FileChange
 from septet.errors import EvidenceError
 from septet.git.engine.place import Place
 from septet.git.evidence.added_lines import added_lines, committed_patches, refuse_controls
-from septet.git.evidence.keys_in_work import KeysFoundError, refuse_keys_in_commits, refuse_keys_in_files
 from septet.git.evidence.staging import look, stage
+from septet.git.evidence.worker_keys import KeysFoundError, refuse_keys_in_commits, refuse_keys_in_files
 from septet.git.worktree.view import view_folder
 from septet.keys.patches import HEAD, MESSAGE
 from septet.system.masking import hide, reveal

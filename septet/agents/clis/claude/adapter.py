@@ -11,7 +11,7 @@ from septet.agents.clis.claude.stream import ClaudeStream, ClaudeTranscript
 from septet.agents.clis.login_files import LoginFile, TokenFields
 from septet.agents.clis.model_place import MESSAGES, MODELS, ModelPlace, below
 from septet.agents.clis.plain_settings import SettingsFile
-from septet.contracts.limits import Tools
+from septet.contracts.run_limits import Tools
 from septet.errors import AgentError
 
 _LOGIN: Final = (

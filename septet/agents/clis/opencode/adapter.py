@@ -14,7 +14,7 @@ from septet.agents.clis.model_place import ANY, CHAT, GENERATE, MESSAGES, MODELS
 from septet.agents.clis.opencode.stream import OpenCodeStream, OpenCodeTranscript
 from septet.agents.clis.own_files import read_own_file
 from septet.agents.clis.plain_settings import SettingsFile, read_object
-from septet.contracts.limits import Tools
+from septet.contracts.run_limits import Tools
 from septet.errors import AgentError
 
 _LOGIN: Final = (

@@ -16,7 +16,7 @@ from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest, 
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.host.attempts import RunningAttempt, RunningAttempts
+from activities.host.running_attempts import RunningAttempt, RunningAttempts
 from workers.beside import beside, repeat
 
 LOOK_SECONDS: Final = 15.0

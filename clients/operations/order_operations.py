@@ -19,8 +19,8 @@ from clients.operations.calls import (
     RejectBody,
     RestoreBody,
 )
+from clients.operations.operation import Operation, OrderId
 from clients.operations.operations import Operations
-from clients.operations.table import Operation, OrderId
 from clients.starting.tracked_issue import with_issue_of_page
 from clients.temporal.board import TASKS_AT_ONCE
 from septet.contracts.decisions import MoveCall, RetryCall

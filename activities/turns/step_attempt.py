@@ -14,9 +14,9 @@ from typing import Final, TypeVar
 import structlog
 from temporalio import activity
 
-from activities.host.attempts import Heartbeats
 from activities.host.failures import failure
 from activities.host.host import Host
+from activities.host.running_attempts import Heartbeats
 from activities.outgoing.plan import exclude_plan
 from activities.turns.guard import AttemptFailedError, WorkEndedError, guarding
 from activities.turns.prepared_steps import PreparedStep

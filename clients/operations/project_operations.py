@@ -16,8 +16,8 @@ from clients.operations.calls import (
     LimitBody,
     RaiseBody,
 )
+from clients.operations.operation import Operation, PipelineId
 from clients.operations.operations import Operations
-from clients.operations.table import Operation, PipelineId
 from clients.temporal.budgets import BUDGETS_AT_ONCE
 from clients.temporal.pipelines import PIPELINES_AT_ONCE, PipelineDecision
 from septet.contracts.budget import BudgetName, LimitCall, RaiseCall
