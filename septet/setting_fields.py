@@ -163,8 +163,8 @@ class SettingFields(BaseSettings):
     drain: bool = False
     """The worker opens no new workspaces, and finishes the work orders that its host has."""
     look_seconds: Annotated[float, Field(gt=0)] = 5.0
-    """The first pause between polls of an open pull request, or of work orders that another one waits for; it
-    doubles."""
+    """The first pause between two polls of an open pull request, or of work orders that a work order waits for.
+    Each later pause is about twice as long."""
     longest_look_seconds: Annotated[float, Field(gt=0)] = 300.0
     """The longest of these pauses."""
     keep_workspaces_days: Annotated[float, Field(ge=0)] = 14.0
@@ -220,7 +220,8 @@ class SettingFields(BaseSettings):
     tree_limit: Annotated[int, Field(ge=0)] = 1_000_000
     """The most files and folders that it may write and leave; 0: no limit."""
     tree_limit_mib: Annotated[int, Field(ge=0)] = 20_480
-    """The most MiB of all files that it writes and leaves, including holes in them; 0: no limit."""
+    """The total size, in MiB, of the files that one agent run or check may write and leave. Holes in files count.
+    0: no limit."""
     file_limit_mib: Annotated[int, Field(ge=0)] = 100
     """The largest file, in MiB, that may be committed, pushed or kept in a snapshot; 0: no limit."""
     output_limit_mib: Annotated[int, Field(ge=0)] = 1024

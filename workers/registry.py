@@ -79,8 +79,8 @@ class Parts:
     shared: Mapping[str, Activity]
     """The activities on the queue of work orders: any host may open a workspace, or cancel a work order."""
     own: Mapping[str, Activity]
-    """The activities on the host's own queue: steps run where the workspace is, lanes are entered where they
-    are."""
+    """The activities on the host's own queue. For example, a step runs on the host that has the workspace, and a
+    work order enters a lane on the host that has the lane."""
     control: Mapping[str, Activity]
     """The activities on the host's control queue: the host answers even when busy."""
 

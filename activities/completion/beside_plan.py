@@ -36,7 +36,7 @@ class _Return(Wire):
 
 
 def leave_plan_alone(host: Host, prepared_step: PreparedStep, run: str, plan: str, current: Snapshot) -> bool:
-    """Remove files that agents have left beside a plan from the worktree; return whether the worktree changed.
+    """Bring the worktree back to the state before the first agent, plus the plan; return whether anything changed.
 
     Repeatable: the removal is recorded first, and `finish_return` finishes an interrupted removal.
 

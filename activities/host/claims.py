@@ -78,7 +78,7 @@ class UnreadError(EvidenceError):
 
 
 class UnclearAnswerError(EvidenceError):
-    """The answer can mean two things: its session gets another request for it, and the work stays."""
+    """The answer can mean two things: the work stays, and the agent's session is requested to answer again."""
 
 
 def prove_bare(value: str, bare: tuple[str, ...], prove: Callable[[str], P]) -> P:

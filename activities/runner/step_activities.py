@@ -19,7 +19,7 @@ class ClassifyIssue:
 
     @activity.defn(name="classify_issue")
     async def run(self, call: StepCall) -> StepResult:
-        """Classify the issue. Idempotent: a finished run is read again. Leaves the run's files on disk."""
+        """Classify the issue. Idempotent: a retry reads a finished run again. Leaves the run's files on disk."""
         return await self.runner.run(call)
 
 

@@ -178,7 +178,7 @@ class StepRunner:
         return result
 
     async def _end_work_order(self, prepared_step: PreparedStep, result: StepResult) -> None:
-        """After the last step, record the work order's costs as complete, and end an agent kept for turns."""
+        """After the last step, record the work order's costs as complete, and end an agent that still waits."""
         call = prepared_step.call
         if call.step is not Step.CREATE_PULL_REQUEST or call.reads or result.verdict is not Verdict.DONE:
             return

@@ -218,8 +218,8 @@ def by_agents(
     """Return a turn's request for the first agent, and its request for the fallback agent.
 
     Only the agent that owns a session continues it; another agent begins a new session. A turn that names no
-    model begins a new session too, if the session would keep a model that was named before. A turn about a
-    session alone goes to the session's agent only.
+    model begins a new session too, if the session would keep a model that was named before. If a turn's prompt is
+    about the work of a session, only the agent of that session gets the turn.
 
     Args:
         workspace: The workspace that names the agents.

@@ -41,7 +41,7 @@ LOOKED_FOR: Final = (
 
 @dataclass(frozen=True, slots=True)
 class FirstSettings:
-    """The content of a first `.septet/septet.toml`, and the needs of its worker."""
+    """The settings of a first `.septet/septet.toml`, the hosts that set-up connects to, and notes for a person."""
 
     sources: tuple[str, ...] = ()
     """The files from which the settings were read."""
@@ -92,7 +92,7 @@ class _Draft:
             return ""
 
     def take_hosts(self, texts: Sequence[str], unknown: str) -> None:
-        """Record the hosts of all addresses in some texts; without any, record `unknown` as a note."""
+        """Record the hosts of all addresses in some texts; if there is no host, record `unknown` as a note."""
         hosts = hosts_in(texts)
         self.hosts.update(hosts)
         if not hosts:

@@ -90,7 +90,7 @@ class Subject:
 
     @contextmanager
     def refusals(self, workflow_id: str) -> Iterator[None]:
-        """Turn refusals to read such a workflow in the block into Septet's errors."""
+        """During the block, turn the server's refusals to read a workflow of this kind into Septet's errors."""
         try:
             yield
         except RPCError as error:

@@ -74,7 +74,7 @@ class News:
         self._pause = min(2 * self._pause, _LONGEST_SECONDS)
 
     async def follow(self) -> None:
-        """Read run after run of the workflow, until this is cancelled."""
+        """Read the history of the workflow's current run, and then of each later run, until the caller cancels."""
         while True:
             with suppress(RPCError):  # the caller reads from the server too, and reports the error
                 await self._follow_run()

@@ -173,7 +173,7 @@ async def _cause(
 
 
 def _lack_of_key(error: BaseException | None) -> BaseException | None:
-    """Return the error, among a failure and its causes, that a worker lacks a key; else `None`."""
+    """From a failure and its causes, return the error that reports a missing key; `None` without such an error."""
     while error is not None and getattr(error, "type", None) not in _LACKS_KEY:
         error = error.__cause__
     return error

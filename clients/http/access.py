@@ -195,7 +195,7 @@ class MaskedAnswers:
 
 
 class _Masking:
-    """One answer: its head waits for the first part of its body, whose length the head may have."""
+    """Masks one answer. The head waits for the first part of the body: masking may change the body's length."""
 
     def __init__(self, send: Send) -> None:
         self._send = send

@@ -81,7 +81,7 @@ def _endpoint_of(operation: Operation) -> Callable[..., Awaitable[Reply]]:
 
 
 def _parameter_of(argument: Parameter) -> Parameter:
-    """Return an argument as the framework reads it: a body strictly, and none if the body may be absent."""
+    """Return an argument for the framework, which reads a body strictly; an optional body may be absent."""
     kind, default = _PLACES.get(argument.name, argument.annotation), argument.default
     if is_body(argument):
         kind = Annotated[kind, read_strictly(kind)]

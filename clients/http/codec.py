@@ -30,7 +30,7 @@ _REMEDY: Final = (
 
 
 def codec_key(token: str) -> str:
-    """Return what stands in the address that a browser is given: it opens the codec endpoint alone."""
+    """Return the key in the codec address for browsers; the key gives access to the codec endpoint only."""
     return hmac.digest(token.encode(), b"codec", "sha256").hex()
 
 

@@ -159,7 +159,7 @@ def _fields_of(request: Request) -> tuple[str, ...]:
 
 
 def _message(detail: Mapping[str, Any], fields: Iterable[str]) -> str:
-    """Say where and what, never the value."""
+    """Return the place of a mistake in the request and the reason, but never the wrong value."""
     where, *inner = detail["loc"] or ("body",)
     if detail["type"] == "json_invalid":
         return f"The body is not valid JSON: {_json_reason(detail)}"

@@ -20,7 +20,7 @@ from septet.contracts.wording import describe_mistakes
 from septet.errors import InvalidInputError, NotFoundError, RefusedTransitionError
 
 _PLAN_CHARACTERS: Final = 8000
-"""More of a plan is not shown in a form; the tool `plan` gives the whole."""
+"""The most characters of a plan that a form shows; the tool `plan` returns more of a longer plan."""
 _KEY_LENGTH: Final = 16
 _APPROVE: Final = "approve"
 _REJECT: Final = "reject"

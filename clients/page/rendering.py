@@ -225,7 +225,7 @@ def body_of(entry: LogEntry) -> str:
 
 
 def words_of(entry: LogEntry) -> str:
-    """Return an agent's message; a JSON answer line by line."""
+    """Return an agent's message; if the message is a JSON answer, each field begins a new line."""
     return body_of(entry) if entry.kind == "result" else entry.text
 
 

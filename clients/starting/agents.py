@@ -113,13 +113,14 @@ def first_agent(agents: Sequence[str | None], hosts: Sequence[AnnouncedAgents]) 
 def agents_asked_for(
     order: WorkOrderInput, git_env: Mapping[str, str], *, is_here: bool
 ) -> tuple[str | None, ...]:
-    """Return a work order's agent, `None` for a worker's default; nothing if the agent is not known here.
+    """Return a tuple with a work order's agent, in which `None` stands for a worker's default agent.
 
-    This also checks a repository on this disk: its base, its issue and its own default agent.
+    The tuple is empty if the work order names no agent, and the repository is not read from this disk. This also
+    checks a repository on this disk: its base, its issue and its own default agent.
 
     Raises:
         NotFoundError: The base branch or the issue does not exist; the message names it.
-        InvalidInputError: It has no commit yet, or its settings there are wrong; the message names the line.
+        InvalidInputError: The repository has no commit yet, or its settings are wrong; the message names the line.
     """
     path = parse_address(order.repository, home=Path.home()).path if is_here else None
     own = _default_agent(path, order, git_env) if path is not None else None

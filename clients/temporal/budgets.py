@@ -58,9 +58,9 @@ class BudgetClient:
         """Return a budget.
 
         Raises:
-            InvalidInputError: The name is no budget's.
+            InvalidInputError: `scope` is not the name of a budget.
             NotFoundError: The budget does not exist.
-            ServerNotReachedError: The server or the account did not answer.
+            ServerNotReachedError: The server, or the workflow that keeps the budget's account, did not answer.
         """
         scope = whole_scope(scope)
         try:

@@ -19,8 +19,8 @@ from septet.costs.estimate import Question, estimate_costs
 from septet.errors import NotFoundError, SealedError, ServerNotReachedError
 
 _ANSWER_WITHIN_SECONDS: Final = 10.0
-"""The wait for an answer, longer than for other queries: a sum needs every history, and a worker may replay
-each."""
+"""The longest wait for one history of costs. Other queries wait less: a worker may have to replay the history
+before it answers, and a sum fails if one history is missing."""
 _ESTIMATE_WITHIN_SECONDS: Final = 3.0
 """A work order starts without an estimate rather than late."""
 _AT_ONCE: Final = 20

@@ -74,7 +74,7 @@ class IntakeInput(StrictWire):
         return WorkOrderInput(repository=claim.repository, tracker=claim.issue, **choices)
 
     def _choices(self) -> dict[str, Any]:
-        """Return the options that all of its work orders share."""
+        """Return the options that all work orders of the intake share."""
         names = ("agent", "model", "project", "approve_plan", "draft")
         stage: Literal["triaged"] | None = None if self.at_once else "triaged"
         return {"stage": stage} | {name: getattr(self, name) for name in names}
@@ -169,7 +169,7 @@ class IssueClaim(Wire):
     tracked: TrackedClaim | None = None
     """The claim on the tracker, for an issue of a tracker."""
     intake: IntakeInput | None = None
-    """The intake whose options apply; the claiming intake when absent."""
+    """The intake whose options apply to the work order; `None`: the options of the claiming intake apply."""
     requested: IssueRequest | None = None
     """The account that requested the work, and the issue's text at that time; `None` if no request is needed."""
     why_not: str = Field(default="", max_length=1000)

@@ -28,7 +28,7 @@ class Notification(Wire):
     reason: str = ""
     """Why the work order needs a person, or why it failed."""
     remedy: str = ""
-    """The commands that answer."""
+    """The advice to a person: what to do next, with the commands; empty if no action is needed."""
     plan_path: str | None = None
     plan_sha256: str | None = None
     branch_name: str | None = None

@@ -97,7 +97,7 @@ class PipelineChoices(StrictWire):
     execution_seconds: Seconds = 600.0
     """The most seconds for the implementation of a solution."""
     budget: BudgetText | None = None
-    """The limit for all its agents together, as `20usd`; when it is used up, its work orders wait."""
+    """The limit for all agents of the pipeline together, such as `20usd`; at the limit, the work orders wait."""
     draft: bool = False
     labels: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
 

@@ -13,8 +13,7 @@ from septet.contracts.wire import Wire
 END_WORK: Final = "end_work"
 """The host ends the agent of a cancelled work order on its control queue, where no agent takes a slot."""
 DELIVERS_CANCELS: Final = "deliver_cancel"
-"""The host makes an attempt check whether it was cancelled, because its server does not push cancels to
-workers."""
+"""The host delivers cancels to its running attempts, because the server does not push cancels to workers."""
 LIVENESS: Final = "liveness"
 """The host's work orders are notified when it falls silent and when it is back, so that they need not probe it."""
 PULL_REQUESTS: Final = "pull_requests"

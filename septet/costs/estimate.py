@@ -173,7 +173,10 @@ class _Forecast:
         )
 
     def _dollars(self, steps: Collection[str]) -> Interval | None:
-        """Return dollars from the work orders with known costs, else from all if the gaps are few; else `None`."""
+        """Return the expected dollars; `None` if too few costs are known.
+
+        If too few work orders have known costs only, all work orders count, with estimates for the unknown costs.
+        """
         orders = [each for each in self.orders if not any(turn.use.unpriced for turn in _turns_of(each, steps))]
         if len(orders) < FEWEST:
             orders = _with_prices(self.orders)

@@ -114,7 +114,7 @@ class BranchAnswer(Foreign):
     """`None` if the fork is gone."""
 
     def is_of(self, project: str, ref: str) -> bool:
-        """Return whether it is branch `ref` of `project`; if the fork is gone, its name is not compared."""
+        """Return whether this branch is `ref` of `project`; if the fork is gone, only `ref` is compared."""
         return self.ref == ref and (self.repo is None or self.repo.is_named(project))
 
 

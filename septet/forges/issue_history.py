@@ -135,7 +135,7 @@ class RequestCheck:
         return self._request(issue, commanded.by, at, commanded.text_sha256)
 
     def changed_since(self, requested: IssueRequest) -> str:
-        """Return why a text other than the requested one needs a person; empty if writers changed it."""
+        """Return why a person must check a changed text; empty if only accounts that may push have changed it."""
         since = parse_time(requested.at)
         if since is None or not self.history.tells_all_edits or not self._edits_since(since):
             return f"The issue was edited since {_request_by(requested.by)}, and the forge does not tell by whom."

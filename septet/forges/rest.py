@@ -63,7 +63,7 @@ class RestForge(ABC):
         return self.name_now(self.project)
 
     def name_now(self, project: str) -> str:
-        """Return the present name of a repository of the same forge."""
+        """Return the present name of a repository on this forge, which differs from `project` after a rename."""
         return NAMES.now(self.api.url, project)
 
     def root_of(self, project: str) -> str:

@@ -116,7 +116,7 @@ class Review:
     commit: str = ""
     """The reviewed commit; empty if the forge does not report the commit."""
     standing: str = ""
-    """As `Comment.standing`."""
+    """The author's role in the repository, in the form of `Comment.standing`."""
     id: str = ""
     """The forge's own id; empty if the forge has none."""
 

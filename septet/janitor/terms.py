@@ -50,7 +50,7 @@ class SweptItem(Wire):
     kind: SweptKind
     name: str
     why: str = ""
-    """The reason why it could not be removed."""
+    """The reason why the item could not be removed; empty for a removed item."""
     snapshot: str | None = None
     """The snapshot with a removed workspace's last state."""
     size_bytes: int | None = None

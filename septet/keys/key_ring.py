@@ -249,7 +249,7 @@ class SealError(SeptetError):
 def seal(passphrase: str, content: bytes, about: str) -> bytes:
     """Return `content` sealed by AES-256-GCM under a key that argon2id stretches.
 
-    It opens only with the same `about`.
+    `unseal` opens the result only with the same passphrase and the same `about`, which names the content.
     """
     salt, nonce = secrets.token_bytes(_SALT_BYTES), secrets.token_bytes(_NONCE_BYTES)
     return salt + nonce + AESGCM(_key(passphrase, salt)).encrypt(nonce, content, about.encode())

@@ -98,7 +98,7 @@ class GuardedFolder:
         return False
 
     def remove(self, name: str) -> None:
-        """Remove a file, or put a folder of its name aside.
+        """Remove the file `name`; if `name` is a folder, move the folder aside.
 
         Raises:
             OSError: The disk refused.

@@ -10,7 +10,7 @@ from septet.system.masking import MASK, mask, mask_bytes
 from septet.system.text import cut
 
 _SHORTEST_SECRET: Final = 6
-"""The shortest masked secret: shorter values are words, and their masks would mask the text."""
+"""The fewest characters of a secret that is masked: a mask for a shorter value would hide ordinary words."""
 _LOOKED_AT: Final = 16_384
 """The characters of a text that are read; the rest is cut anyway."""
 _LONGEST_KEY_BYTES: Final = 16 * 1024

@@ -43,7 +43,7 @@ class Code:
         self._trees: dict[str, ast.Module] = {}
 
     def trees_with(self, names: Iterable[str]) -> dict[str, ast.Module]:
-        """Return the modules whose text has one of these names, by name."""
+        """Return the modules whose text contains one of `names`, by the names of the modules."""
         words = [name.encode() for name in names]
         found = [name for name, text in self._sources.items() if any(word in text for word in words)]
         return {name: self._tree(name) for name in found}

@@ -72,7 +72,7 @@ class HostsWatch:
         return len(self._told)
 
     async def look(self) -> None:
-        """List the hosts, and notify work orders if this host is to do so.
+        """List the hosts; the first living host by name also notifies work orders of silent and returned hosts.
 
         Raises:
             RPCError: The server refused.

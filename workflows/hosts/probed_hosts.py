@@ -1,6 +1,7 @@
-"""The wait for a host that its work orders probe themselves: by rare probes, each with a timer.
+"""The wait of a work order that probes its host by itself: the probes are rare, and each needs a timer.
 
-It serves where no watcher reports hosts: the server does not list workers, or the host runs an older release.
+Work orders wait in this way if no watcher reports their host: the server does not list workers, or the host runs
+an older release.
 """
 
 from contextlib import suppress

@@ -39,7 +39,7 @@ class Notes:
         self._host_queue = before.queue if before else state.planner.task_queue
         """The queue of the host that has the notes; empty if any host may have them."""
         self._host_issues: dict[str, IssueState] = {}
-        """By issue: the state that this host has written."""
+        """Each issue's last state that the host with the notes has written, by the issue's id."""
         if before:
             self._host_issues = {
                 name: state.issues[name] for name in _closed_issues(state) if name not in before.lacks

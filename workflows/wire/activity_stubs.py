@@ -65,7 +65,7 @@ class ActivityStub(Generic[Input, Result]):
         """Schedule the activity, and return its handle.
 
         Raises:
-            ActivityError: As it is awaited: the activity failed, timed out or was cancelled.
+            ActivityError: Awaiting the handle raises this if the activity failed, timed out or was cancelled.
         """
         return workflow.start_activity(
             self.name,

@@ -24,7 +24,7 @@ _CANCEL_WITHIN: Final = timedelta(minutes=1)
 
 
 class Decisions:
-    """The moves of one work order."""
+    """The decisions that people make on one work order: moves, retries and resets."""
 
     def __init__(self, state: WorkOrderState, hosts: HostWatch, show: Callable[[], None]) -> None:
         """Start without a decision; `show` shows the work order to people."""

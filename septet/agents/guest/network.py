@@ -179,7 +179,7 @@ class NetworkSettings:
     proxies: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The worker's own proxies, by their variables in small letters."""
     model_requests: tuple[str, ...] = ()
-    """Permitted requests to models with keys outside, beside the requests of their CLIs."""
+    """Requests that guests may send to a model whose key stays outside, in addition to the CLIs' requests."""
     setup_hosts: tuple[NamedHost, ...] = ()
     """The hosts that set-up alone may reach."""
 

@@ -174,7 +174,7 @@ class HostNetwork:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A file or folder of the machine at its own path."""
+    """A file or folder of the machine that guests see at the same path."""
 
     path: Path
     writable: bool = False

@@ -65,7 +65,7 @@ class ExitRecord:
 
 @dataclass(frozen=True, slots=True)
 class StreamProgress:
-    """The progress of a run by its stream so far."""
+    """The progress of a run, read from its stream up to now."""
 
     session_id: str | None = None
     last_event: str = ""

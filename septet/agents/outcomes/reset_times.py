@@ -59,9 +59,10 @@ def _moment(parts: dict[str, str], said_at: float) -> float | None:
 
 
 def _next_hour(parts: dict[str, str], start: datetime) -> float:
-    """Return the next time of an hour, in its zone or the machine's; codex's hour, of the same day, may be past.
+    """Return the next time at which the clock shows the named hour, in the named zone or else the machine's zone.
 
-    A day without an hour begins at midnight.
+    If codex names an hour without a day, the hour is on the day of the message, even if that time has passed. If a
+    message names a day without an hour, the time is midnight at the beginning of that day.
     """
     day = f"{parts['month']} {parts['day']}" if "day" in parts else f"{start:%b %d}"
     clock = f"{parts.get('hour', '12')}:{parts.get('minute', '00')} {parts.get('half', 'A')}M"

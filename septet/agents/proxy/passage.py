@@ -107,7 +107,7 @@ class Passage:
         self.body: RequestBody | None = None
         """The body of the one request that is passed on; `None` for a tunnel."""
         self.request = ""
-        """Method and path of a request to a model with its key outside; else empty."""
+        """Method and path of a request to a model whose key stays outside the guest; empty for other requests."""
         self.usage: SeenUsage | None = None
         """The usage that the model reports."""
         self.sent_bytes = self.received_bytes = 0

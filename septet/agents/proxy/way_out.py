@@ -104,7 +104,7 @@ class WayOut:
         self.pipes = []
 
     def send_log(self, descriptor: int) -> None:
-        """Send the proxy another log file, and close the descriptor; the supervisor reaps an ended proxy."""
+        """Send another log file's descriptor to the proxy, and close the descriptor; ignore an ended proxy."""
         try:
             socket.send_fds(self.control, [b"+"], [descriptor])
         except OSError:

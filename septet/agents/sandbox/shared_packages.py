@@ -17,7 +17,7 @@ from septet.system.locks import hold_lock
 
 _START_SECONDS: Final = 120.0
 _VERSIONS_KEPT: Final = 2
-"""The kept versions of a CLI: agents of the version before may still run."""
+"""The number of versions of a CLI whose packages stay: agents of the previous version may still run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ class Recording:
     """The work of a recorder."""
 
     def __init__(self, supervisor: int, life: int, most_bytes: int) -> None:
-        """Take the supervisor's id, the pipe that closes at the supervisor's end, and the limit of bytes."""
+        """Take the supervisor's pid, the pipe that closes when the supervisor ends, and the limit of bytes."""
         self.supervisor = supervisor
         self.life = life
         self.most_bytes = most_bytes

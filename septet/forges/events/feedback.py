@@ -66,7 +66,7 @@ class Feedback:
         }
 
     def _thread(self, thread: ReviewThread) -> JsonValue:
-        """Return the newest comments of a thread by writers, and the number of others among the newest."""
+        """Return a thread's newest comments by accounts that may push, and the number of comments left out."""
         newest = thread.comments[-_MOST_SHOWN:]
         kept = [each for each in newest if self.writers is None or self.writers.may_write(each.comment.author)]
         comments: list[JsonValue] = [

@@ -69,7 +69,7 @@ class PullRequestPolls:
     """The age up to which every caller shares an answer; an older answer also serves a quiet repository."""
     clock: Callable[[], float] = time.monotonic
     is_told: Callable[[str], bool] = lambda _key: False
-    """Returns whether webhooks report a repository's changes, by its key: then it is polled rarely."""
+    """Takes a repository's key, and returns whether webhooks report the changes; polls are rare in that case."""
     _repositories: dict[str, _Repository] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -174,7 +174,7 @@ class EventForm:
 
 
 def common_readers(form: EventForm) -> dict[str, Reader]:
-    """Return the readers of the events whose kinds have the same name on all these forges."""
+    """Return the readers of the events whose kinds have the same names on GitHub, Gitea and Forgejo."""
     return {
         "issues": form.issue,
         "issue_comment": form.comment,

@@ -33,7 +33,7 @@ class GiteaLabelAnswer(LabelAnswer):
 
 
 class GiteaIssueAnswer(IssueAnswer):
-    """`GET /repos/{owner}/{repo}/issues/{index}`, and one of the list (`Issue`)."""
+    """The answer to `GET /repos/{owner}/{repo}/issues/{index}`, or one element of a list of issues (`Issue`)."""
 
     labels: tuple[GiteaLabelAnswer, ...] | None = None
 

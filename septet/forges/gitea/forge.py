@@ -102,7 +102,7 @@ def _thread(answers: list[GiteaReviewCommentAnswer]) -> ReviewThread:
 _PAGE: Final = 50
 """The largest page of Gitea, unless its administrator allows more."""
 _MOST_AUTHORS: Final = 20
-"""The most authors whose standing is requested, each by one request; further authors have none."""
+"""The most authors whose role in the repository is read, at one request each; other roles stay unknown."""
 _LABEL_COLOR: Final = "#ededed"
 _RIGHTS: Final = "Give the token the scopes `write:issue` and `write:repository`."
 _REMEDIES: Final = {

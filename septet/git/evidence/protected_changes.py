@@ -1,4 +1,4 @@
-"""Changes of protected paths in a commit or in a tree that will be committed: by name, and through symlinks."""
+"""Find protected paths that a commit, or a tree to commit, changes directly or through a symlink."""
 
 import hashlib
 import re

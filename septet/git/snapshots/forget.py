@@ -20,13 +20,12 @@ from septet.system.locks import hold_lock
 
 
 def remove_closed(folder: Path, trash: Path) -> None:
-    """Remove a folder of a closed work order or repository: runs, records, a vault, a mirror, but no worktree.
+    """Remove a folder that no open work order needs: runs, records, a vault or a mirror, but never a worktree.
 
-    The folder and its present content leave their place at once; a link is not followed. The caller holds the
-    locks.
+    The folder moves to the trash at once with its content, and is then deleted there. The caller holds the locks.
 
     Args:
-        folder: The folder that nothing needs.
+        folder: The folder to remove.
         trash: The folder on the same disk for content that is being removed.
 
     Raises:

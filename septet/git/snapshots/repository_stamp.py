@@ -97,7 +97,10 @@ def _write(place: Place, record: OwnRepository) -> None:
 
 
 def _stamp(place: Place, depends_on: Collection[str]) -> str:
-    """Return the digest; empty if a setting depends on the whole tree, or if there are too many files."""
+    """Return the digest of a worktree's repositories; empty if the digest would need too many files.
+
+    The digest is also empty if a setting depends on the whole worktree, or if a folder cannot be listed.
+    """
     root = os.fspath(place.worktree)
     look = _Look(root)
     if WHOLE_TREE.decode() in depends_on:

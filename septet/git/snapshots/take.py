@@ -77,10 +77,10 @@ def take(
 
     Args:
         place: The workspace and its vault.
-        kind: A checkpoint is always recorded. A rescue is not if nothing changed since the base commit.
+        kind: If nothing changed since the base commit, a checkpoint is still recorded, but a rescue is not.
         options: The reason and the limits.
-        last_scan: A scan of the worktree, if only the engine, below `.git`, has written since: then only `.git` is
-            scanned again.
+        last_scan: A scan of the worktree after which only the engine has written, and only below `.git`. Given
+            this scan, only `.git` is scanned again.
 
     Raises:
         SnapshotError: The snapshot could not be taken; the workspace and the earlier snapshots are unchanged.
@@ -197,7 +197,7 @@ def _commit(snapshot: Snapshot) -> bytes:
 
 
 def _without_name(snapshot: Snapshot) -> Snapshot:
-    """Return the facts without those that the ref and the commit hold."""
+    """Return the snapshot without `name`, which the ref holds, and without `content`, which the commit holds."""
     return msgspec.structs.replace(snapshot, name="", content="")
 
 

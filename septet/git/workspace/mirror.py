@@ -197,9 +197,10 @@ def mend_mirror(mirror: Path, remote: Remote, commit: str) -> None:
 
 
 def tidy_mirror(mirror: Path, scratch: Path, env: Mapping[str, str]) -> None:
-    """Join a mirror's packs and loose objects, if it has many.
+    """Join a mirror's packs and loose objects, if there are many.
 
-    A fetch of a branch makes loose objects. No object is dropped, so every borrower still finds it.
+    A fetch of a branch makes loose objects. This drops no object, so the workspaces and vaults that borrow the
+    mirror's objects still find all of them.
 
     Args:
         mirror: `STATE/mirrors/<key>.git`.

@@ -75,7 +75,7 @@ class LinearTracker:
         return self.api.ask(what, MARKS, {"id": issue_id}, MarksAnswer).oldest()
 
     def put_mark(self, issue: TrackerIssue, mark: IssueMark) -> None:
-        """Attach the mark's address: the issue's own with the work order's id."""
+        """Attach the mark's address to the issue: the issue's address, followed by the work order's id."""
         self._attach(
             issueId=issue.id,
             url=mark_url(issue, mark.order_id),
