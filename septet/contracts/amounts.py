@@ -24,7 +24,7 @@ _UNITS: Final[Mapping[str, tuple[str, float]]] = {
     "h": ("minutes", 60.0),
 }
 _MOST: Final = 1e15
-"""The largest dollars, tokens or minutes of a limit: its written form has no more digits than `_PART` reads."""
+"""The largest number of dollars, tokens or minutes in a limit: `_PART` can read no more digits."""
 _TOKEN_UNITS: Final = ((1_000_000, "Mtok"), (1_000, "ktok"))
 _CENT_PARTS: Final = 6
 """The decimals of a dollar that are kept, so that sums of many small costs stay exact to a millionth."""
@@ -33,7 +33,7 @@ _SECONDS: Final = 60.0
 
 
 def cost_text(usage: Usage) -> str:
-    """Return the cost in words; empty if nothing was used."""
+    """Return the cost in words; the text is empty if the run used nothing."""
     if usage.cost_usd is None or (usage.cost_is_partial and not usage.cost_usd):
         return "cost unknown" if usage.tokens else ""
     return f"{'at least ' if usage.cost_is_partial else ''}{usd_text(usage.cost_usd)} USD"
@@ -48,17 +48,18 @@ class Spending(Wire):
     turns: int = 0
     """The number of agent runs."""
     unpriced: int = 0
-    """The runs without a known cost, counted as 0 dollars: the CLI reports none, or the run was killed first."""
+    """The number of runs without a known cost, which count as 0 dollars: the CLI reported no cost, or the run was
+    killed before the report."""
 
     @classmethod
     def of(cls, usage: Usage, seconds: float) -> Self:
-        """Return the use of one run, as its CLI reported it."""
+        """Return the use that the CLI of one run reported."""
         unpriced = int(usage.cost_usd is None and usage.tokens > 0)
         usd = round(usage.cost_usd or 0.0, _CENT_PARTS)
         return cls(usd=usd, tokens=usage.tokens, seconds=round(seconds, 3), unpriced=unpriced)
 
     def plus(self, other: "Spending") -> "Spending":
-        """Return the sum."""
+        """Return the sum of both uses."""
         return Spending(
             usd=round(self.usd + other.usd, _CENT_PARTS),
             tokens=self.tokens + other.tokens,
@@ -82,7 +83,7 @@ class Spending(Wire):
         return more.model_copy(update={"turns": 1, "unpriced": int(self.unpriced > before.unpriced)})
 
     def most(self, other: "Spending") -> "Spending":
-        """Return the larger of each amount."""
+        """Return the larger of both values for each amount."""
         return Spending(
             usd=max(self.usd, other.usd),
             tokens=max(self.tokens, other.tokens),
@@ -112,7 +113,7 @@ class Limit(Wire):
         return {name: amount for name, amount in amounts.items() if amount is not None}
 
     def plus(self, other: "Limit") -> "Limit":
-        """Return the limit, raised by the amounts of another limit; an unlimited amount stays unlimited."""
+        """Return this limit with the amounts of another limit added; an unlimited amount stays unlimited."""
         return Limit(
             usd=None if self.usd is None else round(self.usd + (other.usd or 0.0), _CENT_PARTS),
             tokens=None if self.tokens is None else self.tokens + (other.tokens or 0),
@@ -121,7 +122,7 @@ class Limit(Wire):
         )
 
     def lowered(self, other: "Limit | None") -> "Limit":
-        """Return the lower of each amount of two limits; the result is daily only if both limits are daily."""
+        """Return the lower of both values for each amount; the result is daily only if both limits are daily."""
         if other is None:
             return self
         names = ("usd", "tokens", "minutes")
@@ -147,7 +148,7 @@ def parse_limit(text: str) -> Limit:
     """Read a limit such as `5usd`, `2Mtok,90min` or `20usd/day`.
 
     Raises:
-        ValueError: The text is no limit; the message says why.
+        ValueError: The text is no limit; the message names the mistake.
     """
     plain = text.strip().lower()
     amounts: dict[str, float] = {}
@@ -191,9 +192,10 @@ LimitText = Annotated[str, StringConstraints(max_length=100), AfterValidator(_ch
 
 
 def amount_to_add(limit: Limit, use: Spending) -> str:
-    """Return the written form of an amount to add to a limit: its own amounts in the units that are used up.
+    """Return the written form of an amount to add to a limit, in the units that are used up.
 
-    If no unit is used up, it names all units. An amount is multiplied until the raised limit is above the use.
+    If no unit is used up, the result has all units of the limit. An amount of the limit is multiplied until the
+    raised limit is above the use.
     """
     used = {"usd": use.usd, "tokens": use.tokens, "minutes": use.seconds / _SECONDS}
     own = {name: most for name in used if (most := getattr(limit, name)) is not None}
@@ -202,13 +204,13 @@ def amount_to_add(limit: Limit, use: Spending) -> str:
 
 
 def usd_text(usd: float) -> str:
-    """Return dollars with two decimals; less than a cent has two significant digits."""
+    """Return dollars with two decimals; an amount below a cent has two significant digits."""
     digits = min(1 - math.floor(math.log10(usd)), _CENT_PARTS) if 0 < usd < _CENT else 2
     return f"{usd:.{digits}f}"
 
 
 def describe_spending(use: Spending, limit: Limit) -> str:
-    """Return the use of a limit in the limit's units, with its number of decimals: `4.10 of 5.00 USD`."""
+    """Return the use of a limit in the units and with the decimals of the limit: `4.10 of 5.00 USD`."""
     parts = []
     if limit.usd is not None:
         digits = max(_decimals(limit.usd), 2)
@@ -223,7 +225,7 @@ def describe_spending(use: Spending, limit: Limit) -> str:
 
 
 def _tokens_text(tokens: int | None) -> str:
-    """Return tokens in the largest unit in which they are a whole number."""
+    """Return a number of tokens in the largest unit that gives a whole number."""
     if tokens is None:
         return ""
     factor, unit = next((each for each in _TOKEN_UNITS if tokens % each[0] == 0), (1, "tok"))

@@ -1,6 +1,6 @@
 """The board's messages and state, and the short row of each work order.
 
-Values are short because ten thousand work orders may wait.
+The values are short because ten thousand work orders may wait on one board.
 """
 
 from typing import Final, Literal
@@ -18,7 +18,7 @@ def board_id(task_queue: str) -> str:
 
 
 class SeatRequest(Wire):
-    """A work order's request for a seat: it waits until it may run."""
+    """A work order's request for a seat; the work order waits until the board gives it a seat."""
 
     id: str
     project: str
@@ -28,7 +28,7 @@ class SeatRequest(Wire):
 
 
 class HostCapacity(Wire):
-    """A host's report that it serves."""
+    """A host's report that the host serves work orders."""
 
     host: str
     host_limit: int
@@ -36,7 +36,7 @@ class HostCapacity(Wire):
     project_limit: int
     """The number of work orders of one project that may run at a time."""
     seconds: float
-    """The seconds without another report after which the host no longer counts."""
+    """The seconds after which the host no longer counts, if it sends no other report."""
 
 
 class BoardState(Wire):
@@ -47,7 +47,7 @@ class BoardState(Wire):
     holders: tuple[tuple[str, str], ...] = ()
     """The work orders that have a seat, each with its id and project."""
     hosts: tuple[tuple[str, int, float], ...] = ()
-    """The hosts that serve, each with its id, its limit, and the time until which it counts."""
+    """The hosts that serve work orders, each with its id, its limit, and the time until which the host counts."""
     project_limit: int = 0
     passed_over: bool = False
     """Whether more work orders wait than the board remembers."""
@@ -58,7 +58,7 @@ class KnownOrders(Wire):
 
     ids: tuple[str, ...] = ()
     limit: int = 0
-    """The most work orders that it can add."""
+    """The most work orders that the board can add."""
     project_limit: int = 1
     """The number of work orders of one project that may run at a time; the order of seats depends on it."""
 
@@ -68,17 +68,17 @@ class WaitingOrders(Wire):
 
     waiting: tuple[SeatRequest, ...] = ()
     all: bool = True
-    """Whether the list is complete."""
+    """Whether `waiting` has all these work orders."""
 
 
 Until = Literal["merged", "completed", "closed"]
 
 
 class OthersLook(Wire):
-    """A request to check whether other work orders are over."""
+    """A request to check whether other work orders have reached `until`."""
 
     id: str
-    """The work order that waits for them."""
+    """The work order that waits for the other work orders."""
     after: tuple[str, ...]
     until: Until
 
@@ -90,7 +90,7 @@ _TITLE_LIMIT: Final = 300
 _MESSAGE_LIMIT: Final = 500
 _RESCUES: Final = 3
 _ONLY_IN_MEMO: Final = ("title", "error", "rework", "budget")
-"""The fields that people search for and that the search attributes of a task lack."""
+"""The fields that people search for and that a task's search attributes do not contain."""
 
 
 def row_of(task: Task) -> Task:
@@ -118,7 +118,7 @@ def differ_but_in_time(row: Task, other: Task) -> bool:
 
 
 def waits_in(order: WorkOrderInput) -> Stage | None:
-    """Return the stage in which a work order waits on the board; `None` if it begins at once."""
+    """Return the stage in which a work order waits on the board; `None` if the work order begins at once."""
     if order.stage is not None:
         return Stage(order.stage)
     return Stage.TRIAGED if order.after else None
@@ -130,8 +130,8 @@ def first_task(order_id: str, order: WorkOrderInput, waits: Stage | None, now: s
     Args:
         order_id: The work order's id.
         order: The work order's input.
-        waits: The stage in which it waits on the board; `None` if it begins at once.
-        now: ISO 8601, UTC.
+        waits: The stage in which the work order waits on the board; `None` if the work order begins at once.
+        now: The present time: ISO 8601, UTC.
     """
     return Task(
         id=order_id,

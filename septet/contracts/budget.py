@@ -1,4 +1,4 @@
-"""The calls to the account of a budget, its answers, and its state."""
+"""The calls to the account of a budget, the account's answers, and the account's state."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final, Self
@@ -19,14 +19,15 @@ ORDER: Final = "order"
 PIPELINE: Final = "pipeline"
 PROJECT: Final = "project"
 STEPS: Final = (*(step.value for step in Step), REWORK, SUMMARY)
-"""The work that can have its own limit: the steps, the rounds on a pull request and the summaries of a lane."""
+"""The kinds of work that can have a limit each: the steps, the rounds on a pull request and the summaries of a
+lane."""
 
 Scope = Annotated[str, StringConstraints(pattern=r"^(day|(order|pipeline|project)/[^\x00-\x1f]{1,200})$")]
 """The owner of a budget: `day`, `order/<id>`, `pipeline/<id>` or `project/<name>`."""
 
 
 BudgetName = Annotated[str, StringConstraints(pattern=BUDGET_NAME)]
-"""A scope as people write it: a name without a prefix is a work order's id."""
+"""The scope in the form that people write, in which a name without a prefix is a work order's id."""
 
 
 def account_id(task_queue: str, scope: str) -> str:
@@ -35,14 +36,14 @@ def account_id(task_queue: str, scope: str) -> str:
 
 
 class Caps(Wire):
-    """The amounts that a turn may use before its next request; an absent amount is not limited."""
+    """The amounts that a turn may use before it sends another request; an absent amount is not limited."""
 
     usd: float | None = None
     tokens: int | None = None
     seconds: float | None = None
 
     def lowered(self, other: "Caps") -> "Caps":
-        """Return the lower of each amount."""
+        """Return the lower of both values for each amount."""
         return Caps(
             usd=lower_of(self.usd, other.usd),
             tokens=lower_of(self.tokens, other.tokens),
@@ -58,9 +59,9 @@ class ReserveCall(Wire):
     order_id: str
     step: str = ""
     limit: Limit | None = None
-    """The limit of the whole budget, for an account that has none yet."""
+    """The limit of the whole budget, for an account without a limit."""
     step_limit: Limit | None = None
-    """The limit of the step, for an account that has none for it yet."""
+    """The limit of the step, for an account without a limit of this step."""
     so_far: Spending = Spending()
     """The turn's use up to now."""
     wall_seconds: float = DAY_SECONDS
@@ -72,11 +73,11 @@ class SettleCall(Wire):
 
     key: str
     used: Spending = Spending()
-    """The turn's use in all."""
+    """The total use of the turn."""
 
 
 class BudgetWait(Wire):
-    """Why a work order waits for a budget, and the command that helps."""
+    """The reason why a work order waits for a budget, and the command that ends the wait."""
 
     scope: str
     step: str = ""
@@ -88,18 +89,19 @@ class BudgetWait(Wire):
     until: str | None = None
     """The time at which a daily limit resets: ISO 8601, UTC."""
     is_spent: bool = True
-    """Whether the limit is used up; if not, running agents hold the rest, and the work order continues later."""
+    """Whether the limit is used up; if it is not, running agents hold the rest, and the work order continues
+    later."""
 
 
 class Grant(Wire):
-    """The account's answer to a turn: start within these bounds, or wait."""
+    """The account's answer to a turn: the bounds within which the agent may start, or the reason to wait."""
 
     granted: bool = True
     caps: Caps = Caps()
     wait: BudgetWait | None = None
     is_listed: bool = True
-    """Whether the account calls the waiting work order when there may be room; otherwise `MOST_WAITING` others
-    wait, and the work order repeats its request by itself."""
+    """Whether the account calls the waiting work order when the limit may have room; otherwise `MOST_WAITING`
+    other work orders wait, and this work order repeats its request by itself."""
 
 
 class Hold(Wire):
@@ -109,10 +111,10 @@ class Hold(Wire):
     order_id: str
     step: str = ""
     before: Spending = Spending()
-    """The part of the turn's use that is counted already."""
+    """The part of the turn's use that the account has counted already."""
     caps: Caps = Caps()
     is_open: bool = True
-    """Whether the agent may still run; otherwise the account waits only for the report of its use."""
+    """Whether the agent may still run; otherwise the account waits only for the report of the agent's use."""
     ends_at: float | None = None
     """The Unix time after which the agent no longer runs even if no report came; `None` in older runs."""
 
@@ -125,7 +127,8 @@ class AccountState(Wire):
     """The limit of the whole budget; without a limit the account only counts."""
     step_limits: Mapping[str, Limit] = Field(default_factory=dict)
     unlimited: tuple[str, ...] = ()
-    """Steps whose limit a person removed; the empty name is the whole budget. A turn sets no new limit there."""
+    """Steps whose limit a person removed; the empty name is the whole budget. A turn sets no new limit for
+    these."""
     total: Spending = Spending()
     day: str = ""
     """The day of `today`: ISO 8601, UTC."""
@@ -133,18 +136,20 @@ class AccountState(Wire):
     by_step: Mapping[str, Spending] = Field(default_factory=dict)
     today_by_step: Mapping[str, Spending] = Field(default_factory=dict)
     dearest: Mapping[str, Spending] = Field(default_factory=dict)
-    """By step: the largest use of one turn."""
+    """The largest use of one turn, by step."""
     days: tuple[tuple[str, Spending], ...] = ()
     """The last days before today, oldest first."""
     holds: tuple[Hold, ...] = ()
     waiting: tuple[str, ...] = ()
     """The waiting work orders, oldest first."""
     waiting_steps: Mapping[str, str] = Field(default_factory=dict)
-    """By work order: the step whose limit it waits for. Work orders that wait for the whole budget are absent."""
+    """The step whose limit a work order waits for, by work order; a work order that waits for the whole budget is
+    absent."""
     to_call: tuple[str, ...] | None = None
     """Waiting work orders that the account must still call; `None` in the state of an earlier release."""
     looked_at_seconds: Annotated[float, Field(gt=0)] = 3600.0
-    """The seconds between checks whether the account of a work order or pipeline is used; an unused one ends."""
+    """The seconds between two checks whether the account of a work order or pipeline is used; an unused account
+    ends."""
     read_at: float | None = None
     """The Unix time at which the state of the ended account was read; only the input of a run has it."""
 
@@ -167,7 +172,8 @@ class RaiseCall(LimitCall):
     """A raise of a budget by an amount."""
 
     expected: Annotated[str, StringConstraints(max_length=100)] = ""
-    """The limit that you saw: if the limit is a different one, nothing is added. Empty to add in any case."""
+    """The limit that you saw: if the present limit differs, the amount is not added. Empty: the amount is added in
+    any case."""
 
 
 class AccountView(Wire):
@@ -175,7 +181,7 @@ class AccountView(Wire):
 
     scope: str
     limit: str = ""
-    """The limit in its written form; empty if there is none."""
+    """The limit in its written form; empty if the budget has no limit."""
     step_limits: Mapping[str, str] = Field(default_factory=dict)
     spent: Spending = Spending()
     """The use that counts against the limit; for a daily limit, today's use."""
@@ -189,15 +195,16 @@ class AccountView(Wire):
     days: tuple[tuple[str, Spending], ...] = ()
     """The days before `today`, oldest first."""
     running: int = 0
-    """The number of agents that use it now."""
+    """The number of agents that use the budget now."""
     waiting: tuple[str, ...] = ()
-    """The first work orders that wait for it."""
+    """The first work orders that wait for the budget."""
     waiting_count: int = 0
     remedy: str = ""
-    """The command that lets the first of them continue; empty if all continue by themselves, as after a raise."""
+    """The command that lets the first waiting work order continue; empty if all waiting work orders continue by
+    themselves, as after a raise."""
 
     def on(self, day: str) -> Self:
-        """Return the budget as of a day, ISO 8601: its account begins a new day only with the next call."""
+        """Return the budget as of an ISO 8601 day; its account begins a new day only with the next call."""
         if not self.day or day <= self.day:
             return self
         is_daily = bool(self.limit) and parse_limit(self.limit).daily
@@ -216,22 +223,22 @@ class RaiseView(AccountView):
     """A budget after a raise."""
 
     is_raised: bool = True
-    """Whether the amount was added; `false` if the limit was not the expected limit any more."""
+    """Whether the amount was added; `false` if the limit differed from the expected limit."""
 
 
 MEMO: str = "quota"
-"""The memo key of the pause; every caller reads it there before its request."""
+"""The memo key of the pause; every caller reads the pause from the memo before a request."""
 LONGEST_PAUSE_SECONDS: float = 32 * 86_400.0
-"""The longest pause: limits reset within a month, so that a later time is a mistake."""
+"""The longest pause in seconds: usage limits reset within a month, so that a later time is a mistake."""
 
 
 class QuotaPause(Wire):
     """A pause of a login: until its end no agent starts with the login, or no request uses the forge's key."""
 
     agent: str
-    """The agent whose login it is, or the host of a forge's API."""
+    """The agent that the login belongs to, or the host of a forge's API."""
     login: str = ""
-    """The name of the further login; empty for the workers' own login."""
+    """The name of a further login; empty for the workers' own login."""
     until: float
     """The end of the pause, in seconds since the epoch."""
     message: str = ""
@@ -243,6 +250,6 @@ def quota_id(task_queue: str, login: str) -> str:
 
     Args:
         task_queue: The queue of work orders.
-        login: A digest of the login; never the key.
+        login: A digest of the login, never its key.
     """
     return f"{task_queue}-quota/{login}"

@@ -14,7 +14,7 @@ MOST_COMPLETED: Final = 200
 MOST_OPEN: Final = 150
 """The most work orders without a pull request that a history keeps."""
 MOST_TURNS: Final = 12
-"""The latest turns of one work order that are kept separately; earlier turns are one sum for each step."""
+"""The most turns of one work order that are kept separately; earlier turns are added up for each step."""
 MOST_WEEKS: Final = 53
 MOST_ROWS: Final = 2000
 MOST_NOTES: Final = 200
@@ -27,7 +27,7 @@ COSTS: Final = "costs"
 PLAN_STEPS: Final = frozenset({Step.CLASSIFY_ISSUE.value, Step.BUILD_PLAN.value, Step.FIND_PLAN_FILE.value})
 """The planner's steps."""
 SUMMARY: Final = "summarise_session"
-"""The name of the turn that summarises a lane's session, beside the names of the steps."""
+"""The name of the turn that summarises a lane's session, used like the name of a step."""
 
 _SINCE: Final = r"^([0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])|[0-9]{1,4}[dw])?$"
 Since = Annotated[str, WithJsonSchema({"type": "string", "pattern": _SINCE})]
@@ -40,7 +40,7 @@ def costs_id(task_queue: str, project: str) -> str:
 
 
 class CostNote(Wire):
-    """A turn's use up to now; of a later note of the same turn only the increase counts."""
+    """A turn's use up to now; only the increase counts in a later note of the same turn."""
 
     project: str = ""
     order_id: str
@@ -51,16 +51,16 @@ class CostNote(Wire):
     login: str = ""
     """The name of the further login that the agent used; empty for the worker's own login."""
     model: str = ""
-    """The model; empty if it was the agent's default and the CLI does not name it."""
+    """The model; empty for the agent's default model if the CLI does not report its name."""
     asked_model: str = ""
-    """The model that the work order names; empty if it names none."""
+    """The model that the work order names; empty if the work order names no model."""
     use: Spending = Spending()
     week: str = ""
     """The ISO week of the note: `2026-W48`."""
     completes: bool = False
     """Whether the turn completes the work order with its pull request."""
     plan_bytes: int = 0
-    """The size of the plan in bytes; the last turn knows it."""
+    """The size of the plan in bytes; only the note of the last turn has the size."""
     of_pipeline: bool = False
     """Whether the turn ran in a lane of a pipeline."""
 
@@ -85,11 +85,11 @@ class OrderCosts(Wire):
     order_id: str
     agent: str = ""
     planner: str = ""
-    """The agent that planned; empty if it is not known separately."""
+    """The agent that planned; empty if the planner is not recorded separately."""
     model: str = ""
     """The model that the work order names."""
     is_mixed: bool = False
-    """Whether several agents worked on the plan, or several on the rest up to the pull request."""
+    """Whether several agents worked on the plan, or several agents on the work between plan and pull request."""
     turns: tuple[TurnCost, ...] = ()
     plan_bytes: int = 0
     is_completed: bool = False
@@ -102,7 +102,7 @@ class OrderCosts(Wire):
 
     @property
     def by_step(self) -> dict[str, Spending]:
-        """By step: the use of all its turns."""
+        """The use of all turns of a step, by step."""
         sums: dict[str, Spending] = {}
         for turn in self.turns:
             sums[turn.step] = sums.get(turn.step, Spending()).plus(turn.use)
@@ -121,18 +121,18 @@ class CostRow(Wire):
 
 
 class CostHistory(Wire):
-    """The costs of a project's work orders, as its workflow keeps them."""
+    """The costs of a project's work orders, which one workflow for each project keeps."""
 
     project: str
     rows: tuple[CostRow, ...] = ()
     completed: tuple[OrderCosts, ...] = ()
     """The latest completed work orders, oldest first."""
     open: tuple[OrderCosts, ...] = ()
-    """Work orders that have no pull request, or none yet; the work order of the latest note is the last."""
+    """Work orders without a pull request; the work order of the latest note is the last."""
 
 
 class Interval(Wire):
-    """An interval that holds the amount in eight of ten cases, and its middle."""
+    """An interval that contains the real amount in eight of ten cases, and the middle of the interval."""
 
     low: float
     middle: float
@@ -154,18 +154,20 @@ class Estimate(Wire):
 
     is_known: bool = False
     orders: int = 0
-    """The number of completed work orders behind the estimate; if it is unknown, the number there is."""
+    """The number of completed work orders from which the cost is estimated, also if they are too few to estimate a
+    cost."""
     issues: int = 1
-    """The number of issues that it covers: for a pipeline, those without a result; 0 if the number is unknown."""
+    """The number of issues that the estimate covers: for a pipeline, the issues without a result; 0 if unknown."""
     remaining: Amounts | None = None
-    """The remaining cost: at the start of the whole work order, at the plan gate of the steps after the plan."""
+    """The remaining cost: at the start, the cost of the whole work order; at the plan gate, the cost of the steps
+    after the plan."""
     steps: Mapping[str, Amounts] = Field(default_factory=dict)
     all_projects: bool = False
-    """Whether it uses other projects too, because this project has too few work orders."""
+    """Whether the estimate uses other projects too, because this project has too few work orders."""
     by_plan: bool = False
-    """Whether it considers the size of the plan."""
+    """Whether the estimate considers the size of the plan."""
     of_pipelines: bool = False
-    """Whether it uses only work orders of pipelines, whose agents share sessions."""
+    """Whether the estimate uses only work orders of pipelines, whose agents share sessions."""
     text: str = ""
     """The estimate in words."""
 

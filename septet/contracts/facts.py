@@ -13,7 +13,7 @@ class Usage(Wire):
     """The tokens and US dollars that a run used."""
 
     input_tokens: int = 0
-    """The input tokens that were neither read from a cache nor written to one."""
+    """The input tokens that were neither read from a cache nor written to a cache."""
     output_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
@@ -22,17 +22,18 @@ class Usage(Wire):
     cost_usd: float | None = None
     """US dollars, if the CLI reports them; otherwise `None`."""
     cost_is_partial: bool = False
-    """Whether a part of the use has no known cost, such as a run that was killed before its CLI reported one."""
+    """Whether a part of the use has no known cost, such as a run that was killed before its CLI reported the
+    cost."""
     estimated: bool = False
     """Whether the tokens were read from text and not from the CLI's usage record."""
 
     @property
     def tokens(self) -> int:
-        """All tokens: input, output, cache read and cache written."""
+        """The sum of input, output, cache-read and cache-write tokens."""
         return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
 
     def plus(self, other: Self) -> Self:
-        """Return the sum; the cost is `None` if neither usage has a cost."""
+        """Return the sum of both usages; the cost is `None` if neither usage has a cost."""
         costs = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
         lacks = any(each.cost_usd is None and each.tokens for each in (self, other))
         return self.model_copy(
@@ -56,11 +57,13 @@ class KeyFinding(Wire):
     id: str = ""
     """The id with which a person allows the finding; empty for a key of the worker, which is never allowed."""
     path: str
-    """The path relative to the worktree's root, cut to 200 characters; or the name of a text, such as `(body)`."""
+    """The file's path relative to the worktree's root, cut to 200 characters; or the name of a text, such as
+    `(body)`."""
     line: int = 0
-    """The line, from 1; 0 if the path itself holds the finding, and for a protected path."""
+    """The line of the finding, from 1; 0 for a protected path, and if the file's name itself looks like a key."""
     rule: str
-    """The kind of the key, such as `github-pat`, never its value; the change of the path; or the suspicion."""
+    """The kind of the key, such as `github-pat`, never its value; or the change of the protected path; or the
+    reader's suspicion."""
     commit: str = ""
     """The first characters of the commit that adds the finding; empty before a commit."""
 
@@ -98,7 +101,7 @@ class FileChange(Wire):
 
 
 LEFT_BESIDE_PLAN: Final = "left besides the plan, and not passed on"
-"""The beginning of the reason of a rescue that holds files that agents left beside a plan."""
+"""The beginning of the reason of a rescue that contains files that agents wrote in addition to the plan."""
 
 
 class Rescue(Wire):
@@ -113,13 +116,13 @@ class Rescue(Wire):
     patch: str | None = None
     """The path of `rescue.patch` on the host that took the snapshot; `None` if the tree equals the base."""
     host: str | None = None
-    """The id of the host whose vault holds it."""
+    """The id of the host whose vault holds the snapshot."""
     taken_at: str = ""
     """The time of the snapshot: ISO 8601, UTC."""
 
     @property
     def is_left_by_planner(self) -> bool:
-        """Whether it holds files that agents left beside a plan."""
+        """Whether the snapshot contains files that agents wrote in addition to the plan."""
         return self.reason.startswith(LEFT_BESIDE_PLAN)
 
     @property

@@ -1,7 +1,7 @@
 """The events that a forge reports by webhook, in one form for all forges.
 
-An event only makes Septet read the state from the forge. Events of issues and comments also keep the account, and
-the issue's text at that time. Texts of people are untrusted and bounded.
+After an event, Septet reads the state from the forge. Events of issues and comments also contain the account, and
+a digest of the issue's text at that time. Texts of people are untrusted and bounded.
 """
 
 from typing import Annotated, Final, Literal
@@ -48,7 +48,7 @@ class CommentWritten(ForgeEvent):
     number: int
     """The number of the issue or the pull request."""
     url: str = Field(default="", max_length=2048)
-    """The address of its page."""
+    """The address of the page of the issue or pull request."""
     is_on_pull_request: bool = False
     comment_id: int
     author: str = Field(max_length=200)
@@ -67,21 +67,21 @@ class PullRequestTouched(ForgeEvent):
 
     kind: Literal["pull_request"] = "pull_request"
     look: Look = "none"
-    """The watches that read its state now: `followers` are those with an agent, `watches` are all. `merged`: none
-    needs to."""
+    """The watches that read the pull request's state now: `followers` are the watches with an agent, `watches` are
+    all watches. `merged`: no watch needs to read."""
     url: str = Field(default="", max_length=2048)
     """The address of the pull request; empty if the event names a commit."""
     commit: str = Field(default="", max_length=64)
     """The commit whose checks have ended."""
     pull_requests: tuple[int, ...] = Field(default=(), max_length=_PULL_REQUESTS)
-    """The commit's pull requests that the forge names; it may name none."""
+    """The pull requests that the forge names for the commit; may be empty."""
 
 
 Verb = Literal["run", "retry", "cancel", "approve", "reject", "unknown"]
 
 
 class CommentCommand(Wire):
-    """The command in a comment: validated fields, and words that only people and the planner read."""
+    """The command in a comment: checked fields, and words that only people and the planner read."""
 
     verb: Verb
     plan_sha256: Sha256 | None = None
@@ -94,12 +94,13 @@ class CommentCommand(Wire):
 
 
 class CommandComment(Wire):
-    """A comment with a command, as a pass of an intake found it."""
+    """A comment with a command that a pass of an intake found."""
 
     event: CommentWritten
     command: CommentCommand
     workflow_id: str = Field(default="", max_length=500)
-    """The id of the workflow that obeys the command; a webhook starts the same one."""
+    """The id of the workflow that obeys the command; a webhook of the comment starts a workflow with the same
+    id."""
 
 
 def comment_workflow_id(forge: str, key: str, comment_id: int) -> str:
