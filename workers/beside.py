@@ -15,9 +15,9 @@ _log = structlog.get_logger()
 
 @asynccontextmanager
 async def beside(work: Coroutine[object, object, None]) -> AsyncIterator[None]:
-    """Run `work` during the block; at its end, cancel it and wait for it.
+    """Run `work` during the block; at the block's end, cancel the work and wait until the work has ended.
 
-    A fault of the work is logged, and fails nothing else.
+    An error of the work is logged, and does not fail the block.
     """
     task = asyncio.create_task(work)
     task.add_done_callback(_log_fault)
@@ -30,12 +30,12 @@ async def beside(work: Coroutine[object, object, None]) -> AsyncIterator[None]:
 
 
 async def repeat(look: Callable[[], Awaitable[object]], pause_seconds: Callable[[], float], event: str) -> None:
-    """Look without end; a look that fails, for whatever cause, is only logged.
+    """Call `look` again and again, without end; an error of a call is only logged.
 
     Args:
-        look: The function of each look.
-        pause_seconds: Returns the pause after each look.
-        event: The name of the log entry of a failed look.
+        look: The function to call.
+        pause_seconds: Returns the pause after each call, in seconds.
+        event: The name of the log event of a failed call.
     """
     while True:
         await try_look(look, event)
@@ -43,7 +43,7 @@ async def repeat(look: Callable[[], Awaitable[object]], pause_seconds: Callable[
 
 
 async def try_look(look: Callable[[], Awaitable[object]], event: str) -> None:
-    """Look once; log `event` if the look fails."""
+    """Call `look` once; log `event` if the call fails."""
     try:
         await look()
     except (OSError, SeptetError, RPCError) as error:

@@ -16,16 +16,17 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 _HASH_LENGTH: Final = 8
 _FIRST: Final = "workflows"
 _OURS: Final = frozenset({"septet", "workflows"})
-"""The only packages of Septet that a workflow imports: it names activities by stubs."""
+"""The only packages of Septet that workflows import: workflows name activities by stubs."""
 _IMPORT: Final = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b[ \t]*(\([^)]*\)|.*)|import[ \t]+(.*))", re.MULTILINE
 )
-"""The package and the names of `from a import b, c`, also over several lines; else the modules of `import a`."""
+"""The first group is the package of `from a import b, c`, the second its names, also over several lines; for
+`import a`, the last group holds the modules."""
 _NAME: Final = re.compile(r"[\w.]+")
 
 
 def build_id(settings: Settings) -> str:
-    """Return the id of this build: `SEPTET_BUILD_ID`, else the release and a hash of its workflows' code."""
+    """Return the id of this build: `SEPTET_BUILD_ID`, or else the release with a hash of the workflows' code."""
     if settings.build_id is not None:
         return settings.build_id
     return f"{version('septet')}-{_hash_of(ROOT)}"
@@ -35,7 +36,7 @@ def build_id(settings: Settings) -> str:
 def import_closure(root: Path) -> Mapping[str, Path]:
     """Return the files of the workflows, of the modules that they import, and of their packages, by name.
 
-    Imports are read, not executed, anywhere in a module: also an import inside a function counts.
+    This reads the imports and executes none; an import inside a function counts too.
     """
     closure: dict[str, Path] = {}
     names = [*_modules_below(root / _FIRST)]
@@ -72,10 +73,10 @@ def _path_of(root: Path, name: str) -> Path | None:
 
 
 def imports_of(code: str) -> Iterator[str]:
-    """Yield every name that may be a module's: for `from a import b` both `a` and `a.b`.
+    """Yield every name that may be the name of a module: for `from a import b`, both `a` and `a.b`.
 
-    It reads lines without parsing, which would take a tenth of a worker's start. Other words, such as those of a
-    docstring, match no file.
+    This reads lines and does not parse: parsing would take a tenth of a worker's start. A word of a docstring may
+    be yielded too, but matches no file.
     """
     for package, names, modules in _IMPORT.findall(code):
         yield from _NAME.findall(modules)

@@ -27,35 +27,36 @@ from temporalio.service import RPCError, RPCStatusCode
 DECISIONS: Final = TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW
 OPENINGS: Final = TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY
 UNVERSIONED: Final = ""
-"""The build of workers without a version."""
+"""The id that stands for the build of workers without a version."""
 _PATCHES: Final = "septet-patches"
-"""The key in a build's metadata; its value is a list of ids in JSON."""
+"""The key in a build's metadata; the value is a JSON list of the ids of the build's patches."""
 _LEAST_INTERVAL: Final = timedelta(seconds=10)
 """The shortest time between two heartbeats of a worker."""
 _FIRST_INTERVAL: Final = timedelta(seconds=60)
 """The longest time until a worker sends its second heartbeat."""
 _SILENT: Final = 2
-"""The intervals without a heartbeat after which a worker is silent."""
+"""The number of intervals without a heartbeat after which a worker is silent."""
 _MOST_WORKERS: Final = 1000
 _STOPPING: Final = frozenset({WorkerStatus.WORKER_STATUS_SHUTTING_DOWN, WorkerStatus.WORKER_STATUS_SHUTDOWN})
 
 
 @dataclass(frozen=True, slots=True)
 class ListedWorker:
-    """A worker as the server lists it; a stopped or killed worker stays listed for minutes."""
+    """An entry of the server's list of workers; a stopped or killed worker stays in the list for minutes."""
 
     instance: str
     """The worker's unique key."""
     identity: str
     build: str
     heard_at: datetime
-    """The time of its last heartbeat, by the worker's own clock."""
+    """The time of the worker's last heartbeat, by the worker's own clock."""
     interval: timedelta
-    """The time between two of its heartbeats."""
+    """The time between two heartbeats of the worker."""
     is_stopping: bool
-    """Whether it has reported that it ends."""
+    """Whether the worker has reported that it is stopping."""
     opens: bool
-    """Whether it opens workspaces: it has slots for them, free or taken; a drained worker has none."""
+    """Whether the worker opens workspaces: it has slots for openings, free or taken; a drained worker has no
+    slot."""
 
     @classmethod
     def of(cls, heartbeat: WorkerHeartbeat) -> "ListedWorker":
@@ -73,11 +74,14 @@ class ListedWorker:
 
     @property
     def last_sign_at(self) -> datetime:
-        """The due time of its next heartbeat; a later poll is from another worker."""
+        """The due time of the worker's next heartbeat; for a stopping worker, the time of the last heartbeat.
+
+        A later poll is from another worker.
+        """
         return self.heard_at if self.is_stopping else self.heard_at + self.interval
 
     def is_silent(self, now: datetime) -> bool:
-        """Return whether the last heartbeat is older than that of any live worker."""
+        """Return whether the last heartbeat is so old that the worker must be dead."""
         return now - self.heard_at > _SILENT * self.interval
 
     def is_gone(self, now: datetime) -> bool:
@@ -94,23 +98,23 @@ class Routing:
     percentage: float = 0.0
     """The share of work orders that goes to the ramping build."""
     is_decided: bool = False
-    """Whether the current build was ever set, even to none."""
+    """Whether the current build was ever set, even to no build."""
     token: bytes = b""
-    """The token of this state; the server refuses a change with it after another change."""
+    """The token of this state; the server refuses a change with this token if the state has changed since."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """The deployment with the name of a queue. Each method raises RPCError if the server refuses.
+    """The deployment whose name is the name of a queue. Each method raises RPCError if the server refuses.
 
-    The server takes few changes of a deployment at once: requests that it refuses for want of time are repeated.
+    The server limits how many changes of a deployment run at once: a request over the limit is repeated.
     """
 
     client: Client
     name: str
 
     async def routing(self) -> Routing:
-        """Return the builds that get work orders; without builds, workers without a version get them."""
+        """Return the builds that get work orders; without any build, workers without a version get them."""
         request = DescribeWorkerDeploymentRequest(namespace=self.client.namespace, deployment_name=self.name)
         try:
             answer = await self.client.workflow_service.describe_worker_deployment(request, retry=True)
@@ -153,7 +157,7 @@ class Deployment:
         Args:
             build: The build.
             token: The token of the routing that was read; if the routing has changed since, the server refuses.
-            unseen: Whether to do it even if the server has not yet noticed a worker of the build.
+            unseen: Whether to set the build even if the server has not yet noticed a worker of the build.
         """
         request = SetWorkerDeploymentCurrentVersionRequest(
             namespace=self.client.namespace,
@@ -167,7 +171,7 @@ class Deployment:
         await self.client.workflow_service.set_worker_deployment_current_version(request, retry=True)
 
     async def ramp(self, build: str, percentage: float) -> None:
-        """Route a percentage of work orders to a build; with 0 the current build gets all again."""
+        """Route a percentage of work orders to a build; with 0 the current build gets all work orders again."""
         request = SetWorkerDeploymentRampingVersionRequest(
             namespace=self.client.namespace,
             deployment_name=self.name,
@@ -178,12 +182,12 @@ class Deployment:
         await self.client.workflow_service.set_worker_deployment_ramping_version(request, retry=True)
 
     async def last_polls(self, of: TaskQueueType.ValueType = DECISIONS) -> Mapping[str, datetime]:
-        """Return the start of the last poll of each build's workers; the server remembers five minutes.
+        """Return, by build, the start of its workers' last poll; the server remembers polls for five minutes.
 
         An idle worker polls once a minute.
 
         Args:
-            of: `DECISIONS`, or `OPENINGS`: the work of any host.
+            of: The kind of polls: `DECISIONS` of workflows, or `OPENINGS` of workspaces, which any host may do.
         """
         request = DescribeTaskQueueRequest(
             namespace=self.client.namespace,

@@ -10,7 +10,7 @@ from workers.builds.build_id import ROOT, import_closure
 
 _CALLS: Final = frozenset({"patched", "deprecate_patch"})
 _BLOCKS: Final = ("body", "orelse", "finalbody", "handlers", "cases")
-"""The fields in which a statement, or a case of a statement, has other statements."""
+"""The fields of a statement, or of a case of a statement, that hold further statements."""
 
 
 def own_patches() -> frozenset[str]:
@@ -22,7 +22,7 @@ def own_patches() -> frozenset[str]:
 def patches_below(root: Path) -> frozenset[str]:
     """Return the patches of the workflows below a folder, from their code without running it.
 
-    It parses only modules with the name of such a call in their text, because each worker does this at its start.
+    This parses only modules whose text names a call of a patch, because each worker calls this at its start.
 
     Raises:
         ValueError: The id of a patch is neither a text nor a module's constant.
@@ -52,7 +52,7 @@ class Code:
         """Return the text of an id: a literal, a constant, or an imported constant.
 
         Raises:
-            ValueError: It is none of these.
+            ValueError: The argument is neither a literal nor a constant.
         """
         if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
             return argument.value
@@ -100,7 +100,7 @@ def _imported_names(tree: ast.Module) -> Iterator[tuple[str, str, str]]:
 
 
 def _statements_of(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield all statements at any depth: a walk through their expressions takes five times as long."""
+    """Yield all statements at any depth, without their expressions: `ast.walk` would take five times as long."""
     for block in _BLOCKS:
         for node in getattr(tree, block, ()):
             yield node

@@ -22,10 +22,10 @@ SILENT: Final = timedelta(seconds=90)
 """The time without a poll after which a build has no worker: a worker polls at least once a minute, and clocks
 may differ by half a minute."""
 _TOLD_WITHIN_SECONDS: Final = 10.0
-"""A worker reports its build's patches once the server knows the build; after this time it never will."""
+"""The longest wait for a worker's report of its build's patches: a later report does not come."""
 _LOOK_SECONDS: Final = 0.5
 _NAMED: Final = 3
-"""The number of work orders that a message names."""
+"""The most work orders that a message names."""
 _PATCHES: Final = SearchAttributeKey.for_keyword_list("TemporalChangeVersion")
 
 
@@ -36,11 +36,12 @@ class PromotionCall:
     build: str | None = None
     """The build; if absent, the build of this installation."""
     ramp: float | None = None
-    """The percentage of work orders for the build; all if absent. With 0 the current build gets all again."""
+    """The percentage of work orders for the build; if absent, the build gets all. With 0 the current build gets
+    all."""
     force: bool = False
-    """Whether to promote even if work orders under way then wait."""
+    """Whether to promote the build even if running work orders have to wait after that."""
     within_seconds: float = SILENT.total_seconds()
-    """The wait for a sign of a worker of the build: a worker that has just stopped gives no sign."""
+    """The longest wait for a sign of a worker of the build: a worker that has just stopped gives no sign."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +53,12 @@ class Promotion:
     """The build that was current; empty for workers without a version."""
     percentage: float
     waiting: tuple[str, ...]
-    """Workflows under way that cannot continue under the build; if its patches are unknown, that may not."""
+    """The running workflows that cannot continue under the build, or that may be unable to, if its patches are
+    unknown."""
 
 
 async def promote(client: Client, settings: Settings, call: PromotionCall) -> Promotion:
-    """Route all work orders or a part of them to a build, running ones included.
+    """Route all or a percentage of the work orders to a build, running work orders included.
 
     Raises:
         UsageError: Versioning is off, so builds do not exist.
@@ -86,7 +88,7 @@ async def promote(client: Client, settings: Settings, call: PromotionCall) -> Pr
 
 
 async def builds_with_workers(deployment: Deployment) -> Mapping[str, timedelta]:
-    """Return the builds with workers, and the time since each build's last poll: mostly within a minute.
+    """Return the builds with workers, and the time since each build's last poll, mostly less than a minute.
 
     A build is left out if its workers have not polled for longer, have stopped, or have missed their heartbeats.
 
@@ -147,7 +149,7 @@ async def _route(deployment: Deployment, routing: Routing, build: str, ramp: flo
 
 
 async def _until_served(deployment: Deployment, build: str, within_seconds: float) -> None:
-    """Wait for a new sign of a worker of a build: an old sign may be of a worker that has ended."""
+    """Wait for a new sign of a worker of a build: an old sign may be from a worker that has ended."""
     try:
         async with asyncio.timeout(within_seconds):
             known = await deployment.signs_of(build)
@@ -176,7 +178,7 @@ async def _patches_of(deployment: Deployment, build: str, call: PromotionCall) -
 async def _waiting_under(
     client: Client, task_queue: str, patches: frozenset[str] | None
 ) -> Mapping[str, list[str]]:
-    """Return the workflows under way by patch, for patches that a build lacks."""
+    """Return the running workflows that use a patch which a build lacks, by patch."""
     query = f'TaskQueue="{task_queue}" AND ExecutionStatus="Running" AND TemporalChangeVersion IS NOT NULL'
     names: dict[str, list[str]] = defaultdict(list)
     async for row in client.list_workflows(query):

@@ -29,8 +29,8 @@ _log = structlog.get_logger()
 def deployment_config(settings: Settings) -> WorkerDeploymentConfig | None:
     """Return the versioning of the worker of work orders; `None` if versioning is off.
 
-    Work orders may wait for days, and a host mostly runs one build: so they move to the current build at their
-    next decision, which replays under it.
+    Work orders may wait for days, and a host mostly runs one build. Therefore a work order moves to the current
+    build at its next decision, and its history is replayed under that build.
     """
     if not settings.versioning:
         return None
@@ -45,8 +45,9 @@ def deployment_config(settings: Settings) -> WorkerDeploymentConfig | None:
 async def announcing_build(client: Client, settings: Settings, *, sole: bool) -> AsyncIterator[None]:
     """Report the build of a polling worker and its patches to the server.
 
-    A worker's start takes no work orders from another build: `septet promote` does. Only the first build of a
-    deployment and the build of the `sole` worker of an embedded server become current by themselves.
+    The start of a worker takes no work orders from another build; only `septet promote` takes them. Two builds
+    become current without a promotion: the first build of a deployment, and the build of an embedded server's
+    `sole` worker.
 
     Raises:
         PreflightError: The server refused.
@@ -74,7 +75,7 @@ async def _take_all(deployment: Deployment, own: str) -> None:
 
 
 async def _become_first(deployment: Deployment, own: str) -> None:
-    """Become current if the current build was never set; of several such workers one succeeds."""
+    """Make this build current if no current build was ever set; of several workers that try, one succeeds."""
     for _ in range(_TRIES):
         routing = await deployment.routing()
         if routing.is_decided or routing.ramping:

@@ -29,10 +29,10 @@ _REFUSALS: Final = (
         "certificate and key of this client do not belong together, or one is missing",
     ),
 )
-"""By the SDK's error text: the reason why a server refuses this client."""
+"""The reasons why a server refuses this client, by the SDK's error text."""
 _CLOSED: Final = 'message: "transport error"|"connection closed"'
-"""The SDK's error text when a present server closes the connection: it may come before the alert with the
-cause."""
+"""The SDK's error text if a server answers and then closes the connection: this error may come before the alert
+that names the cause."""
 _CLOSED_TLS: Final = (
     "it closed the connection, as one does that does not accept this client's certificate, or was given none"
 )
@@ -56,19 +56,23 @@ _QUOTED: Final = re.compile(r'"([^"]+)"')
 async def connect(
     settings: Settings, *, address: str | None = None, identity: str | None = None, serves: bool = False
 ) -> Client:
-    """Connect by flag, else Temporal's environment and profile, else `server.json`, else the default address.
+    """Connect to a Temporal server.
+
+    The address is the first that is set of: the flag, Temporal's environment or profile, `server.json`, the
+    default.
 
     Args:
         settings: The settings of this process.
         address: The address from the command line.
         identity: The name of this client on the server; by default its process and machine.
-        serves: Whether workers use this client: then the settings decide about their metrics.
+        serves: Whether workers use this client; if so, the client serves metrics if the settings say so.
 
     Raises:
         UsageError: The address is not HOST:PORT.
-        ServerNotReachedError: No server answers there, or it refuses this client, or no setting names it and it
-            belongs to another state directory; the message names the address and its source.
-        InvalidInputError: The keys that seal cannot be read.
+        ServerNotReachedError: No server answers at the address, the server refuses this client, or the server
+            belongs to another state directory and no setting names the server; the message names address and
+            source.
+        InvalidInputError: The keys that seal payloads cannot be read.
         MetricsAddressError: The metrics address of the settings cannot be used.
     """
     config, why = _find(settings, address)
@@ -134,7 +138,7 @@ def _find(settings: Settings, address: str | None) -> tuple[dict[str, Any], str]
 
 
 def refuse_foreign_server(address: str, own: Path) -> None:
-    """Refuse the server of another state directory that no setting names.
+    """Refuse a server of another state directory if no setting names the server.
 
     Raises:
         ServerNotReachedError: The server belongs to another state directory; the message names it.
@@ -161,7 +165,7 @@ def _check_address(address: str, why: str) -> str:
 
 
 def _refusal(words: str, *, secure: bool) -> str:
-    """Return why a server refuses this client, if the SDK's error text shows it; else an empty text."""
+    """Return the reason why a server refuses this client; empty if the SDK's error text shows no reason."""
     for pattern, cause in (*_REFUSALS, (_CLOSED, _CLOSED_TLS if secure else _CLOSED_PLAIN)):
         if match := re.search(pattern, words):
             return " ".join((cause, *(f"({name})" for name in match.groups())))

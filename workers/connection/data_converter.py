@@ -26,14 +26,14 @@ from septet.system.text import cut_bytes
 from workers.connection.payload_codec import SealedDataConverter
 
 _OF_ALL_KINDS: Final = tuple(PydanticPayloadConverter().converters.values())
-"""The converters that all payload converters share, with their caches of types: the SDK makes a payload
-converter for each workflow, and two for each of its tasks."""
+"""The converters, with their caches of types, that all payload converters share: the SDK makes a payload converter
+for each workflow, and two for each task of a workflow."""
 
 
 class MaskingPayloadConverter(PydanticPayloadConverter):
     """Masks keys in everything that goes into a history: inputs, results, heartbeats, failures' details, memos.
 
-    It runs before a codec, which may seal the masked value.
+    The masking runs before a codec, which may seal the masked value.
     """
 
     def __init__(self) -> None:
@@ -48,11 +48,12 @@ class MaskingPayloadConverter(PydanticPayloadConverter):
         return payloads
 
     def from_payloads(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
-        """Return the values of payloads. A caller of raw values must refuse unsealed ones itself.
+        """Return the values of payloads. A caller that requests raw values must refuse unsealed values itself.
 
         Raises:
-            SealedError: They are sealed, and this process has no keys: a workflow's task is tried again elsewhere.
-            ApplicationError: They must be refused; the error fails a workflow, and drops a signal.
+            SealedError: The payloads are sealed, and this process has no keys; another worker may retry a
+                workflow's task.
+            ApplicationError: The payloads must be refused; the error fails a workflow, and drops a signal.
         """
         for payload, hint in zip_longest(payloads, type_hints or ()):
             if is_sealed(payload.metadata):
@@ -63,16 +64,18 @@ class MaskingPayloadConverter(PydanticPayloadConverter):
 
 
 _FAILURE_BYTES: Final = 3500
-"""The limit of a failure: the server stores 4,096 bytes of a retried failure, and of a longer one not even the
-words."""
+"""The most bytes of a failure. The server stores a retried failure of at most 4,096 bytes; of a longer failure it
+stores not even the words."""
 _SEALED_FAILURE_BYTES: Final = 2700
-"""The limit before sealing, which adds less than 350 bytes for the words and as many for the details."""
+"""The most bytes of a failure before sealing. Sealing adds less than 350 bytes to the words, and less than 350 to
+the details."""
 _MESSAGE_BYTES: Final = 2500
 _SHORTEST_MESSAGE: Final = 200
-"""Characters. With details so long that even this has no room, the failure is longer than the server stores."""
+"""The fewest characters of a cut message. If the details leave less room, the failure is longer than the server
+stores."""
 _STACK_BYTES: Final = 1000
 _ENCODED: Final = "Encoded failure"
-"""The SDK's own text for sealed words."""
+"""The SDK's text in place of sealed words."""
 _FRAME: Final = re.compile(r'^  File "(?P<file>[^"\n]*)".*\n(?:(?!  File ).*\n?)*', re.MULTILINE)
 _INSTALLED: Final = ("/site-packages/", "/dist-packages/", "/lib/python")
 
@@ -80,8 +83,8 @@ _INSTALLED: Final = ("/site-packages/", "/dist-packages/", "/lib/python")
 class FailureConverter(DefaultFailureConverter):
     """Writes failures of bounded size.
 
-    An `ApplicationError` is raised on purpose and says itself what happened: it loses stack and causes. A defect
-    keeps Septet's frames and the words of its causes. A worker's log has everything.
+    An `ApplicationError` is raised on purpose, and its message explains the failure: its stack and causes are
+    dropped. For a defect, Septet's frames and the words of the causes stay. A worker's log has everything.
     """
 
     def to_failure(self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure) -> None:
@@ -96,10 +99,12 @@ class FailureConverter(DefaultFailureConverter):
 
 
 class SealedFailureConverter(FailureConverter):
-    """Writes the words and the stack of a failure into a payload, which a codec seals with the others."""
+    """Writes the words and the stack of a failure into a payload, which a codec seals together with the other
+    payloads.
+    """
 
     def to_failure(self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure) -> None:
-        """Write an exception into `failure`; the SDK calls it for each cause too."""
+        """Write an exception into `failure`; the SDK calls this for each cause too."""
         super().to_failure(exception, payload_converter, failure)
         message, stack = failure.message, failure.stack_trace
         failure.message, failure.stack_trace = _ENCODED, ""
@@ -117,7 +122,9 @@ def _write_words(failure: Failure, message: str, stack: str, payload_converter: 
 
 
 def _shorten(failure: Failure) -> None:
-    """Mask and bound a failure's words; keep Septet's frames, and only the words of causes."""
+    """Mask and shorten a failure's words; keep only Septet's frames of the stack, and only the words of the
+    causes.
+    """
     failure.message = cut_bytes(mask(failure.message), _MESSAGE_BYTES)
     frames = [match[0] for match in _FRAME.finditer(failure.stack_trace) if not _is_installed(match["file"])]
     while sum(map(len, frames)) > _STACK_BYTES:
@@ -132,7 +139,10 @@ def _is_installed(file: str) -> bool:
 
 
 def pydantic_values(codec: PayloadCodec | None, converter: DataConverter | None = None) -> DataConverter:
-    """Return a converter with pydantic models and short failures; its other parts stay, a codec too."""
+    """Return a converter of pydantic models that shortens failures, with `codec` if `converter` has no codec.
+
+    The other parts of `converter` stay.
+    """
     converter = converter or DataConverter.default
     sealing = codec if converter.payload_codec is None else None
     own = FailureConverter if sealing is None else SealedFailureConverter
