@@ -1,4 +1,4 @@
-"""Let requests in that have the token, name this machine as host, and are small; mask keys in all answers."""
+"""Admit only small requests that have the token and name this machine as host; mask keys in all answers."""
 
 import secrets
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from clients.page.access import DECIDING_KEY_HEADER, is_page, missing_page
 from septet.system.masking import hidden_values, mask_bytes, mask_json
 
 BODY_LIMIT_BYTES: Final = 256 * 1024
-"""Four times the longest text of an issue: escaped, it may take more bytes than it holds."""
+"""The most bytes of a body: four times the longest text of an issue, because JSON escapes lengthen a text."""
 _DROPPED_BYTES: Final = 16 * BODY_LIMIT_BYTES
 OPEN_PATHS: Final = frozenset({"/health", "/openapi.json"}) | reference.PATHS
 """The paths that show no work order."""
@@ -31,9 +31,9 @@ class Guard:
 
     app: ASGIApp
     token: str | None
-    """`None` lets in everybody on this machine."""
+    """The API's token; `None` admits every program on this machine."""
     deciding_key: str | None = None
-    """The key of the page's own script: with it, and from the page's own origin, it decides as people do."""
+    """The key of the page's script: a request with this key and the page's own origin may decide as people do."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -57,8 +57,8 @@ class Guard:
     def _refusal(self, method: str, path: str, headers: Headers) -> Response | None:
         """Refuse a request that names another host, comes from a page of another site, or lacks the token.
 
-        A page of another site may bind its own name to this machine, and may send requests whose answers it cannot
-        read.
+        Another site may bind its own name to this machine. Its page may also send requests whose answers the page
+        cannot read.
         """
         if is_webhook(path):  # its signature is checked, which no page of another site can make
             return None
@@ -84,21 +84,21 @@ class Guard:
         return problem(HTTPStatus.UNAUTHORIZED, "Unauthorized", detail, remedy, headers=challenge)
 
     def _is_own_page(self, headers: Headers) -> bool:
-        """Return whether the page decides: its script knows the key, and the browser names the page's origin."""
+        """Return whether the page's script sent the request: with its key, and from the page's own origin."""
         key = headers.get(DECIDING_KEY_HEADER, "")
         known = self.deciding_key is not None and secrets.compare_digest(key.encode(), self.deciding_key.encode())
         return known and "origin" in headers and not comes_from_another_site(headers)
 
 
 def _refuse_two_hosts(headers: Headers) -> Response | None:
-    """Refuse several Host headers, of which a proxy and this server may each believe another one."""
+    """Refuse a request with several Host headers: a proxy and this server may read different ones."""
     if len(headers.getlist("host")) <= 1:
         return None
     return problem(HTTPStatus.BAD_REQUEST, "BadRequest", "There are several Host headers.", "Send one.")
 
 
 def refuse_strangers(headers: Headers, remedy: str, *, is_of_any_site: bool) -> Response | None:
-    """Refuse a request to another host, or from a page of another site unless pages of any site may send it."""
+    """Refuse a request to another host and, unless `is_of_any_site`, a request from another site's page."""
     if not names_this_machine(headers):
         detail, call = "The Host header names another host.", "Call it http://127.0.0.1 or http://localhost."
         return problem(HTTPStatus.MISDIRECTED_REQUEST, "MisdirectedRequest", detail, call)
@@ -114,18 +114,19 @@ def knows_token(headers: Headers, token: str) -> bool:
 
 
 def names_this_machine(headers: Headers) -> bool:
-    """Return whether the Host header is a name of loopback: another site may have bound its own name to it.
+    """Return whether the Host header is a name of loopback. Another site may bind its own name to loopback.
 
-    No site has one below `localhost` (RFC 6761).
+    No site can have a name below `localhost` (RFC 6761).
     """
     name = _name(headers.get("host", ""))
     return name in _OWN_NAMES or name.endswith(".localhost")
 
 
 def comes_from_another_site(headers: Headers) -> bool:
-    """Return whether a browser reports another site: a sandboxed page has the origin `null`, programs have none.
+    """Return whether a browser reports that another site's page sent the request.
 
-    Only the page itself is its own site: what another program serves on another port of this machine is not.
+    A sandboxed page has the origin `null`; programs send no origin. A page on another port of this machine counts
+    as another site.
     """
     origin = headers.get("origin")
     foreign = origin is not None and origin.lower() != f"http://{headers.get('host', '')}".lower()
@@ -139,12 +140,12 @@ def _name(host: str) -> str:
 
 
 async def _body(headers: Headers, receive: Receive, limit_bytes: int) -> bytes | None:
-    """Return the body; `None` for a body that is too large, whatever length its header has.
+    """Return the body; `None` for a body that is larger than the limit, whatever length its header names.
 
-    Somewhat more is read and dropped: a client that still writes would not read the refusal.
+    This reads and drops some bytes above the limit: a client that still writes would not read the refusal.
 
     Raises:
-        ClientDisconnect: The caller is gone before the whole body arrived.
+        ClientDisconnect: The caller closed the connection before the whole body arrived.
     """
     if "content-length" not in headers and "transfer-encoding" not in headers:
         return b""
@@ -161,7 +162,7 @@ async def _body(headers: Headers, receive: Receive, limit_bytes: int) -> bytes |
 
 
 def _receive_body(body: bytes, receive: Receive) -> Receive:
-    """Return a channel that gives the body once, and then that the caller is gone."""
+    """Return a channel that returns the body once; after that, the channel continues with `receive`."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_next() -> Message:
@@ -181,10 +182,10 @@ _JSON: Final = b"json"
 
 
 class MaskedAnswers:
-    """Masks whole bodies, and each part of a stream, in which no event is split."""
+    """Masks keys in whole bodies, and in each part of a stream. No part splits an event."""
 
     def __init__(self, app: ASGIApp) -> None:
-        """Stand before `app`."""
+        """Set the application whose answers are masked."""
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

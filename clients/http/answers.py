@@ -1,4 +1,4 @@
-"""The answers of the API with names that older scripts know, beside Septet's own."""
+"""The answers of the API, with Septet's own names and with the names that older scripts use."""
 
 from typing import Any, Literal
 
@@ -13,13 +13,13 @@ Phase = Literal["planning", "implementing", "completed"]
 
 
 class GitProgress(Wire):
-    """How far a work order has come in git."""
+    """The progress of a work order in git."""
 
     agent_work_order_id: str
     current_phase: Phase | None = None
-    """`None` before it begins; of one that failed the phase in which it did."""
+    """The phase that the work order is in, or ended in; `None` before the work order starts."""
     git_commit_count: int | None = None
-    """Commits on top of the base; `None` where this host cannot count them."""
+    """The number of commits on top of the base; `None` if this host cannot count the commits."""
     git_files_changed: int = 0
     """Files that differ from the base; of work under way as its last step left them, up to 100."""
     latest_commit_message: str | None = None
@@ -27,7 +27,7 @@ class GitProgress(Wire):
 
 
 class AgentWorkOrder(Task):
-    """The work order object, with the names that scripts of the seven steps' first home know."""
+    """The work order, with a second set of names, which older scripts use."""
 
     agent_work_order_id: str
     """`id`."""
@@ -39,12 +39,12 @@ class AgentWorkOrder(Task):
     """`issue_number`; `None` for an issue given as text."""
     current_phase: Phase | None = None
     git_commit_count: int | None = None
-    """Commits on top of the base; `None` where it is not counted: in lists, and for workspaces of other hosts."""
+    """The number of commits on top of the base; `None` in lists, and for a workspace on another host."""
     git_files_changed: int = 0
     error_message: str | None = None
     """`error.message`."""
     estimate: Estimate | None = None
-    """What it will cost, as the answer to its start says it; else `None`."""
+    """The estimate of the cost, in the answer to a start; else `None`."""
 
 
 class StepHistory(StepsReply):
@@ -80,7 +80,7 @@ class Health(Wire):
 
 
 def agent_work_order(task: Task, commits: CommitCount | None = None) -> AgentWorkOrder:
-    """Return a work order under both sets of names."""
+    """Return a work order with both sets of names."""
     progress = git_progress(task, commits)
     fields: dict[str, Any] = dict(task)
     return AgentWorkOrder(
@@ -97,7 +97,7 @@ def agent_work_order(task: Task, commits: CommitCount | None = None) -> AgentWor
 
 
 def git_progress(task: Task, commits: CommitCount | None = None) -> GitProgress:
-    """Return how far a work order has come in git; `commits` is from its workspace."""
+    """Return the progress of a work order in git; `commits` is the count from the work order's workspace."""
     counts = [len(step.files_changed) for step in task.steps if step.files_changed]
     message = next((step.output for step in task.steps if step.step == Step.CREATE_COMMIT and step.success), None)
     return GitProgress(

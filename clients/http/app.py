@@ -1,4 +1,4 @@
-"""The API as one application."""
+"""Build the HTTP API, the page and the MCP server as one application."""
 
 import warnings
 from collections.abc import Awaitable, Callable, Mapping
@@ -33,11 +33,11 @@ _PLACES: Final[dict[str, Any]] = {
     "pipeline_id": PipelineId,
     "intake_id": Annotated[IntakeId, Path(description="The intake's id.")],
 }
-"""Arguments that are part of the path."""
+"""The arguments of operations that are part of a path."""
 
 
 def operations_router() -> APIRouter:
-    """Return the routes of all operations that have one."""
+    """Return the routes of all operations that have a route."""
     router = APIRouter()
     for each in (*ORDER_OPERATIONS, *BUDGET_OPERATIONS):
         if each.route:
@@ -113,23 +113,23 @@ async def health(operations: Connected) -> Health:
 
 @dataclass(frozen=True, slots=True)
 class ApiChoices:
-    """How the hosts that serve the application differ."""
+    """The choices of a host that serves the application."""
 
     ui_url: str | None = None
     """The address of Temporal's web UI, if it is not that of this host's embedded server."""
     page_key: str | None = field(default=None, repr=False)
-    """The key that opens the page, if there is a token; a key that nobody knows when absent."""
+    """The key that opens the page, if there is a token; when absent, a random key that the caller cannot read."""
     user: str = ""
-    """Who decides on the page, as histories show it."""
+    """The name that histories show for decisions on the page."""
     webhook_secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """By forge: the key of the signatures of its deliveries; those of other forges are refused."""
+    """The keys of the signatures of deliveries, by forge or tracker; deliveries of others are refused."""
 
 
 _PLAIN: Final = ApiChoices()
 
 
 def api_of(operations: Operations, token: str | None, choices: ApiChoices = _PLAIN) -> FastAPI:
-    """Return the application; without a token everybody on this machine is let in."""
+    """Return the application; without a token, the application admits every program on this machine."""
     # FastAPI gives each body an alias, of which Pydantic warns when it makes the body's type ready. FastAPI keeps
     # that warning away as a route is declared; ours are made ready with the first request.
     warnings.simplefilter("ignore", UnsupportedFieldAttributeWarning)
@@ -157,7 +157,7 @@ def api_of(operations: Operations, token: str | None, choices: ApiChoices = _PLA
 
 class _Api(FastAPI):
     def openapi(self) -> dict[str, Any]:
-        """Return the description, with the shape of problems and the token."""
+        """Return the OpenAPI description, with the schema of problems and the need for the token."""
         if self.openapi_schema is None:
             document = get_openapi(
                 title=self.title, version=self.version, description=self.description, routes=self.routes

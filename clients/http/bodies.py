@@ -1,4 +1,4 @@
-"""What the API is sent."""
+"""The bodies and parameters of requests to the API."""
 
 import json
 import re
@@ -25,7 +25,7 @@ _MOST: Final = 999_999_999
 _PAGE: Final = (
     r"^https://[^\s?#]+/(-/)?(issues?|pulls?|merge_requests)/([A-Za-z0-9]+-)?[1-9][0-9]{0,8}([/?#]\S*)?$"
 )
-"""The page of an issue, on a forge or in Linear."""
+"""The pattern of the address of an issue's page, on a forge or in Linear."""
 
 
 def _id(pattern: str, longest: int) -> AfterValidator:
@@ -49,20 +49,20 @@ PipelineId = Annotated[
     str, _PIPELINE_ID, Path(description="The pipeline's id.", json_schema_extra=_PIPELINE_SCHEMA)
 ]
 _Text = Annotated[str, StringConstraints(min_length=1, max_length=TEXT_LIMIT_BYTES, pattern=r"[^\s\x00-\x1f]")]
-"""Text that says something."""
+"""A text with at least one visible character."""
 
 
 _NOT_NULL: Final[dict[str, Any]] = {"not": {"type": "null"}}
 
 
 def _only(name: str, *others: str) -> dict[str, Any]:
-    """Return the JSON Schema that wants one property, and none of the others."""
+    """Return a JSON Schema that requires one property and forbids the others."""
     value = {"not": {"type": "null"}}
     return {"required": [name], "properties": {name: value, **{other: {"type": "null"} for other in others}}}
 
 
 def _only_a_page(*others: str) -> dict[str, Any]:
-    """Return the JSON Schema that wants the address of an issue's page, and none of the others."""
+    """Return a JSON Schema that requires the address of an issue's page and forbids the other properties."""
     none = {other: {"type": "null"} for other in others}
     return {"properties": {"repository_url": {"pattern": _PAGE}, **none}}
 
@@ -126,7 +126,7 @@ class NewWorkOrder(OrderChoices):
         """Return the work order's input.
 
         Raises:
-            ValidationError: It names no work, or more than one, or holds too much text.
+            ValidationError: The body describes no work, or describes the work twice, or has too much text.
         """
         title, description = self.title, self.description
         if self.user_request is not None:
@@ -175,7 +175,7 @@ class PromptBody(StrictWire):
 
 
 async def json_alone(request: Request) -> None:
-    """Refuse a body that does not say that it is JSON: a form of another site's page could send it.
+    """Refuse a body whose header does not name JSON: a form on another site's page could send such a body.
 
     Raises:
         HTTPException: 415.
@@ -187,7 +187,10 @@ async def json_alone(request: Request) -> None:
 
 
 def read_strictly(model: type[Body]) -> BeforeValidator:
-    """Read what came by JSON's rules: strict, but an array may be a tuple, a text an enumeration's; 3.0 is 3."""
+    """Return a validator that reads a body strictly by JSON's rules.
+
+    An array may become a tuple, a text may become a value of an enumeration, and 3.0 is read as 3.
+    """
 
     def read(value: object) -> Body:
         whole = json.loads(json.dumps(value), parse_float=_number)
@@ -197,7 +200,7 @@ def read_strictly(model: type[Body]) -> BeforeValidator:
 
 
 def _number(text: str) -> int | float:
-    """Return a number as JSON Schema sees it: what has no fraction is an integer."""
+    """Return a number by the rule of JSON Schema: a number without a fraction is an integer."""
     number = float(text)
     return int(number) if number.is_integer() else number
 

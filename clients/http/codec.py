@@ -1,7 +1,8 @@
-"""The codec endpoint: Temporal's command line and web UI seal and open payloads by it, for those who may read.
+"""The codec endpoint, which seals and opens payloads for Temporal's command line and web UI.
 
-It needs the API's token. A page of another site may use it only where its origin is named, exactly; its browser
-has no token to send, so the address that it is given holds a key, which is made of the token.
+A request needs the API's token. A page of another site may use the endpoint only if the settings name exactly the
+page's origin. The page's browser has no token to send, so the endpoint's address for the browser contains a key,
+which is derived from the token.
 """
 
 import hmac
@@ -35,20 +36,20 @@ def codec_key(token: str) -> str:
 
 
 def is_codec(path: str) -> bool:
-    """Say whether a path is the codec endpoint's."""
+    """Return whether a path is the codec endpoint's."""
     return path.startswith(f"{CODEC_PATH}/")
 
 
 @dataclass(frozen=True, slots=True)
 class CodecEndpoint:
-    """An ASGI application that answers for the codec endpoint, and leaves all else to another one."""
+    """An ASGI application that serves the codec endpoint, and passes all other requests to `app`."""
 
     app: ASGIApp
     codec: SealingCodec
     token: str | None = field(repr=False)
-    """The API's; `None`: everybody on this machine is let in."""
+    """The API's token; `None` admits every program on this machine."""
     origins: tuple[str, ...] = ()
-    """Pages of these sites may use it."""
+    """The origins of other sites whose pages may use the endpoint."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -62,7 +63,7 @@ class CodecEndpoint:
         await response(scope, receive, send)
 
     def _refusal(self, request: Request) -> Response | None:
-        """Refuse who may not; a browser's question whether it may send is answered here too."""
+        """Refuse a request without permission; also return the answer to a browser's preflight request."""
         is_named = request.headers.get("origin") in self.origins
         if request.method == "OPTIONS" and is_named:
             return Response(status_code=HTTPStatus.NO_CONTENT, headers=_PREFLIGHT)
@@ -120,7 +121,7 @@ async def _body(request: Request) -> bytes:
     """Return the body.
 
     Raises:
-        ValueError: It is too large.
+        ValueError: The body is too large.
     """
     body = b""
     async for chunk in request.stream():

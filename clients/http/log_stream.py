@@ -1,4 +1,4 @@
-"""What the agents say and do, as server-sent events."""
+"""Send the log entries of a work order's agents as server-sent events."""
 
 import asyncio
 import json
@@ -38,14 +38,15 @@ _EVENT: Final = {
         "data": {"type": "string", "contentMediaType": "application/json"},
     },
 }
-"""The data of `log` are an entry; of `end` an id, a status and a stage; of `error` why it ended too soon."""
+"""The schema of an event. The data of `log` is an entry, the data of `end` is an id, a status and a stage, and the
+data of `error` is the reason why the stream ended too soon."""
 _END: Final = "#end"
-"""What follows the last entry's id in the id of the last event."""
+"""The end of the last event's id; the id begins with the last entry's id."""
 _NO_MORE: Final = "The work order is closed, and everything was sent: do not reconnect."
 
 
 class EventStream(StreamingResponse):
-    """The media type of server-sent events."""
+    """A response of server-sent events."""
 
     media_type = _MEDIA_TYPE
 
@@ -95,7 +96,7 @@ async def _events(operations: Operations, order_id: str, after: str) -> AsyncIte
 
 
 async def _follow(operations: Operations, order_id: str, after: str) -> AsyncIterator[list[LogEntry]]:
-    """Yield the entries behind `after` that are new at each look, also none, until the work order is closed."""
+    """Yield the new entries after `after` at each read, or an empty list, until the work order is closed."""
     logs = AgentLogs(operations.state, order_id)
     end = asyncio.create_task(operations.orders.wait_for_end(order_id))
     try:
@@ -117,6 +118,6 @@ async def _follow(operations: Operations, order_id: str, after: str) -> AsyncIte
 
 
 def _event(kind: str, data: dict[str, Any], event_id: str = "") -> bytes:
-    """Return one event. JSON has no line breaks, so that its data is one line."""
+    """Return one event; the event's data is one line, because JSON has no line breaks."""
     number = f"id: {event_id}\n" if event_id else ""
     return f"{number}event: {kind}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()

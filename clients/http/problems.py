@@ -1,4 +1,4 @@
-"""What went wrong, as problem details (RFC 9457) with a remedy."""
+"""Return errors as problem details (RFC 9457) with a remedy."""
 
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
@@ -80,7 +80,7 @@ def problems(*statuses: HTTPStatus) -> dict[int | str, dict[str, Any]]:
 
 
 def problems_of_a_body() -> dict[int | str, dict[str, Any]]:
-    """Return OpenAPI's description of what every path answers that takes a body."""
+    """Return OpenAPI's description of the error answers of every path that takes a body."""
     return problems(*_OF_A_BODY)
 
 
@@ -93,7 +93,7 @@ def problem(
 
 
 def problem_of(error: SeptetError) -> JSONResponse:
-    """Return the answer to an error of ours: its status is that of the nearest class in the table."""
+    """Return the answer to one of Septet's errors, with the status of the error's nearest class in the table."""
     statuses = (_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
     status = next(statuses, HTTPStatus.INTERNAL_SERVER_ERROR)
     title = (type(error).__doc__ or "").strip().splitlines()[0]
@@ -110,7 +110,7 @@ def _answer(body: Problem, headers: Headers | None = None) -> JSONResponse:
 
 
 def answer_errors(app: FastAPI) -> None:
-    """Answer every error that a route raises, and every path and method that there is not, with a problem."""
+    """Make the application answer each error of a route and each unknown path or method with a problem."""
 
     @app.exception_handler(SeptetError)
     async def septet_error(_: Request, error: SeptetError) -> JSONResponse:
@@ -169,14 +169,14 @@ def _message(detail: Mapping[str, Any], fields: Iterable[str]) -> str:
 
 
 def _json_reason(detail: Mapping[str, Any]) -> str:
-    """Say what is wrong with JSON, and at which character."""
+    """Return the reason why JSON is invalid, and the character of the mistake."""
     at = next((part for part in detail["loc"] if isinstance(part, int)), None)
     reason = str((detail.get("ctx") or {}).get("error", "it cannot be read"))
     return f"{reason[:1].lower()}{reason[1:]}{f' at character {at}' if at is not None else ''}"
 
 
 def _allowed_methods(request: Request) -> list[str]:
-    """Return the methods that a path takes: the router itself names those of one route only."""
+    """Return the methods that a path takes in all its routes; the router itself names the methods of one route."""
     paths: Mapping[str, Mapping[str, Any]] = request.app.openapi()["paths"]
     matches = [methods for path, methods in paths.items() if compile_path(path)[0].match(request.url.path)]
     return sorted({method.upper() for methods in matches for method in methods})

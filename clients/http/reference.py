@@ -1,4 +1,4 @@
-"""The API's description for people: Swagger UI from a package, so that nothing is fetched from elsewhere."""
+"""The API's description for people: Swagger UI from an installed package, without files of other sites."""
 
 from functools import cache
 from http import HTTPStatus
@@ -39,7 +39,7 @@ _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
 }
 PATHS: Final = frozenset({PATH, f"{PATH}/start.js", *(f"{PATH}/{name}" for name in _VENDORED)})
-"""These paths show no work order; a request that is tried from them needs the token."""
+"""The paths of the reference, which show no work order. A request that a person tries there needs the token."""
 
 router: Final = APIRouter(prefix=PATH, include_in_schema=False)
 

@@ -1,4 +1,4 @@
-"""The API, and Temporal's web UI, each on a port of loopback for as long as a block lasts."""
+"""Serve the API and Temporal's web UI during a block, each on its own port."""
 
 import asyncio
 import errno
@@ -33,29 +33,30 @@ _LOOPBACK_6: Final = "::1"
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """Where to listen."""
+    """The port and the host at which a server listens."""
 
     port: int
     option: str
-    """The option that names another port."""
+    """The command's option for another port."""
     host: str = LOOPBACK
-    """Another one is for a container whose port is published on loopback, the name by which the API is called."""
+    """The address to listen at. An address other than loopback is for a container whose port is published on the
+    host's loopback: clients call the API there."""
 
     @property
     def is_open_to_others(self) -> bool:
-        """Whether other machines may reach it."""
+        """Whether other machines may reach the server."""
         return not self.host.startswith("127.")
 
 
 @dataclass(frozen=True, slots=True)
 class ServedApi:
-    """Where the API is served."""
+    """The addresses and the access of the API while it is served."""
 
     address: str
     page: str
-    """The link that opens the page in a browser: it holds a key, which is new with each start."""
+    """The link that opens the page in a browser; the link contains the page's key, if there is a token."""
     visitors: Visitors
-    """The browsers that have opened the page."""
+    """The check whether a browser has opened the page."""
     codec: SealingCodec | None = None
     """The codec of the codec endpoint, if payloads are sealed."""
     codec_address: str = ""
@@ -70,22 +71,22 @@ class _Server(uvicorn.Server):
         self.ready = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to accept."""
+        """Begin to accept connections, and set `ready`."""
         await super().startup(sockets)
         self.ready.set()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Capture none."""
+        """Capture no signals."""
         yield
 
 
 @asynccontextmanager
 async def serve_api(operations: Operations, settings: Settings, door: Door) -> AsyncIterator[ServedApi]:
-    """Serve the API on a port, and yield its address; streams that are open at the end are cut off.
+    """Serve the API on a port during the block, and yield its address; the end cuts off open streams.
 
     Raises:
-        UsageError: The port is taken; the remedy names the option. Or others would be let in without a token.
+        UsageError: The port is taken, and the remedy names the option; or other machines would need no token.
     """
     token = api_token(settings)
     if token is None and door.is_open_to_others:
@@ -118,7 +119,7 @@ async def serve_api(operations: Operations, settings: Settings, door: Door) -> A
 async def serve_ui(
     ui: UiAddress, visitors: Visitors, door: Door, codec: SealingCodec | None = None
 ) -> AsyncIterator[None]:
-    """Serve the embedded server's web UI, for those who have opened the page; a codec lets it show clear text.
+    """Serve the embedded server's web UI to browsers that have opened the page; a codec opens payloads for the UI.
 
     Raises:
         UsageError: The port is taken; the remedy names the option.
@@ -129,7 +130,7 @@ async def serve_ui(
 
 @asynccontextmanager
 async def _serve_app(app: ASGIApp, door: Door) -> AsyncIterator[None]:
-    """Serve an application for as long as the block lasts."""
+    """Serve an application during the block."""
     with _listen(door) as listeners:
         config = uvicorn.Config(
             app,
@@ -159,12 +160,12 @@ def _is_no_cut(record: logging.LogRecord) -> bool:
 
 @contextmanager
 def _listen(door: Door) -> Iterator[list[socket.socket]]:
-    """Listen at a door; at that of loopback also by IPv6, where browsers look for the page's name first.
+    """Listen at a door; on loopback, listen by IPv6 too, because browsers try IPv6 first for the page's name.
 
-    Another user who listened there would be sent the page's key.
+    If another user listened by IPv6, a browser would send the page's key to that user.
 
     Raises:
-        UsageError: It is taken, or is none of this machine's.
+        UsageError: The port is taken, or the host is no address of this machine.
     """
     with ExitStack() as stack:
         listeners = [stack.enter_context(_listener(socket.AF_INET, door.host, door))]
@@ -174,7 +175,7 @@ def _listen(door: Door) -> Iterator[list[socket.socket]]:
 
 
 def _has_ipv6() -> bool:
-    """Return whether this machine has the loopback of IPv6."""
+    """Return whether this machine has an IPv6 loopback."""
     try:
         with socket.socket(socket.AF_INET6) as probe:
             probe.bind((_LOOPBACK_6, 0))

@@ -1,9 +1,9 @@
-"""Temporal's web UI, for browsers that have opened the page.
+"""Relay Temporal's web UI to browsers that have opened the page.
 
-The UI of the embedded server lets everybody in, under any host name: a page of another site that has bound its own
-name to this machine could read and end work orders. So the UI listens at an address that nobody gets, and this
-relay stands before it: it needs the exact name of this machine, the page's cookie, and, for changes, its own
-origin.
+The embedded server's UI admits every request, under any host name: a page of another site that has bound its own
+name to this machine could read and end work orders. So the UI listens at an unpublished address, and browsers use
+this relay. A request to the relay needs a name of this machine as host and the page's cookie; a request that
+changes something also needs the relay's own origin.
 """
 
 import hmac
@@ -28,7 +28,7 @@ from workers.connection.payload_codec import SealingCodec
 _HOP_BY_HOP: Final = frozenset(
     {"connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
 )
-"""Headers for the next program alone, by RFC 9110."""
+"""The headers of one connection, which a relay does not pass on (RFC 9110)."""
 _NOT_PASSED: Final = _HOP_BY_HOP | {"host", "cookie", "content-length"}
 _NOT_RETURNED: Final = frozenset(name.encode() for name in _HOP_BY_HOP)
 _CHANGES_NOTHING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -39,8 +39,8 @@ _POLICIES: Final = {
     "Referrer-Policy": "same-origin",  # no link in a work order's text sends this name to its server
 }
 _OWN_FRAMES: Final = "frame-ancestors 'self'"
-"""No page of another origin shows the UI in a frame, where a click could be led astray. The UI's own pages do:
-Markdown of a work order is in such a frame."""
+"""The policy that forbids pages of other origins to show the UI in a frame, because such a page could misdirect a
+click. The UI's own pages need frames: they show a work order's Markdown in a frame."""
 _SIGN_IN: Final = (
     "Sign-in link required. Open the link that septet up printed at its last start, then reload this page.\n"
 )
@@ -48,11 +48,11 @@ _SIGN_IN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Visitors:
-    """Who may see the UI: browsers that have the cookie of the page, which is served on another port."""
+    """The browsers that may see the UI: they have the cookie of the page, which has another port."""
 
     page_port: int
     key: str | None = field(repr=False)
-    """The page's key; `None`: everybody on this machine is let in."""
+    """The page's key; `None` admits every browser of this machine."""
 
     def include(self, cookies: dict[str, str]) -> bool:
         """Return whether a browser with these cookies has opened the page."""
@@ -67,10 +67,10 @@ class UiRelay:
     """An ASGI application that passes on the requests of visitors, and the answers of the UI."""
 
     client: httpx.AsyncClient
-    """Knows the UI's address, follows no redirect and keeps no cookie."""
+    """The HTTP client with the UI's address; the client follows no redirect."""
     visitors: Visitors
     codec: SealingCodec | None = None
-    """Opens payloads for the UI, which calls the codec at its own address."""
+    """The codec that opens payloads for the UI; the UI calls the codec at the relay's address."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -119,7 +119,7 @@ class UiRelay:
 
 
 def relay_client(host: str, port: int) -> httpx.AsyncClient:
-    """Return the client of a UI at this address, which heeds no proxy of the environment."""
+    """Return an HTTP client of the UI at this address; the client uses no proxy of the environment."""
     return httpx.AsyncClient(base_url=f"http://{host}:{port}", timeout=_TIMEOUT_SECONDS, trust_env=False)
 
 
@@ -129,6 +129,6 @@ def _headers_to_pass(headers: Headers) -> list[tuple[str, str]]:
 
 
 async def _chunks(answer: httpx.Response) -> AsyncIterator[bytes]:
-    """Give the body as it came, compressed or not."""
+    """Yield the body as the UI sent it, compressed or not."""
     async for chunk in answer.aiter_raw():
         yield chunk

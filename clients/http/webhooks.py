@@ -1,4 +1,4 @@
-"""The paths to which forges and trackers send events. They take no token: the signature is the proof."""
+"""The paths to which forges and trackers send events. A request needs a valid signature instead of the token."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -20,7 +20,7 @@ from septet.trackers.linear.webhook import is_signed, read_event
 
 PREFIX: Final = "/webhooks"
 WEBHOOK_LIMIT_BYTES: Final = 2 * 1024 * 1024
-"""The most that one delivery may hold."""
+"""The most bytes of one delivery."""
 router: Final = APIRouter(prefix=PREFIX, include_in_schema=False)
 _log = structlog.get_logger()
 
@@ -80,5 +80,5 @@ def _variable(forge: str) -> str:
 
 
 def is_webhook(path: str) -> bool:
-    """Say whether a path takes deliveries."""
+    """Return whether a path takes deliveries."""
     return path.startswith(f"{PREFIX}/")

@@ -80,7 +80,7 @@ _LINK = {"Link": {"description": 'The next page, `rel="next"`, where there is on
 
 
 def _creates(tag: str, noun: str) -> dict[str, Any]:
-    """Return what a route that starts a work order or a pipeline is, by the framework's words."""
+    """Return the framework's arguments for a route that starts a work order or a pipeline."""
     location = {"Location": {"description": f"The {noun}'s path.", "schema": {"type": "string"}}}
     responses = {**_DECIDES["responses"], HTTPStatus.CREATED: {"headers": location}}
     return {**_DECIDES, "tags": [tag], "status_code": HTTPStatus.CREATED, "responses": responses}
@@ -198,7 +198,7 @@ async def create_pipeline(
 
 
 async def _whole(operations: Operations, task: Task) -> AgentWorkOrder:
-    """Return a work order with its commits counted, where it has any."""
+    """Return a work order with the number of its commits, if it has a commit."""
     return agent_work_order(task, await _commits_of(operations, task))
 
 
