@@ -99,9 +99,7 @@ class FailureConverter(DefaultFailureConverter):
 
 
 class SealedFailureConverter(FailureConverter):
-    """Writes the words and the stack of a failure into a payload, which a codec seals together with the other
-    payloads.
-    """
+    """Writes the words and the stack of a failure into a payload, so that a codec seals them too."""
 
     def to_failure(self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure) -> None:
         """Write an exception into `failure`; the SDK calls this for each cause too."""
@@ -122,9 +120,7 @@ def _write_words(failure: Failure, message: str, stack: str, payload_converter: 
 
 
 def _shorten(failure: Failure) -> None:
-    """Mask and shorten a failure's words; keep only Septet's frames of the stack, and only the words of the
-    causes.
-    """
+    """Mask and shorten a failure's words; keep Septet's frames of the stack, and only the words of the causes."""
     failure.message = cut_bytes(mask(failure.message), _MESSAGE_BYTES)
     frames = [match[0] for match in _FRAME.finditer(failure.stack_trace) if not _is_installed(match["file"])]
     while sum(map(len, frames)) > _STACK_BYTES:

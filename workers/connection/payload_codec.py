@@ -1,4 +1,4 @@
-"""Payloads that the server cannot read: sealed before they leave this process, opened when they arrive."""
+"""The codec that seals payloads before they leave this process, and opens payloads that arrive."""
 
 import asyncio
 import json
@@ -42,17 +42,17 @@ class SealingCodec(PayloadCodec, WithSerializationContext):
     """Seals every written payload, and opens sealed ones.
 
     An unsealed payload is read as it is, so that work from before the keys continues. A worker that requires seals
-    marks it instead, and the converter of values and the workflows refuse the mark: a codec that raised would
-    leave a workflow running for ever. A damaged seal gets a mark too. A missing key is an error: the task is tried
-    again until the key exists.
+    replaces an unsealed payload by a mark, which the converter of values and the workflows refuse: if the codec
+    raised an error, the workflow would run for ever. A damaged seal gets a mark too. A missing key is an error:
+    Temporal retries the task until the key exists.
     """
 
     keys: "KeyRing"
     serves: bool = False
-    """Whether it belongs to a worker."""
+    """Whether the codec belongs to a worker."""
     refuses_unsealed: bool = False
     activity: tuple[str, ...] = ()
-    """The activity of the input or result: workflow, type and id, each empty if unknown."""
+    """The activity whose input or result is converted: its workflow, type and id, each empty if unknown."""
 
     def with_context(self, context: SerializationContext) -> "SealingCodec":
         """Return the codec of an activity's input and result, which clients never read."""
@@ -117,7 +117,8 @@ class SealingCodec(PayloadCodec, WithSerializationContext):
 
 @dataclass(frozen=True)
 class SealedDataConverter(DataConverter):
-    """Refuses nothing to readers: to a client, and to an activity that calls the server as a client."""
+    """Decodes unsealed payloads for readers: for a client, and for an activity that calls the server as a
+    client."""
 
     async def decode(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
         """Decode payloads into values."""
@@ -128,7 +129,7 @@ class SealedDataConverter(DataConverter):
         return await super(SealedDataConverter, self._as_reader()).decode_failure(failure)
 
     def _as_reader(self) -> "SealedDataConverter":
-        """Return the converter of a reader; an activity's input keeps its worker's converter."""
+        """Return the converter for a reader; for an activity's input, return this converter, which may refuse."""
         codec = self.payload_codec
         if not isinstance(codec, SealingCodec) or codec.activity or not codec.serves:
             return self
@@ -140,7 +141,7 @@ def codec_of(settings: Settings, *, serves: bool = False) -> SealingCodec | None
 
     Args:
         settings: The settings of this process.
-        serves: Whether it belongs to a worker, which refuses unsealed values if the settings say so.
+        serves: Whether the codec belongs to a worker, which refuses unsealed values if the settings say so.
 
     Raises:
         InvalidInputError: The keys cannot be read.
@@ -160,7 +161,8 @@ def codec_of(settings: Settings, *, serves: bool = False) -> SealingCodec | None
 
 
 def _is_of(binding: bytes, activity: tuple[str, ...]) -> bool:
-    """Return whether an opened seal is of an activity: of its workflow, and not of another known type or id."""
+    """Return whether an opened seal belongs to an activity: the workflow is the same, and type and id do not
+    differ."""
     if not binding:
         return False
     workflow, *rest = json.loads(binding)
@@ -178,7 +180,7 @@ def _box_in(payload: Payload) -> SealedBox | None:
 
 
 def _logger() -> "FilteringBoundLogger":
-    """Return the logger; a command without damaged seals does not wait for the import."""
+    """Return the logger, imported at the first use: a command that logs nothing does not wait for the import."""
     import structlog
 
     logger: FilteringBoundLogger = structlog.get_logger()

@@ -66,13 +66,13 @@ _WORKFLOWS: Final = (
     Costs,
 )
 _PASSED_THROUGH: Final = ("septet", "workers", "opentelemetry")
-"""Modules that runs of workflows do not import again. To import all modules of a workflow would take 60 ms and
-870 KB, so workflows pass each other through too; a test checks their text for everything that the sandbox
-refuses."""
+"""The modules that the sandbox does not import again for each run of a workflow. To import all modules of a
+workflow would take 60 ms and 870 KB, so the modules that import workflows also pass them through; a test checks
+the text of workflows for everything that the sandbox refuses."""
 
 
 class SignalInputChecks(Interceptor):
-    """Drops signals without the input of their handlers, as the SDK does with input that it cannot decode."""
+    """Drops signals whose input does not fit the handler, as the SDK drops input that the SDK cannot decode."""
 
     def workflow_interceptor_class(
         self,
@@ -85,7 +85,7 @@ class SignalInputChecks(Interceptor):
 
 class _SignalInputChecksInbound(WorkflowInboundInterceptor):
     async def handle_signal(self, input: HandleSignalInput) -> None:
-        """Pass on the signal, or log that it is dropped; a handler has the name of its signal."""
+        """Pass on the signal, or drop and log it; the handler's method has the name of the signal."""
         if not takes(getattr(workflow.instance(), input.signal), input.args):
             workflow.logger.error(f"The input of signal {input.signal} is not what it takes, dropping the signal")
             return
@@ -95,7 +95,7 @@ class _SignalInputChecksInbound(WorkflowInboundInterceptor):
 def takes(handler: Callable[..., Any], args: Sequence[object]) -> bool:
     """Return whether a bound handler accepts these arguments, by number and type.
 
-    The SDK decodes by the handler's types, but not bytes and missing input.
+    The SDK decodes by the handler's types, except bytes and missing input.
     """
     signature = inspect.signature(handler)
     try:
@@ -115,11 +115,12 @@ def _is_of(value: object, annotation: object) -> bool:
 class SeptetPlugin(SimplePlugin):
     """The converter of values for clients, workers and replays; workers and replays also get workflows.
 
-    Its interceptors observe a client's own calls and all of its workers.
+    The plugin's interceptors observe a client's own calls and all workers of the client.
 
-    A client passes it to its workers, so do not give it to them again; give it to a replayer and a test's
-    environment. Workflows of the caller, such as a test's, replace all. Activities, and the interceptor of their
-    tokens, belong to their queues: a plugin's would go to every worker of its client.
+    A client passes its plugin to its workers, so give no plugin to these workers; give the plugin to a replayer
+    and to a test's environment. If the caller gives workflows, as a test does, only these are served. Activities,
+    and the interceptor of their tokens, belong to single queues; in a plugin, every worker of the client would get
+    them.
     """
 
     def __init__(
@@ -139,7 +140,7 @@ class SeptetPlugin(SimplePlugin):
         self._task_queue = task_queue
 
     def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
-        """Keep the given workflows of workers of other queues."""
+        """Add all workflows to the worker of this queue; for other queues, keep the given workflows."""
         own = config.get("workflows", ())
         configured = super().configure_worker(config)
         if config["task_queue"] != self._task_queue:
@@ -157,7 +158,8 @@ def plugin_of(settings: Settings, codec: SealingCodec | None) -> SeptetPlugin:
 
 
 def _sandbox(refuses_unsealed: bool, runner: WorkflowRunner | None) -> WorkflowRunner:
-    """Return the SDK's sandbox with the passed modules; keep another runner that a worker chose."""
+    """Return the SDK's sandbox with the passed-through modules; if a worker chose another runner, return that
+    runner."""
     if runner is not None and not isinstance(runner, SandboxedWorkflowRunner):
         return runner
     restrictions = SandboxRestrictions.default.with_passthrough_modules(*_PASSED_THROUGH)
@@ -179,7 +181,7 @@ class _SealRequiringInstance(WorkflowInstance):
         self._run: Final = run
 
     def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
-        """Mark unsealed jobs, and pass all to the run."""
+        """Mark unsealed jobs, and pass all jobs to the run."""
         for job in act.jobs:
             mark(job)
         return self._run.activate(act)
@@ -198,9 +200,9 @@ class _SealRequiringInstance(WorkflowInstance):
 
 
 def mark(job: WorkflowActivationJob) -> None:
-    """Mark updates without input, results without a value, and failures with unsealed words.
+    """Mark an update without input, a result without a value, or a failure with unsealed words.
 
-    It marks an update only for its validator: each replay runs an accepted update again.
+    An update is marked only if its validator runs: each replay runs an accepted update again.
     """
     if job.HasField("do_update"):
         if job.do_update.run_validator and not job.do_update.input:
@@ -212,14 +214,14 @@ def mark(job: WorkflowActivationJob) -> None:
 
 
 def _mark_result(result: ActivityResolution | ChildWorkflowResult) -> None:
-    """Replace an unsealed result by a mark that the converter of values refuses: it fails the workflow."""
+    """Replace an unsealed result by a mark; the converter of values refuses the mark, which fails the workflow."""
     has_no_value = result.HasField("completed") and not result.completed.HasField("result")
     if has_no_value or (result.HasField("failed") and not _is_sealed(result.failed.failure)):
         result.completed.result.CopyFrom(_unsealed())
 
 
 def _is_sealed(failure: Failure) -> bool:
-    """Return whether a worker with a key wrote a failure, or the server, which alone reports time-outs."""
+    """Return whether a worker with a key wrote a failure, or the server did: only the server reports time-outs."""
     if not failure.HasField("cause"):
         return False
     cause = failure.cause

@@ -18,10 +18,11 @@ class Listener(Protocol):
     """A listener to activities."""
 
     def begin(self) -> None:
-        """Handle the activity's start, in its task."""
+        """Handle the start of an activity; this runs in the activity's task."""
 
     async def end(self, call: object, outcome: StepResult | SessionSummary) -> None:
-        """Handle the outcome of a step, its finalizer or a lane's summary; a final failure has an outcome too."""
+        """Handle the outcome of a step, of a finalizer or of a lane's summary; a final failure has an outcome
+        too."""
 
 
 def activity_observer(settings: Settings) -> "ActivityObserver":
@@ -49,7 +50,7 @@ class _ObservedActivity(ActivityInboundInterceptor):
         self._listeners: Final = listeners
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
-        """Execute the activity; its logging context holds for its whole task, also after a failure."""
+        """Execute the activity; the logging context stays for the activity's whole task, also after a failure."""
         structlog.contextvars.bind_contextvars(**step_context(input.args))
         for listener in self._listeners:
             listener.begin()
@@ -70,7 +71,7 @@ class _ObservedActivity(ActivityInboundInterceptor):
 
 
 def step_context(args: Sequence[Any]) -> Mapping[str, str]:
-    """Return the step and the agent of the input of a step, its finalizer or a lane's summary; else nothing."""
+    """Return the step and the agent if `args` is the input of a step, a finalizer or a summary; else nothing."""
     call = args[0] if args else None
     call = call.call if isinstance(call, FinalizeCall) else call
     if not isinstance(call, StepCall | SummariseCall):

@@ -19,14 +19,15 @@ from septet.system.durable import write_atomically
 from workers.beside import beside, repeat
 
 LOOK_SECONDS: Final = 5.0
-"""`docker/health.py` treats a worker whose file is several of these old as cut off from the server."""
+"""The seconds between writes of the file; `docker/health.py` counts a worker as cut off from the server if the
+file is several times as old."""
 
 
 @asynccontextmanager
 async def reporting_health(client: Client, host: Host) -> AsyncIterator[None]:
-    """Keep the file current during the block, and remove it afterwards. It costs no Action.
+    """Keep the file current during the block, and remove the file afterwards; this costs no Action.
 
-    It first removes the file of a killed worker, which says nothing about this worker.
+    This first removes the file that a killed worker may have left.
     """
     host.state.health_file.unlink(missing_ok=True)
     async with (

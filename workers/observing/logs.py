@@ -17,7 +17,7 @@ from septet.settings import Settings
 from septet.system.masking import mask
 
 _QUOTES: Final = ("why", "reason", "reasons", "error", "preview", "paths")
-"""Keys that may quote an agent or a person in any event."""
+"""The keys of events whose values may quote an agent or a person."""
 _OF_THE_MACHINE: Final = (
     "guests_remain_root",
     "hosts_are_probed",
@@ -30,7 +30,8 @@ _OF_THE_MACHINE: Final = (
 _WITHHELD: Final = "(sealed)"
 _BEFORE_VALUES: Final = re.compile(r"[\n:(<]")
 _QUOTED_ERROR: Final = re.compile(r"\b(error(?: of type [^:]{0,200})?): .*", re.DOTALL)
-"""Such as in the SDK's `Completing as failure during heartbeat with error of type …: …`."""
+"""An error's text in a message, as in the SDK's `Completing as failure during heartbeat with error of type …:
+…`."""
 
 
 def withhold_words(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -83,7 +84,8 @@ _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
 def set_up_logs(settings: Settings) -> None:
-    """Write Septet's and Temporal's events to stderr, as JSON or for a person; sealed payloads allow no quotes."""
+    """Write Septet's and Temporal's events to stderr, as JSON or for a person; if payloads are sealed, drop
+    quotes."""
     level, console = _LEVELS[settings.log_level], not logs_are_json(settings)
     written = structlog.dev.ConsoleRenderer(sort_keys=False) if console else structlog.processors.JSONRenderer()
 
@@ -114,7 +116,7 @@ def set_up_logs(settings: Settings) -> None:
 
 
 def logs_are_json(settings: Settings | None) -> bool:
-    """Return whether logs are JSON; without readable settings, the default applies."""
+    """Return whether logs are JSON; if the settings are unreadable (`None`), the default applies."""
     log_format = settings.log_format if settings is not None else "auto"
     return log_format == "json" or (log_format == "auto" and not sys.stderr.isatty())
 
@@ -124,7 +126,7 @@ def library_event(
 ) -> MutableMapping[str, Any]:
     """Turn a library's log record into a constant event, with the record's words as a key.
 
-    The fields of the SDK's core become keys too, unless payloads are sealed.
+    The fields of the records of the SDK's core become keys too, unless payloads are sealed.
     """
     del logger, method
     record: logging.LogRecord = event["_record"]
@@ -154,7 +156,7 @@ def _temporal_context(logger: object, method: str, event: MutableMapping[str, An
 
 
 def _workflow_trace(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Add the trace to an event of a workflow; activities bind theirs."""
+    """Add the trace to an event of a workflow; activities bind their trace themselves."""
     del logger, method
     if workflow.in_workflow():
         from opentelemetry import trace
@@ -168,7 +170,7 @@ def _workflow_trace(logger: object, method: str, event: MutableMapping[str, Any]
 def shorten_event(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """Put the work order first, and remove keys that a person does not need.
 
-    These are a first attempt, an activity that has the name of its step, and ids for machines.
+    The removed keys are a first attempt, an activity that has the name of its step, and ids for machines.
     """
     del logger, method
     for name in _FOR_MACHINES:
@@ -187,7 +189,7 @@ _FOR_PEOPLE: Final = (shorten_event, structlog.processors.TimeStamper(fmt="%H:%M
 def _with_the_cause(record: logging.LogRecord) -> bool:
     """Add the cause to the line of Temporal's own warnings; keep the traceback only for a defect.
 
-    An attempt that a person cancelled, paused or reset is not logged: that person knows.
+    The end of an attempt that a person cancelled, paused or reset is not logged: that person knows of it.
     """
     error = record.exc_info[1] if record.exc_info else None
     if record.name == _ACTIVITY_LOG and isinstance(error, asyncio.CancelledError):

@@ -10,12 +10,12 @@ from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, Tele
 from septet.errors import MetricsAddressError
 
 _LOGGED: Final = TelemetryFilter(core_level="WARN", other_level="ERROR")
-"""The SDK's default levels; most lines report an absent server."""
+"""The SDK's default log levels; most log lines report an absent server."""
 
 
 _HEARTBEAT_SECONDS: Final = 10.0
 _LEAST_HEARTBEAT_SECONDS: Final = 1.0
-"""The SDK's minimum."""
+"""The SDK's shortest time between heartbeats, in seconds."""
 
 
 def heartbeat_seconds(probe_seconds: float) -> float:
@@ -28,7 +28,7 @@ def quiet_runtime(heartbeat: float = _HEARTBEAT_SECONDS) -> Runtime:
     """Return the one runtime of this process, which logs to stderr; the SDK's default is stdout.
 
     Args:
-        heartbeat: Seconds between the heartbeats of the process's workers.
+        heartbeat: The seconds between the heartbeats of the process's workers.
     """
     return Runtime(
         telemetry=TelemetryConfig(logging=_logging()), worker_heartbeat_interval=timedelta(seconds=heartbeat)
@@ -40,7 +40,7 @@ def measured_runtime(heartbeat: float, address: str) -> Runtime:
     """Return the runtime of a worker that serves metrics for Prometheus, at an address as host:port.
 
     Raises:
-        MetricsAddressError: Nothing can be served there.
+        MetricsAddressError: Metrics cannot be served at the address.
     """
     from workers.observing.metrics import prometheus_config, record_with  # the values of steps take long to import
 
@@ -54,7 +54,7 @@ def measured_runtime(heartbeat: float, address: str) -> Runtime:
 
 
 def _logging() -> LoggingConfig:
-    """Return the SDK's logging: a command without logs writes none, because its error has the cause."""
+    """Return the SDK's logging; a command without logs gets no logging, because its error names the cause."""
     logger = logging.getLogger("temporalio")
     logger.addHandler(logging.NullHandler())
     return LoggingConfig(filter=_LOGGED, forwarding=LogForwardingConfig(logger=logger))

@@ -51,9 +51,10 @@ _SECOND_NS: Final = 1_000_000_000
 
 
 class _GuardedExporter(OTLPSpanExporter):
-    """Exports spans without the keys of this process; stacks also quote the cause of an error.
+    """Exports spans, and masks the keys of this process in them, also in stacks, which quote the cause of an
+    error.
 
-    With sealed payloads, it exports no error text: it may quote issues, answers and people.
+    If payloads are sealed, no error text is exported: an error's text may quote issues, answers and people.
     """
 
     def __init__(self, address: str, *, withholds_words: bool) -> None:
@@ -101,7 +102,7 @@ class SpanRoad(NamedTuple):
 
 @cache
 def road_to(address: str, *, withholds_words: bool = False) -> SpanRoad:
-    """Return the way of spans to an OTLP collector over HTTP, such as `http://127.0.0.1:4318`.
+    """Return the tracer and the processor that export to an OTLP collector, such as `http://127.0.0.1:4318`.
 
     With `withholds_words`, error texts are not exported.
     """
@@ -130,7 +131,7 @@ class Tracing(TracingInterceptor):
         return _WorkOrderTracing
 
     def _completed_workflow_span(self, params: Any) -> Any:
-        """Make a span of a moment of a workflow; later spans are children of the workflow's own span.
+        """Make a span for a moment of a workflow; later spans are children of the workflow's own span.
 
         A killed worker may not have sent the moment's span, and a replay does not make it again.
         """
@@ -140,7 +141,8 @@ class Tracing(TracingInterceptor):
 class _WorkOrderTracing(TracingWorkflowInboundInterceptor):
     """Tracing within a workflow: a replay computes the same ids, and exports nothing again.
 
-    The ids are parts of the ids of Temporal's runs. All runs of a work order are in one trace, each with a root.
+    The ids are cut from the ids of Temporal's runs. All runs of a work order are in one trace; each run has a
+    root.
     """
 
     _root: SpanContext | None = None
@@ -249,7 +251,8 @@ class AgentTraces:
         span.end(ended_ns)
 
     def trace_summary(self, call: SummariseCall, summary: SessionSummary) -> None:
-        """Export the span of the agent that summarised a lane's session, from the activity's begin until now."""
+        """Export the span of the agent that summarised a lane's session; the span lasts from the activity's start
+        to now."""
         use = _use(call.name, call.workspace.agent, call.name, summary.usage)
         session = {"gen_ai.conversation.id": call.session_id, "gen_ai.response.model": summary.model}
         self._start({**use, **session}, int(activity.info().started_time.timestamp() * _SECOND_NS)).end()
@@ -277,7 +280,7 @@ class AgentTraces:
 
 
 def _use(role: str, agent: str, step: str, usage: Usage) -> dict[str, str | float | None]:
-    """Return the attributes of every agent run: the agent and its use."""
+    """Return the attributes that every agent run's span has: the agent and the agent's use."""
     adapter = ADAPTERS.get(agent)
     return {
         "gen_ai.operation.name": "invoke_agent",

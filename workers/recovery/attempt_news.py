@@ -1,7 +1,8 @@
 """Finds news of running activities, such as a pause or a reset. The server itself pushes at most a cancel.
 
-The answer to a heartbeat reports the news, and each heartbeat costs. A description costs nothing: it counts the
-state transitions of a work order. If it counts one that no heartbeat explains, the attempt sends a heartbeat.
+The answer to a heartbeat reports the news, but each heartbeat costs. A description of a workflow costs nothing,
+and counts the workflow's state transitions. If a transition is not explained by a heartbeat, the attempt sends a
+heartbeat.
 """
 
 from collections.abc import AsyncIterator
@@ -20,7 +21,7 @@ from activities.host.running_attempts import RunningAttempt, RunningAttempts
 from workers.beside import beside, repeat
 
 LOOK_SECONDS: Final = 15.0
-"""The seconds between looks: a pause or a reset must reach an agent within 30 s."""
+"""The seconds between checks: a pause or a reset must reach an agent within 30 s."""
 
 
 @asynccontextmanager
@@ -37,9 +38,9 @@ class _Seen:
     """The server's last description of an activity."""
 
     transitions: int
-    """The number of its workflow's state transitions."""
+    """The number of state transitions of the activity's workflow."""
     heartbeat: int
-    """The time of its last heartbeat, in nanoseconds by the server's clock."""
+    """The time of the activity's last heartbeat, in nanoseconds by the server's clock."""
 
     def explains(self, later: "_Seen") -> bool:
         """Return whether a heartbeat alone explains a later description."""
@@ -54,7 +55,8 @@ class AttemptsLook:
     client: Client
     attempts: RunningAttempts
     rare_seconds: float = LOOK_SECONDS
-    """The pause between heartbeats in seconds up to which an attempt learns of news by itself."""
+    """The longest pause between heartbeats, in seconds, with which an attempt is not checked: its own heartbeats
+    suffice."""
     _seen: dict[RunningAttempt, _Seen] = field(default_factory=dict)
 
     async def take(self) -> int:
@@ -72,7 +74,8 @@ class AttemptsLook:
         return len(asking)
 
     async def _is_news(self, attempt: RunningAttempt) -> bool:
-        """Return whether an attempt may have news; a new attempt may."""
+        """Return whether the server may have news for an attempt; `True` for an attempt that was not checked
+        before."""
         described = await self._describe(attempt)
         pending = _pending(described, attempt.key.activity_id) if described is not None else None
         if described is None or pending is None:

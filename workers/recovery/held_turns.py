@@ -1,6 +1,6 @@
 """Report turns to the accounts of their budgets if their worker died and no attempt followed on this host.
 
-Their costs are noted too.
+The costs of these turns are noted too.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from workers.beside import beside, repeat
 
 LOOK_SECONDS: Final = 60.0
 _LEFT_SECONDS: Final = 300.0
-"""The seconds in which a new attempt may still report the turn itself."""
+"""The seconds for which a left turn waits: a new attempt may still report the turn."""
 
 _log = structlog.get_logger()
 
@@ -47,7 +47,7 @@ class LeftTurns:
     accounts: Accounts
     left_seconds: float = _LEFT_SECONDS
     _seen: dict[tuple[str, str], float] = field(default_factory=dict)
-    """The time of each turn's first sight without an agent, by workspace and turn, by the monotonic clock."""
+    """The time when each turn was first found without an agent, by workspace and turn; in monotonic seconds."""
 
     async def look(self) -> int:
         """Report the turns that were left, and return their number.

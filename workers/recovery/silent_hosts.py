@@ -36,7 +36,7 @@ _log = structlog.get_logger()
 
 @asynccontextmanager
 async def watching_hosts(client: Client, host: Host) -> AsyncIterator[HeardHosts | None]:
-    """List hosts while the block runs, and notify work orders if this host is to do so; yield the hosts heard.
+    """List hosts while the block runs, and notify work orders if this host is the first; yield the living hosts.
 
     Yields `None` on a server that does not list workers.
     """
@@ -51,7 +51,8 @@ async def watching_hosts(client: Client, host: Host) -> AsyncIterator[HeardHosts
 
 @dataclass(slots=True)
 class HostsWatch:
-    """The hosts of a queue that one worker process has heard, and the work orders that it has notified."""
+    """The hosts of a queue that one worker process has heard, and the work orders that the process has
+    notified."""
 
     client: Client
     host: Host
@@ -60,7 +61,7 @@ class HostsWatch:
     """The id and the host of each work order that was notified of its silent host, by run."""
 
     _welcomed: set[str] = field(default_factory=set)
-    """The runs that waited for a living host at the last look: they know of it, and probe it themselves."""
+    """The runs that waited for a living host at the last check; these runs probe their host themselves."""
 
     def __post_init__(self) -> None:
         """Start without a heard host."""
@@ -115,13 +116,17 @@ class HostsWatch:
             _log.warning("host_silent", host=host, work_order_id=order_id)
 
     def _forget_closed(self, silent: Mapping[str, tuple[str, str]], living: set[str]) -> None:
-        """Forget runs that closed or moved away while their hosts are still silent."""
+        """Forget the runs that were closed or moved to another host while their old host is still silent."""
         self._told = {
             run_id: order for run_id, order in self._told.items() if run_id in silent or order[1] in living
         }
 
     async def _tell_return(self, living: set[str]) -> None:
-        """Notify work orders with a reported silence, and waiting ones: another host may have reported it."""
+        """Notify work orders of their host's return: those that this process notified, and all that wait for a
+        host.
+
+        Another host may have reported the silence to a waiting work order.
+        """
         waiting = f'{STATUS.name}="{Status.WAITING}" AND {STAGE.name}="{Stage.BLOCKED}"'
         orders = self._orders(f"{waiting} AND {HOST.name} IN ({_quote(living)})")
         waiting_by_run = {run_id: (order_id, host) async for run_id, order_id, host in orders}

@@ -1,4 +1,4 @@
-"""Stray agents: their work order was closed or paused unseen, or no worker followed them."""
+"""End stray agents: the work order was closed or paused without a worker, or no worker followed the agent."""
 
 import asyncio
 import os
@@ -38,7 +38,7 @@ _LEFT_ALONE: Final = "orphan_limit"
 _log = structlog.get_logger()
 
 _SETTLED_NS: Final = 1_000_000_000
-"""The nanoseconds after a folder's change in which a second change may leave the folder's time as it is."""
+"""The nanoseconds after a folder's change within which another change may not change the folder's time stamp."""
 
 
 @dataclass(slots=True)
@@ -50,7 +50,8 @@ class BusyOrders:
 
     runs: Runs
     _quiet: dict[str, int] = field(default_factory=dict)
-    """By work order without a held lock: the time of its folder's last change, in nanoseconds."""
+    """The time of the folder's last change, in nanoseconds, by work order; only work orders without a held
+    lock."""
 
     def find(self) -> list[str]:
         """Return the work orders with a lock that an agent, an attempt or a warm process holds."""
@@ -112,7 +113,7 @@ async def end_strays(client: Client, host: Host, orders: BusyOrders) -> list[str
 
 
 async def _end_agent(run: Run, why: str) -> bool:
-    """End one agent, but not its successor; return whether it has ended."""
+    """End one agent, but not its successor; return whether the agent has ended."""
     try:
         await end_agent(run, why)
     except SeptetError as error:
@@ -123,10 +124,10 @@ async def _end_agent(run: Run, why: str) -> bool:
 
 
 async def end_living(host: Host, why: str) -> list[str]:
-    """End all agents of this host, waiting processes too, keep their work, and return their runs' names.
+    """End all agents of this host and all waiting processes, keep their work, and return the names of their runs.
 
-    The next worker of the host resumes their sessions, which costs their steps no try. The worker's pools may be
-    closed by now.
+    The host's next worker resumes the sessions; the steps lose no try. The worker's thread pools may be closed by
+    now.
     """
     runs = host.runs
     living = await asyncio.to_thread(_living, runs, runs.orders())
@@ -154,7 +155,8 @@ async def _end_warm(runs: Runs, place_id: str, why: str) -> None:
 
 
 async def _end_all(host: Host, run: Run, why: str, reason: str) -> bool:
-    """End all processes in the place of a run's agent, and keep their work; return whether they have ended."""
+    """End all processes in the place of a run's agent, and keep the work; return whether the processes have
+    ended."""
     try:
         await end_all(host.runs, run.folder.parent.name, why)
     except SeptetError as error:
@@ -167,8 +169,7 @@ async def _end_all(host: Host, run: Run, why: str, reason: str) -> bool:
 def keep_what_was_left_alone(host: Host) -> None:
     """Sweep the remains of killed supervisors, and keep the work of agents that ended while no worker was here.
 
-    These agents were ended because no worker followed them. Costs of agents that no attempt reported are noted
-    too.
+    Their supervisors ended these agents. The costs of agents that no attempt reported are noted too.
     """
     runs = host.runs
     for order_id in runs.orders():
@@ -199,7 +200,8 @@ def _living(runs: Runs, orders: Sequence[str]) -> list[Run]:
 
 
 def _keep_unless_busy(host: Host, run: Run, why: str) -> None:
-    """Sweep and keep the remains of a run, unless a writer works there now: the writer does it."""
+    """Sweep and keep the remains of a run, unless a writer works in the place now: the writer sweeps and keeps
+    them."""
     runs, place_id, bound = host.runs, run.folder.parent.name, time.monotonic() + _LEAVING_SECONDS
     while (lock := runs.lock_writer(place_id)) is None:
         if time.monotonic() > bound:
@@ -212,7 +214,7 @@ def _keep_unless_busy(host: Host, run: Run, why: str) -> None:
 
 
 def _note_costs_unless_busy(host: Host, place_id: str) -> None:
-    """Note the unreported costs of turns, unless a writer works there now: the writer does it."""
+    """Note the unreported costs of turns, unless a writer works in the place now: the writer notes them."""
     lock = host.runs.lock_writer(place_id)
     if lock is not None:
         with close_after(lock):

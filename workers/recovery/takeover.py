@@ -1,8 +1,9 @@
-"""Takes over a gone worker's activities at once: its successor on the host waits for no time-out.
+"""Take over a gone worker's activities at once: the worker's successor on the host waits for no time-out.
 
-The tokens of an ended worker's process are no longer locked: the successor fails their attempts, and Temporal
-starts the next attempts, which adopt the agents. It does the same with the tokens of a worker that was stopped for
-a few seconds; when that worker continues, it finds itself superseded. A slow worker keeps its attempts.
+When a worker's process ends, its tokens' locks are released. The successor fails the attempts of these tokens, and
+Temporal starts the next attempts, which adopt the agents. The successor also fails the attempts of a process that
+has been stopped for a few seconds; when that process continues, its attempts are superseded. A slow worker keeps
+its attempts.
 """
 
 import asyncio
@@ -43,7 +44,7 @@ _PASSING: Final = frozenset(
         RPCStatusCode.UNAVAILABLE,
     }
 )
-"""The answers of a server that may accept the token a moment later."""
+"""The errors after which a server may accept the token a moment later."""
 
 _log = structlog.get_logger()
 
@@ -68,13 +69,13 @@ class Successor:
     stopped_seconds: float = STOPPED_SECONDS
     """The seconds that a worker may be stopped without losing its attempts."""
     _stopped: dict[Path, float] = field(default_factory=dict)
-    """The time since which a token's holder is seen stopped, by the monotonic clock."""
+    """The time when the holder of each token was first seen stopped, by the monotonic clock."""
 
     async def look(self) -> int:
         """Fail the attempts of gone workers, and return their number.
 
-        It removes a token that the server does not know, or that is another server's; if the server cannot accept
-        it now, it keeps the token for the next look.
+        This removes a token that the server does not know, or that is another server's; if the server cannot
+        accept a token now, the token stays for the next call.
         """
         taken, holders = 0, read_lock_holders()
         for path in tokens_in(self.folder):

@@ -1,7 +1,7 @@
-"""The token of each running activity, on disk: with it a successor takes the activity over.
+"""Keep the token of each running activity on disk: a successor uses the token to take over the activity.
 
 The worker's process holds a lock on the token's file. The kernel releases the lock when the process ends in any
-way. A file serves one activity after the other, because a new file takes as long as many writes.
+way. A file is used for one activity after the other, because making a file takes as long as many writes.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ class HeldToken(msgspec.Struct, frozen=True):
     key: RunKey
     attempt: int
     started_at: float
-    """The start, in seconds by the server's clock."""
+    """The start of the attempt, in seconds by the server's clock."""
 
 
 class _File(NamedTuple):
@@ -48,7 +48,7 @@ class TokenFiles:
 
     folder: Path
     _free: list[_File] = field(default_factory=list)
-    """The empty files."""
+    """The files that hold no token now."""
 
     @contextlib.contextmanager
     def hold(self, held_token: HeldToken) -> Iterator[None]:
@@ -84,7 +84,8 @@ class TokenFiles:
         return file
 
     def _take_free(self) -> _File | None:
-        """Return an empty file that still has its name: a successor takes it from a worker that was stopped."""
+        """Return an empty file that still has its name: a successor removes the files of a worker that was
+        stopped."""
         while self._free:
             file = self._free.pop()
             if os.fstat(file.descriptor).st_nlink:
@@ -121,7 +122,7 @@ class TokenFiles:
 
 @dataclass(frozen=True, slots=True)
 class Tokens(Interceptor):
-    """Keeps the token of each activity while it runs."""
+    """Keeps the token of each activity on disk while the activity runs."""
 
     files: TokenFiles
 
@@ -155,9 +156,9 @@ def tokens_in(folder: Path) -> list[Path]:
 
 @contextlib.contextmanager
 def holding_left_token(path: Path) -> Iterator[HeldToken | None]:
-    """Lock the token of a dead worker, and yield it; `None` for a held, missing or unreadable token.
+    """Lock and yield the token of a dead worker; yield `None` for a held, missing or unreadable token.
 
-    It removes an unreadable token: another version wrote it, or a full disk cut it.
+    This removes an unreadable token: another version wrote the file, or a full disk cut the file.
     """
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
