@@ -16,7 +16,7 @@ from septet.errors import InvalidInputError, RefusedTransitionError
 
 
 class Target(StrEnum):
-    """The target of a move of a work order: a stage of the board, or its end."""
+    """The target of a work order's move: a stage of the board, or `cancelled`."""
 
     COLLECTED = "collected"
     TRIAGED = "triaged"
@@ -46,7 +46,7 @@ ALLOWED: Final[Mapping[tuple[Status, Stage], tuple[Target, ...]]] = MappingProxy
         (Status.FAILED, Stage.BLOCKED): (Target.EXECUTING, Target.CANCELLED),
     }
 )
-"""By status and stage: the allowed targets. A work order with status `waiting` in `blocked` waits for a host."""
+"""The allowed targets, by status and stage. A work order with status `waiting` in `blocked` waits for a host."""
 
 
 def targets_of(status: Status, stage: Stage) -> tuple[Target, ...]:
@@ -115,30 +115,30 @@ class PlanDecision(StrictWire):
     """Approve or reject the plan that a work order waits with."""
 
     plan_sha256: Sha256
-    """The SHA-256 of the plan's file as the person saw it: a decision on another plan is refused."""
+    """The SHA-256 of the plan's file that the person saw: a decision on another plan is refused."""
     who: Who = ""
     why: Words = ""
     feedback: Words = ""
-    """Your feedback for the planner, if you reject its plan."""
+    """Your feedback for the planner, if you reject the plan."""
 
 
 class FindingsDecision(StrictWire):
     """Allow findings in the work, such as keys or protected paths, or have the agent remove them."""
 
     findings: Annotated[tuple[FindingId, ...], Field(max_length=FINDINGS_NAMED)] = ()
-    """The ids of the findings, as the work order names them; other ids are refused. A rejection without ids
-    concerns all waiting findings."""
+    """The ids of findings that the work order shows; other ids are refused. A rejection without ids concerns all
+    waiting findings."""
     who: Who = ""
     why: Words = ""
     feedback: Words = ""
-    """Your feedback for the agent, if you reject them."""
+    """Your feedback for the agent, if you reject the findings."""
 
 
 class RetryCall(StrictWire):
     """Continue a work order that is held up or closed."""
 
     from_step: Step | None = None
-    """The step to go back to; the failed step when absent."""
+    """The step to repeat first; the failed step when absent."""
     who: Who = ""
     why: Words = ""
     feedback: Words = ""
@@ -146,7 +146,7 @@ class RetryCall(StrictWire):
 
 
 class PreviousRun(Wire):
-    """Facts about the previous run for a work order that a reset continues; its event history lacks that end."""
+    """The facts about the previous run of a work order, which the event history after a reset does not contain."""
 
     came_from: Stage
     """The stage of the previous run."""
@@ -158,7 +158,7 @@ class PreviousRun(Wire):
     host: Annotated[str, Field(max_length=200)] = ""
     """The host on which the previous run ended; empty if it is unknown."""
     usage: Usage = Usage()
-    """The whole use of the work order until the reset, also in steps that the reset takes back."""
+    """The whole use of the work order until the reset, including steps that the reset repeats."""
 
 
 def parse_decision(kind: type[Decision], **fields: object) -> Decision:

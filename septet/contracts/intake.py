@@ -17,7 +17,7 @@ from septet.system.timestamps import timestamp
 INTAKE_PREFIX: Final = "septet-intake-"
 """The prefix of the ids of intakes' schedules."""
 TAKEN_AT_ONCE: Final = 100
-"""The most issues that one pass takes; the next pass takes more."""
+"""The most issues that one pass takes; the next pass takes the rest."""
 OBEYED_AT_ONCE: Final = 20
 """The most comments with commands that one pass finds."""
 LOOKED_AT_AGAIN: Final = 20
@@ -39,7 +39,7 @@ class IntakeInput(StrictWire):
     label: Label = DEFAULT_LABEL
     """The label of the open issues to take, each once."""
     every_seconds: Annotated[int, Field(ge=10, le=86_400)] = EVERY_SECONDS
-    """The seconds between two requests to the forge; a webhook reports an issue immediately."""
+    """The seconds between two passes over the forge's issues; a webhook reports an issue immediately."""
     agent: Name | None = None
     """The agent to use; the worker's default when absent."""
     model: Name | None = None
@@ -64,7 +64,7 @@ class IntakeInput(StrictWire):
         )
 
     def order_for_tracked(self, claim: TrackedClaim) -> WorkOrderInput:
-        """Return the input of the work order of a tracker's issue; the settings name its repository.
+        """Return the input of the work order for a tracker's issue; the claim names the repository.
 
         The intake's options take precedence over the settings of the team.
         """
@@ -83,8 +83,8 @@ class IntakeInput(StrictWire):
 def choose_intake(intakes: Sequence[IntakeInput], labels: Collection[str]) -> IntakeInput:
     """Return the intake of a repository whose options apply to an issue; every caller gets the same intake.
 
-    An intake whose label the issue has takes precedence, then an intake that waits for approval of the plan, then
-    the intake whose label comes first in the alphabet.
+    An intake whose label the issue has takes precedence; among several, an intake that waits for approval of the
+    plan; among several of these, the intake whose label comes first in the alphabet.
 
     Args:
         intakes: The intakes of the repository, at least one.
@@ -109,12 +109,12 @@ def delivered_at(note: str) -> datetime | None:
 
 
 class IntakePass(Wire):
-    """One pass of an intake: over all issues with its label, or over one issue that a webhook reports."""
+    """The input of an intake's pass over all issues with the label, or over one issue that a webhook reports."""
 
     intake: IntakeInput
     issue: int | None = None
     delivered: IssueRequest | None = None
-    """The request that a webhook reports: the account, and the issue's text at that time."""
+    """The request that a webhook reports, with the account and a digest of the issue's text at that time."""
 
 
 class FindIssues(Wire):
@@ -125,11 +125,13 @@ class FindIssues(Wire):
     issue: int | None = None
     """The only issue to check."""
     comments_since: str = ""
-    """The time from which comments with commands are searched (ISO 8601); empty: no comments are searched."""
+    """The time (ISO 8601) from which the pass searches comments with commands; empty: the pass searches no
+    comments."""
     comments_seen: tuple[int, ...] = ()
     """The ids of comments that earlier passes found."""
     passed_over: tuple[int, ...] = ()
-    """Issues that earlier passes did not take, the least recently checked first; new issues precede them."""
+    """The issues that earlier passes did not take, the least recently checked first; the pass checks new issues
+    before."""
 
 
 class IssuesFound(Wire):
@@ -137,11 +139,11 @@ class IssuesFound(Wire):
 
     numbers: tuple[int, ...] = Field(default=(), max_length=TAKEN_AT_ONCE)
     comments: tuple[CommandComment, ...] = Field(default=(), max_length=OBEYED_AT_ONCE)
-    """Commands that earlier passes did not find, oldest first."""
+    """The comments with commands that earlier passes did not find, oldest first."""
     comments_until: str = ""
-    """The time from which the next pass searches comments; empty if this pass searched none."""
+    """The time from which the next pass searches comments; empty if this pass searched no comments."""
     comments_seen: tuple[int, ...] = Field(default=(), max_length=SEEN_LIMIT)
-    """The newest ids; the next pass skips them."""
+    """The ids of the newest comments that this and earlier passes found; the next pass skips these comments."""
 
 
 class ClaimIssue(Wire):
@@ -150,7 +152,7 @@ class ClaimIssue(Wire):
     repository: str
     issue: int
     claimant: str
-    """The id of the workflow that takes it."""
+    """The id of the workflow that takes the issue."""
     claimed_at: str
     """The time of the claim: ISO 8601, UTC; the same in every repeated request."""
     label: str = ""
@@ -171,9 +173,10 @@ class IssueClaim(Wire):
     intake: IntakeInput | None = None
     """The intake whose options apply to the work order; `None`: the options of the claiming intake apply."""
     requested: IssueRequest | None = None
-    """The account that requested the work, and the issue's text at that time; `None` if no request is needed."""
+    """The account that requested the work, with a digest of the issue's text at that time; `None` if no request is
+    needed."""
     why_not: str = Field(default="", max_length=1000)
-    """The reason why it is not taken, and what helps; empty if people need not know."""
+    """The reason why the issue is not taken, with a remedy; empty if no person needs to know the reason."""
 
 
 class IntakeResult(Wire):
@@ -181,10 +184,10 @@ class IntakeResult(Wire):
 
     started: tuple[str, ...] = Field(default=(), max_length=TAKEN_AT_ONCE)
     comments_until: str = ""
-    """As in `IssuesFound`; a schedule hands it to its next pass."""
+    """The time from which the next pass of the schedule searches comments; as in `IssuesFound`."""
     comments_seen: tuple[int, ...] = Field(default=(), max_length=SEEN_LIMIT)
     passed_over: tuple[int, ...] = Field(default=(), max_length=SEEN_LIMIT)
-    """As in `FindIssues`."""
+    """The issues that this and earlier passes did not take; as in `FindIssues`."""
 
 
 class IntakeView(Wire):
@@ -202,7 +205,7 @@ class IntakeView(Wire):
     draft: bool = False
     is_paused: bool = False
     passes: int = 0
-    """The number of passes that its schedule started."""
+    """The number of passes that the intake's schedule started."""
     next_at: str | None = None
     """The time of the next pass: ISO 8601, UTC."""
 
@@ -230,9 +233,10 @@ class WebhookReply(Reply):
 
     accepted: bool
     why: str = ""
-    """Why it was not accepted: no intake takes the repository's issues, it needs no action, or it came before."""
+    """Why the delivery was not accepted: no intake takes the repository's issues, the event needs no action, or
+    the same delivery arrived earlier."""
     workflows: tuple[str, ...] = ()
-    """The ids of the workflows that it started."""
+    """The ids of the workflows that the delivery started."""
 
 
 ANSWER_LIMIT: Final = 4000
@@ -245,7 +249,7 @@ class CommentCall(Wire):
     command: CommentCommand
     intake: IntakeInput
     order_id: str = ""
-    """The work order that the command concerns; empty if none was found in advance."""
+    """The id of the work order that the command concerns; empty if the caller found no work order."""
 
 
 class CommenterStanding(Wire):
@@ -254,15 +258,16 @@ class CommenterStanding(Wire):
     is_obeyed: bool
     why_not: str = Field(default="", max_length=ANSWER_LIMIT)
     order_id: str = ""
-    """The work order that the command concerns from now on; empty if there is none yet."""
+    """The id of the work order that the command concerns from now on; empty before the work order exists."""
 
 
 class CommandAnswer(Wire):
-    """The answer to a comment; repeated writing leaves it there once."""
+    """The answer to a comment; repeated requests write one answer."""
 
     repository: str
     number: int
     comment_id: int
     text: str = Field(max_length=ANSWER_LIMIT)
     is_on_pull_request: bool = False
-    """Whether the comment is on a pull request; its comments may be separate from those of issues."""
+    """Whether the comment is on a pull request: some forges keep comments of pull requests apart from comments of
+    issues."""

@@ -25,33 +25,35 @@ class Lane(Wire):
     """A workspace of the pipeline, and the session of the agent that works in it."""
 
     id: str
-    """The workspace's id: the pipeline's id and `-planner`, or `-executor-1` and so on."""
+    """The workspace's id: the pipeline's id, followed by `-planner`, `-executor-1`, `-executor-2` and so on."""
     pipeline: str
     agent: str | None = None
     """The agent; `None` for the repository's or the worker's default."""
     beside: tuple[str | None, ...] = ()
-    """The agents of the other lanes, which open on the same host."""
+    """The agents of the pipeline's other lanes, which open on the same host."""
     task_queue: str = ""
-    """The queue of its host; empty while the lane is not open."""
+    """The queue of the lane's host; empty while the lane is not open."""
     workspace: Workspace | None = None
-    """The workspace as the previous work order left it; for a lane that is not open yet, the planner's workspace,
-    on whose host the lane opens. Views do not show it."""
+    """The workspace that the previous work order left. Before the lane is open: the planner's workspace, on whose
+    host the lane opens. Views do not show the workspace."""
     session_id: str | None = None
     """The session to continue; `None` for a new session."""
     context_tokens: int = 0
-    """The length of that session in tokens, as its CLI reports it or by an estimate."""
+    """The length of the session in tokens, which the CLI reports or the host estimates."""
     summarised: bool = False
-    """Whether its host keeps a summary of earlier sessions, with which every new session begins."""
+    """Whether the lane's host keeps a summary of earlier sessions, with which every new session begins."""
     opened_by: str = ""
-    """The pipeline's first Temporal run."""
+    """The id of the pipeline's first Temporal run."""
     starts_from: str = ""
     """The snapshot with which the next work order begins; empty for the base commit."""
     lacks: tuple[str, ...] = ()
-    """The branches of issues that the next work order depends on and that its start does not contain."""
+    """The branches of issues that the next work order depends on, if its first commit does not contain their
+    work."""
     one_branch: bool = False
-    """Whether each work order continues on the branch where the previous work order ended."""
+    """Whether all work orders share one branch, on which each work order continues after the previous work
+    order."""
     branch: str = ""
-    """The shared branch; empty before it exists."""
+    """The shared branch's name; empty before the branch exists."""
 
     def at(self, workspace: Workspace) -> "Lane":
         """Return the lane with a workspace, on the host of that workspace."""
@@ -59,7 +61,7 @@ class Lane(Wire):
 
 
 class LaneGrant(Wire):
-    """The pipeline's message that a work order has a lane until it reports that it left."""
+    """The pipeline's message that a work order has a lane until the work order reports that it left the lane."""
 
     role: Role
     lane: Lane
@@ -81,8 +83,8 @@ class PlanningOutcome(Wire):
 
 
 SessionContext = Literal["shared", "fresh", "summarised"]
-"""`shared`: the session continued from earlier issues; `fresh`: it knew nothing of them; `summarised`: it began
-with a summary of them."""
+"""The start of a session: `shared` continues the session of earlier issues, `fresh` begins without earlier issues,
+and `summarised` begins with a summary of earlier issues."""
 
 
 class LaneLeft(Wire):
@@ -91,22 +93,22 @@ class LaneLeft(Wire):
     order_id: str
     role: Role
     lane: Lane
-    """The lane as the work order left it: its host and its session."""
+    """The lane's state after the work order, with the host and the session."""
     solution: Outline | None = None
     """The planned solution; `None` without a plan."""
     result: PlanningOutcome | None = None
     visit: str = ""
     """The visit to the lane that ended."""
     task: Task | None = None
-    """The work order's row at that time, also for a work order that ends without a result."""
+    """The work order's row when it left the lane, also for a work order without a result."""
     done_at: str = ""
     """The last snapshot of a completed work order."""
     context: SessionContext = "shared"
-    """How its session began."""
+    """The start of the work order's session."""
 
 
 class FilesChanged(Wire):
-    """A work order's report of the files that it really changed."""
+    """A work order's report of the files that differ from its base commit."""
 
     order_id: str
     files: tuple[FileChange, ...]
@@ -122,7 +124,7 @@ class CloseLanes(Wire):
 
 
 class EnterLane(Wire):
-    """A request to enter a lane of a pipeline: with a fresh worktree, and with the plan if there is one."""
+    """A request to enter a lane of a pipeline, with a fresh worktree and, if a plan exists, with the plan."""
 
     opening: OpenWorkspace
     """The repository and the issue."""
@@ -134,7 +136,7 @@ class EnterLane(Wire):
 
 
 class SummariseCall(Wire):
-    """A request to a lane's session that is too long, for a summary that later issues need."""
+    """A request to a lane's session, which is too long, to write a summary for later issues."""
 
     workspace: Workspace
     pipeline: str
@@ -143,12 +145,12 @@ class SummariseCall(Wire):
     limits: Timeouts = Timeouts()
     project: str = ""
     budget: str = ""
-    """The work order's own budget in its written form; empty if it has none."""
+    """The work order's budget in its written form; empty if the work order has no budget."""
     pipeline_budget: str = ""
 
     @property
     def name(self) -> str:
-        """The name that people and folders use, beside the names of the steps."""
+        """The name of this turn for people and folders, used like the name of a step."""
         return SUMMARY
 
 
@@ -156,7 +158,7 @@ class SessionSummary(Wire):
     """The result of a request for a summary; the summary itself stays on the host's disk."""
 
     kept_bytes: int = 0
-    """The size of the summary in bytes; 0 if there is none, for the reason in `warning`."""
+    """The size of the summary in bytes; 0 if the agent wrote no summary, for the reason in `warning`."""
     warning: Annotated[str, Field(max_length=500)] = ""
     model: str | None = None
     """The model that wrote the summary, if its CLI reports it."""

@@ -14,17 +14,19 @@ BUDGET_NAMES: Final = "`day`, a project such as project/o/r, a pipeline such as 
 SHA256: Final = re.compile("[0-9a-f]{64}")
 """The pattern of a whole SHA-256, such as a plan's."""
 AGENTS: Final = ("claude", "codex", "command", "copilot", "gemini", "opencode", "scripted")
-"""All agents, listed here because the import of their adapters, `septet.agents.clis.registry`, takes long."""
+"""The names of all agents, listed here because the import of their adapters, `septet.agents.clis.registry`, is
+slow."""
 SETTINGS_PATH: Final = ".septet/septet.toml"
 """The file of a repository's settings, read from the base commit."""
 CONTROL: Final = "-control"
 """The suffix of the name of a host's control queue."""
 SandboxChoice = Literal["auto", "bwrap", "none"]
-"""The agents' sandbox: bubblewrap, none, or bubblewrap where it can start."""
+"""The agents' sandbox: `auto` is bubblewrap on hosts where bubblewrap can start, and no sandbox elsewhere."""
 
 
 Sessions = Literal["separate", "shared"]
-"""Each step has its own session, or the planner's steps share one session and the implementor's steps another."""
+"""The use of sessions. `separate`: each step has its own session. `shared`: the planner's steps share one session,
+and the implementor's steps another session."""
 
 
 CostKey = Literal["project", "step", "agent", "login", "model", "week"]
@@ -63,9 +65,11 @@ AGENT_NAMES: Final[Mapping[Step, str]] = MappingProxyType(
 
 
 REWORK: Final = "rework"
-"""The name of the work after the seven steps, if an agent follows the pull request: activity, command, folder."""
+"""The name of a round on the pull request, after the seven steps; also the name of its activity, prompt and
+folder."""
 READ_OUTGOING: Final = "read_outgoing"
-"""The name of the turn in which a second agent reads the changes before each push: activity, settings, folder."""
+"""The name of the turn in which a second agent reads the changes before each push; also the name of the turn's
+activity, table of settings and folder."""
 
 
 class IssueClass(StrEnum):
@@ -99,34 +103,35 @@ class Stage(StrEnum):
 
 
 class Verdict(StrEnum):
-    """How a try of a step ended, except by an infrastructure error."""
+    """The end of a try of a step, unless an infrastructure error ended the try."""
 
     DONE = "done"
-    """The answer was read and proven."""
+    """The worker read the answer and proved its claim."""
     UNPARSED = "unparsed"
-    """The agent ended well, but its answer could not be read: the finalizer requests the answer again."""
+    """The agent ended without an error, but the worker could not read the answer: the finalizer requests the
+    answer again."""
     UNPROVEN = "unproven"
-    """The answer was read, but its claim is not true."""
+    """The worker read the answer, but the claim of the answer is not true."""
     REFUSED = "refused"
     """The agent itself reported that the work failed."""
     FAILED = "failed"
     """The agent ended with an error, which states the reason."""
     OVER_BUDGET = "over_budget"
-    """A budget is used up: the work is kept, with its session, until the budget is open again."""
+    """A budget is used up: the host keeps the work and the session until the budget has room again."""
     CANCELLED = "cancelled"
     """A person cancelled the work order; a rescue holds the work."""
 
 
 WATCHER: Final = "watcher"
-"""The key in a watch's memo of the host that polls the pull request."""
+"""The key, in a watch's memo, for the host that polls the pull request."""
 TROUBLE: Final = "trouble"
-"""The key in a watch's memo of the reason why the state of the pull request is unknown."""
+"""The key, in a watch's memo, for the reason why the state of the pull request is unknown."""
 FOLLOWS: Final = "follows"
-"""The key in a watch's memo of whether an agent answers events of the pull request."""
+"""The key, in a watch's memo, for the fact whether an agent answers events of the pull request."""
 LOCAL_PULL: Final = re.compile(r"file://(?P<path>/.+)/pull/(?P<number>[1-9][0-9]{0,8})")
 """The address of a pull request of a repository on this machine's disk."""
 _WATCH: Final = "/pr"
-"""The end of a watch's id; no work order's id ends with it."""
+"""The end of a watch's id; a work order's id cannot contain the slash."""
 
 
 def watch_id(order_id: str) -> str:
@@ -135,5 +140,5 @@ def watch_id(order_id: str) -> str:
 
 
 def watched_order(workflow_id: str) -> str:
-    """Return the id of the work order itself, or of the work order whose pull request the workflow watches."""
+    """Return the work order's id from the id of the work order's workflow or of the watch of its pull request."""
     return workflow_id.removesuffix(_WATCH)

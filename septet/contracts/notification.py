@@ -1,4 +1,4 @@
-"""The notification to people about a work order that needs them, has failed or is completed."""
+"""The notification to people about a work order that needs a person, has failed or is completed."""
 
 from typing import Final, Literal
 
@@ -6,7 +6,8 @@ from septet.contracts.names import Stage, Status
 from septet.contracts.wire import Wire
 
 NOTIFIES: Final = "notifies"
-"""The host notifies the address in its settings. Work orders on other hosts schedule no notification."""
+"""The name of the service of a host that notifies the address in its settings. A work order on a host without this
+service schedules no notification."""
 NotificationKind = Literal["waiting", "failed", "completed"]
 
 
@@ -14,7 +15,7 @@ class Notification(Wire):
     """One notification; repeated deliveries have the same id."""
 
     id: str
-    """The id of the workflow that sends it: `<work order>/tell/<time>`."""
+    """The id of the workflow that sends the notification: `<work order>/tell/<time>`."""
     kind: NotificationKind
     time: str
     """The time of the event: ISO 8601, UTC."""

@@ -1,4 +1,4 @@
-"""The input of a work order, as people and programs give it, and the request of the person behind its issue."""
+"""The input of a work order from people and programs, and the request of a person on the forge."""
 
 import hashlib
 import json
@@ -23,13 +23,13 @@ class IssueRequest(InnerWire):
     at: str = Field(default="", max_length=40)
     """The time of the request: ISO 8601."""
     text_sha256: str = Field(default="", max_length=64)
-    """The `text_sha256` of title and body at that time; empty if unknown."""
+    """The `text_sha256` of the issue's title and body at that time; empty if unknown."""
     waits_because: str = Field(default="", max_length=1000)
-    """Why a person has to read the issue before work begins; empty if work may begin."""
+    """The reason why a person must read the issue before work begins; empty if work may begin."""
 
 
 def text_sha256(title: str, body: str | None) -> str:
-    """Return the SHA-256 of an issue's title and body, independent of line ends and of spaces in the title."""
+    """Return the SHA-256 of an issue's title and body; line ends and spaces in the title make no difference."""
     lines = (body or "").replace("\r\n", "\n").replace("\r", "\n").rstrip()
     return hashlib.sha256(json.dumps([" ".join(title.split()), lines]).encode()).hexdigest()
 
@@ -37,7 +37,7 @@ def text_sha256(title: str, body: str | None) -> str:
 TEXT_LIMIT_BYTES = 64 * 1024
 """The most bytes of a title and a description together."""
 FOLLOW_IN_PIPELINE: Final = "follow_pr: the work orders of a pipeline share their workspaces: leave it out there"
-"""The refusal of `follow_pr` for a work order of a pipeline."""
+"""The message that refuses `follow_pr` for a work order of a pipeline."""
 
 Score = Annotated[int, Field(ge=1, le=5)]
 

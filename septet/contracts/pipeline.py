@@ -15,7 +15,7 @@ from septet.contracts.wire import InnerWire, StrictWire, Wire
 
 MOST_ISSUES = 1000
 MOST_DEPENDENCIES = 5_000
-"""The most dependencies of all issues together: each workflow run passes them to the next."""
+"""The most dependencies of all issues together: each workflow run passes all of them to the next run."""
 MOST_BEFORE = 100
 """The most dependencies of one issue."""
 PIPELINE_ID = r"^(?!\.{1,2}$)[A-Za-z0-9._-]{1,40}$"
@@ -24,8 +24,8 @@ ISSUE_ID = r"^[A-Za-z0-9._-]{1,20}$"
 _NOT_AN_ISSUE = re.compile(r"\.{1,2}|planner|executor-\d+|0\d+")
 """Names of folders and lanes, and numbers with leading zeros."""
 TEXT_LIMIT_BYTES = 500_000
-"""The most bytes of all issues that are given as text together, as JSON: a Temporal payload holds two million
-bytes, and contains the results of all issues too."""
+"""The most bytes, as JSON, of all issues together that are given as text: a Temporal payload holds two million
+bytes, and also contains the results of all issues."""
 
 IssueNumber = Annotated[int, Field(ge=1)]
 IssueId = Annotated[str, StringConstraints(pattern=ISSUE_ID)]
@@ -39,7 +39,7 @@ class PipelineIssue(InnerWire):
     """The id, unique in the pipeline; for an issue of the forge, its number."""
     title: Annotated[str, StringConstraints(max_length=1024)] = ""
     body: str | None = None
-    """The issue's text; absent for an issue of the forge, which is read there."""
+    """The issue's text; absent for an issue of the forge, whose text Septet reads from the forge."""
     depends_on: Annotated[tuple[IssueId, ...], Field(max_length=MOST_BEFORE)] = ()
     """The issues of the pipeline that precede it."""
 
@@ -120,7 +120,7 @@ class PipelineInput(PipelineChoices):
 
     @property
     def issue_list(self) -> tuple[PipelineIssue, ...]:
-        """The issues, `1` as `{"id": "1"}`."""
+        """The issues as objects: the plain number `1` becomes `{"id": "1"}`."""
         return tuple(
             each if isinstance(each, PipelineIssue) else PipelineIssue(id=str(each)) for each in self.issues
         )

@@ -16,11 +16,12 @@ from septet.contracts.wire import Wire
 
 
 class PipelineReply(Reply):
-    """A pipeline: the reply to its start and to every decision about it."""
+    """The reply to the start of a pipeline and to every decision about the pipeline."""
 
     pipeline: PipelineView
     estimate: Estimate | None = None
-    """The expected cost: at the start of the whole pipeline, later of all issues without a result."""
+    """The expected cost: at the start, the cost of the whole pipeline; later, the cost of all issues without a
+    result."""
 
 
 class DryRunIssue(Wire):
@@ -36,7 +37,7 @@ class PipelineDryRunReply(Reply):
 
     repository: str
     planner: str
-    """The agent that plans; empty if no worker reports it."""
+    """The agent that plans; empty if no worker reports its default agent."""
     executor: str
     executors: int
     one_branch: bool
@@ -53,25 +54,26 @@ class PipelineRow(Wire):
     repository: str
     status: PipelineStatus
     created_at: str
-    """The time of its start: ISO 8601, UTC; so is `closed_at`."""
+    """The time of the pipeline's start: ISO 8601, UTC. `closed_at` has the same form."""
     closed_at: str | None = None
     counts: dict[IssueStatus, int] = Field(default_factory=dict)
-    """By status: the number of issues; empty if the pipeline did not answer."""
+    """The number of issues, by status; empty if the pipeline did not answer."""
     reason: str = ""
-    """Why it failed, or which of its issues failed first, and why; empty if none failed."""
+    """Why the pipeline failed, or the first issue that failed with the reason; empty without a failure."""
 
 
 class PipelinesReply(PagedReply):
-    """Pipelines, newest first: the open ones before the closed ones."""
+    """Pipelines: open pipelines before closed pipelines, the newest first."""
 
     pipelines: tuple[PipelineRow, ...] = ()
 
 
 class ResultsReply(Reply):
-    """Both documents of a pipeline's results, valid also while it runs."""
+    """Both documents of a pipeline's results, which are valid also while the pipeline runs."""
 
     planning: PlanningResults
-    """The planning results; a solution is whole if this host has it, otherwise its outline."""
+    """The planning results, with the whole solution if this host has the solution, and otherwise with its
+    outline."""
     execution: ExecutionResults
 
 

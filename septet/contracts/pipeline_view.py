@@ -1,4 +1,4 @@
-"""The views of a pipeline, and the state that one workflow run of it passes to the next."""
+"""The views of a pipeline, and the state that each workflow run of a pipeline passes to the next run."""
 
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -39,19 +39,19 @@ class IssueState(Wire):
 
     issue_id: str
     order_id: str
-    """The id of its work order."""
+    """The id of the issue's work order."""
     title: str = ""
     depends_on: tuple[str, ...] = ()
     status: IssueStatus = IssueStatus.WAITING
     solution: Outline | None = None
     planned_at: str | None = None
-    """The time of the plan: ISO 8601, UTC; so is `executed_at`."""
+    """The time of the plan: ISO 8601, UTC. `executed_at` has the same form."""
     executed_at: str | None = None
     planning_seconds: float | None = None
     execution_seconds: float | None = None
     plan_path: str | None = None
     plan_bytes: int = 0
-    """The size of the plan in bytes; 0 if there is none, or an older version planned it."""
+    """The size of the plan in bytes; 0 without a plan, and for a plan of an older version of Septet."""
     branch_name: str | None = None
     commit_hash: str | None = None
     pr_url: str | None = None
@@ -60,25 +60,25 @@ class IssueState(Wire):
     files_modified_count: int = 0
     usage: Usage = Usage()
     error: TaskError | None = None
-    """Why it failed or was skipped."""
+    """The reason why the issue failed or was skipped."""
     rescue: Rescue | None = None
     overlaps: tuple[str, ...] = ()
-    """Issues that were implemented at the same time and, by their real diffs, changed the same files."""
+    """The issues that executors implemented at the same time and whose diffs change the same files."""
     context: Literal["shared", "fresh"] = "shared"
-    """Whether its sessions are to continue from the earlier issues."""
+    """Whether the issue's sessions should continue the sessions of earlier issues."""
     sessions: Annotated[tuple[IssueSession, ...], Field(max_length=2)] = ()
-    """The last session of each role, with its real start."""
+    """The last session of each role, with the way in which the session really began."""
     executor: str = ""
-    """The lane that implemented it."""
+    """The lane that implemented the issue."""
     done_at: str = ""
     """The last snapshot of a completed issue."""
     builds_on: str = ""
-    """The issue on whose branch its own branch starts: of its dependencies, the issue that contains most of
-    them."""
+    """The issue on whose branch this issue's branch starts: the dependency that contains the most other
+    dependencies."""
     lacks: tuple[str, ...] = ()
-    """The issues that it depends on whose work its branch does not contain."""
+    """The issues that this issue depends on, if this issue's branch does not contain their work."""
     position: int = 0
-    """Its place in the order of the pipeline, from 0."""
+    """The issue's place in the order of the pipeline, from 0."""
 
 
 class PipelineStatus(StrEnum):
@@ -87,9 +87,9 @@ class PipelineStatus(StrEnum):
     RUNNING = "running"
     PAUSED = "paused"
     STOPPING = "stopping"
-    """Running work is finished, and nothing new begins."""
+    """The pipeline finishes the running work and begins no other work."""
     COMPLETED = "completed"
-    """Every issue has its result; some may have failed."""
+    """Every issue has a result; some issues may have failed."""
     STOPPED = "stopped"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -112,21 +112,22 @@ class PipelineView(Wire):
     issues: tuple[IssueState, ...] = ()
     error: TaskError | None = None
     stuck: str | None = None
-    """Why no worker can continue it, and what helps."""
+    """Why no worker can continue the pipeline, with a remedy."""
     needs: tuple[str, ...] = ()
-    """The questions of its work orders to you, with the commands that answer; clients collect them."""
+    """The questions to you from the pipeline's work orders, with the commands that answer; clients collect the
+    questions."""
 
 
 class PipelineReport(Wire):
-    """`report.json`: the results of a pipeline, with its use and times."""
+    """The content of `report.json`: the results, the use and the times of a pipeline."""
 
     pipeline: PipelineView
     """The whole pipeline."""
     counts: dict[str, int]
-    """By status: the number of issues."""
+    """The number of issues, by status."""
     usage: Usage
     planning_seconds: float
-    """The seconds of all issues together; so are `execution_seconds`."""
+    """The seconds for the plans of all issues together. `execution_seconds` also counts all issues together."""
     execution_seconds: float
 
 
@@ -136,7 +137,7 @@ class NotedIssues(Wire):
     queue: str
     """The queue of the host that has the records."""
     lacks: tuple[str, ...] = ()
-    """Closed issues without a record, or with an outdated record."""
+    """The closed issues without a record on disk, or with an outdated record."""
 
 
 class ContinuedState(Wire):
@@ -153,11 +154,11 @@ class ContinuedState(Wire):
     lost_hosts: tuple[str, ...] = ()
     stopping: bool = False
     to_skip: dict[str, str] = Field(default_factory=dict)
-    """By open issue: the reason to skip it."""
+    """The reason to skip an open issue, by the issue's id."""
 
     @field_serializer("issues")
     def _issues_in_short(self, issues: tuple[IssueState, ...]) -> list[dict[str, object]]:
-        """Leave out default values: there may be a thousand issues, and most of them have not begun."""
+        """Return issues without default values: a pipeline may have a thousand issues that have not begun."""
         return [issue.model_dump(mode="json", exclude_defaults=True) for issue in issues]
 
 
@@ -165,7 +166,7 @@ class PipelineRun(PipelineInput):
     """The input of a workflow run: the pipeline's input, and after the first run the state so far."""
 
     carried: ContinuedState | None = None
-    """The state from the previous run; not for people."""
+    """The state from the previous run; people do not set this field."""
 
 
 class PlanningResult(Wire):
@@ -173,10 +174,10 @@ class PlanningResult(Wire):
 
     issue_id: str
     solution_id: str | None = None
-    """`solution.id`: both documents name the solution by it."""
+    """The solution's `id`, by which both documents name the solution."""
     status: Literal["completed", "failed", "skipped"]
     solution: dict[str, object] | None = None
-    """The whole solution on disk; its outline in a query, or if the disk lacks it."""
+    """The whole solution in the document on disk; the outline in a query, and if the disk lacks the solution."""
     planned_at: str | None = None
     """The time of the plan: ISO 8601, UTC; `None` without a plan."""
 
@@ -186,17 +187,17 @@ class ExecutionResult(Wire):
 
     issue_id: str
     solution_id: str | None = None
-    """Equal to `PlanningResult.solution_id`, because this document has no `solution`."""
+    """The same id as `PlanningResult.solution_id`, because this document has no `solution`."""
     status: Literal["completed", "failed", "cancelled", "skipped"]
     commit_hash: str | None = None
     files_modified: tuple[str, ...] = ()
-    """The changed files: all of them on the disk of the executor's host, elsewhere the first twenty."""
+    """The changed files: on the disk of the executor's host all files, elsewhere the first twenty files."""
     executed_at: str | None = None
     """The time of the implementation: ISO 8601, UTC; `None` if nothing was implemented."""
 
 
 class PlanningResults(Wire):
-    """`planning-results.json`."""
+    """The content of `planning-results.json`."""
 
     phase: Literal["planning"] = "planning"
     created_at: str
@@ -204,7 +205,7 @@ class PlanningResults(Wire):
 
 
 class ExecutionResults(Wire):
-    """`execution-results.json`."""
+    """The content of `execution-results.json`."""
 
     phase: Literal["execution"] = "execution"
     created_at: str

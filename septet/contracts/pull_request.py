@@ -1,4 +1,4 @@
-"""The watch of an opened pull request: its input, its messages, its ids and the keys of its memo."""
+"""The input and the messages of the watch of an opened pull request."""
 
 from typing import Annotated, Literal
 
@@ -11,7 +11,7 @@ from septet.contracts.wire import Wire
 
 
 class WatchingHost(Wire):
-    """A host whose worker polls a pull request and reports news to the workflow."""
+    """A host whose worker polls a pull request and reports news to the watch's workflow."""
 
     host: str
     control_queue: str
@@ -19,7 +19,7 @@ class WatchingHost(Wire):
 
 
 class Follow(Wire):
-    """What an agent needs to answer checks, reviews and conflicts of a pull request."""
+    """The facts that an agent needs to answer checks, reviews and conflicts of a pull request."""
 
     call: StepCall
     """The call of `implement_plan`, with its workspace, settings and session."""
@@ -38,8 +38,8 @@ class PullRequestWatch(Wire):
     task_queue: str = ""
     """The queue of the host with the disk of a local forge."""
     watcher: WatchingHost | None = None
-    """The host that polls; `None` if the workspace's host does not poll: the workflow then polls with an
-    activity."""
+    """The host that polls the pull request; `None` if the workspace's host does not poll: the workflow then polls
+    with an activity."""
     follow: Follow | None = None
     """The agent's call and terms; `None` if no agent answers events on the pull request."""
 
@@ -52,14 +52,14 @@ class PullRequestLook(Wire):
     commit: str = ""
     """The commit of the pull request."""
     follows: bool = False
-    """Whether an agent answers its events: the reply then contains the events."""
+    """Whether an agent answers events on the pull request: the reply then contains the events."""
 
 
 class PullRequestNudge(Wire):
-    """A forge's report that something happened on a pull request."""
+    """A forge's report that a pull request may have changed."""
 
     delivery: Annotated[str, Field(max_length=64)] = ""
-    """The id of the forge's delivery; a repeated delivery has no effect."""
+    """The id of the forge's delivery; a repeated delivery with the same id has no effect."""
 
 
 class PullRequestEnd(Wire):
