@@ -1,4 +1,4 @@
-"""The finalizer's prompts, which request a session's answer alone, as JSON, without further work."""
+"""The finalizer's prompts, which request only the answer of a session, as JSON, without further work."""
 
 import json
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ The schema that it is checked against:
 
 
 def finalizer_prompt(name: str, reasons: Sequence[str], attempt: int, *, in_pipeline: bool = False) -> str:
-    """Return the prompt of the first attempt, or the more explicit prompt of any later attempt."""
+    """Return the first prompt, or the more explicit prompt if `attempt` is a later number."""
     schema = schema_of(name, in_pipeline=in_pipeline)
     forms = forms_of(name, in_pipeline=in_pipeline)
     return (_FIRST if attempt == 1 else _SECOND).format(

@@ -1,8 +1,8 @@
 """Read one JSON array or object in the middle of a text, in one pass without recursion and backtracking.
 
 JSON is a row of marks (`{ } [ ] : ,`) with at most one scalar before each mark, so the reader matches `_STEP` once
-for each mark. Beside strict JSON the reader reads past two kinds of slips, so that the end of a value is known:
-*mends*, which leave no doubt about any value, and *faults*, which make the value unusable.
+for each mark. The reader accepts strict JSON and reads past two kinds of slips, so that the end of a value is
+known: *mends*, which leave no doubt about any value, and *faults*, which make the value unusable.
 """
 
 import json
@@ -45,7 +45,7 @@ _NO_NUMBERS: Final = frozenset({"NaN", "Infinity", "-Infinity"})
 _SNIPPET_CHARACTERS: Final = 24
 
 _unescaped = json.JSONDecoder(strict=False).decode
-"""Decodes one string in double quotes; control characters in it stay."""
+"""The decoder of one string in double quotes; control characters in the string stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Reading:
     value: JsonValue
     """The value; unusable if there are faults."""
     end: int
-    """The position where the reader stopped: behind the value, or where it breaks."""
+    """The position where the reader stopped: behind the value, or where the value breaks."""
     mends: tuple[str, ...] = ()
     """The mended slips of syntax, in words."""
     faults: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class Reading:
 
 
 def read_json(text: str, start: int = 0) -> Reading:
-    """Read the array or object that begins at `start`; its last fault names the place where it breaks."""
+    """Read the array or object that begins at `start`; the last fault names the place where the value breaks."""
     reader = _Reader()
     for step in _STEP.finditer(text, start):
         try:

@@ -47,7 +47,7 @@ class JsonCandidate:
     mends: tuple[str, ...] = ()
     """The mended slips of syntax."""
     faults: tuple[str, ...] = ()
-    """The reasons why it is no answer, whatever its value; empty for a possible answer."""
+    """The reasons why the candidate is no answer, whatever its value; empty for a possible answer."""
 
 
 def whole_scalar(text: str) -> list[JsonCandidate]:

@@ -8,8 +8,8 @@
     mended       the value has slips of syntax that leave no doubt about its meaning
 
 If a model prints its reasoning, the text is the part behind the reasoning. Validation is strict on every rung. The
-whole text is read before any value counts: two different values that both match are a conflict and not a choice,
-wherever they stand.
+whole text is read before any value counts: two different values that both match are a conflict,
+wherever they stand, and neither value is chosen.
 """
 
 import json
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 MAX_TEXT_CHARACTERS: Final = 4 * 1024 * 1024
 MAX_VALUES: Final = 1000
-"""The most JSON values in one text, answers or not: more than any final text has."""
+"""The most JSON values that are read in one text: more than any final text has."""
 MAX_REASONS: Final = 5
 MAX_REASON_CHARACTERS: Final = 300
 _MAX_ERRORS_SHOWN: Final = 4
@@ -97,7 +97,7 @@ def read_answer(
 
 
 def _output_candidates(value: JsonValue) -> Iterator[JsonCandidate]:
-    """Yield the CLI's own structured output, and the JSON value in it if it is a string."""
+    """Yield the CLI's own structured output; if it is a string, also the JSON value in the string."""
     if value is not None:
         yield JsonCandidate(value, "structured")
     if isinstance(value, str):
@@ -143,7 +143,7 @@ class _Proof(Generic[T]):
         self._adapter = contract if isinstance(contract, TypeAdapter) else TypeAdapter(contract)
 
     def one_of(self, candidates: Iterable[JsonCandidate]) -> Answer[T] | None:
-        """Return the answer on which all valid candidates agree, with its best rung; `None` without one."""
+        """Return the answer on which all valid candidates agree, with its best rung; `None` if none is valid."""
         answers: dict[str, Answer[T]] = {}
         for candidate in candidates:
             for canonical, answer in self._prove(candidate):
@@ -153,7 +153,7 @@ class _Proof(Generic[T]):
         return next(iter(answers.values()), None)
 
     def _prove(self, candidate: JsonCandidate) -> Iterator[tuple[str, Answer[T]]]:
-        """Yield the candidate's canonical JSON and its answer; else keep the reason."""
+        """Yield the candidate's canonical JSON and its answer; if the candidate is no answer, keep the reason."""
         complaint = "; ".join(candidate.faults)
         for value in () if candidate.faults else _readings(candidate.value):
             try:

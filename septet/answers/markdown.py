@@ -28,10 +28,11 @@ def code_blocks(text: str) -> tuple[CodeBlock, ...]:
 
 
 def section(text: str, heading: str) -> str | None:
-    """Return the section under the first heading with this plain text; `None` without the heading.
+    """Return the section under the first heading with this plain text; `None` if the text has no such heading.
 
-    The section ends at the next heading of the same or a higher level. It is Markdown, without the heading and
-    without blank lines around it. Headings inside lists and quotations open and end no sections.
+    The section ends at the next heading of the same or a higher level. The section is Markdown, without the
+    heading and without blank lines around the section. Headings inside lists and quotations open and end no
+    sections.
     """
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     headings = _headings(text)

@@ -1,7 +1,7 @@
 """Read the plain form of a step's answer: a class, a path, a branch name, a commit message, an address.
 
-A text is a plain form as a whole or not at all. A lone fence, quotes, backquotes, emphasis and one full stop
-around it are removed. Prose around it is not removed: prose can reverse the meaning.
+A text is a plain form as a whole or not at all. A lone fence, quotes, backquotes, emphasis and one full
+stop around the form are removed. Prose around the form is not removed: prose can reverse the meaning.
 
 A value is dressed if it is a Markdown link, has quotes or backquotes, or is the full name of a branch.
 """
@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from septet.contracts.names import IssueClass
 
 PlainReader = Callable[[str], JsonValue]
-"""Turns a plain form into the value that the contract checks; raises `NotPlainError`."""
+"""A function that turns a plain form into the value that the contract checks; raises `NotPlainError`."""
 
 MAX_MESSAGE_CHARACTERS: Final = 65_536
 MAX_LINE_CHARACTERS: Final = 2048
@@ -107,7 +107,7 @@ def read_plan(text: str) -> JsonValue:
 
 
 def read_plan_path(text: str) -> JsonValue:
-    """Read the path of a plan, or `0` for none."""
+    """Read the path of a plan, or `0`, which means that the step made no plan."""
     line = _bare_line(text)
     return {"plan_path": "0" if line == "0" else _path(line)}
 

@@ -40,7 +40,7 @@ _DEEPEST_INDENT: Final = 200
 
 
 def answer_part(text: str) -> str:
-    """Return the text behind the last mark of reasoning, up to the next opening mark; else the whole text.
+    """Return the text behind the last mark of reasoning, up to the next opening mark, or else the whole text.
 
     A mark inside a JSON value belongs to the value: a text that is one JSON value is returned as it is. An opening
     mark without a closing mark counts only at the start of its line. No text inside the marks is returned.

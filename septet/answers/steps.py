@@ -51,9 +51,10 @@ class AnswerForm:
 
     contract: TypeAdapter[Any]
     plain: PlainReader | None = None
-    """The reader of its plain form; `None` if the answer has to be JSON."""
+    """The reader of the answer's plain form; `None` if the answer has to be JSON."""
     only_alone: bool = False
-    """Whether words around the JSON make it invalid: an agent may quote an answer that it has read."""
+    """Whether words around the JSON make the answer invalid: an agent may quote an answer that the agent has
+    read."""
 
 
 ANSWER_FORMS: Final[Mapping[Step, AnswerForm]] = MappingProxyType(
@@ -149,7 +150,7 @@ def request_schema_of(name: str, *, in_pipeline: bool = False) -> JsonSchema:
 
 
 def forms_of(name: str, *, in_pipeline: bool = False) -> tuple[JsonSchema, ...]:
-    """Return the JSON Schemas of the objects that answer a step: one, or one for each member of a union."""
+    """Return the JSON Schemas of the objects that answer a step: one, or one schema for each member of a union."""
     contract = contract_of(name, in_pipeline=in_pipeline)
     schema = contract.json_schema(schema_generator=_WithoutFieldTitles)
     definitions = schema.pop("$defs", {})

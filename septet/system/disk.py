@@ -31,10 +31,10 @@ _NEARLY_NOTHING_BYTES: Final = 64 * 1024
 
 
 def diagnosed(error: SeptetError | OSError, root: Path) -> SeptetError:
-    """Return the error of the disk or machine that caused an error; else the error itself.
+    """Return the error of the disk or machine that caused an error; if there is none, return `error` itself.
 
     Args:
-        error: The error; its message may hold git's output, which counts too.
+        error: The error; its message may hold git's output, which is also searched.
         root: The state directory, with the disk to check.
     """
     if isinstance(error, (MachineFailedError, RemoteFullError)):
@@ -64,7 +64,7 @@ def _message_of(error: OSError) -> str:
 
 
 def _is_full(error: SeptetError | OSError, root: Path) -> bool:
-    """Return whether a full disk is the cause. A guest's output is no proof: then the disk itself is checked."""
+    """Return whether a full disk is the cause. This also checks the disk if a guest's output is the only sign."""
     if _is_caused_by(error, _FULL):
         return True
     if isinstance(error, (AgentError, SetupError)):
@@ -74,7 +74,7 @@ def _is_full(error: SeptetError | OSError, root: Path) -> bool:
 
 
 def _is_read_only(error: SeptetError | OSError, root: Path) -> bool:
-    """Return whether a read-only disk is the cause; for an agent's error the disk itself is checked."""
+    """Return whether a read-only disk is the cause; for an agent's error, this checks the disk itself."""
     if _is_caused_by(error, {errno.EROFS}):
         return True
     return _takes_no_write(root) if isinstance(error, AgentError) else _SAID_READ_ONLY in str(error)
@@ -93,7 +93,7 @@ def _is_caused_by(error: SeptetError | OSError, numbers: Container[int | None]) 
 
 
 def _causes(error: BaseException | None) -> Iterator[OSError]:
-    """Yield the machine's errors in the chain of causes, which may be a circle."""
+    """Yield the machine's errors in the chain of causes, which may contain a cycle."""
     seen = set[int]()
     while error is not None and id(error) not in seen:
         seen.add(id(error))

@@ -1,4 +1,4 @@
-"""Write files to disk, bytes and names, and read values from JSON files."""
+"""Write files so that their content and their names are on disk, and read values from JSON files."""
 
 import fcntl
 import os
@@ -53,7 +53,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def write_durably(path: Path, content: bytes) -> None:
-    """Write a file with `content` to `path`, whole or not at all; it is on disk at the return."""
+    """Write a file with `content` to `path`, whole or not at all; the file is on disk at the return."""
     _replace(path, content, on_disk=True)
     fsync_folder(path.parent)
 
@@ -82,7 +82,7 @@ def write_in_place(path: Path, content: bytes) -> None:
 
 
 def write_first(path: Path, content: bytes) -> None:
-    """Write a file with `content` to `path` unless it exists: of two processes the first wins."""
+    """Write a file with `content` to `path` unless the file exists: of two writing processes, the first wins."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     try:
         create_file(draft, content)
@@ -93,7 +93,7 @@ def write_first(path: Path, content: bytes) -> None:
 
 
 def create_file(path: Path, content: bytes) -> None:
-    """Make a file for this user alone.
+    """Make a file that only this user can read.
 
     Raises:
         FileExistsError: The file exists already.
@@ -137,7 +137,7 @@ def read_model(path: Path, model: type[Model]) -> Model | None:
     """Return the value of a pydantic model in a file; `None` if the file is missing or holds no valid value.
 
     Raises:
-        OSError: The file may exist, and cannot be read.
+        OSError: The file may exist, but cannot be read.
     """
     try:
         return model.model_validate_json(path.read_bytes())

@@ -1,4 +1,4 @@
-"""A folder in which an untrusted user writes: no link in it leads out of it."""
+"""Read and write a folder in which an untrusted user writes, without following links out of the folder."""
 
 import os
 import secrets
@@ -38,7 +38,7 @@ class GuardedFolder:
         return None
 
     def changed_at(self, name: str) -> float | None:
-        """Return the time of a plain file's last change, as the file system has it; `None` without the file."""
+        """Return the time of a plain file's last change, by the file system; `None` if the file is missing."""
         path = _check_name(name)
         with suppress(OSError), self._open_folder(path.parts[:-1]) as folder:
             status = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
@@ -50,7 +50,7 @@ class GuardedFolder:
         return sorted(self._find((), _check_name(pattern).parts))
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file, whole or not at all; replace a link of its name, and put a folder of its name aside.
+        """Write a file, whole or not at all; replace a link with this name, and put a folder with this name aside.
 
         Raises:
             OSError: The disk refused.
@@ -178,7 +178,7 @@ class GuardedFolder:
 
 
 def _own_folder(folder: int, name: str) -> int:
-    """Return a descriptor of a folder in another folder; a link or file of its name is put aside."""
+    """Return a descriptor of a folder in another folder; a link or file with this name is put aside."""
     try:
         return os.open(name, _FOLDER, dir_fd=folder)
     except FileNotFoundError:

@@ -11,7 +11,7 @@ _INVISIBLE: Final = re.compile(
 )
 _JOINERS: Final = frozenset("\u200c\u200d")
 _STYLES: Final = frozenset("\ufe0e\ufe0f")
-"""The characters that show the sign before them as text or as an emoji."""
+"""The characters that request the sign before them to appear as text or as an emoji."""
 _SKIN: Final = range(0x1F3FB, 0x1F400)
 _MORE_SIGNS: Final = frozenset("\u203c\u2049\u2139\u2194\u25fb\u25fc\u25fd\u25fe\u2934\u2935\u3030")
 """Signs with an emoji of their own that are not in Unicode's category of other symbols."""

@@ -14,7 +14,7 @@ _FILE_FIELD: Final = 5
 
 
 LockHolders = Mapping[int, Sequence[int]]
-"""By inode of a locked file: the processes that took its lock; files of several disks may share an inode."""
+"""The processes that took a file's lock, by the file's inode; files on several disks may share an inode."""
 
 
 def read_lock_holders() -> LockHolders:
@@ -30,7 +30,7 @@ def read_lock_holders() -> LockHolders:
 
 
 def holder_of(path: Path) -> str:
-    """Return in words the process that holds the lock on a file, with its state; empty if it is unknown."""
+    """Return a text with the process that holds the lock on a file and the state; empty if it is unknown."""
     with suppress(OSError, psutil.Error):
         for pid in read_lock_holders().get(path.stat().st_ino, ()):
             process = psutil.Process(pid)
@@ -39,10 +39,10 @@ def holder_of(path: Path) -> str:
 
 
 def stopped_holder(path: Path, holders: LockHolders) -> psutil.Process | None:
-    """Return the holder of the lock on a file if that process is stopped; `None` if it runs or is unknown.
+    """Return the holder of the lock on a file if the holder is stopped; `None` if the holder runs or is unknown.
 
     The kernel names the process that took a lock, even if another process has inherited the lock since. So the
-    named process must have the file open. The calling process never counts: it is not stopped.
+    named process must have the file open. The calling process is never returned: it is not stopped.
     """
     with suppress(OSError):
         for pid in holders.get(path.stat().st_ino, ()):

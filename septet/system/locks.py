@@ -22,12 +22,12 @@ _AGAIN_SECONDS: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long to wait for the holder of a lock."""
+    """The longest waits for the holder of a lock."""
 
     seconds: float = 3900.0
-    """The wait for a running holder: the longest work under a lock is a git transfer, which ends after an hour."""
+    """The seconds to wait for a running holder: the longest work under a lock is a git transfer of an hour."""
     stopped_seconds: float = 10.0
-    """The wait for a stopped holder, for example after SIGSTOP: it may never continue."""
+    """The seconds to wait for a stopped holder, for example after SIGSTOP: the holder may never continue."""
 
 
 _USUAL: Final = Patience()
@@ -56,7 +56,8 @@ def hold_lock(path: Path, patience: Patience = _USUAL) -> Iterator[int]:
 def share_lock(path: Path, patience: Patience = _USUAL) -> Iterator[int]:
     """Share the lock on file `path` with others during the block, and yield its descriptor.
 
-    The function waits for an exclusive holder. A process that inherits the descriptor shares the lock for life.
+    The function waits for an exclusive holder. A process that inherits the descriptor shares the lock as long as
+    the process lives.
 
     Raises:
         HaltedError: The work that waits was halted.
@@ -80,7 +81,7 @@ def open_lock(path: Path) -> int:
 def take_lock(path: Path) -> int | None:
     """Return a descriptor that holds the lock on file `path` until it is closed; `None` if the lock is held.
 
-    `None` too if another process held the lock just now and removed the file, as with the folder around it.
+    Also return `None` if another process held the lock just now and removed the file, alone or with its folder.
     """
     descriptor = open_lock(path)
     if try_lock(descriptor) and _is_at(path, descriptor):
@@ -92,7 +93,7 @@ def take_lock(path: Path) -> int | None:
 def remove_lock(path: Path) -> bool:
     """Remove the file of a lock of `hold_lock` that no process holds, and return whether it was removed.
 
-    A process that has opened the file and waits for the lock finds the file gone, and makes another.
+    A process that has opened the file and waits for the lock finds the file gone, and makes another file.
     """
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
@@ -135,12 +136,12 @@ def await_lock(path: Path, descriptor: int, patience: Patience = _USUAL, kind: i
 
 
 def try_lock(descriptor: int) -> bool:
-    """Try to lock an open file, and return whether it is locked; it is not if another process holds the lock."""
+    """Try to lock an open file, and return whether this process now holds the lock."""
     return _lock_now(descriptor, fcntl.LOCK_EX)
 
 
 def lock_is_held(path: Path, kind: int = fcntl.LOCK_SH) -> bool:
-    """Return whether another process holds the lock; with `LOCK_EX` also whether others share it.
+    """Return whether another process holds the lock; with `LOCK_EX`, also whether other processes share the lock.
 
     The check tries a shared lock, so that two checks at once do not mislead each other. A process that takes the
     lock at that moment is refused, and must try again.

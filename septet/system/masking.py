@@ -1,4 +1,4 @@
-"""Mask the exact values of this process's keys in all that leaves it.
+"""Mask the exact values of this process's keys in all text that leaves the process.
 
 `preview.scrub` masks text that looks like a key; this module masks known keys, also in the encodings in which a
 program prints them by chance or on purpose.
@@ -16,7 +16,7 @@ from urllib.parse import quote, quote_plus
 MASK: Final = "***"
 
 _SHORTEST: Final = 8
-"""The length of the shortest masked value: shorter values are words, and their masks would mask the text."""
+"""The fewest characters of a masked value: a mask for a shorter value would hide ordinary words."""
 _SHORTEST_LINE: Final = 60
 """The shortest lines of base64 or hexadecimal digits, in columns: most programs break lines after 64 or 76."""
 _LINE_END: Final = r"(?:(?:\r|\\+r)?(?:\n|\\+n)[ \t]*)?"
@@ -31,7 +31,8 @@ _BROKEN_LINES_IN_BYTES: Final = tuple(re.compile(each.pattern.encode()) for each
 
 
 _CHANGES_KEPT: Final = 4
-"""The kept versions of a source's values: agents still have the login of their start, valid for some hours."""
+"""The number of kept versions of a source's values: an agent keeps the login of its start, valid for some
+hours."""
 
 
 class _Hidden:
@@ -72,7 +73,7 @@ def hide(values: Iterable[str]) -> None:
 
 
 def hide_of(source: str, values: Iterable[str]) -> None:
-    """Mask the present values of a source, for example a file, and its values of shortly before."""
+    """Mask the present values of a source, for example a file, and its last few earlier values."""
     _hidden.change_of(source, values)
 
 
@@ -149,12 +150,12 @@ def _long_enough(values: Iterable[str]) -> frozenset[str]:
 
 
 Broken = tuple[AnyStr, AnyStr, AnyStr]
-"""A form that may be broken into lines, and two parts of it: of a broken form, one part is whole."""
+"""A form that may be broken into lines, and two parts of the form: in a broken form, one of the parts is whole."""
 
 
 @lru_cache(maxsize=2)
 def _forms(values: frozenset[str]) -> tuple[tuple[str, ...], tuple[Broken[str], ...]]:
-    """Return all forms of hidden values, the longest first; and the forms that may be broken into lines."""
+    """Return all forms of hidden values, the longest first, and the forms that may be broken into lines."""
     broken = {form for value in values for form in _encodings_in_lines(value) if len(form) >= _SHORTEST}
     whole = broken.union(form for value in values for form in _encodings(value))
     return tuple(sorted(whole, key=len, reverse=True)), tuple(map(_halve, sorted(broken, key=len, reverse=True)))

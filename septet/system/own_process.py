@@ -46,7 +46,7 @@ def share_heaps() -> None:
 
 @contextmanager
 def quick_imports() -> Iterator[None]:
-    """Collect no garbage while the block imports, because nearly all objects of modules stay."""
+    """Collect no garbage while the block imports modules, because nearly all objects of modules stay in memory."""
     gc.disable()
     try:
         yield

@@ -12,9 +12,9 @@ from septet.system.text import cut
 _SHORTEST_SECRET: Final = 6
 """The fewest characters of a secret that is masked: a mask for a shorter value would hide ordinary words."""
 _LOOKED_AT: Final = 16_384
-"""The characters of a text that are read; the rest is cut anyway."""
+"""The number of characters of a text that are read; the rest is cut anyway."""
 _LONGEST_KEY_BYTES: Final = 16 * 1024
-"""The longest key, in any encoding."""
+"""The size of the longest key, in any encoding."""
 _BLOCK: Final = re.compile(
     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)", re.DOTALL
 )
@@ -62,7 +62,7 @@ def scrub(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def end_of_file(path: Path, limit_bytes: int) -> str:
-    """Return the end of a file as text, with this process's keys masked, also a key that begins before the end.
+    """Return the end of a file as text, with this process's keys masked, also a key that the cut divides.
 
     Raises:
         OSError: The file cannot be read.

@@ -1,4 +1,4 @@
-"""Start processes, with arguments and never with a shell; only the agents' supervisor also starts some."""
+"""Start processes without a shell; apart from this module, only the agents' supervisor starts processes."""
 
 import os
 import selectors
@@ -31,14 +31,14 @@ class Completed:
     stderr: bytes
     timed_out: bool = False
     cut: bool = False
-    """Whether it was killed because its output reached the limit."""
+    """Whether the process was killed because its output reached the limit."""
 
 
 class Halt:
-    """Ends the processes of some work from another thread, and refuses further starts."""
+    """A switch that ends the processes of some work from another thread, and refuses further starts."""
 
     def __init__(self) -> None:
-        """Begin with no process, and not halted."""
+        """Begin without processes, in a state that is not halted."""
         self._guard = threading.Lock()
         self._running: set[int] = set()
         self._halted = False
@@ -111,7 +111,7 @@ class ProcessStart:
     env: Mapping[str, str]
     """The whole environment; nothing is inherited."""
     cwd: Path | None = None
-    """The folder in which it runs; `None`: this process's folder."""
+    """The folder in which the program runs; `None`: this process's folder."""
     pass_fds: Sequence[int] = ()
     """The descriptors that the program inherits."""
 
@@ -136,8 +136,8 @@ def run_program(
     Args:
         program: The program.
         stdin: The input.
-        timeout_seconds: The time after which its process group is killed and `timed_out` is set.
-        limit_bytes: The size of stdout at which its process group is killed and `cut` is set.
+        timeout_seconds: The time after which the program's process group is killed and `timed_out` is set.
+        limit_bytes: The size of stdout at which the program's process group is killed and `cut` is set.
 
     Raises:
         OSError: The program could not be started.
@@ -187,7 +187,7 @@ def _source(stdin: bytes, *, as_file: bool) -> Iterator[int | IO[bytes]]:
 
 
 def _rest(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
-    """Return the output of a process with a killed group; processes outside may keep its pipes open."""
+    """Return the output of a process whose group was killed; other processes may keep its pipes open."""
     try:
         return process.communicate(timeout=_REST_SECONDS)
     except subprocess.TimeoutExpired as error:

@@ -1,7 +1,7 @@
 """Run blocking work in threads: pools that delay only their own work, and cancels that interrupt no work.
 
-Work that waits for the network has a pool of its own, and so has work that waits for the disk. Quick checks of
-agents and files run in the event loop's own threads, which take no other work.
+Work that waits for the network has a pool of its own, and work that waits for the disk has another pool. Quick
+checks of agents and files run in the event loop's own threads, which take no other work.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ LOOKS: Final = None
 _LOOKS_PER_AGENT: Final = 2
 _END_SECONDS: Final = 10.0
 _SPARE: Final = 64
-"""The threads for work of no agent: probes and ends of cancelled work orders, strays, the HTTP API."""
+"""The number of threads for work of no agent: probes and ends of cancelled work orders, strays, the HTTP API."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,11 @@ class ThreadPools:
     """A pool for each cause of blocking; a thread starts when it is needed."""
 
     network: Executor
-    """The pool of work that may wait for a remote or a forge, also if it also works on the disk."""
+    """The pool of work that may wait for a remote or a forge, even if the work also uses the disk."""
     disk: Executor
     """The pool of local work of git and snapshots."""
     looks: ThreadPoolExecutor
-    """The pool of quick work, for the event loop as its own."""
+    """The pool of quick work, which the event loop uses as its own pool."""
 
     @classmethod
     def sized(cls, agents: int, openings: int) -> Self:
@@ -45,7 +45,7 @@ class ThreadPools:
 
         Args:
             agents: The most steps at a time.
-            openings: The most workspaces that are opened at a time, with the work that waits for them.
+            openings: The most workspaces that are opened at a time, including the work that waits for the opening.
         """
         return cls(
             ThreadPoolExecutor(agents + openings + _SPARE, "septet-network"),
@@ -104,7 +104,7 @@ async def stoppable_thread(
 async def undoable_thread(
     pool: Executor | None, undo: Callable[[T], object], work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
 ) -> T:
-    """Run blocking work in a thread; after a cancel meanwhile, undo the work's result."""
+    """Run blocking work in a thread; if a cancel comes meanwhile, undo the work's result."""
 
     def undo_result(future: asyncio.Future[T]) -> None:
         if not future.cancelled() and future.exception() is None:

@@ -41,23 +41,24 @@ class Turn:
     worktree: Path
     """The agent's working folder."""
     session_id: str | None = None
-    """The id for a new session, a UUID; for CLIs that take an id."""
+    """The id for a new session, a UUID, for a CLI that accepts an id."""
     resume_id: str | None = None
     """The session to continue."""
     for_new_session: str = ""
-    """The text after the prompt of a new session; a resumed session knows it."""
+    """The text that follows the prompt in a new session; a resumed session has the text already."""
     about_session: bool = False
     """Whether the prompt is about the resumed session's work, so that a new session cannot answer it."""
     schema: Mapping[str, Any] | None = None
-    """The JSON Schema of the answer, for CLIs that take a schema."""
+    """The JSON Schema of the answer, for a CLI that accepts a schema."""
     tools: Tools = "all"
     model: str | None = None
     """The model; `None` for the CLI's own default."""
     max_turns: int | None = None
     max_usd: float | None = None
-    """The cost at which the CLI ends by itself, for CLIs that know their cost."""
+    """The cost, in US dollars, at which the CLI itself ends the turn; for a CLI that knows its cost."""
     warm: bool = False
-    """Whether to keep the process for the next turn of this workspace; CLIs that cannot ignore it."""
+    """Whether to keep the process for the next turn of this workspace; a CLI that cannot do so ignores the
+    field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class Invocation:
     """The start of a program."""
 
     argv: tuple[str, ...]
-    """The command line, without secrets and prompt: everyone on the machine can read it."""
+    """The command line, without secrets and prompt: everyone on the machine can read a command line."""
     env: Mapping[str, str] = field(repr=False)
     """The whole environment."""
     stdin: bytes = field(repr=False)
@@ -78,7 +79,7 @@ class Machine:
     env: Mapping[str, str] = field(repr=False)
     """The worker's environment; agents get the variables of an allow-list."""
     programs: Mapping[str, str] = field(default_factory=dict)
-    """By agent: the path in `SEPTET_<AGENT>_PATH`."""
+    """The path in `SEPTET_<AGENT>_PATH`, by the name of the agent."""
     sandboxed: bool = False
     """Whether the machine is a container or another sandbox."""
     uid: int = field(default_factory=os.getuid)
@@ -92,7 +93,7 @@ class Dialect(Protocol):
 
     @property
     def progress(self) -> StreamProgress:
-        """The progress by the stream so far."""
+        """The progress of the run, read from its stream up to now."""
 
     def outcome(self, end: ExitRecord, stderr: str) -> Outcome:
         """Return the outcome of the run, after the end of its stream."""
@@ -108,7 +109,7 @@ class Adapter(ABC):
     """The facts about the CLI."""
     new_dialect: Callable[[], Dialect]
     transcript: Callable[[], Transcript]
-    """Makes a reader that turns a stream into a transcript for people."""
+    """A function that makes a reader, which turns a stream into a transcript for people."""
     program: str
     """The program's name on PATH."""
     login: tuple[str, ...] = ()
@@ -150,7 +151,7 @@ class Adapter(ABC):
         return ""
 
     def keys_of(self, host: Machine, provider: str) -> dict[str, str]:
-        """Return the keys for a provider, by variable; empty if the CLI logs in otherwise.
+        """Return the keys for a provider, by variable; empty if the CLI logs in without a key.
 
         Args:
             host: The machine with the keys.
@@ -180,7 +181,8 @@ class Adapter(ABC):
     def asked_hosts(self, invocation: Invocation, host: Machine) -> Collection[str]:
         """Return the hosts to which an invocation connects by itself, with a login that the guest has.
 
-        It is empty if a key of its model stays outside: the CLI then connects to a port on its own loopback.
+        The collection is empty if a key of the CLI's model stays outside the sandbox: the CLI then connects to a
+        port on the loopback of its sandbox.
         """
         kept = any(place.is_kept for place in self.model_places(invocation, host))
         return () if kept else self.capabilities.model_hosts
@@ -216,7 +218,7 @@ def option(name: str, value: str | None) -> tuple[str, ...]:
 
 
 def find_program(agent: str, program: str, host: Machine) -> str:
-    """Return the path of an agent's program: `SEPTET_<AGENT>_PATH`, on PATH, or beside this Python.
+    """Return the path of an agent's program: from `SEPTET_<AGENT>_PATH`, on PATH, or in the folder of this Python.
 
     Raises:
         AgentMissingError: The program was not found.

@@ -16,7 +16,7 @@ class ModelVariables:
     requests: tuple[str, ...]
     """The requests that reach a model: see `model_place.py`."""
     usual_address: str = ""
-    """The address without the variable; empty if the CLI then chooses it."""
+    """The address that the CLI uses if the variable is not set; empty if the CLI chooses an address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +24,9 @@ class CompiledCode:
     """The compiled code that a CLI caches for a quick next start."""
 
     variable: str
-    """The variable that names the folder."""
+    """The variable that names the folder of the compiled code."""
     place: str
-    """A folder for it; `~` is the user's home."""
+    """The folder for the compiled code; `~` is the user's home."""
     words: tuple[str, ...]
     """The arguments with which the CLI only compiles all code of a turn, without a login."""
 
@@ -38,68 +38,73 @@ class Capabilities:
     tested_version: str
     """The newest tested version; empty for a configured program."""
     memory_mib: int
-    """The measured resident memory of all its processes in a turn, without its tools."""
+    """The measured resident memory, in MiB, of all the CLI's processes in a turn, without its tools."""
     provider: str = ""
-    """The provider of its models, as OpenTelemetry names providers; empty if it may be any."""
+    """The provider of the CLI's models, by OpenTelemetry's name; empty if the CLI works with any provider."""
     tested_since: str = ""
-    """The oldest tested version; empty for the newest itself."""
+    """The oldest tested version; empty if only `tested_version` was tested."""
     own_session_id: bool = False
-    """Whether it takes the id of a new session, which is then known before the first event."""
+    """Whether the CLI accepts an id for a new session; the id is then known before the first event."""
     resumes: bool = True
-    """Whether it can continue a session that ended."""
+    """Whether the CLI can continue a session that ended."""
     resumes_after_kill: bool = True
-    """Whether it can continue a session whose process was killed."""
+    """Whether the CLI can continue a session whose process was killed."""
     keeps_model: bool = False
     """Whether a resume without a model uses the session's last model, and not the CLI's default."""
     schema: bool = False
-    """Whether it takes the answer's JSON Schema."""
+    """Whether the CLI accepts the answer's JSON Schema."""
     without_tools: bool = False
-    """Whether it can start without any tool; else it starts in its most restricted mode."""
+    """Whether the CLI can start without any tool; a CLI that cannot starts in its most restricted mode."""
     input_stream: bool = False
-    """Whether one process can serve many turns, which it reads from stdin as JSON lines, as claude does."""
+    """Whether one process of the CLI can serve many turns, which the process reads from stdin as JSON lines."""
     tells: tuple[str, ...] = ("usd", "tokens")
-    """The amounts that its stream reports; the seconds of every CLI are known."""
+    """The amounts that the CLI's stream reports; the seconds are known for every CLI."""
     turn_limit: bool = False
-    """Whether it enforces a limit of turns itself."""
+    """Whether the CLI enforces a limit of turns itself."""
     needs_login: bool = True
-    """Whether it works only with a login or a key."""
+    """Whether the CLI works only with a login or a key."""
     login_files: tuple[str, ...] = ()
-    """The files of its login, beside variables, the login itself first; `~` is the user's home."""
+    """The files of the CLI's login: first the login itself; `~` is the user's home."""
     login_variables: tuple[str, ...] = ()
-    """The variables that are logins, each by itself."""
+    """The variables that each suffice as a login."""
     model_hosts: tuple[str, ...] = ()
-    """The internet hosts that it reaches by https for its model and its login."""
+    """The internet hosts to which the CLI connects by https for its model and its login."""
     model_variables: tuple[ModelVariables, ...] = ()
-    """The variables of model addresses and keys, with which its keys stay out of the sandbox."""
+    """The variables of model addresses and keys; the engine replaces their values, so that keys stay out of the
+    sandbox."""
     home: tuple[str, str] = ("", "")
-    """The variable that moves its folder, and the folder's place without the variable."""
+    """The variable that names the CLI's folder, and the folder's path if the variable is not set."""
     packages: tuple[str, ...] = ()
-    """The folders that it, or the engine for it, unpacks in the user's home, and all guests read; `~` as above."""
+    """The folders in the user's home into which the CLI, or the engine for the CLI, unpacks packages; all guests
+    read them. `~` is the user's home."""
     unpacks: str = ""
-    """The folder among `packages` that its first start fills, even a start that only prints the version."""
+    """The folder among `packages` that the first start of the CLI fills, even a start that only prints the
+    version."""
     compiled: CompiledCode | None = None
-    """Its compiled code: without `variable` it is in a temporary folder, and each guest would compile again."""
+    """The CLI's compiled code. Without the variable the code is in a temporary folder, so each guest would compile
+    again."""
     logins: tuple[LoginFile, ...] = ()
     """The login files that are copied for a guest."""
     settings: tuple[SettingsFile, ...] = ()
-    """Its settings files, with the keys that a guest gets."""
+    """The CLI's settings files, with the keys of the settings that a guest gets."""
     session_copies: tuple[str, ...] = ()
-    """Further patterns of a session's files in its first folder, for a copy to another home of the same host;
+    """Further patterns of a session's files in the CLI's folder, for a copy to another home on the same host;
     `{start}` is the id's first eight characters."""
     notes_of_workspace: str = ""
-    """The pattern of its notes about a workspace in that folder, which a new home receives; `{order}` is the work
-    order in letters, digits and `-`."""
+    """The pattern of the CLI's notes about a workspace in the CLI's folder, which a new home receives; `{order}`
+    is the work order's id in letters, digits and `-`."""
     session_database: str = ""
-    """The database in that folder with all sessions."""
+    """The name of the database with all sessions in the CLI's folder."""
     names_files: bool = False
-    """Whether its command line is the worker's own, and may name files that it reads."""
+    """Whether the worker's settings choose the whole command line, which may name files that the program reads."""
     closing: str = ""
     """The beginning of the line that ends an answer in plain text."""
     session_files: str = ""
-    """The pattern of a session's files in that folder, with `{id}`; empty if files do not restore a session."""
+    """The pattern of a session's files in the CLI's folder, with `{id}`; empty if files do not restore a
+    session."""
 
     def untold(self, limited: Collection[str]) -> str:
-        """Return a text on the limited amounts that the CLI does not report; empty if any limited amount is known.
+        """Return a text on the limited amounts that the CLI does not report; empty if it reports any of them.
 
         Args:
             limited: The amounts that a budget limits, of `usd`, `tokens` and `seconds`.

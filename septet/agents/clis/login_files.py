@@ -1,8 +1,8 @@
 """The login files of CLIs: the part that a run gets, and the part of a run's copy that is written back.
 
 Claude, codex and opencode have refresh tokens that work once: a refresh returns the next token, which the file has
-to hold. An agent could change a run's copy: only fields that a refresh replaces are written back, and only if they
-are a later login of the same account. Opaque tokens cannot be distinguished without their server.
+to hold. An agent could change a run's copy. So only the fields that a refresh replaces are written back, and only
+if they hold a later login of the same account. Opaque tokens cannot be distinguished without their server.
 """
 
 import base64
@@ -19,10 +19,10 @@ from septet.agents.clis.plain_settings import read_object
 
 _TOKEN: Final = re.compile(r"[\x21-\x7e]{8,16384}")
 _LONGEST_SECONDS: Final = 400 * 86400.0
-"""The seconds for which no access token is valid."""
+"""The seconds after which an expiry is not credible: no access token is valid so long."""
 _OPENAI: Final = "https://api.openai.com/auth"
 _EXPIRED: Final = 1
-"""A time long ago; some CLIs read zero as no expiry."""
+"""The expiry of an expired token: a time long ago, but not zero, which some CLIs read as no expiry."""
 _EACH: Final = "*"
 
 Login = dict[str, Any]
@@ -44,9 +44,9 @@ class TokenFields:
     replaced: tuple[str, ...] = ()
     """Further fields that a refresh replaces."""
     noted: tuple[str, ...] = ()
-    """Fields of the document itself that a refresh replaces."""
+    """Fields at the top level of the document that a refresh replaces."""
     document_owner: tuple[str, ...] = ()
-    """Fields of the document itself that identify the account; a CLI may leave them out."""
+    """Fields at the top level of the document that identify the account; a CLI may leave them out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,11 @@ class LoginFile:
     """A login file of a CLI."""
 
     name: str
-    """`~` is the user's home."""
+    """The path of the login file; `~` is the user's home."""
     kept: tuple[str, ...] = ()
-    """The keys of its document that are this CLI's own login; empty for all keys."""
+    """The keys of the file's document that hold this CLI's login; empty if all keys do."""
     tokens: TokenFields | None = None
-    """Tokens that work once; `None` if a run's copy need never be written back."""
+    """The tokens that work once; `None` if a run's copy is never written back."""
 
     def read(self, content: bytes | None) -> Login | None:
         """Return the login in a file; `None` without a login."""
@@ -83,7 +83,7 @@ class LoginFile:
         return due
 
     def refusal(self, before: Login, after: Login, now: float) -> str:
-        """Return the reason why a run's copy is no later login of the same account; empty if it is.
+        """Return the reason why a run's copy is not a later login of the same account; empty if the copy is.
 
         Args:
             before: The login in the user's file.

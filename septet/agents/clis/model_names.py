@@ -14,8 +14,8 @@ _SIZES: Final = frozenset({"fable", "opus", "sonnet", "haiku", "pro", "flash", "
 def names_another_model(asked_model: str, told_model: str) -> bool:
     """Return whether a stream certainly names another model than the requested model.
 
-    `auto` leaves the choice to the CLI. A name without a number is the CLI's own, and its user may define it: only
-    the other words of its kind contradict it.
+    `auto` leaves the choice to the CLI. A name without a number is a word of the CLI, which the user may define:
+    only another such word, as `haiku` for `opus`, contradicts the name.
     """
     wanted, named = _plain(asked_model), _plain(told_model)
     if wanted.startswith("auto"):

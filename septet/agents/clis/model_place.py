@@ -11,7 +11,7 @@ QUERY_NAMES: Final = (
 )  # fmt: skip
 MESSAGES: Final = ("POST /messages", "POST /messages/count_tokens")
 RESPONSES: Final = ("POST /responses", "GET /responses", "POST /responses/compact")
-"""`GET` upgrades to a web socket."""
+"""The requests of the Responses API; `GET` upgrades to a web socket."""
 CHAT: Final = ("POST /chat/completions",)
 MODELS: Final = ("GET /models", "GET /models/*")
 _OF_GEMINI: Final = tuple(f":{verb}" for verb in ("generateContent", "streamGenerateContent", "countTokens"))
@@ -39,7 +39,8 @@ ANY: Final = (
     *MESSAGES, *RESPONSES, *CHAT, *MODELS, *GENERATE, *VERTEX, *BEDROCK, *AZURE, *below("/v1", *MESSAGES, *MODELS),
     *below("/v1", *VERTEX), *below("/v1beta1", *VERTEX), *below("/openai", *AZURE),
 )  # fmt: skip
-"""The requests for a provider whose protocol only the worker's settings know."""
+"""The requests for a provider whose protocol is unknown here, because the worker's settings choose the
+provider."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +55,13 @@ class ModelPlace:
     requests: tuple[str, ...]
     """The permitted requests, as `METHOD /path` below the address; `*` stands for a part of a path."""
     headers: tuple[str, ...] = ()
-    """The headers in which the CLI sends keys, beside those of all CLIs."""
+    """The headers in which this CLI sends keys, in addition to the usual headers of all CLIs."""
     query_names: tuple[str, ...] = QUERY_NAMES
-    """The names that a request may have in its query."""
+    """The names of parameters that a request may have in its query."""
     fields: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """Fields like keys, which the worker's settings name with their values."""
+    """Header fields that look like keys, with their values, from the worker's settings."""
 
     @property
     def is_kept(self) -> bool:
-        """Whether its keys stay outside: the place has a key and an address."""
+        """Whether the keys stay out of the sandbox, because the place has a key and an address."""
         return any(self.keys.values()) and bool(_ADDRESS.match(self.address))

@@ -27,7 +27,7 @@ class NamedLogin:
     """The folder of a further login; `None` for a file of variables."""
 
     def identity(self, adapter: Adapter, provider: str = "") -> tuple[str, ...]:
-        """Return the login's variables with keys, equal on all hosts with the same keys; empty without keys."""
+        """Return texts that identify the login's keys, equal on hosts with the same keys; empty without keys."""
         keys = adapter.keys_of(self.machine, provider)
         return tuple(f"{name}={keys[name]}" for name in sorted(keys))
 

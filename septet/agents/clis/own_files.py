@@ -18,7 +18,7 @@ def own_folders_by_name(adapter: Adapter, host: Machine) -> Mapping[str, Path]:
 def own_folders(adapter: Adapter, host: Machine) -> tuple[Path, ...]:
     """Return the user's folders of a CLI's login and sessions; a missing first folder is made.
 
-    A session has to outlive its run, also with a key in a variable and no login on disk.
+    The folder is made because a session has to outlive its run, even if the login is a key in a variable.
     """
     folders = tuple(own_folders_by_name(adapter, host).values())
     for folder in folders[:1]:

@@ -20,12 +20,13 @@ class SettingsFile:
     """A file of settings in a CLI's folder."""
 
     name: str
-    """`~` is the user's home."""
+    """The path of the settings file; `~` is the user's home."""
     kept: tuple[str, ...] = ()
-    """The keys that a guest gets, with dots between keys of nested objects; without any the file is left out."""
+    """The keys that a guest gets, with dots between the keys of nested objects; the file is left out if none is
+    named."""
 
     def reduce(self, content: bytes | None) -> bytes | None:
-        """Return the file's content for a guest; `None` without a kept key, or if it cannot be read."""
+        """Return the file's content for a guest; `None` if the content has no kept key or cannot be read."""
         document = read_document(self.name, content) if content is not None else None
         kept: dict[str, Any] = {}
         for key in self.kept:

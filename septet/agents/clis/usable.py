@@ -13,7 +13,7 @@ _HAS_FREE_MODELS: Final = frozenset({"opencode"})
 _SYSTEM_SETTINGS: Final = {"claude": "/etc/claude-code", "codex": "/etc/codex", "gemini": "/etc/gemini-cli"}
 """The folders in which a machine's owner may log all users in."""
 _OTHER_LOGIN: Final = re.compile(rb"api_?key|auth|provider|\"env\"", re.IGNORECASE)
-"""The words of settings that may log a CLI in by another way than its usual login."""
+"""The words of settings that may log a CLI in without its usual login."""
 _SETTINGS_BYTES: Final = 1024 * 1024
 
 
@@ -76,7 +76,7 @@ def _lack_of_login(adapter: Adapter, machine: Machine) -> AgentError | None:
 
 
 def _may_log_in(adapter: Adapter, machine: Machine) -> bool:
-    """Return whether a CLI's settings may log it in: a key helper, another provider, the machine's owner."""
+    """Return whether settings may log a CLI in: by a key helper, another provider, or the owner's settings."""
     if adapter.name in _SYSTEM_SETTINGS and Path(_SYSTEM_SETTINGS[adapter.name]).exists():
         return True
     facts = adapter.capabilities

@@ -29,8 +29,8 @@ _QUIET: Final[Mapping[str, str]] = {
     "DISABLE_AUTOUPDATER": "1",
     "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
 }
-"""The CLI's own ten retries take minutes, also for a refused key: a wait by Temporal holds no agent. Sub-agents
-and commands run in the foreground, so that a turn ends with its result."""
+"""The CLI's own ten retries take minutes, even for a refused key, so Temporal retries instead: its waits hold no
+agent. Sub-agents and commands run in the foreground, so that a turn ends with its result."""
 _TOOLS: Final[Mapping[Tools, tuple[str, ...]]] = {
     "all": ("--dangerously-skip-permissions", "--disallowedTools", "Monitor,ScheduleWakeup,CronCreate"),
     "read": ("--tools", "Read,Glob,Grep"),
@@ -91,7 +91,7 @@ class Claude(Adapter):
     def arguments(self, turn: Turn, host: Machine) -> list[str]:
         """Return the arguments; a process that is kept for further turns gets neither schema nor limits.
 
-        It would keep the schema and limits of its first turn.
+        A kept process would apply the schema and limits of its first turn to all turns.
 
         Raises:
             AgentError: The CLI would run as root outside a sandbox.
@@ -117,7 +117,7 @@ class Claude(Adapter):
         return [*arguments, *option("--max-budget-usd", budget)]
 
     def environment(self, turn: Turn, host: Machine) -> dict[str, str]:
-        """Return the environment; for root a variable states that the CLI is in a sandbox."""
+        """Return the environment; if the CLI would run as root, a variable states that the CLI is in a sandbox."""
         env = Adapter.environment(self, turn, host)
         return {**env, "IS_SANDBOX": "1"} if self._as_root(turn, host) else env
 

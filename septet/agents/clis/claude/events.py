@@ -20,15 +20,15 @@ _WORDS_SHOWN: Final = 80
 
 
 class TaskFields(msgspec.Struct, gc=False):
-    """The fields of events about tasks: a task begins, changes or ends; or the list of open background tasks."""
+    """The fields of events that a task begins, changes or ends, or that list the open background tasks."""
 
     task_id: Any = None
     task_type: Any = None
     description: Any = None
     is_backgrounded: Any = None
-    """Missing in 2.1.197, whose foreground tasks end before a result."""
+    """Whether the task runs in the background; missing in 2.1.197, whose foreground tasks end before a result."""
     ambient: Any = None
-    """Whether it is a task of the CLI itself, for example a watcher, for which no process waits."""
+    """Whether the task is a task of the CLI itself, for example a watcher, for which no process waits."""
     status: Any = None
     patch: Any = None
     tasks: Any = None
@@ -121,7 +121,7 @@ class MessageTokens(msgspec.Struct, gc=False):
 
 
 class Block(msgspec.Struct, gc=False):
-    """A block of a message: a text, the call of a tool, or its result."""
+    """A block of a message: a text, a tool call, or a tool's result."""
 
     type: Any = None
     text: msgspec.Raw = _NOTHING
@@ -174,7 +174,7 @@ class Event(TaskFields, gc=False):
 
     @property
     def has_failed(self) -> bool:
-        """Whether a result reports a failure: by `is_error`, whatever the subtype, or by an error subtype."""
+        """Whether a result reports a failure: its `is_error` is true, or its subtype is an error."""
         return self.is_error not in (None, False) or str(self.subtype).startswith("error")
 
 

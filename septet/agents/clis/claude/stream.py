@@ -1,4 +1,4 @@
-"""claude's dialect: read its stream-json, and the little that older wrappers print, as one outcome."""
+"""claude's dialect: read claude's stream-json, or the few fields that older wrappers print, as one outcome."""
 
 import json
 import re
@@ -27,7 +27,7 @@ _KINDS: Final[Mapping[str, str]] = {
     "model_not_found": "unknown_model",
     "server_error": "server_error",
 }
-"""The kinds of API errors, by the CLI's own word."""
+"""The kinds of API errors, by the word that the CLI uses."""
 _API_REASONS: Final = frozenset({"api_error", "prompt_too_long"})
 _CUT_ANSWER: Final = "output token maximum"
 _UNKNOWN_SESSION: Final = re.compile(r"No conversation found")
@@ -54,7 +54,7 @@ class ClaudeStream:
 
     @property
     def progress(self) -> StreamProgress:
-        """The progress by the stream so far."""
+        """The progress of the run, read from its stream up to now."""
         totals, result = self._totals, self._totals.final
         waits_for = totals.tasks.waits_for if result is not None and not result.has_failed else ""
         return StreamProgress(
@@ -121,7 +121,7 @@ def _ending(totals: StreamTotals, end: ExitRecord, stderr: str) -> Ending:
 
 
 def _unfinished_ending(tasks: str, end: ExitRecord, stderr: str) -> Ending:
-    """Return the ending of a run with unfinished work, which its session can continue."""
+    """Return the ending of a run with unfinished work, which the same session can continue."""
     if end.cause == "exited" or end.why == endings.AFTER_RESULT:
         return Ending("crashed", "unfinished", f"The agent ended before its background tasks did: {tasks}.")
     return endings.without_result(end, stderr, spoke=True)
@@ -176,9 +176,9 @@ def _usage(totals: StreamTotals, result: Event | None) -> Usage:
     """Return the usage of this run.
 
     The figures by model come first: `usage` leaves out the request at which a budget ended the run. Without them
-    `usage` counts, because a message names only the output tokens at its beginning; `total_cost_usd` may be that
-    of the whole session (in 2.1.329, not in 2.1.197). Messages with tokens come before a result without tokens,
-    for example of an interrupted run.
+    `usage` counts, because a message names only the output tokens at its beginning; `total_cost_usd` may be the
+    cost of the whole session (in 2.1.329, not in 2.1.197). Messages with tokens come before a result without
+    tokens, for example of an interrupted run.
     """
     if result is None:
         return totals.usage
@@ -193,7 +193,7 @@ def _turns(totals: StreamTotals, result: Event | None) -> int:
 
 
 class ClaudeTranscript(EventTranscript):
-    """The transcript of blocks of messages, tool results by their calls, the result, and API errors."""
+    """The transcript: blocks of messages, results with the names of their tools, the result, and API errors."""
 
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Yield the entries of an event."""

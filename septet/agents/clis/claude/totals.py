@@ -28,12 +28,12 @@ from septet.contracts.facts import Usage
 from septet.system.masking import mask
 
 _LACKED: Final = re.compile(r"(?:<tool_use_error>)?(?:Error: )?No such tool available: ([\w:.-]*\w)")
-"""The CLI's answer to the call of a tool that it does not have."""
+"""The CLI's answer to the call of a tool that the CLI does not have."""
 _SYNTHETIC_MODEL: Final = "<synthetic>"
 """The model of messages that the CLI writes itself, for example about an API error."""
 _PIECES_KEPT: Final = 16
 _MESSAGES_REMEMBERED: Final = 256
-"""The messages to remember: a message comes as one event for each block, and parallel sub-agents mix."""
+"""The number of messages to remember: a message comes as one event for each block, and parallel sub-agents mix."""
 _NOTES_KEPT: Final = 20
 _DETAIL_LIMIT: Final = 160
 Counts = tuple[int, int, int, int]
@@ -64,10 +64,10 @@ class StreamTotals:
     api_error: str = ""
     """The CLI's word for an API error, in the session's own last message."""
     usage_by_models: Usage | None = None
-    """The sum of the usage of all models in the results of this run, each since the result before."""
+    """The usage of all models in this run: the sum over its results, each counted from the previous result on."""
     tasks: BackgroundTasks = field(default_factory=BackgroundTasks)
     took_back_nothing: bool = False
-    """Whether the CLI printed an empty error after its result, for which it may end with 1."""
+    """Whether the CLI printed an empty error after its result; the CLI may then end with code 1."""
     warnings: list[str] = field(default_factory=list)
     denied_tools: list[str] = field(default_factory=list)
     lacked_tools: list[str] = field(default_factory=list)
@@ -76,7 +76,8 @@ class StreamTotals:
     _speaking: Any = None
     """The id of the session's own last message."""
     _reached: dict[str, float] = field(default_factory=dict)
-    """By kind: the reset of an account's limit that is reached now, as the CLI writes it."""
+    """The reset times of the account's limits that are reached now, by the kind of limit, as the CLI writes
+    them."""
     _spent: Counts = (0, 0, 0, 0)
     _recent: dict[str, MessageTokens] = field(default_factory=dict)
 
@@ -87,7 +88,7 @@ class StreamTotals:
 
     @property
     def is_refused(self) -> bool:
-        """Whether the model refused its last request: by the result, or else by its message."""
+        """Whether the model refused its last request, by the stop reason of the result or last message."""
         told = self.final.stop_reason if self.final is not None else None
         return (self.stop_reason if told is None else told) == "refusal"
 
@@ -104,7 +105,7 @@ class StreamTotals:
 
     @property
     def session(self) -> str | None:
-        """The session to continue: a CLI that has changed it may name it in its result alone."""
+        """The session to continue; a CLI that has changed the session may report this only in the result."""
         return (text_of(self.final.session_id) if self.final is not None else None) or self.session_id
 
     @property

@@ -25,15 +25,16 @@ _QUIET: Final = (
     "analytics.enabled=false",
     'shell_environment_policy.exclude=["*KEY*","*TOKEN*","*SECRET*"]',
 )
-"""The settings hide the CLI's keys from its tools. Retries are a setting of a provider that the user names: they
-are few, but after a refused connection the CLI waits forever; a limit ends it, with an API error as outcome."""
+"""The settings hide the CLI's keys from its tools. The number of retries is a setting of
+a provider that the user names. Retries are few, but after a refused connection the CLI waits forever: a limit ends
+the CLI, with an API error as outcome."""
 _SETTINGS_FILE: Final = "~/.codex/config.toml"
 _LOGIN_FILE: Final = "~/.codex/auth.json"
 _HOST_OF_KEYS: Final = "api.openai.com"
 _USUAL_PROVIDER: Final = "openai"
 _USUAL_ADDRESS: Final = "https://api.openai.com/v1"
 _KEY: Final = "CODEX_API_KEY"
-"""The key that the CLI reads by itself; it reads `OPENAI_API_KEY` only if a provider names that variable."""
+"""The variable of the key that the CLI reads; it reads `OPENAI_API_KEY` only if a provider names that variable."""
 _KEYS: Final = (_KEY, "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY")
 _REQUESTS: Final = (*RESPONSES, *CHAT, *MODELS)
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -78,7 +79,7 @@ class Codex(Adapter):
     """The CLI's command line."""
 
     def arguments(self, turn: Turn, host: Machine) -> list[str]:
-        """Return the arguments, most as settings, which `resume` takes too.
+        """Return the arguments, mostly as settings, which `resume` accepts too.
 
         The schema is written to a file in the CLI's own home, named by its content.
 
@@ -161,7 +162,7 @@ def _table(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _settings(turn: Turn) -> list[str]:
-    """Return the settings of sandbox and model, for which `resume` has no flags.
+    """Return the settings of the sandbox and the model, because `resume` has no flags for them.
 
     In `workspace-write` the repository's `.git` is read-only: the engine makes the commit.
     """

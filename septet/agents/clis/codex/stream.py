@@ -16,7 +16,7 @@ _RETRY: Final = "Reconnecting"
 _WARNING: Final = re.compile(r"^WARNING:|\b(WARN|ERROR)\b")
 _REJECTED: Final = re.compile(r"ERROR codex_core::tools\S{0,100}: error=(patch|.{0,1000}?) ?rejected")
 _SPEECH: Final = frozenset({"agent_message", "reasoning", "error"})
-"""Items that are no tool calls; an `error` item is a warning, for example about an unknown model."""
+"""The types of items that are no tool calls; an `error` item is a warning, for example about an unknown model."""
 _NOT_DONE: Final = frozenset({"failed", "declined"})
 
 
@@ -52,7 +52,7 @@ _tokens: Final = msgspec.json.Decoder(_Tokens)
 
 
 class CodexStream(LineStream[_Event]):
-    """codex's dialect, without model, cost and status; the answer is the last message of a completed turn."""
+    """codex's dialect, which has no model, cost or status; the answer is the last message of a completed turn."""
 
     unknown_session = re.compile(r"no rollout found|thread/resume failed")
 
@@ -120,7 +120,7 @@ class CodexStream(LineStream[_Event]):
             facts.failure = api_error(None, str(event.error.message if event.error is not None else None))
 
     def _take_message(self, item: _Item) -> None:
-        """Add a message: it opens a turn of the model, except the first message in an open turn."""
+        """Add a message, which opens a turn of the model unless the message is the first in an open turn."""
         facts = self.facts
         facts.trying_again = None
         if self._spoken_in_turn or not self._in_turn:
@@ -129,7 +129,7 @@ class CodexStream(LineStream[_Event]):
         self._message = item.text
 
     def _take_started(self, item: _Item) -> None:
-        """Add a tool call: it opens a turn unless a turn is open; a turn ends when its tools have answered."""
+        """Add a tool call, which opens a turn unless a turn is open; a turn ends when its tools have answered."""
         if str(item.type) not in _SPEECH:
             if not self._in_turn:
                 self.facts.turns += 1

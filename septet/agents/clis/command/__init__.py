@@ -1,1 +1,1 @@
-"""A program of the user's as an agent."""
+"""An agent that is a program which the user configures."""

@@ -1,9 +1,9 @@
-"""Any program that reads a prompt on stdin and prints its answer: configured, not coded.
+"""The adapter of any program that reads a prompt on stdin and prints its answer; settings describe the program.
 
 `SEPTET_COMMAND` is the command line, split as a shell would but never run by a shell. `SEPTET_COMMAND_ENV` names
-the variables that the program gets beside those of every agent, separated by commas; a name that ends with `*` is
-a prefix. The output is the answer as text. If the first line is a JSON object with a `type`, the output is events
-of claude's stream-json, of which one `{"type": "result", "result": "…"}` is enough.
+the variables, separated by commas, that the program gets in addition to the variables of every agent; a name that
+ends with `*` is a prefix. The output is the answer as text. If the first line is a JSON object with a `type`, the
+output is events of claude's stream-json, of which one `{"type": "result", "result": "…"}` is enough.
 """
 
 import re
@@ -62,7 +62,7 @@ class CommandTranscript:
 COMMAND_LINE: Final = "SEPTET_COMMAND"
 COMMAND_ENV: Final = "SEPTET_COMMAND_ENV"
 TEXT_LIMIT_BYTES: Final = 4 * 1024 * 1024
-"""The longest text; of a longer text the end is kept."""
+"""The size of the longest text; of a longer text the end is kept."""
 
 _CAPABILITIES: Final = Capabilities(
     tested_version="",
@@ -141,7 +141,7 @@ class CommandStream:
 
     @property
     def progress(self) -> StreamProgress:
-        """The progress by the events so far; text has no progress."""
+        """The progress of the run by its events up to now; text output has no progress."""
         return self._events.progress
 
     def outcome(self, end: ExitRecord, stderr: str) -> Outcome:
@@ -153,7 +153,7 @@ class CommandStream:
         return outcome
 
     def _look_at_first_line(self, *, over: bool = False) -> None:
-        """Decide by the first line that is not blank whether the rest are events."""
+        """Decide by the first line that is not blank whether the output is events."""
         head = self._text.lstrip()
         line, newline, _ = head.partition(b"\n")
         if self._has_events is None and line and (newline or over or not line.startswith((b"{", b"\x1b"))):

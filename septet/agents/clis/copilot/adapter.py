@@ -106,7 +106,8 @@ class Copilot(Adapter):
     def arguments(self, turn: Turn, host: Machine) -> list[str]:
         """Return the arguments; the CLI's own five retries take less than half a minute.
 
-        In a sandbox the CLI may use every path that it sees; otherwise it denies paths outside the worktree.
+        In a sandbox the CLI may use every path that is visible; otherwise the CLI denies paths outside the
+        worktree.
         """
         arguments = ["--output-format", "json", "--no-auto-update", "--no-ask-user", "--allow-all-tools"]
         arguments += ["--allow-all-paths"] if host.sandboxed else []
@@ -149,7 +150,7 @@ class _Event(LineEvent, gc=False):
 
 
 class CopilotStream(LineStream[_Event]):
-    """copilot's dialect, without tokens and cost; the answer is the last message without a tool call."""
+    """copilot's dialect, which reports no tokens or cost; the answer is the last message without a tool call."""
 
     unknown_session = re.compile(r"No session, task, or name matched")
 

@@ -17,8 +17,9 @@ _LOGIN: Final = ("GEMINI_*", "GOOGLE_*")
 _QUIET: Final[Mapping[str, str]] = {"GEMINI_CLI_NO_RELAUNCH": "true", "GEMINI_TELEMETRY_ENABLED": "false"}
 """A relaunched CLI ignores signals while a tool runs, and its second process outlives the first."""
 _DEFAULTS: Final = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
-"""The variable of a file with default settings, which the user's own settings override. It limits the CLI's ten
-retries, which take minutes; the CLI reads it only if root owns the file and its folders, as in an image."""
+"""The variable of a file with default settings, which the user's own settings override. The file limits the CLI's
+ten retries, which take minutes; the CLI reads the file only if root owns the file and its folders, as in an
+image."""
 _HOST_OF_KEYS: Final = "generativelanguage.googleapis.com"
 _HOSTS_OF_LOGINS: Final = ("cloudcode-pa.googleapis.com", "oauth2.googleapis.com")
 _HOSTS_OF_CLOUD: Final = ("aiplatform.googleapis.com", "oauth2.googleapis.com")
@@ -73,7 +74,7 @@ class Gemini(Adapter):
         return {_DEFAULTS: defaults, **super().environment(turn, host)}
 
     def asked_hosts(self, invocation: Invocation, host: Machine) -> Collection[str]:
-        """Return the hosts of the chosen login: with a key, with a cloud's key, or with an account."""
+        """Return the hosts of the chosen login, which is by a key, by a cloud's key, or by an account."""
         if not super().asked_hosts(invocation, host):
             return ()
         env, login = invocation.env, self._chosen_login(host)

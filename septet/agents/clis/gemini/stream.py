@@ -15,12 +15,14 @@ from septet.contracts.facts import Usage
 
 _ATTEMPT: Final = re.compile(r"^Attempt \d+ failed(?: with status (\d{3}))?.*$", re.MULTILINE)
 _NOT_OFFERED: Final = frozenset({"tool_not_registered", "policy_violation"})
-"""Errors of tools that the mode withholds, or in the mode with all tools, of names that the model made up."""
+"""The errors for a tool that the mode withholds or, in the mode with all tools, for a name that the model made
+up."""
 _LOGIN_NOT_CHOSEN: Final = "Invalid auth method selected"
 _CHOOSE_LOGIN: Final = (
     'Write security.auth.selectedType "gemini-api-key" into ~/.gemini/settings.json, then run `septet retry`.'
 )
-"""With an address in GOOGLE_GEMINI_BASE_URL the CLI chooses `gateway`, and then refuses it."""
+"""The remedy. If GOOGLE_GEMINI_BASE_URL holds an address, the CLI chooses the login `gateway`, and then refuses
+it."""
 _LOOP: Final = "Loop detected"
 _EMPTY: Final = "empty response"
 _EVENTS: Final = ("init", "message", "tool_use", "tool_result", "error", "result")
@@ -123,7 +125,7 @@ class GeminiStream(LineStream[_Event]):
         return self._used_by_models.plus(_usage(read_field(self._used, _stats) or _Stats()))
 
     def is_own(self, event: _Event) -> bool:
-        """Return whether an event is gemini's, by its type, or for a result by its status."""
+        """Return whether an event is gemini's: by the type or, for a result, by the status."""
         return event.type in _EVENTS and (event.type != "result" or isinstance(event.status, str))
 
     def take(self, event: _Event) -> None:
@@ -153,7 +155,7 @@ class GeminiStream(LineStream[_Event]):
             self._take_whole(event)
 
     def take_stderr(self, stderr: str, end: ExitRecord) -> None:
-        """Count the retries, and read an error that stdout lacks; other lines are noise."""
+        """Count the retries, and read an error that stdout lacks; ignore the other lines of stderr."""
         facts = self.facts
         for attempt in _ATTEMPT.finditer(stderr):
             facts.api_retries += 1

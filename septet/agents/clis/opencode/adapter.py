@@ -26,7 +26,8 @@ _QUIET: Final[Mapping[str, str]] = {
     "OPENCODE_DISABLE_MODELS_FETCH": "1",
     "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
 }
-"""No setting limits the CLI's retries, which its stream does not report: the idle limit ends them."""
+"""The engine's variables. No setting limits the CLI's retries, and the stream does not report them: the idle limit
+ends them."""
 _CONFIG: Final = "OPENCODE_CONFIG_CONTENT"
 _SETTINGS_FILE: Final = "~/.config/opencode/opencode.json"
 _LOGIN_FILE: Final = "~/.local/share/opencode/auth.json"
@@ -49,7 +50,8 @@ _PROVIDERS: Final[Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...]]]] = 
         (*CHAT, *RESPONSES, *MESSAGES, *MODELS, *GENERATE),
     ),
 }
-"""By opencode's names: the addresses, the variables of the keys, and the requests."""
+"""The address, the variables of the keys, and the requests of each provider, by opencode's name of the
+provider."""
 _LOGIN_HOSTS: Final[Mapping[str, tuple[str, ...]]] = {
     "anthropic": ("console.anthropic.com",),
     "openai": ("auth.openai.com", "chatgpt.com"),
@@ -105,7 +107,7 @@ class OpenCode(Adapter):
         return [*arguments, *option("--model", turn.model)]
 
     def environment(self, turn: Turn, host: Machine) -> dict[str, str]:
-        """Return the environment; its configuration holds the permissions of the CLI.
+        """Return the environment; the configuration in a variable holds the CLI's permissions.
 
         Raises:
             AgentError: The configuration in the worker's environment is not a JSON object.
@@ -114,14 +116,14 @@ class OpenCode(Adapter):
         return {**env, _CONFIG: _configuration(env.get(_CONFIG, ""), turn.tools)}
 
     def provider_of(self, host: Machine, model: str | None) -> str:
-        """Return the provider in the model's name, or in the name of the model in the settings."""
+        """Return the provider in the name of `model`; if `model` is `None`, in the name of the settings' model."""
         given = read_object(host.env.get(_CONFIG, "").encode()) or {}
         in_file = read_object(read_own_file(self, host, _SETTINGS_FILE)) or {}
         asked = model or given.get("model") or in_file.get("model")
         return asked.partition("/")[0] if isinstance(asked, str) and "/" in asked else ""
 
     def keys_of(self, host: Machine, provider: str) -> dict[str, str]:
-        """Return only the keys of a known provider; its login in the file takes precedence."""
+        """Return the keys of a known provider; empty if the login file has a login for the provider."""
         places = {place.name: place for place in self.model_places(Invocation((), host.env, b""), host)}
         if provider in places:
             return {name: key for name, key in places[provider].keys.items() if key}

@@ -19,7 +19,7 @@ from septet.contracts.facts import Usage
 
 _DENIED: Final = re.compile(r"rejected permission|rule which prevents")
 _INVALID: Final = "invalid"
-"""The tool that replaces a tool which opencode does not have."""
+"""The name of the tool to which opencode redirects the call of a tool that opencode does not have."""
 _LACKED: Final = re.compile(r"Model tried to call unavailable tool '([^']+)'")
 _STATUS_BY_NAME: Final = {"ProviderAuthError": 401, "ContextOverflowError": 413, "ProviderModelNotFoundError": 404}
 _STOPS: Final = frozenset({"wall_limit", "idle_limit", "exited", *endings.RESOURCES})
@@ -92,7 +92,7 @@ def _used_in(step: _Part) -> Usage:
 
 
 class OpenCodeStream(LineStream[_Event]):
-    """opencode's dialect, without a last event; the answer is the last text of a last step without tool calls."""
+    """opencode's dialect, which has no final event; the answer is the last text if the last step calls no tool."""
 
     unknown_session = re.compile(r"Session not found")
 
@@ -119,7 +119,7 @@ class OpenCodeStream(LineStream[_Event]):
         return self._last_step
 
     def is_own(self, event: _Event) -> bool:
-        """Return whether the event names a session, which a part does not."""
+        """Return whether the event names a session; a part of a message names none."""
         return isinstance(event.session_id, str)
 
     def take(self, event: _Event) -> None:
@@ -183,7 +183,7 @@ class OpenCodeStream(LineStream[_Event]):
                 self._overflow = self.facts.failure
 
     def _ending(self, end: ExitRecord, stderr: str) -> Ending:
-        """Return the ending: the last step alone does not show whether another step was due.
+        """Return the ending of the run; the last step alone does not show whether another step was due.
 
         After any error the CLI ends with 1, even if it has recovered from that error (issue 50062 of opencode). A
         session that is too long is summarised, in a step that calls no tool, and continued (issue 39573), or
