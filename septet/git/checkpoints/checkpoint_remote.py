@@ -20,7 +20,7 @@ from septet.git.engine.remote_failures import failure_of
 from septet.git.engine.stale_locks import share_guard
 
 ORIGIN: Final = "origin"
-"""The setting's word for hidden refs on the origin itself."""
+"""The value of the setting that keeps the snapshots on the origin, in hidden refs."""
 
 _REFS: Final = "septet/checkpoints"
 _DIGEST_LENGTH: Final = 16
@@ -44,11 +44,11 @@ class CheckpointRef:
     ref: str
     """The ref on the remote."""
     folder: Path | None = None
-    """The folder of the bare repository, if this host makes it when it is missing."""
+    """The folder of the bare repository, which this host makes if missing; `None` for an existing repository."""
 
     @property
     def local(self) -> str:
-        """The vault's own ref: the commit that this host knows to be on the remote."""
+        """The name of the vault's ref for the last commit that this host knows to be on the remote."""
         return f"refs/kept/{self.ref.removeprefix(f'refs/{_REFS}/')}"
 
     def tip(self, vault: Git) -> str | None:
@@ -81,7 +81,7 @@ class CheckpointRef:
         return vault.text("rev-parse", copy)
 
     def push(self, vault: Git, commit: str, expected_tip: str | None) -> None:
-        """Replace the chain's last commit `expected_tip` by `commit`, and record that in the vault.
+        """Replace the chain's last commit `expected_tip` by `commit`, and record `commit` in the vault.
 
         Raises:
             StaleError: The chain ends with another commit.

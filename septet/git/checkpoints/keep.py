@@ -18,7 +18,10 @@ from septet.git.vault.vault import list_snapshots, vault_at
 from septet.system.locks import hold_lock
 
 RECORDS: Final = ("dot-git.json", "papers.json", "pushed.json", "rescues.jsonl", "rework.json", "workspace.json")
-"""The engine's files of a work order that are kept too; the last one is written last: it means that all exist."""
+"""The engine's files of a work order that the remote keeps too.
+
+The files are copied to a new host in this order: a `workspace.json` there means that all files were copied.
+"""
 
 _SIGNATURE: Final = "Septet <septet@localhost>"
 _NOTHING: Final[Mapping[str, bytes]] = MappingProxyType({})
@@ -76,7 +79,7 @@ def take_hold(place: Place, ref: CheckpointRef, host: str, tip: str) -> None:
 
 
 def claim(place: Place, ref: CheckpointRef, host: str) -> None:
-    """Make `host` the holder of the work order, whichever host held it: its workspace was opened there last.
+    """Make `host` the holder of the work order, because the last opening of the workspace was on `host`.
 
     Raises:
         StaleError: Another host was faster.
@@ -95,7 +98,7 @@ def expect_hold(place: Place, ref: CheckpointRef, host: str) -> None:
     """Check that the work order has not moved to another host.
 
     Raises:
-        MovedError: It has moved.
+        MovedError: The work order has moved.
         GitUnavailableError: The remote was not reached.
         GitError: The remote refused.
     """
@@ -169,10 +172,10 @@ class _Page:
         return vault_at(self.place).run("rev-list", "--reverse", *commits, f"^{known_tip}").decode().split()
 
     def after(self, before: str | None) -> str:
-        """Make the commit. Its parents are the commit before it, or the base, and the new snapshots.
+        """Make the chain's next commit. The parents are `before`, or the base commit, and the new snapshots.
 
-        Its tree holds the latest snapshot's tree, so that a push finds objects that the remote has in the tree
-        before it, or in the base's: a snapshot's own commit has no parent.
+        The commit's tree holds the latest snapshot's tree. A snapshot's own commit has no parent, so a push finds
+        the objects that the remote already has only by the trees of `before` or the base commit.
         """
         latest = self.snapshots[-1]
         with Pack(self.place.vault) as pack:

@@ -26,11 +26,11 @@ class WorkspaceMove:
     """The facts that a host needs to take over a work order."""
 
     place: Place
-    """The place on this host."""
+    """The work order's place on this host."""
     checkpoint_ref: CheckpointRef
     origin: Remote
     checkpoint: str
-    """The snapshot to continue from; empty for the last one on the remote."""
+    """The snapshot to continue from; empty for the last snapshot on the remote."""
     host: str
     """This host's id."""
 
@@ -39,7 +39,7 @@ def prepare_host(move: WorkspaceMove) -> None:
     """Fetch the origin into the mirror and make the vault, if this host lacks them.
 
     Raises:
-        NotFoundError: This host has no such repository, or it lost the branch or the base commit.
+        NotFoundError: This host has no such repository, or the repository lost the branch or the base commit.
         GitUnavailableError: The origin was not reached.
         GitError: The origin refused.
     """
@@ -140,7 +140,10 @@ def _take_over(move: WorkspaceMove, chain: ChainState) -> None:
 
 
 def _name_again(place: Place, name: str, commit: str, chain: ChainState) -> None:
-    """Give a snapshot a name that the chain does not use, before it loses its own; once, even after a kill."""
+    """Give a second name, which the chain does not use, to a snapshot of this host whose name the chain uses too.
+
+    A repeated call after a kill gives no third name.
+    """
     kind = name.rpartition("-")[2]
     others = set(names_of_kind(place, kind)) - set(chain.snapshots)
     if commit not in {points_to(place, other) for other in others}:

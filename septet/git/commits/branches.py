@@ -70,7 +70,7 @@ def free_name(
         names: The names.
         began_at: The commit of another work order that this work order continues; else empty.
         token: The forge's key.
-        there: The remote's branches, if the caller has them; else they are read from the remote.
+        there: The remote's branches; `None` if the function must read the branches from the remote.
 
     Raises:
         EvidenceError: No name is allowed.
@@ -122,7 +122,8 @@ def branches_of(
     """Return the origin's branches that may be a work order's, with their commits.
 
     These are branches with the work order's id as a word, branches named after its issue's `number`, and branches
-    that it has pushed; a pushed branch that is gone has the commit `None`. `there` is the same as for `free_name`.
+    that the work order has pushed; a pushed branch that is gone has the commit `None`. `there` is the same as for
+    `free_name`.
 
     Raises:
         GitUnavailableError: The origin was not reached.

@@ -1,4 +1,4 @@
-"""Work that an agent has left elsewhere in its clone: read as data, and by the engine's view."""
+"""Find work that an agent has left in the clone outside the worktree and HEAD: stashes, branches, worktrees."""
 
 import os
 import re
@@ -30,7 +30,7 @@ _BRANCH: Final = b"ref: refs/heads/"
 def lost_repository(place: Place) -> str:
     """Return how the worktree lost its `.git`, in words; the empty string if the worktree still has it.
 
-    It starts a process if HEAD has moved since the engine last read it.
+    The function starts a process if HEAD has moved since the engine last read it.
 
     Raises:
         WorkspaceError: A file of `.git` that git would read is not a plain file.
@@ -97,7 +97,7 @@ def lay_back(place: Place, head: Head, options: SnapshotOptions) -> bool:
 
 
 def _whole_tree(place: Place, sha: str) -> str:
-    """Return a commit's tree; of a stash with its untracked files."""
+    """Return a commit's tree; the tree of a stash includes the untracked files of the stash."""
     unknown = view_git(place).try_run("rev-parse", "--verify", "--quiet", f"{sha}^3").stdout.decode().strip()
     if not unknown:
         return sha
@@ -108,7 +108,7 @@ def _whole_tree(place: Place, sha: str) -> str:
 
 
 def work_beside(place: Place, head: Head, own_branch: str | None) -> tuple[str, ...]:
-    """Return, like `work_elsewhere`, the places of work beside finished work: a stash, branches with commits."""
+    """Return, like `work_elsewhere`, the places of work that is missing in finished work: a stash, branches."""
     return (*_stash(place), *_branches_beside(place, head, {own_branch}))
 
 

@@ -22,7 +22,7 @@ from septet.system.durable import write_durably
 
 _FILE: Final = "moved_work.json"
 _BASES: Final = "bases"
-"""The record of the base's commits at the start or end of rounds: a branch may hold any of them by a merge."""
+"""The record of the base's commits at the start or end of rounds: a merge may bring any of them into a branch."""
 _BASES_KEPT: Final = 50
 _MARKER: Final = b"<<<<<<< "
 _SHOWN: Final = 12
@@ -46,7 +46,7 @@ class BranchWork:
     commit: str
     """The last commit."""
     began_at: str
-    """The commit from which the work began; it may be another work order's."""
+    """The commit from which the work began, which may be a commit of another work order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class MovedWork:
     sha: str
     """The commit that holds the same work on `base`."""
     conflicts: tuple[str, ...] = ()
-    """The files that work and base both changed: then `sha` holds git's markers for an agent to resolve."""
+    """The files that work and base both changed; `sha` holds them with git's markers, which an agent resolves."""
     was_checked: bool = False
     """Whether an agent has resolved the conflicts, and checks have run on the work on `base`."""
 
@@ -131,7 +131,7 @@ def unfit_files(place: Place) -> tuple[str, ...]:
 
 
 def is_behind(place: Place, work: MovedWork) -> bool:
-    """Return whether the worktree is at the work's commit before the move, so that it may follow the move."""
+    """Return whether the worktree is at the work's former commit, and so may move to the new base too."""
     here = read_head(place.worktree / ".git").sha
     return work.sha != here == work.commit and is_clean(place)
 
@@ -178,10 +178,10 @@ def _last_moved(place: Place) -> MovedWork | None:
 
 
 def _recall(place: Place, commit: str, *, sign: bool) -> tuple[MovedWork, str]:
-    """Return the earlier move of a commit's work, also by an agent; the work on its first base without a move.
+    """Return a commit's work as moved to a new base, or the work on the first base if the work was never moved.
 
-    The second value is the reason why the agent's resolution does not fit; the empty string if it fits or there is
-    none.
+    An agent's resolution of the conflicts counts as a move. The second value is the reason why that resolution does
+    not fit; the empty string if the resolution fits or does not exist.
     """
     moved, began = _last_moved(place), MovedWork(commit, place.base_sha, commit)
     if moved is not None and moved.conflicts and commit != moved.commit and contains(place, commit, moved.commit):

@@ -1,4 +1,4 @@
-"""The pushes of a work order: it may replace them after a person sent it back to an earlier step."""
+"""Record a work order's pushes: after a return to an earlier step, the work order may replace its own pushes."""
 
 import json
 from typing import Final
@@ -8,7 +8,7 @@ from septet.system.durable import write_durably
 
 _FILE: Final = "pushed.json"
 _OF: Final = ":"
-"""The separator of work order and branch, whose names cannot hold it."""
+"""The separator between a work order's id and a branch's name; neither can contain a colon."""
 
 
 def note_push(place: Place, branch: str, sha: str) -> None:

@@ -63,7 +63,7 @@ _REMEDIES: Final = (
 def push(place: Place, branch: str, sha: str, *, expected_tip: str | None = None, token: str | None = None) -> str:
     """Push commit `sha` to the origin's `branch`, and return the branch's new commit.
 
-    Idempotent: a branch that is at `sha` already stays. It runs in the engine's view and names the origin by its
+    Idempotent: a branch that is at `sha` already stays. git runs in the engine's view and gets the origin's
     URL, so that git reads no setting that an agent can write.
 
     Args:

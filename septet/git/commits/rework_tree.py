@@ -1,4 +1,4 @@
-"""The worktree of a rework: moved to its branch's commit on the forge, with the merge that it needs.
+"""Move the worktree of a rework to the branch's commit on the forge, and merge other commits if necessary.
 
 A person's commits are never undone: the worktree moves forward to them, or merges them with unpushed work.
 """
@@ -81,12 +81,12 @@ def go_forward(place: Place, branch: str, head: str, options: SnapshotOptions) -
 
     Args:
         place: The work order's place.
-        branch: Its branch.
+        branch: The work order's branch.
         head: The branch's commit on the forge.
         options: The reason and the limits of a rescue; `equal_to` holds the present worktree.
 
     Returns:
-        `head` if the worktree has unpushed commits and the forge has others; else the empty string.
+        `head` if the worktree has unpushed commits and the forge has other commits; else the empty string.
     """
     git_dir = place.worktree / ".git"
     clear_locks(git_dir)
@@ -154,7 +154,7 @@ def lay_merge(place: Place, merge: MergedTree, options: SnapshotOptions) -> None
 
 
 def unresolved(place: Place, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return those of the files that still hold a conflict's marker at the beginning of a line."""
+    """Return the files of `paths` that still hold a conflict's marker at the beginning of a line."""
     return tuple(path for path in paths if _holds_marker(place, path))
 
 

@@ -28,15 +28,15 @@ class Address:
     url: str
     """The absolute path, or the URL, that git uses."""
     kind: Literal["local", "remote"]
-    """A local repository is pinned to the host that has it."""
+    """`local` for a folder, whose work orders only the host with the folder can run; `remote` for a URL."""
     host: str
-    """Lower case, with a port unless it is the scheme's default; empty for a local repository."""
+    """The host in lower case, with a port that is not the scheme's default; empty for a local repository."""
     project: str
-    """A name such as `o/r`; the folder name of a local repository."""
+    """The repository's name, such as `o/r`; for a local repository, the name of the folder."""
     path: Path | None
     """A local repository's path."""
     key: str
-    """A short stable folder name. The https and ssh addresses of one repository share it."""
+    """A short stable folder name, which is the same for the https and ssh addresses of one repository."""
 
     def beside(self, project: str) -> "Address":
         """Return the address of another repository on the same host, such as a fork, in the same form.
@@ -54,7 +54,7 @@ class Address:
 
 
 def parse_address(repository: str, *, home: Path | None = None, cwd: Path | None = None) -> Address:
-    """Return the address that `repository` names, without a look at the disk or the network.
+    """Return the address that `repository` names, without access to the disk or the network.
 
     Args:
         repository: A path, or an address in one of git's forms. Credentials in it are dropped.

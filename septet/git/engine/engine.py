@@ -51,7 +51,7 @@ class Git:
     secret_config: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Settings that no argv, environment or file on disk may show: see `open_secret_config`."""
     guard: Path | None = None
-    """The guard that a git shares to keep sweeps of lock files away; `None` if no sweep runs at the same time."""
+    """The guard that a git shares so that no sweep removes its lock files; `None` if no sweep runs meanwhile."""
 
     def run(
         self,
@@ -185,7 +185,7 @@ def open_secret_config(settings: Mapping[str, str]) -> Iterator[SecretConfig]:
     """Prepare settings that hold a key, by their full names, for the git that is started in the block.
 
     Raises:
-        OSError: There is no memory, or no descriptor, for them.
+        OSError: The system has no memory, or no descriptor, for the settings.
     """
     if not settings:
         yield SecretConfig()

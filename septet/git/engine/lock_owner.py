@@ -11,7 +11,7 @@ def find_lock_owner(locks: list[Path], folders: list[Path]) -> psutil.Process | 
 
 
 def _works(process: psutil.Process, locks: list[Path], folders: list[Path]) -> bool:
-    """Return whether a process may hold one of the locks; false if it has ended, or is not ours to inspect."""
+    """Return whether a process may hold one of the locks; false if it has ended or may not be inspected."""
     try:
         if process.status() == psutil.STATUS_ZOMBIE:
             return False

@@ -12,7 +12,10 @@ from septet.git.engine.engine import Git
 PACKING_SECONDS: Final = 600.0
 _PACKS_BEFORE_JOINING: Final = 50
 _LOOSE_FOLDERS_BEFORE_PACKING: Final = 64
-"""The limit, of 256 folders of loose objects: at about 74 objects, each of which takes a block of the disk."""
+"""The number of folders of loose objects, of at most 256, above which objects are packed.
+
+About 74 loose objects fill so many folders; each loose object takes a block of the disk.
+"""
 _FETCHED: Final = "tmp_*"
 """git's names for a pack or an object that it is writing."""
 _REPACKED: Final = ".tmp-*"
@@ -31,7 +34,7 @@ def has_many_loose_objects(git_dir: Path) -> bool:
 
 
 def join_packs(repository: Git, objects: Path | None = None) -> None:
-    """Join small packs and loose objects. The caller holds the lock of all writers that do so.
+    """Join small packs and loose objects. The caller holds the lock for joining packs.
 
     Readers and writers of objects may run at the same time: git searches again for moved objects. A kill at any
     time leaves every object in at least one place.

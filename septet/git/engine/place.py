@@ -18,7 +18,7 @@ LOCK_SUFFIX: Final = "~lock"
 
 @dataclass(frozen=True)
 class Place:
-    """The folders of one work order: the worktree is the agent's, the agent can reach no other folder."""
+    """The folders of one work order; the agent can reach only the worktree."""
 
     order_id: str
     worktree: Path

@@ -1,4 +1,4 @@
-"""The project of a work order that names none, known before its repository is opened."""
+"""Find the project of a work order that names no project, before the repository is opened."""
 
 from pathlib import Path
 from typing import Final

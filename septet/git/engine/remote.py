@@ -19,9 +19,12 @@ TRANSFER_SECONDS: Final = 3600.0
 _LISTING_SECONDS: Final = 120.0
 _SLOWEST_BYTES_PER_SECOND: Final = 1000
 _SILENT_SECONDS: Final = 60
-"""The time for which an HTTP transfer may be slower than that: a server may count for long before it answers."""
+"""The seconds for which an HTTP transfer may be slower than `_SLOWEST_BYTES_PER_SECOND`.
+
+A server may count objects for long before it answers.
+"""
 _SILENT_LISTING_SECONDS: Final = 20
-"""The same for a list of refs."""
+"""The seconds for which the transfer of a list of refs may be slower than `_SLOWEST_BYTES_PER_SECOND`."""
 _SHALLOW: Final = b"shallow roots are not allowed to be updated"
 """git's warning about a ref that it does not fetch; its exit code is 0."""
 _REJECTED: Final = 1
@@ -31,7 +34,7 @@ _LEADS_TO: Final = re.compile(rb"^.*<= Recv header: location: (\S+)/info/refs\b"
 """The redirect in git's trace of a server's answer."""
 _MOST_REDIRECTS: Final = 5
 _NEW_ADDRESSES: Final[dict[str, str]] = {}
-"""The new addresses that servers gave this process, for the next call; removed when git fails there."""
+"""Old address → new address, as servers reported to this process; removed when git fails at the new address."""
 _SSH: Final = "ssh"
 _SSH_OPTIONS: Final = "-oBatchMode=yes -oConnectTimeout=15 -oServerAliveInterval=15 -oServerAliveCountMax=4"
 
@@ -89,7 +92,7 @@ class Remote:
         return RemoteRefs(head, MappingProxyType(shas))
 
     def fetch(self, git_dir: Path, *refspecs: str, prune: bool = False) -> None:
-        """Fetch refs into a repository; nothing else in it changes.
+        """Fetch refs into a repository; nothing else in the repository changes.
 
         Args:
             git_dir: The repository.

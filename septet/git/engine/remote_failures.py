@@ -142,7 +142,10 @@ _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]
         "Give the worker's user the right to read and write the folder.",
     ),
 )
-"""From the most to the least specific: `hung up unexpectedly` also follows a refusal."""
+"""The phrases and the error of each failure, from the most to the least specific.
+
+The order matters: `hung up unexpectedly` also follows a refusal.
+"""
 
 
 _REMOTE: Final = "remote:"

@@ -34,7 +34,7 @@ def guard_of(git_dir: Path) -> Path:
 
 @contextmanager
 def share_guard(guard: Path | None) -> Iterator[tuple[int, ...]]:
-    """Keep sweeps away during the block; yield the descriptors that a git inherits to do the same.
+    """Keep sweeps away during the block; yield descriptors, with which a git also keeps sweeps away.
 
     A process that may not write next to the repository makes no lock files in it either, and shares nothing.
     """
@@ -46,7 +46,7 @@ def share_guard(guard: Path | None) -> Iterator[tuple[int, ...]]:
 
 
 def clear_unguarded_locks(git_dir: Path) -> None:
-    """Remove the stale lock files of a repository with a guard; none while a process of the engine works there.
+    """Remove the stale lock files of a repository with a guard, unless a process of the engine works there.
 
     Raises:
         GitBusyError: A living process without the guard holds a lock file.
@@ -99,7 +99,7 @@ def _locks(git_dir: Path) -> Iterator[tuple[Path, tuple[int, ...]]]:
 
 
 def _identity(lock: Path) -> tuple[int, ...]:
-    """Return an identity that a later lock file of this name does not share; empty for neither file nor link."""
+    """Return an identity that no later lock file of this name has; empty if `lock` is neither file nor link."""
     try:
         facts = lock.lstat()
     except OSError:

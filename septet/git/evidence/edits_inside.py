@@ -1,6 +1,6 @@
 """Edits in the worktrees of submodules: a commit holds the commit of a submodule, but none of its files.
 
-No git reads the configuration that an agent left there: a separate repository of the engine borrows the
+No git reads the configuration that an agent left in a submodule: a separate repository of the engine borrows the
 submodule's objects and compares the submodule's files with its commit.
 """
 
@@ -110,7 +110,7 @@ def _pointed_at(dot_git: Path) -> Path:
 
 
 def _is_newer(path: Path, began: int) -> bool:
-    """Return whether a file was touched since, or is missing."""
+    """Return whether a file was touched after the time `began`, or is missing."""
     try:
         return path.lstat().st_ctime >= began
     except FileNotFoundError:

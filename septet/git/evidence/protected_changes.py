@@ -33,7 +33,7 @@ class ProtectedChange:
     path: str
     """The path relative to the repository's root; invisible characters are escaped."""
     what: str
-    """`added`, `changed`, `mode changed` or `deleted`, and the other name that leads there."""
+    """`added`, `changed`, `mode changed` or `deleted`, and the other path of a symlink that is involved."""
     id: str
     """An id for this path with this content: other content has another id."""
 
@@ -89,7 +89,7 @@ def protected_changes(
 
 
 def _reason(paths: ProtectedPaths, path: str, entry: _Entry, links: Mapping[str, str]) -> str | None:
-    """Return why a path counts by its own name or as a symlink; `None` if it does not count."""
+    """Return the symlink by which a path counts, in words; empty if its own name counts, `None` for no reason."""
     if paths.cover(path):
         return ""
     if paths.lead_through(path) and {entry.mode, entry.old_mode} & set(_NO_FOLDERS):

@@ -1,8 +1,8 @@
 """Which settings of a repository's own configuration survive a guest: by their names and by their values.
 
 git starts programs that settings name, so an allow-list decides which settings of a guest stay. The baseline is
-the configuration before the first agent, written by the engine and by the set-up of the base commit: such a
-setting survives as long as the file that it names is unchanged.
+the configuration before the first agent, written by the engine and by the set-up of the base commit: a setting of
+the baseline survives as long as the file that the setting names is unchanged.
 """
 
 import os

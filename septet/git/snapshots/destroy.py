@@ -93,7 +93,7 @@ def _change(
         snapshot: The snapshot to restore.
         options: The reason and the limits of the rescue.
         content_of: Returns the content, from the content at the snapshot and the present content.
-        always: Whether the workspace differs from the snapshot even if it equals the snapshot's content.
+        always: Whether the function changes the workspace even if its content equals the snapshot's content.
     """
     vault = vault_at(place)
     verify(vault, snapshot)
@@ -214,9 +214,9 @@ def remove_workspace(place: Place, options: SnapshotOptions, *, accept_loss: boo
 
 
 def _secure(place: Place, options: SnapshotOptions) -> tuple[Snapshot, Snapshot | None]:
-    """Return a verified snapshot of the present workspace, and the same snapshot again if it is a rescue.
+    """Return a verified snapshot of the present workspace, and the rescue, which is the same snapshot, if any.
 
-    If there is nothing to rescue, a checkpoint holds the workspace, or `options.equal_to` if that holds the same.
+    Without a rescue, the snapshot is a checkpoint, or `options.equal_to` if `options.equal_to` is still current.
     """
     rescue = take(place, "rescue", options)
     current = rescue or take(place, "checkpoint", options) or options.equal_to

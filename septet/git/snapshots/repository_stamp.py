@@ -182,7 +182,7 @@ class _Look:
 
 
 def _kind(path: str) -> int:
-    """Return the type of a file, link not followed; 0 for a missing file."""
+    """Return the type of a file or of a link itself; 0 for a missing file."""
     try:
         return stat.S_IFMT(os.lstat(path).st_mode)
     except OSError:
@@ -218,7 +218,7 @@ def _plain_gitlinks(content: bytes) -> Iterator[bytes]:
 
 
 def _compressed_gitlinks(content: bytes) -> Iterator[bytes]:
-    """Yield the gitlinks of an index of version 4, which stores a name as its difference from the one before."""
+    """Yield the gitlinks of an index of version 4, which stores a name as its difference from the name before."""
     start, name = _HEADER_BYTES, b""
     for _ in range(int.from_bytes(content[8:12], "big")):
         at = start + _name_at(content, start)

@@ -24,7 +24,7 @@ from septet.system.durable import close_after
 
 _ALTERNATES: Final = Path("info") / "alternates"
 _PACKED: Final = ("pack-*.pack", "pack-*.rev", "pack-*.idx")
-"""In this order: git looks for the index and then expects the rest."""
+"""The files of a pack, in the order of their creation: git looks for the index and then expects the rest."""
 _NEW_ROOT: Final = Item(FOLDER, "", 0o700, 0)
 
 

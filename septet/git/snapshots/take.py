@@ -53,10 +53,10 @@ _NS_PER_SECOND: Final = 1_000_000_000
 def seed(place: Place, *, ignored_limit_bytes: int) -> Snapshot:
     """Take the snapshot for comparison with all later snapshots: right after checkout, before any agent.
 
-    It reads every file; later snapshots read only changed files.
+    This snapshot reads every file; later snapshots read only changed files.
 
     Raises:
-        SnapshotError: It could not be taken.
+        SnapshotError: The snapshot could not be taken.
     """
     # The next snapshot would read files again that are as young as one tick of the clock.
     time.sleep(CLOCK_STEP_NS / _NS_PER_SECOND)

@@ -29,9 +29,9 @@ LINK: Final = 0o120000
 FOLDER: Final = 0o040000
 
 CLOCK_STEP_NS: Final = 20_000_000
-"""A file can change twice within a tick of a file system's clock (at most 10 ms on Linux) unnoticed."""
+"""The nanoseconds within which a file can change twice unnoticed: a file system's tick is 10 ms or less on Linux."""
 _COARSE_STEP_NS: Final = 2_000_000_000
-"""The same for a file system that counts whole seconds (two on FAT)."""
+"""`CLOCK_STEP_NS` for a file system that counts whole seconds (two on FAT)."""
 _SECOND_NS: Final = 1_000_000_000
 _SMALL_BYTES: Final = 1 << 20
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -120,14 +120,17 @@ class Builder:
         )
 
     def _lasting_figures(self, row: Figures, entry: LedgerEntry) -> Figures:
-        """Return figures that only the same content can have again: no time for a file too young or not read."""
+        """Return figures that only the same content can have again.
+
+        The change time is 0 for a file that is too young or was not read.
+        """
         if stat.S_ISDIR(row.mode):
             return row
         step = _COARSE_STEP_NS if row.ctime_ns % _SECOND_NS == 0 else CLOCK_STEP_NS
         return row if entry.sha and row.ctime_ns < self.now_ns - step else row._replace(ctime_ns=0)
 
     def _odd_bits(self, row: Figures) -> int | None:
-        """Return the permission bits that git's mode does not show; `None` if it shows them."""
+        """Return the permission bits of a name; `None` if the bits follow from git's mode."""
         bits = stat.S_IMODE(row.mode)
         return None if stat.S_ISLNK(row.mode) or bits == self.usual.get(git_mode(row.mode)) else bits
 

@@ -23,14 +23,14 @@ class LeftOut(msgspec.Struct, frozen=True):
     """The path relative to the worktree's root; bytes that are not UTF-8 are shown as `\\xNN`."""
     reason: str
     size_bytes: int
-    """The size, as far as known."""
+    """The size in bytes, as far as known."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The complete state of a workspace as a commit in the vault."""
 
     name: str = ""
-    """`<work order>/<number>-<kind>`: sorts by age."""
+    """`<work order>/<number>-<kind>`; the names of a work order's snapshots sort by age."""
     commit: str = ""
     content: str = ""
     """The tree of the commit: equal for two snapshots of the same files, modes, index and git state."""
@@ -44,16 +44,16 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str
     step: str | None = None
     taken_at: str
-    """ISO 8601, UTC."""
+    """The time of the snapshot: ISO 8601, UTC."""
     base_sha: str
     size_bytes: int
-    """The size of the restored files."""
+    """The size of the restored files, in bytes."""
     left_out: tuple[LeftOut, ...] = ()
     """The paths that the snapshot does not hold; some hundreds of lines at most."""
 
     @property
     def order_id(self) -> str:
-        """The work order."""
+        """The id of the work order."""
         return self.name.rpartition("/")[0]
 
     @property
@@ -75,11 +75,11 @@ class SnapshotOptions:
     reason: str
     """The reason, in a few words."""
     ignored_limit_bytes: int
-    """The disk space that all ignored files together may take; the largest files beyond are left out."""
+    """The bytes on disk that all ignored files together may take; beyond it, the largest files are left out."""
     step: str | None = None
     """The current step."""
     equal_to: Snapshot | None = None
-    """A snapshot that may already hold the current workspace; then no other snapshot is taken."""
+    """A snapshot that may already hold the current workspace; if it does, no other snapshot is taken."""
 
 
 def ref_of(name: str) -> str:

@@ -1,10 +1,10 @@
 """How a snapshot's commit holds a workspace, written and read.
 
 `tree/` has the worktree's files, tracked and untracked, as raw bytes. `state` is the agent's whole `.git`, and
-`index` is its index again, where people look for it. `extra/` holds files that no tree of git's has: ignored
-files, the `.git` of nested repositories, names that git refuses. `manifest.json` lists the path of each entry of
-`extra/`, permission bits that git does not hold, and the paths that were left out. An empty folder is an empty
-tree. All are objects, so snapshots store equal content once.
+`index` is the agent's index again, where people look for it. `extra/` holds files that git keeps out of trees:
+ignored files, the `.git` of nested repositories, names that git refuses. `manifest.json` lists the path of each
+entry of `extra/`, permission bits that git does not hold, and the paths that were left out. An empty folder is an
+empty tree. All of this is stored as objects, so snapshots store equal content once.
 """
 
 import json
@@ -49,9 +49,9 @@ class Item(NamedTuple):
     """git's mode."""
     sha: str
     bits: int
-    """Permission bits."""
+    """The permission bits."""
     size: int
-    """Bytes; 0 for a folder."""
+    """The size in bytes; 0 for a folder."""
     in_tree: bool = True
     """Whether the item is neither ignored nor part of a `.git`."""
 
@@ -61,7 +61,7 @@ def compose(pack: Pack, records: Mapping[bytes, Record], usual: Mapping[int, int
 
     Args:
         pack: The pack that gets the objects.
-        records: Every folder of the workspace, stored.
+        records: Every folder of the workspace; the pack or the vault has their objects.
         usual: git's mode → permission bits that are not recorded.
         root_mode: The mode of the worktree's root.
     """
@@ -104,7 +104,7 @@ def index_of(records: Mapping[bytes, Record]) -> bytes:
 
 
 def read(vault: Git, commit: str) -> dict[bytes, Item]:
-    """Return every item that a snapshot holds by its path, folders before their content; the root is `b""`.
+    """Return path → item for every item in a snapshot, folders before their content; the root is `b""`.
 
     Raises:
         SnapshotError: The commit holds no snapshot.

@@ -21,10 +21,10 @@ class EntryKind(IntEnum):
     """The part of a snapshot that holds a name."""
 
     TRACKED = 0
-    """In the base commit."""
+    """A name in the base commit."""
     UNTRACKED = 1
     IGNORED = 2
-    """By a `.gitignore`; not below another ignored folder."""
+    """A name that a `.gitignore` ignores, in a folder that is not ignored."""
     REFUSED = 3
     """A name that git refuses in trees, such as `.git`."""
 
@@ -40,7 +40,7 @@ class LedgerEntry(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Outside(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A name in a folder that no tree of git's holds, with everything below."""
+    """A name in a folder that git's trees do not hold, with everything below."""
 
     name: bytes
     entry: LedgerEntry
@@ -54,7 +54,7 @@ class Missing(msgspec.Struct, array_like=True, frozen=True, gc=False):
     name: bytes
     reason: str
     size: int
-    """Bytes, as far as known."""
+    """The size in bytes, as far as known."""
 
 
 class Record(msgspec.Struct, array_like=True, frozen=True):
@@ -67,7 +67,7 @@ class Record(msgspec.Struct, array_like=True, frozen=True):
     """The id of the folder's tree object."""
     outside: tuple[Outside, ...] = ()
     odd: tuple[tuple[bytes, int], ...] = ()
-    """Names whose permission bits do not follow from git's mode, and those bits."""
+    """Each name whose permission bits do not follow from git's mode, with its permission bits."""
     missing: tuple[Missing, ...] = ()
     usage: int = 0
     """The bytes on disk of the folder's own files."""
@@ -135,5 +135,5 @@ def load(path: Path) -> Ledger | None:
 
 
 def save(path: Path, ledger: Ledger) -> None:
-    """Replace the ledger at `path`. It is not synced to disk: a torn ledger is detected and made again."""
+    """Replace the ledger at `path`. The file is not synced: `load` detects a torn ledger."""
     write_atomically(path, with_checksum(_ENCODER.encode(ledger)))

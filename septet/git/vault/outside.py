@@ -33,21 +33,21 @@ _GIT_FOLDER: Final = re.compile(r"(?:.*\\)?(?:\.git|git~1)[. ]*(?:[:\\].*)?\Z", 
 
 @dataclass(slots=True)
 class Sorting:
-    """The names that belong outside git's trees, and those of them that are left out."""
+    """The names that belong outside git's trees, and the ignored names that are left out."""
 
     outside: dict[bytes, EntryKind] = field(default_factory=dict)
-    """Path → `IGNORED` or `REFUSED`; all below such a folder belongs to it, except further refused names."""
+    """Path → `IGNORED` or `REFUSED`; a folder's entry covers all names below, except further refused names."""
     within: set[bytes] = field(default_factory=set)
-    """The folders that are outside, or below a folder that is."""
+    """The folders that are outside git's trees, or below such a folder."""
     left_out: dict[bytes, int] = field(default_factory=dict)
     """Ignored names over the limit → the bytes that they take on disk, as far as counted."""
     resorted: set[bytes] = field(default_factory=set)
-    """Folders with a name that was sorted differently last time."""
+    """The folders with a name that the last snapshot sorted differently."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A worktree's present state, next to its last state."""
+    """A worktree's present state, and its records from the last snapshot."""
 
     survey: Survey
     records: Mapping[bytes, Record]
@@ -62,7 +62,7 @@ def sort(scene: Scene, vault: Git, limit_bytes: int) -> Sorting:
 
     Args:
         scene: The worktree.
-        vault: The vault over the worktree's files: git answers only from their `.gitignore`.
+        vault: The vault over the worktree's files: git reads only their `.gitignore`.
         limit_bytes: The bytes on disk that all ignored files together may take. The smallest come first, so that
             an `.env` is kept when `node_modules` is not.
     """
@@ -75,7 +75,7 @@ def sort(scene: Scene, vault: Git, limit_bytes: int) -> Sorting:
 
 
 def _without_waiting(scene: Scene, paths: list[bytes]) -> list[bytes]:
-    """Return those of `paths` for which git reads no pipe: a `.gitignore` that is a pipe ignores nothing."""
+    """Return the paths of `paths` for which git reads no pipe: a `.gitignore` that is a pipe ignores nothing."""
     looks = scene.survey.looks if paths else {}
     ruled = {path: look for path, look in looks.items() if _IGNORE_RULES in look.names}
     silent = {path for path, look in ruled.items() if _IGNORE_RULES in pipes_in(look)}
@@ -122,7 +122,7 @@ def _rules_differ(scene: Scene, path: bytes) -> bool:
 
 
 def _ask(vault: Git, paths: list[bytes]) -> set[bytes]:
-    """Return those of `paths` that git ignores; none if git fails, so that all paths are kept."""
+    """Return the paths of `paths` that git ignores; no path if git fails, so that all paths are kept."""
     stdin = b"".join(b"./%s\0" % path for path in paths if len(path) < LONGEST_PATH_BYTES)
     if not stdin:
         return set()
@@ -133,7 +133,7 @@ def _ask(vault: Git, paths: list[bytes]) -> set[bytes]:
 
 
 def _take_ignored(scene: Scene, sorting: Sorting, candidates: list[bytes], ignored_paths: set[bytes]) -> None:
-    """Sort the candidates: the topmost ignored name counts, everything below belongs to it."""
+    """Sort the candidates: the topmost ignored name counts, and covers everything below."""
     for full in candidates:
         folder, _, name = full.rpartition(b"/")
         is_root = full in ignored_paths and folder not in sorting.within

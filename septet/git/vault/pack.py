@@ -35,19 +35,19 @@ def object_id(kind: ObjectType, content: bytes) -> bytes:
 
 
 class Pack:
-    """A pack that is being written. As a context it leaves nothing behind unless it was published."""
+    """A pack that is being written. A `with` block discards a pack that was not published."""
 
     def __init__(self, vault: Path, present: Container[bytes] = frozenset()) -> None:
         """Start a pack.
 
         Args:
             vault: The repository that gets the pack.
-            present: Ids that the repository already has: such objects are not written again.
+            present: The ids of objects that the repository already has, which are not written again.
         """
         self._folder = vault / "objects" / "pack"
         self._present = present
         self._places: dict[bytes, tuple[int, int]] = {}
-        """Object id → offset in the pack, CRC-32 of its packed bytes."""
+        """Object id → the offset in the pack, and the CRC-32 of the packed bytes."""
         descriptor, name = tempfile.mkstemp(dir=self._folder, prefix="tmp_pack_")
         self._path = Path(name)
         self._file = os.fdopen(descriptor, "w+b", buffering=_CHUNK_BYTES)

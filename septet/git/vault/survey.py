@@ -1,6 +1,6 @@
 """A survey of every name in a worktree: names and `stat` figures, no byte of content, no link followed.
 
-Each folder is opened by descriptor from its parent. So a folder that is replaced by a link is an error and not a
+Each folder is opened by descriptor from its parent. So a link in the place of a folder is an error and not a
 way out of the worktree, and a path may be longer than the system's limit.
 """
 
@@ -18,7 +18,7 @@ OVER_FILE_LIMIT: Final = "over the limit for one file"
 MAX_DEPTH: Final = 200
 """The depth below which folders are left out: each level holds a descriptor open."""
 BLOCK_BYTES: Final = 4096
-"""The disk space of the smallest file; it makes a million tiny files count."""
+"""The bytes that the smallest file takes on disk, so that a million tiny files count."""
 
 OPEN_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """Flags to open a folder: a link in its place is an error."""
@@ -39,7 +39,7 @@ class Figures(NamedTuple):
 
 
 class Look(NamedTuple):
-    """The look of one folder: compared in packed form, unpacked only if something differs."""
+    """The names and figures in one folder, packed: only a folder that differs is unpacked."""
 
     names: bytes
     """The names in the system's order, with NUL between them."""

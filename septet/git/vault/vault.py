@@ -66,7 +66,7 @@ def vault_at(place: Place) -> Git:
 
 
 def vaults_in(folder: Path, env: Mapping[str, str]) -> list[Git]:
-    """Return the vaults of a host, without vaults whose creation did not finish: they hold nothing."""
+    """Return the vaults of a host, except vaults whose creation did not finish, which hold nothing."""
     whole = (path for path in sorted(folder.glob("*.git")) if (path / _WRITTEN_LAST).exists())
     return [Git(path, env=env, guard=guard_of(path)) for path in whole]
 
@@ -77,7 +77,7 @@ def next_name(place: Place, kind: str, last: str | None, others: Iterable[str] =
     Args:
         place: The work order's place.
         kind: The kind of the next snapshot.
-        last: The latest known snapshot; without it git lists the refs.
+        last: The name of the latest known snapshot; `None` if git must list the refs.
         others: Names that are in use too.
     """
     known = [last] if last else _refs(vault_at(place), f"{ref_of(place.order_id)}/")
@@ -153,7 +153,7 @@ def first_and_last(vault: Git, order_id: str) -> tuple[Snapshot, Snapshot] | Non
 
 
 def verify(vault: Git, snapshot: Snapshot) -> None:
-    """Check that a snapshot's ref points to its commit and that every object is there.
+    """Check that a snapshot's ref points to its commit and that no object is missing.
 
     Raises:
         SnapshotError: The snapshot cannot be restored.
@@ -183,7 +183,7 @@ def _create(place: Place) -> None:
 
 
 def _read_snapshots(vault: Git, *names: str) -> list[Snapshot]:
-    """Return snapshots like `find`, with one git."""
+    """Return snapshots like `find`; one git process reads all of them."""
     commits = {name: _commit(vault, name) for name in names}
     contents = read_objects(vault, commits.values())
     snapshots = []

@@ -25,18 +25,18 @@ from septet.system.locks import hold_lock
 from septet.system.text import count_noun
 
 _PACK_FILES: Final = (".pack", ".rev", ".idx")
-"""In this order: git looks for the index and then expects the rest."""
+"""The files of a pack, in the order of their creation: git looks for the index and then expects the rest."""
 _REFS: Final = ("refs", "packed-refs")
 _UNPACK_LIMIT: Final = "fetch.unpackLimit"
-"""Set so that a fetch makes one pack, in which git looks before loose objects."""
+"""A setting by which a fetch makes one pack, in which git looks before it looks for loose objects."""
 
 
 def _mend(mirror: Path, remote: Remote) -> None:
-    """Fetch a mirror again and complete the damaged mirror with it. The caller holds the mirror's lock.
+    """Fetch a fresh mirror and complete the damaged mirror from it. The caller holds the mirror's lock.
 
-    Workspaces and vaults borrow the mirror's objects by its path, so it is mended in place: new files are put next
-    to the present files, and files that must make room move to the mirror's folder `damaged`. git reads the good
-    copy of an object if another copy is bad.
+    Workspaces and vaults borrow the objects by the mirror's path, so the mirror is mended in place: new files are
+    put next to the present files, and files that must make room move to the mirror's folder `damaged`. git reads
+    the good copy of an object if another copy is bad.
 
     Raises:
         SeptetError: The origin was not reached or refused, as for any fetch; nothing was changed.
@@ -87,7 +87,7 @@ def _lay_packs(fresh: Path, mirror: Path, aside: Path) -> None:
 
 
 def _exchange(source: Path, target: Path, aside: Path) -> None:
-    """Move a file or folder into place, a file atomically for its readers; the former content is kept aside."""
+    """Move a file or folder into place and its former content to `aside`; a file is replaced atomically."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.is_file():
         os.link(target, aside / target.name)
@@ -126,7 +126,7 @@ class Base:
     branch: str
     sha: str
     default_branch: str = ""
-    """The origin's default branch; empty if its HEAD names none."""
+    """The origin's default branch; empty if the origin's HEAD names no branch."""
 
 
 def refresh_mirror(mirror: Path, remote: Remote, base: str | None = None) -> Base:

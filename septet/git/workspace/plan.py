@@ -24,7 +24,7 @@ def plan_items(place: Place, there: Snapshot, name: str, path: str) -> dict[byte
         path: The path of the plan.
 
     Raises:
-        WorkspaceError: That snapshot has no such file, or another file is in the place of its folder.
+        WorkspaceError: The snapshot `name` has no such file, or another file is in the place of its folder.
     """
     vault, own = vault_at(place), path.encode()
     items = read(vault, find(vault, name).commit)
@@ -79,7 +79,7 @@ def switch(
         plan: The name of a snapshot of the same repository, and the path of the file in it.
 
     Raises:
-        NotFoundError, WorkspaceError: There is no such snapshot, or no such file in it.
+        NotFoundError, WorkspaceError: The snapshot does not exist, or does not have the file.
         SnapshotError: The present content could not be secured first; nothing was changed.
     """
     ends = first_and_last(vault_at(place), place.order_id)

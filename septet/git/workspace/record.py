@@ -37,7 +37,7 @@ class WorkspaceRecord(Wire):
     """The URL of the fork that the work is pushed to; empty if that is the origin."""
 
     def place(self, state: StateDir, env: Mapping[str, str]) -> Place:
-        """Return the places of the workspace's files."""
+        """Return the places of the work order's files."""
         return Place(
             order_id=self.order_id,
             worktree=state.workspaces / self.order_id,

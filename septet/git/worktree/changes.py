@@ -12,7 +12,7 @@ class StatusEntry:
 
     path: bytes
     staged: str
-    """One of `.AMDRCTU`, or `?` for an untracked file."""
+    """The index's state against HEAD: one of `.AMDRCTU`, or `?` for an untracked file."""
     unstaged: str
     origin: bytes | None = None
     """The former path of a rename or a copy."""

@@ -141,7 +141,7 @@ def read_file(path: Path, limit_bytes: int = _FILE_LIMIT_BYTES) -> bytes | None:
 
 
 def read_ref(git_dir: Path, ref: bytes) -> bytes | None:
-    """Return the content of a loose ref, or the SHA of a packed one; `None` without either."""
+    """Return the content of a loose ref, or the SHA of a packed ref; `None` for a missing ref."""
     loose = read_file(git_dir / os.fsdecode(ref), _HEAD_LIMIT_BYTES)
     if loose is not None:
         return loose

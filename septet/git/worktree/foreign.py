@@ -1,8 +1,8 @@
 """Checks of the files in a worktree's `.git` that git would read: only plain files and folders are allowed.
 
-An agent may leave a link, a FIFO, a socket or a device anywhere in it: git would read another user's file, or wait
-for a writer that never comes. HEAD, index and config are not checked: the engine reads HEAD and index as data and
-never reads config (`septet.git.worktree.view`). The checks cover names, types and the content of `alternates`.
+An agent may leave a link, a FIFO, a socket or a device anywhere in `.git`: git would read another user's file, or
+wait for a writer that never comes. HEAD, index and config are not checked: the engine reads HEAD and index as data
+and never reads config (`septet.git.worktree.view`). The checks cover names, types and the content of `alternates`.
 """
 
 import os
@@ -29,14 +29,14 @@ An agent cannot set a change time, and no agent works during the check.
 
 
 def refuse_foreign(git_dir: Path, lender: bytes) -> None:
-    """Refuse a `.git` with a path that git would read and that is not its own plain file or folder.
+    """Refuse a `.git` in which a path that git would read is not a plain file or folder of the `.git` itself.
 
-    Costs one `lstat` for each of a few names and for each folder of refs and of objects; only folders that changed
-    since this process last listed them are listed.
+    The check costs one `lstat` for each of a few names and for each folder of refs and of objects; it lists only
+    folders that changed since this process last listed them.
 
     Args:
         git_dir: The worktree's `.git`.
-        lender: The one folder of objects that it borrows, as its `alternates` names it.
+        lender: The only folder of objects that `git_dir` may borrow, in the form of its `alternates`.
 
     Raises:
         WorkspaceError: There is such a path; the message names it.

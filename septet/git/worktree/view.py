@@ -2,8 +2,8 @@
 
 The view is in the engine's records. Its config, attributes, HEAD and index are separate; its objects, refs and
 excludes are links into the worktree's `.git`, so that both share commits and branches. Every git command of the
-engine that reads a worktree runs here: it ignores filters, hooks, file-system monitors, external diffs, signing
-programs, includes and promisor remotes of the agent's config.
+engine that reads a worktree runs in the view, and ignores filters, hooks, file-system monitors, external diffs,
+signing programs, includes and promisor remotes of the agent's config.
 """
 
 import shutil
@@ -112,7 +112,7 @@ def _write_attributes(place: Place) -> None:
 
 
 def _bound_tree(place: Place, sha: str) -> None:
-    """Refuse an agent's commit that unfolds to more entries than a disk can hold; few objects suffice for that.
+    """Refuse an agent's commit that unfolds to more entries than a disk can hold, as a few objects can.
 
     Raises:
         WorkspaceError: The commit has too many entries.
