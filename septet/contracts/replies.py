@@ -1,4 +1,4 @@
-"""The replies of every interface: the same objects on the command line, over HTTP and to an agent."""
+"""The replies of every interface: the command line, HTTP and the tools of an agent return the same objects."""
 
 from collections.abc import Mapping
 from typing import Final, Literal
@@ -32,7 +32,7 @@ class PagedReply(Reply):
 
 
 class BudgetReply(Reply):
-    """A budget: the reply to every request about a budget."""
+    """The reply to every request about a budget."""
 
     budget: AccountView
 
@@ -55,15 +55,15 @@ class CostsReply(Reply):
 
     by: CostKey
     since: str = ""
-    """The first week that counts: `2026-W40`; empty for all weeks."""
+    """The first week whose costs count, such as `2026-W40`; empty for all weeks."""
     costs: tuple[CostGroup, ...] = ()
     total: Spending = Spending()
     scripted: bool = False
-    """Whether the costs contain the scripted agent's, whose tokens and dollars are made up."""
+    """Whether the costs contain costs of the scripted agent, whose tokens and dollars are made up."""
 
 
 class TaskReply(Reply):
-    """A work order: the reply to every start, decision and move."""
+    """The reply to every start, decision and move of a work order."""
 
     task: Task
 
@@ -81,17 +81,19 @@ class DetailReply(TaskReply):
     runs: tuple[AgentRun, ...] = ()
     """The agent runs on the host that replies, oldest first."""
     refused_in_setup: tuple[str, ...] = ()
-    """The hosts that the sandbox of its workspace's set-up refused on that host: `name:port`, each once."""
+    """The network hosts that the sandbox refused to the workspace's set-up on the host that replies: `name:port`,
+    each once."""
     history: tuple[Move, ...] = ()
     waiting_for: str | None = None
-    """What it is waiting for now; `None` if nothing."""
+    """The event or decision that the work order waits for now; `None` if the work order does not wait."""
     fails_on_base: tuple[str, ...] = ()
-    """The repository's checks that already fail on its base commit, as the host that replies knows; empty once
-    they passed on its commit."""
+    """The repository's checks that already fail on the base commit, if the host that replies knows them; empty
+    once the checks passed on the work order's commit."""
     base: str | None = None
-    """The branch that it started from; `None` before its start, and if another host has its workspace."""
+    """The branch from which the work order started; `None` before the start, and if another host has the
+    workspace."""
     estimate: Estimate | None = None
-    """The expected cost of the remaining steps, while it waits with its plan."""
+    """The expected cost of the remaining steps, while the work order waits with its plan."""
 
 
 class StepsReply(Reply):
@@ -99,10 +101,10 @@ class StepsReply(Reply):
 
     steps: tuple[TaskStep, ...] = ()
     refused_hosts: tuple[str, ...] = ()
-    """The hosts that the sandboxes of its set-up and runs refused, on the host that replies: `name:port`, each
+    """The network hosts that the sandboxes refused to set-up and runs on the host that replies: `name:port`, each
     once."""
     rounds: tuple[ReworkRound, ...] = ()
-    """The rounds of its agent on the pull request."""
+    """The rounds of the agent on the pull request."""
 
 
 class TasksReply(PagedReply):
@@ -138,7 +140,7 @@ class LogsReply(PagedReply):
 
     log_entries: tuple[LogEntry, ...] = ()
     total: int = 0
-    """The number of entries so far, on all pages."""
+    """The number of entries up to now, on all pages."""
 
 
 class NetworkReply(Reply):
@@ -146,9 +148,9 @@ class NetworkReply(Reply):
 
     requests: tuple[NetworkRequest, ...] = ()
     total: int = 0
-    """The number of entries so far, on all pages."""
+    """The number of entries up to now, on all pages."""
     is_cut: bool = False
-    """Whether some refused requests are only counted, because a run's log was full."""
+    """Whether the list lacks refused requests that were only counted, because a run's log was full."""
 
 
 class RescuesReply(Reply):
@@ -162,7 +164,7 @@ class RestoredReply(Reply):
 
     rescue: KeptSnapshot
     restored_to: str
-    """The folder, on the host that replied."""
+    """The folder of the restored files, on the host that replied."""
 
 
 class PlanReply(Reply):
@@ -185,14 +187,14 @@ NOBODY_WORKS: Final = "nobody works on it"
 
 
 class WatchReply(TaskReply):
-    """The current state of a work order, with its agent and workspace as this host sees them."""
+    """The current state of a work order, with the facts about its agent and workspace on this host."""
 
     running_step: str = ""
     """The running step; empty between two steps."""
     standing: str = RUNNING
-    """The state of that step: `running`, or `nobody works on it`."""
+    """The state of the running step: `running`, or `nobody works on it`."""
     waiting_for: str | None = None
-    """What it is waiting for now; `None` if nothing."""
+    """The event or decision that the work order waits for now; `None` if the work order does not wait."""
     doing: LogEntry | None = None
     """The agent's tool call that is still running."""
     tokens: int = 0
@@ -200,18 +202,20 @@ class WatchReply(TaskReply):
     cost_usd: float | None = None
     """The cost of the finished steps in US dollars, if the agents report it."""
     elapsed_seconds: float = 0.0
-    """The seconds from its creation until now, or until it was closed."""
+    """The seconds from the work order's creation until now, or until its end."""
     plan: PlanView | None = None
-    """The plan; `None` if there is none yet, or none on this host; the same for `diff`."""
+    """The plan; `None` before the plan exists, and if this host does not have the plan. The same holds for
+    `diff`."""
     diff: DiffView | None = None
     log_entries: tuple[LogEntry, ...] = ()
     """The log entries since the last reply; in the first reply, the latest entries."""
     elsewhere: str = ""
-    """The id of the host that has its agent and its workspace; empty if the host that replies has them."""
+    """The id of the host that has the work order's agent and workspace; empty if the host that replies has
+    them."""
 
     @property
     def unseen(self) -> str:
-        """A note on what this host cannot show, with the command for the other host; empty if it can show all."""
+        """A note on the facts that only another host can show, with the command; empty if this host shows all."""
         if not self.elsewhere:
             return ""
         what = "What its agent does, its plan and its changes are not on this host"
@@ -237,9 +241,9 @@ class DryRunStep(Wire):
     idle_seconds: float
     turns: int
     commands: tuple[str, ...]
-    """The files of its prompt; the plan step has one for each class of issue."""
+    """The files of the step's prompt; the step that plans has one file for each class of issue."""
     built_in: bool
-    """Whether all these files are Septet's own."""
+    """Whether Septet provides all files in `commands`."""
 
 
 class DryRunReply(Reply):
@@ -254,9 +258,9 @@ class DryRunReply(Reply):
     sandbox: str = ""
     """The sandbox of agents on their host: `bwrap` or `none`; empty if no worker reports it."""
     approve_plan: bool = False
-    """Whether it waits for a person after planning."""
+    """Whether the work order would wait for a person after planning."""
     plan_only: bool = False
-    """Whether it ends with its plan."""
+    """Whether the work order would end with its plan."""
     setup: tuple[str, ...] = ()
     """The repository's set-up commands, which run in each workspace before its first agent."""
     setup_seconds: float = 0.0
@@ -269,6 +273,6 @@ class DryRunReply(Reply):
     estimate: Estimate | None = None
     """The expected cost."""
     budgets: Mapping[str, str] = Field(default_factory=dict)
-    """The limits that would apply, by the owner of the budget: `work order`, `project/o/r`, `day`."""
+    """The limits that would apply, by the owner of the budget, such as `work order`, `project/o/r` or `day`."""
     unused_settings: str = ""
-    """A note, with its remedy, if the checkout's settings file is not the file that is read; otherwise empty."""
+    """A note with a remedy, if Septet does not read the settings file of the checkout; otherwise empty."""

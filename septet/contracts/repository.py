@@ -1,6 +1,6 @@
 """The address of a repository without credentials, and the names of its branches.
 
-Git, forges and people misread some names.
+Some branch names are refused, because git, forges or people would misread them.
 """
 
 import re
@@ -21,26 +21,26 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9._/-]+")
 _REFUSED: Final = re.compile(r"^/|/$|//|(?:^|/)\.|\.\.|\.$|\.lock(?:/|$)|@\{|[\x00-\x20\x7f~^:?*\[\\]")
 _COMMIT: Final = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})", re.IGNORECASE)
 _PSEUDO_REF: Final = re.compile(r"[A-Z_]+|(?:[a-z]+_)*head|auto_merge|stash|@")
-"""The files beside `refs` in which git keeps commits, also as a case-insensitive file system finds them, and
-`@`."""
+"""The names of git's files next to `refs` that contain commits, in the cases that a case-insensitive file system
+accepts, and `@`."""
 _FOLDERS: Final = frozenset((
     "refs", "heads", "tags", "remotes", "origin", "notes", "stash", "bisect", "replace", "original", "worktree",
     "rewritten", "prefetch", "pull", "merge-requests",
 ))  # fmt: skip
 """The first folders of names that git resolves before branches."""
 _OWN: Final = re.compile(r"septet/(?:forge|issues|checkpoints)(?:/|$)", re.IGNORECASE)
-"""The engine's own refs under `refs/` on an origin, which git resolves before branches."""
+"""The refs of Septet under `refs/` on an origin, which git resolves before branches."""
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _KINDS: Final = {IssueClass.BUG: "bug", IssueClass.FEATURE: "feat", IssueClass.CHORE: "chore"}
 
 
 def is_branch_name(name: str) -> bool:
-    """Say whether git accepts `name` for a branch, by the rules of git-check-ref-format(1)."""
+    """Return whether git accepts `name` for a branch, by the rules of git-check-ref-format(1)."""
     return bool(name) and _REFUSED.search(name) is None
 
 
 def form_refusal(name: str) -> str | None:
-    """Return why `name` cannot become a branch's name, in words that an agent can act on; `None` if it can."""
+    """Return why `name` is no branch's name, in words that an agent can act on; `None` for a valid name."""
     if not name or name.startswith(("-", "refs/", "remotes/", "heads/", "origin/")):
         return f"{name!r} is not a name for a branch"
     if len(name) > _LONGEST:
@@ -53,7 +53,8 @@ def form_refusal(name: str) -> str | None:
 
 
 def name_refusal(name: str) -> str | None:
-    """Return why `name` cannot be a work order's branch, by its form or another meaning; `None` if it can."""
+    """Return why `name` cannot be a work order's branch, by form or because git reads another ref; `None` if
+    valid."""
     if refusal := form_refusal(name):
         return refusal
     if _OWN.match(name):
@@ -81,14 +82,14 @@ class FirstPart:
     prefix: str
     issue_class: IssueClass | None
     number: str
-    """The issue's number; empty if it has none: the work order's id then replaces it."""
+    """The issue's number; empty for an issue without a number: the work order's id then replaces the number."""
     order_id: str
 
     def names_for(self, words: str) -> tuple[str, ...]:
         """Return the names for a branch; the caller takes the first name that is free on the origin.
 
-        The second name ends in the work order's id, because others may have worked on the issue. The last names
-        have no folder, because the origin may have a branch of the folder's name.
+        The second name ends in the work order's id, because another work order may have used the first name. The
+        last names have no folder, because the origin may have a branch with the folder's name.
         """
         order_id = self.order_id if is_branch_name(f"x-{self.order_id}") else "-".join(_words(self.order_id))
         kind = _KINDS[self.issue_class] if self.issue_class else "work"
@@ -98,7 +99,7 @@ class FirstPart:
         return tuple(dict.fromkeys(f"{first}{each}" for first in firsts for each in stems))
 
     def _slug(self, text: str) -> str:
-        """Return the agent's words without the words of the first part."""
+        """Return the agent's words, joined by hyphens, without the words that the first part contains already."""
         words = _words(text)
         known = (_words(self.prefix), *([kind] for kind in ("feature", *_KINDS.values())), ["issue"])
         for part in (*known, _words(self.number), _words(self.order_id)):
@@ -120,9 +121,9 @@ _ACCOUNT_OF_SCP: Final = re.compile(r"^(?P<user>\s*[A-Za-z0-9_][A-Za-z0-9._-]*):
 
 
 def without_credentials(address: str) -> str:
-    """Return an address without password and token; an ssh address keeps its user. A path is returned unchanged.
+    """Return an address without password and token; an ssh address keeps its user, and a path stays unchanged.
 
-    An `http` or `https` address also loses its user, which may be a token, its query and its fragment.
+    An `http` or `https` address also loses its query, its fragment, and its user, which may be a token.
     """
     if "://" not in address:
         return _ACCOUNT_OF_SCP.sub(r"\g<user>@", address, count=1)

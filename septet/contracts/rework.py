@@ -15,7 +15,7 @@ EventId = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern
 
 
 class ReworkEvent(Wire):
-    """An event on a pull request that its agent answers once; texts of people stay on the forge."""
+    """An event on a pull request, which the agent answers once; the texts of people stay on the forge."""
 
     id: EventId
     """`checks:<commit>`, `review:<id on the forge>`, or `conflict:<commit>`."""
@@ -28,7 +28,7 @@ class FollowTerms(Wire):
     """The limits within which an agent follows a pull request."""
 
     by_default: bool = False
-    """Whether the repository's settings request it even if the work order does not."""
+    """Whether the repository's settings request an agent on the pull request, even if the work order does not."""
     rounds: Annotated[int, Field(ge=1, le=20)] = 3
     work_seconds: Annotated[float, Field(gt=0)] = 4 * 3600.0
     """The most seconds of work for all rounds together."""
@@ -44,22 +44,24 @@ class Rework(Wire):
     """The pull request's address."""
     events: tuple[ReworkEvent, ...] = ()
     head: str = ""
-    """The branch's commit on the forge when the round was prepared; the round's push replaces no other commit."""
+    """The branch's commit on the forge when the round was prepared; the round's push may replace only this
+    commit."""
     merges: str = ""
-    """The commit that is merged into the worktree, and that the round's commit merges."""
+    """The commit that is merged into the worktree, and that becomes a parent of the round's commit."""
     conflicts: tuple[str, ...] = ()
     """The first paths that contain conflict markers."""
     conflicts_count: int = 0
 
 
 class PreparedRework(Wire):
-    """The preparation of a round: the agent's work, or why there is none."""
+    """The preparation of a round: the agent's work, or the reason why the round has no work."""
 
     rework: Rework
     state: Literal["ready", "answered", "merged", "closed", "gone"]
-    """`answered`: no event waits for an answer any more; `gone`: the branch does not exist."""
+    """The state of the round: `answered` if no event waits for an answer any more, and `gone` if the branch does
+    not exist."""
     checkpoint: str = ""
-    """The checkpoint with which the agent begins."""
+    """The snapshot with which the agent begins."""
 
 
 RoundOutcome = Literal["working", "done", "failed", "ended", "merged", "closed", "gone"]
@@ -70,11 +72,12 @@ class ReworkRound(Wire):
 
     number: int
     events: tuple[str, ...] = ()
-    """The events that it answers, in words."""
+    """The events that the round answers, in words."""
     outcome: RoundOutcome = "working"
-    """`ended`: a person or the pull request's end ended it; `gone`: the branch did not exist."""
+    """The outcome: `ended` if a person or the pull request's end ended the round, and `gone` if the branch did not
+    exist."""
     commit_sha: str = ""
-    """The commit that it pushed."""
+    """The commit that the round pushed."""
 
 
 class ReworkState(Wire):
@@ -88,7 +91,7 @@ class ReworkState(Wire):
     events: tuple[str, ...] = ()
     """The events that the last round answers, in words."""
     why: str = ""
-    """The reason of the end."""
+    """The reason why the agent stopped following the pull request."""
     history: Annotated[tuple[ReworkRound, ...], Field(max_length=20)] = ()
     """The rounds, first to last."""
 

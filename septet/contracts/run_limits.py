@@ -22,11 +22,11 @@ class Timeouts(InnerWire):
     """Limits of one agent run."""
 
     wall_seconds: Seconds = 3600.0
-    """The seconds from start to end."""
+    """The most seconds from start to end."""
     idle_seconds: Seconds = 600.0
-    """The seconds without a byte on the stream."""
+    """The most seconds without a byte on the agent's stream."""
     turns: Turns = 500
-    """The assistant turns on the stream."""
+    """The most assistant turns on the agent's stream."""
     heartbeat_seconds: Annotated[float, Field(ge=1, le=3600)] = 120.0
     """The seconds without a heartbeat from the worker until another attempt begins. Heartbeats cost money and come
     30 s earlier, so the server may be away for 30 s. If the host has another worker, a dead worker is noticed
@@ -34,7 +34,7 @@ class Timeouts(InnerWire):
 
 
 class SomeLimits(InnerWire):
-    """Some limits of an agent run; absent limits are not set."""
+    """The limits of an agent run that a setting names; an absent limit is not set."""
 
     wall_seconds: Seconds | None = None
     idle_seconds: Seconds | None = None
@@ -50,6 +50,6 @@ class StepSettings(SomeLimits):
     """The limit for all runs of the step together, such as `3usd`."""
 
     def over(self, limits: Timeouts) -> Timeouts:
-        """Return the limits, replaced by these where these are set."""
+        """Return `limits`, with the limits of this object in place of those that this object sets."""
         own = self.model_dump(include=set(Timeouts.model_fields), exclude_none=True)
         return limits.model_copy(update=own)

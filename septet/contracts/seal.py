@@ -12,9 +12,10 @@ SEALED: Final = b"binary/encrypted"
 """The encoding in a sealed payload's metadata."""
 KEY_ID: Final = "encryption-key-id"
 KEY_CHECK: Final = "encryption-key-check"
-"""The metadata keys of the key's id, and of the check that distinguishes two keys with the same id."""
+"""The metadata keys for the sealing key's id, and for the check that distinguishes two keys with the same id."""
 ACTIVITY: Final = "septet-activity"
-"""The metadata key of the payload's owner: work order, type and id. The payload opens only for that owner."""
+"""The metadata key for the activity that owns the payload: work order, type and id. The payload opens only for its
+owner."""
 _ID_LIMIT: Final = 64
 _REFUSED: Final = "septet-refused"
 _NOT_SEALED: Final = b"it is not sealed"
@@ -23,8 +24,8 @@ NOTHING_SEALED: Final = MappingProxyType({_REFUSED: b"there is none that could b
 """The metadata of the payload that replaces a missing payload for a worker."""
 
 CODEC_PATH: Final = "/codec"
-"""The path of the endpoint that seals and opens payloads for authorised readers: `encode` and `decode` below
-it."""
+"""The path of the endpoint that seals payloads (`/codec/encode`) and opens payloads (`/codec/decode`) for
+authorised readers."""
 UNSEALED_INPUT: Final = "UnsealedInput"
 """The type of the error that refuses an unsealed input."""
 
@@ -44,7 +45,7 @@ def is_sealed(metadata: Mapping[str, bytes]) -> bool:
 
 
 def key_id_of(metadata: Mapping[str, bytes]) -> str | None:
-    """Return the id of a sealed payload's key, for people; `None` if it is not sealed."""
+    """Return the id of a sealed payload's key, for people; `None` if the payload is not sealed."""
     if not is_sealed(metadata):
         return None
     return cut(one_line(metadata.get(KEY_ID, b"").decode("utf-8", "replace")), _ID_LIMIT) or "?"
@@ -56,7 +57,7 @@ def refusing_metadata(metadata: Mapping[str, bytes], *, is_damaged: bool = False
 
 
 def refusal_of(metadata: Mapping[str, bytes]) -> str | None:
-    """Return why a payload is refused, for people; `None` if it is not refused."""
+    """Return why a payload is refused, for people; `None` for an accepted payload."""
     reason = metadata.get(_REFUSED)
     if reason is None:
         return None

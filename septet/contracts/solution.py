@@ -8,7 +8,7 @@ from septet.contracts.answers import Line, Text
 from septet.contracts.wire import StrictWire, Wire
 
 SOLUTION_LIMIT_BYTES = 256 * 1024
-"""The largest solution: it stays on disk, and the workflow receives only its outline."""
+"""The largest solution in bytes; a solution stays on disk, and the workflow receives only the outline."""
 
 TaskId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
 Path = Annotated[str, StringConstraints(min_length=1, max_length=4096, pattern=r"^[^\x00-\x1f]+$")]
@@ -99,16 +99,16 @@ class ExecutionAnswer(StrictWire):
 
 
 class ExecutionRecord(Wire):
-    """The implemented part of a solution, as git and the executor report it; it stays on its host's disk."""
+    """The implemented part of a solution, by git and by the executor; the record stays on the host's disk."""
 
     summary: str
     tasks: tuple[TaskDone, ...] = ()
     files_modified: tuple[str, ...] = ()
-    """Every changed file as git reports it, except the plan's file."""
+    """Every file that git reports as changed, except the plan's file."""
 
 
 class Outline(Wire):
-    """The part of a solution that a pipeline remembers, below 1 KB; the whole stays on its host's disk."""
+    """The part of a solution that a pipeline remembers, below 1 KB; the whole solution stays on disk."""
 
     id: str
     summary: str = ""

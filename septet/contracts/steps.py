@@ -20,10 +20,10 @@ class Progress(Wire):
 
     issue_class: IssueClass | None = None
     planner_answer: str | None = None
-    """The answer of `build_plan`: the path as the planner gave it."""
+    """The answer of `build_plan`: the path that the planner gave."""
     plan_path: str | None = None
     plan_sha256: str | None = None
-    """The SHA-256 of the plan's file as it was found, and as the person who approves it saw it."""
+    """The SHA-256 of the plan's file that the step found, and that the person who approves the plan saw."""
     plan_bytes: int | None = None
     """The size of the plan's file in bytes."""
     branch_name: str | None = None
@@ -49,7 +49,7 @@ class StepCall(Wire):
     reasons: tuple[str, ...] = ()
     """A person's feedback, and the reasons why the first try was not accepted."""
     starts_from: str = ""
-    """The checkpoint with which the step begins; a reset returns to it."""
+    """The snapshot with which the step begins; a reset returns to this snapshot."""
     model: str | None = None
     limits: Timeouts = Timeouts()
     settings: StepSettings = StepSettings()
@@ -57,7 +57,7 @@ class StepCall(Wire):
     draft: bool = False
     labels: tuple[str, ...] = ()
     pipeline: str = ""
-    """The pipeline of the work order; empty if it belongs to none."""
+    """The pipeline of the work order; empty if the work order belongs to no pipeline."""
     session_id: str | None = None
     """The session to continue; `None` for a new session."""
     approve_plan: bool = False
@@ -68,37 +68,40 @@ class StepCall(Wire):
     """The ids of the findings that a person allowed."""
     project: str = ""
     budget: str = ""
-    """The work order's own budget in its written form; empty if it has none."""
+    """The work order's budget in its written form; empty if the work order has no budget."""
     pipeline_budget: str = ""
     pays_from: str = ""
-    """The pipeline whose budget still counts after a reset took the work order out of it."""
+    """The pipeline whose budget still counts the agents' use after a reset took the work order out of the
+    pipeline."""
     waits_for_budget: bool = False
     """Whether the workflow waits after the verdict `over_budget`; otherwise Temporal retries the activity."""
     rework: Rework | None = None
-    """The round on the pull request that the agent works on; otherwise the call is like a call of
+    """The round on the pull request that the agent works on; all other fields are as in a call of
     `implement_plan`."""
     reading: ReaderReport | None = None
     """The reader's report on the outgoing changes of this call."""
     settles: str = ""
-    """The activity whose agent already answered this call: its answer is read again, and no agent starts."""
+    """The id of the activity whose agent already answered this call: the host reads the answer again and starts no
+    agent."""
     reads: str = ""
-    """The digest of the outgoing changes that a second agent reads; the call is then that reader's."""
+    """The digest of the outgoing changes that a second agent reads; empty unless this is the call of the second
+    agent."""
 
     @property
     def name(self) -> str:
-        """The name that people and folders use: the step's, `rework`, or `read_outgoing`."""
+        """The name for people and folders: the name of the step, `rework` or `read_outgoing`."""
         if self.reads:
             return READ_OUTGOING
         return REWORK if self.rework is not None else self.step.value
 
     @property
     def table(self) -> str:
-        """The table of a repository's settings for it: the step's, or `read_outgoing`."""
+        """The name of the table in a repository's settings: the name of the step, or `read_outgoing`."""
         return READ_OUTGOING if self.reads else self.step.value
 
     @property
     def number(self) -> int:
-        """The step's place in the order; a rework comes after all steps."""
+        """The step's place in the order, from 1; a round on the pull request comes after all steps."""
         return len(Step) + 1 if self.rework is not None else self.step.number
 
     @property
@@ -108,28 +111,29 @@ class StepCall(Wire):
 
     @property
     def keeps_process(self) -> bool:
-        """Whether the agent's process may wait for that turn; a round on a pull request may be the last turn."""
+        """Whether the agent's process may wait for a later turn; a round on a pull request may be the last
+        turn."""
         return self.shares_session and self.rework is None
 
 
 class FinalizeCall(Wire):
-    """A request to the session of a step for its answer alone, as JSON."""
+    """A request to a step's session to give only the answer again, as JSON."""
 
     call: StepCall
     session_id: str
     reasons: tuple[str, ...]
-    """The mistakes in the answer, for the prompt."""
+    """The mistakes in the previous answer, for the prompt."""
     attempt: int = 1
-    """1, or 2 with another prompt."""
+    """The number of the request: 1, or 2 for the second request, which has another prompt."""
     result: "StepResult"
     """The step's result, which the answer completes."""
 
 
 class EndCall(StepCall):
-    """The input of the activity that ends a try of a step, if the step's activity could not end it."""
+    """The input of the activity that ends a try of a step that the step's activity could not end."""
 
     earlier: "StepResult | None" = None
-    """The combined result of the activities of the try that returned."""
+    """The combined result of those activities of the try that returned a result."""
     activity_id: str | None = None
     """The activity that did not return; empty if none was running, `None` if it is unknown."""
 
@@ -146,14 +150,14 @@ class StepFacts(Wire):
     step: Step
     agent: str = ""
     login: str = ""
-    """The name of the further login that its agent used; empty for the worker's own login."""
+    """The name of the further login that the step's agent used; empty for the worker's own login."""
     model: str | None = None
     session_id: str | None = None
     context_tokens: int = 0
-    """The session's length in tokens, in a pipeline's lane: as its CLI reports it, or an estimate."""
+    """The session's length in tokens in a pipeline's lane, which the CLI reports or the host estimates."""
     recovered_by: str | None = None
-    """How the result was recovered: a rung of the retry ladder (`adopt`, `read`, `resume`, `rerun`), or
-    `finalizer`."""
+    """The way in which the result was recovered: a rung of the retry ladder (`adopt`, `read`, `resume`, `rerun`),
+    or `finalizer`."""
     agent_starts: int = 1
     exit_code: int | None = None
     duration_seconds: float = 0.0
@@ -175,13 +179,13 @@ class StepResult(StepFacts):
 
     verdict: Verdict
     result_text: Annotated[str, Field(max_length=8192)] | None = None
-    """The answer's canonical plain form."""
+    """The answer in its plain form, such as a path or a name."""
     result_json: JsonValue = None
     """The checked answer, up to 4 KB."""
     reasons: tuple[str, ...] = ()
     """Why the verdict is not `done`."""
     parsed_by: str | None = None
-    """The rung of the answer ladder that read it."""
+    """The rung of the answer ladder that read the answer."""
     checkpoint: str | None = None
     """The snapshot taken when the step was done."""
     rescues: tuple[Rescue, ...] = ()
@@ -218,14 +222,14 @@ class SweepCall(Wire):
 
 
 class FailureFacts(Wire):
-    """The facts in an activity's error, beside its message."""
+    """The facts in an activity's error in addition to the message."""
 
     remedy: str = ""
     """The remedy of the error."""
     result: StepResult | None = None
-    """The result of the step, as far as it is known."""
+    """The known part of the step's result."""
     notifies_on: str = ""
-    """The queue on which a host notifies people of a work order that it could not open; empty: it sends no
+    """The queue of the host that notifies people if it could not open the workspace; empty: the host sends no
     notification."""
     issue_title: str = ""
     """The issue's title, if it was read before the workspace failed to open."""

@@ -1,4 +1,4 @@
-"""The work order object: one shape for CLI, HTTP, MCP and query."""
+"""The work order object, which has one form on the command line, over HTTP, over MCP and in queries."""
 
 from collections.abc import Mapping
 from typing import Final, Self
@@ -26,7 +26,7 @@ class TaskStep(Wire):
     agent_name: str
     agent: str
     login: str = ""
-    """The name of the further login that its agent used; empty for the worker's own login."""
+    """The name of the further login that the step's agent used; empty for the worker's own login."""
     success: bool
     output: str | None = None
     """The step's `result_text`."""
@@ -36,7 +36,8 @@ class TaskStep(Wire):
     session_id: str | None = None
     timestamp: str = ""
     ended_at: str = ""
-    """The time at which the workflow took the result; later than the agent's end if no worker ran then."""
+    """The time at which the workflow received the result; later than the agent's end if no worker ran when the
+    agent ended."""
     attempts: int = 1
     """The number of agent starts, and of requests for the answer."""
     parsed_by: str | None = None
@@ -47,16 +48,16 @@ class TaskStep(Wire):
     rescue: Rescue | None = None
     """The last rescue of the step."""
     checks_passed: int = 0
-    """The number of the repository's checks that passed on its commit."""
+    """The number of the repository's checks that passed on the step's commit."""
 
     @property
     def reading(self) -> str:
-        """How its answer was read, in words; empty for the usual way."""
+        """The way in which the worker read the step's answer, in words; empty for the usual way."""
         return "" if self.parsed_by in _USUAL_READINGS else _READINGS.get(self.parsed_by, _FROM_TEXT)
 
 
 class TaskError(Wire):
-    """Why a work order failed, and how to continue."""
+    """The reason why a work order failed, and the remedy."""
 
     type: str
     message: str
@@ -75,7 +76,7 @@ MOVED_TO_BLOCKED: Final = "Blocked"
 
 
 class Move(Wire):
-    """One entry of a work order's history: from which stage to which, when, by whom and why."""
+    """One entry of a work order's history: the two stages, the time, the person or `septet`, and the reason."""
 
     model_config = ConfigDict(serialize_by_alias=True)
 
@@ -87,7 +88,7 @@ class Move(Wire):
 
 
 class Task(Wire):
-    """A work order: also the task on the board."""
+    """A work order, which is also the task on the board."""
 
     id: str
     project: str = ""
@@ -101,11 +102,12 @@ class Task(Wire):
     score: int = 3
     assigned_agent: str | None = None
     lease_until: str | None = None
-    """Always `None`: Temporal itself leases steps to workers. Readers of the task's shape expect the key."""
+    """Always `None`, because Temporal itself leases steps to workers; programs that read the task expect the
+    key."""
     source: str = "text"
     """The origin of the issue: `github`, `local` or `text`."""
     external_id: str = ""
-    """The issue's number on its forge, as text: `issue_number` under the name that other boards use."""
+    """The issue's number on its forge, or its key on its tracker, under the name that other boards use."""
     repository_url: str = ""
     issue_number: str = ""
     issue_class: str | None = None
@@ -113,72 +115,73 @@ class Task(Wire):
     plan_sha256: str | None = None
     """The SHA-256 of the plan's file, which a decision on the plan names."""
     plan_bytes: int | None = None
-    """The size of the plan's file in bytes: the remaining steps of a longer plan cost more."""
+    """The size of the plan's file in bytes, for the estimate: the remaining steps of a longer plan cost more."""
     branch_name: str | None = None
     commit_sha: str | None = None
     pr_url: str | None = None
     usage: Usage = Usage()
     rescues: tuple[Rescue, ...] = ()
     after: tuple[str, ...] = ()
-    """Work orders that must end before this one starts."""
+    """The work orders that must end before this work order starts."""
     findings: tuple[KeyFinding, ...] = ()
-    """The findings in its work that wait for your decision: possible keys, and protected paths."""
+    """The findings that wait for your decision: possible keys, protected paths, and a reader's suspicions."""
     budget: BudgetWait | None = None
-    """The budget that it waits for."""
+    """The budget that the work order waits for."""
     error: TaskError | None = None
     unconfined: str = ""
-    """A warning if no sandbox confined its agents; empty otherwise."""
+    """A warning if no sandbox confined the agents; empty otherwise."""
     rework: ReworkState | None = None
-    """How its agent follows the pull request; `None` if it does not."""
+    """The rounds of the agent on the pull request; `None` if no agent follows the pull request."""
     stuck: str | None = None
-    """Why no worker can continue it, and what helps; clients find this out, and no workflow reports it."""
+    """The reason why no worker can continue the work order, with a remedy; clients find the reason, and no
+    workflow reports it."""
     created_at: str = ""
     updated_at: str = ""
     steps: tuple[TaskStep, ...] = ()
 
     @property
     def is_closed(self) -> bool:
-        """Whether it has ended: nothing happens to it any more by itself."""
+        """Whether the work order has ended: without a person's decision, no further work begins."""
         return self.status in {Status.COMPLETED, Status.FAILED, Status.CANCELLED}
 
     @property
     def waits_for_a_decision(self) -> bool:
-        """Whether it waits with its plan for a person's decision."""
+        """Whether the work order waits for a person's decision about its plan."""
         is_waiting = self.status is Status.WAITING and self.stage is Stage.EXECUTING
         return is_waiting and not self.findings and self.budget is None
 
     @property
     def left_beside_plan(self) -> tuple[Rescue, ...]:
-        """The rescues of files that agents left beside its plan; they are not implemented."""
+        """The rescues of files that agents wrote in addition to the plan; no later step gets these files."""
         return tuple(rescue for rescue in self.rescues if rescue.is_left_by_planner)
 
     @property
     def earlier_tokens(self) -> int:
-        """The number of its tokens that no step's row contains, because earlier tries used them."""
+        """The number of tokens that no step's row contains, because earlier tries used these tokens."""
         return max(self.usage.tokens - sum(row.usage.tokens for row in self.steps), 0)
 
     @property
     def checks_passed(self) -> int:
-        """The number of the repository's checks that passed on its last commit."""
+        """The number of the repository's checks that passed on the work order's last commit."""
         return next((row.checks_passed for row in reversed(self.steps) if row.checks_passed), 0)
 
     @property
     def question(self) -> str:
-        """Its question to a person, except about its plan, with the command that answers; empty without one."""
+        """The question to a person, with the command that answers; empty without a question or about a plan."""
         if self.budget is not None:
             return f"{self.budget.message} {self.budget.remedy}".strip()
         return self.host_wait or self.findings_question
 
     @property
     def host_wait(self) -> str:
-        """The host that it waits for, and what helps; empty if it waits for none."""
+        """The host that the work order waits for, with a remedy; empty if the work order waits for no host."""
         if self.error is None or (self.status, self.stage) != (Status.WAITING, Stage.BLOCKED):
             return ""
         return f"{self.error.message} {self.error.remedy}".strip()
 
     @property
     def word(self) -> str:
-        """The one word for its state on the board, its card and its page; merged and closed work orders differ."""
+        """The word for the state on the board and the page, with different words for merged and closed."""
         if self.stuck:
             return "stuck"
         if self.status is not Status.COMPLETED:
@@ -188,17 +191,18 @@ class Task(Wire):
 
     @property
     def has_plan_alone(self) -> bool:
-        """Whether only a plan was requested, and the plan is ready: a retry continues with it."""
+        """Whether the work order has ended with a plan alone, as requested; a retry continues with the plan."""
         return (self.status, self.stage, self.pr_url) == (Status.COMPLETED, Stage.DONE, None)
 
     @property
     def plan_answer(self) -> str:
-        """The command that continues a work order with a plan alone; empty for any other work order."""
+        """A sentence with the command that continues a work order with a plan alone; empty for any other work
+        order."""
         return f"Its plan is ready: septet retry {self.id} continues with it." if self.has_plan_alone else ""
 
     @property
     def findings_question(self) -> str:
-        """Its question to a person about its findings, with the commands that answer; empty without findings."""
+        """The question to a person about findings, with the commands that answer; empty without findings."""
         if not self.findings:
             return ""
         allowing = " ".join(f"--finding {finding.id}" for finding in self.findings if finding.id)
@@ -213,4 +217,4 @@ UNCONFINED: Final[Mapping[str, str]] = {
         "`septet doctor` says what else is missing."
     ),
 }
-"""By the sandbox in the record of an agent's run: the warning."""
+"""The warning for people, by the sandbox in the record of an agent's run."""

@@ -1,4 +1,4 @@
-"""Issues of a tracker such as Linear, and the messages about them."""
+"""The issues of a tracker such as Linear, and the messages about these issues."""
 
 from typing import Annotated, Final, Literal
 
@@ -17,7 +17,7 @@ PROMPT_LIMIT: Final = 8000
 
 
 def tracked_order_id(tracker: TrackerName, key: str) -> str:
-    """Return the id of an issue's work order; it is the same for every caller that starts the work order."""
+    """Return the id of an issue's work order, which is the same for every caller that starts the work order."""
     return f"wo-{tracker}-{key.lower()}"
 
 
@@ -30,7 +30,7 @@ class TrackedIssue(InnerWire):
     key: IssueKey = ""
     """The name that people use, such as `ENG-12`."""
     session: TrackerId | Literal[""] = ""
-    """The conversation in which Septet reports progress; empty if there is none."""
+    """The id of the conversation in which Septet reports progress; empty for an issue without a conversation."""
 
 
 class SessionStarted(Wire):
@@ -53,7 +53,7 @@ MessageKind = Literal["thought", "action", "elicitation", "response", "error"]
 
 
 class SessionMessage(Wire):
-    """A message to a session; repeated sending leaves it there once."""
+    """A message to a session; repeated requests send one message."""
 
     issue: TrackedIssue
     key: str = Field(max_length=300)

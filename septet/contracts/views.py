@@ -1,4 +1,4 @@
-"""The facts of a work order on a host's disk: runs, their logs and requests, snapshots, plan and changes."""
+"""The facts about a work order on a host's disk: runs, logs, network requests, snapshots, plan and changes."""
 
 from typing import Literal
 
@@ -6,23 +6,23 @@ from septet.contracts.wire import Wire
 
 
 class AgentRun(Wire):
-    """One start of an agent, from the files of its host."""
+    """One start of an agent, read from the files on its host."""
 
     run: str
-    """The name of its folder: `<n>-<step>-<attempt>`."""
+    """The name of the run's folder: `<n>-<step>-<attempt>`."""
     step: str | None = None
     agent: str | None = None
     session_id: str | None = None
     started_at: str | None = None
-    """The time of the start: ISO 8601, UTC; so is `ended_at`."""
+    """The time of the start: ISO 8601, UTC. `ended_at` has the same form."""
     ended_at: str | None = None
     exit_code: int | None = None
     cause: str | None = None
-    """How its process ended: `exited`, `killed`, a limit, …; `None` while it runs."""
+    """The end of the agent's process, such as `exited`, `killed` or a limit; `None` while the process runs."""
     folder: str
-    """The folder on its host, with prompt, stream and record."""
+    """The run's folder on the host, with prompt, stream and record."""
     refused_hosts: tuple[str, ...] = ()
-    """The hosts that its sandbox, or the sandbox of the checks of its work, refused: `name:port`, each once."""
+    """The network hosts that the sandbox of the agent or of its work's checks refused: `name:port`, each once."""
 
 
 class NetworkRequest(Wire):
@@ -36,36 +36,36 @@ class NetworkRequest(Wire):
     asked_at: str = ""
     """The time of the request: ISO 8601, UTC."""
     host: str
-    """The requested host, without keys in it."""
+    """The requested host, with keys masked."""
     port: int = 0
     """The port; 0 if the request names no host and port."""
     allowed: bool
     why: str = ""
     """Why the request was refused."""
     sent_bytes: int = 0
-    """The bytes to the host, counted when the connection ends; so are `received_bytes`."""
+    """The bytes to the host, counted when the connection ends. `received_bytes` are counted at the same time."""
     received_bytes: int = 0
     seconds: float = 0.0
     request: str = ""
-    """The method and path of a request to the model, whose key stays outside the sandbox."""
+    """The method and path of a request to a model's API, if the proxy adds the key outside the sandbox."""
     count: int = 1
-    """The number of such requests, if only their number was recorded."""
+    """The number of requests that this entry stands for, if only their number was recorded."""
 
 
 class LogEntry(Wire):
     """One message or action of an agent."""
 
     id: str
-    """`<run>/<number>`: the same in every reply, and ordered by time."""
+    """The entry's id, `<run>/<number>`, which is the same in every reply; ids are ordered by time."""
     run: str
     step: str
     agent: str
     kind: Literal["text", "tool_call", "tool_result", "result", "error"]
     text: str
-    """The text, shortened and without keys in it; the run's folder has the whole stream."""
+    """The text, shortened and with keys masked; the run's folder has the whole stream."""
     tool: str = ""
     time: str = ""
-    """The time of the entry, to about half a second; empty if not recorded."""
+    """The time of the entry, to about half a second; empty if the time was not recorded."""
 
 
 class KeptSnapshot(Wire):
@@ -83,7 +83,7 @@ class KeptSnapshot(Wire):
     size_bytes: int
     commit: str
     left_out: tuple[str, ...] = ()
-    """The paths that it does not contain."""
+    """The paths that the snapshot does not contain."""
 
 
 class PlanView(Wire):
@@ -91,7 +91,7 @@ class PlanView(Wire):
 
     path: str
     text: str
-    """The beginning of the plan, without keys in it."""
+    """The beginning of the plan, with keys masked."""
     whole: bool = True
 
 
@@ -100,7 +100,7 @@ class ChangedFile(Wire):
 
     path: str
     added: int | None
-    """The number of added lines; `None` for a binary or very large file; so is `removed`."""
+    """The number of added lines; `None` for a binary or very large file. The same holds for `removed`."""
     removed: int | None
 
 
@@ -109,5 +109,5 @@ class DiffView(Wire):
 
     files: tuple[ChangedFile, ...] = ()
     patch: str = ""
-    """The beginning of the patch, without keys in it."""
+    """The beginning of the patch, with keys masked."""
     whole: bool = True

@@ -49,16 +49,16 @@ class Wire(BaseModel):
 
 
 class StrictWire(Wire):
-    """A value that a person or an agent gives: an unknown field is a mistake and is refused.
+    """A value from a person or an agent, in which an unknown field is refused as a mistake.
 
-    Read it with `extra="forbid"`, which also applies to the values inside, whatever their own configuration.
+    Validate the value with `extra="forbid"`, which also applies to inner values of any configuration.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
 
 class InnerWire(Wire):
-    """A value inside of another value, which decides whether unknown fields are refused in both."""
+    """An inner value; the class of the outer value decides whether unknown fields are refused in both."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(json_schema_extra={"additionalProperties": False})
 

@@ -1,4 +1,4 @@
-"""The mistakes of a value, in plain words in place of pydantic's messages."""
+"""Describe the mistakes in a value in plain words, which replace pydantic's messages."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ _WORDS: Final[Mapping[str, str]] = {
     "model_attributes_type": "must be a JSON object",
     "none_required": "must be left out",
 }
-"""By pydantic's type of an error without a figure: the message."""
+"""The messages of errors without a figure, by pydantic's type of the error."""
 _ELSEWHERE: Final[Mapping[str, tuple[str, ...]]] = {
     "amount": ("limit",),
     "body": ("description",),
@@ -52,7 +52,7 @@ _ELSEWHERE: Final[Mapping[str, tuple[str, ...]]] = {
     "step": ("steps",),
     "to": ("stage",),
 }
-"""By field: its names on other interfaces: command line, HTTP and Temporal."""
+"""The names of a field on other interfaces (command line, HTTP, Temporal), by the name that a person may give."""
 
 
 def describe_mistakes(error: ValidationError, fields: Iterable[str] = ()) -> str:
@@ -60,14 +60,14 @@ def describe_mistakes(error: ValidationError, fields: Iterable[str] = ()) -> str
 
     Args:
         error: Pydantic's error.
-        fields: The names of the input's fields, from which one is suggested for an unknown name.
+        fields: The names of the input's fields, for suggestions in place of an unknown name.
     """
     details, names = error.errors(include_url=False, include_input=False), list(fields)
     return "; ".join(place_and_reason(detail, names) for detail in details[:_MOST])
 
 
 def place_and_reason(detail: Mapping[str, Any], fields: Iterable[str] = (), *, within: str = "") -> str:
-    """Return the place and the reason of a mistake; only the reason if it concerns the whole input.
+    """Return the place and the reason of a mistake, or only the reason of a mistake in the whole input.
 
     Args:
         detail: One of `ValidationError.errors()`.
@@ -83,7 +83,8 @@ def place_and_reason(detail: Mapping[str, Any], fields: Iterable[str] = (), *, w
 
 
 def find_odd_text(fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the mistake of the first field whose text is not UTF-8; pydantic does not report its place."""
+    """Return the mistake of the first field whose text is not UTF-8; pydantic reports no place for this
+    mistake."""
     for name, value in fields.items():
         try:
             json.dumps(value, ensure_ascii=False).encode()
@@ -93,7 +94,7 @@ def find_odd_text(fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _find_meant_name(name: str, fields: Sequence[str]) -> str:
-    """Return the field that another interface's name, or a misspelt name, stands for; empty if there is none."""
+    """Return the field that a misspelt name, or another interface's name, means; empty without a similar field."""
     elsewhere = [each for each in _ELSEWHERE.get(name, ()) if each in fields]
     return next(iter(elsewhere or get_close_matches(name, fields, n=1)), "")
 

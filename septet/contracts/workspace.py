@@ -1,4 +1,4 @@
-"""A workspace as workflows know it: the request for it, its facts, and its move to another host."""
+"""The values about a workspace in workflows: the request to open, the facts, and the move to another host."""
 
 from datetime import datetime
 from typing import Final
@@ -15,7 +15,8 @@ END_WORK: Final = "end_work"
 DELIVERS_CANCELS: Final = "deliver_cancel"
 """The host delivers cancels to its running attempts, because the server does not push cancels to workers."""
 LIVENESS: Final = "liveness"
-"""The host's work orders are notified when it falls silent and when it is back, so that they need not probe it."""
+"""The host's work orders get a report when the host falls silent and when it is back, and need not probe the
+host."""
 PULL_REQUESTS: Final = "pull_requests"
 """The host polls pull requests by itself and reports news to their workflows."""
 
@@ -33,7 +34,7 @@ class OpenWorkspace(Wire):
     fallback_agent: str | None = None
     """The agent that takes over at a usage limit; the repository's or the worker's choice when absent."""
     beside: tuple[str | None, ...] = ()
-    """Agents that work after this agent; the host checks them first, before any agent costs money."""
+    """The agents that work after `agent`; the host checks all of them before any agent costs money."""
     sessions: Sessions | None = None
     """The work order's choice of sessions; the repository's or the worker's choice when absent."""
     first_run_id: str = ""
@@ -41,21 +42,21 @@ class OpenWorkspace(Wire):
     push_to: str | None = None
     """The fork to push work to, such as `me/r`; the worker's setting when absent."""
     restores: str = ""
-    """The snapshot of a lane on the same host with which to begin: the work order continues outside of its
+    """The snapshot of a lane on the same host with which a work order begins that continues outside of its
     pipeline."""
     tracker: TrackedIssue | None = None
-    """The issue, if a tracker has it and not the forge."""
+    """The issue, if the issue is on a tracker and not on the forge."""
     requested: IssueRequest | None = None
     """The request, with the text of the issue that may be worked on; `None` if a person started or retried the
     work order: any text may be worked on."""
 
 
 class Workspace(Wire):
-    """A workspace as the workflow knows it; its files are on the host that opened it."""
+    """The facts about a workspace that the workflow has; the files are on the host that opened the workspace."""
 
     work_order_id: str
     host: str
-    """The id of the host that holds it."""
+    """The id of the host that has the workspace."""
     task_queue: str
     """The host's queue, on which every step of this work order runs."""
     repository: str
@@ -69,9 +70,9 @@ class Workspace(Wire):
     path: str
     """The worktree's path on its host."""
     agent: str
-    """The agent that was chosen."""
+    """The name of the chosen agent."""
     fallback_agent: str = ""
-    """The agent that takes over at the usage limits of the first agent's logins; empty: none does."""
+    """The agent that takes over at the usage limits of the first agent's logins; empty: no agent takes over."""
     issue_number: str = ""
     """The issue's number, or the empty string for an issue given as text."""
     issue_title: str = ""
@@ -79,12 +80,13 @@ class Workspace(Wire):
     checkpoint: str = ""
     """The snapshot of the fresh workspace."""
     planned_from: str = ""
-    """The snapshot from before the planner, if the workspace continues from a lane; empty: `checkpoint`."""
+    """The snapshot from before the planner's work, if the workspace continues from a lane; empty: `checkpoint` is
+    this snapshot."""
     control_queue: str = ""
     """The queue that the host serves even when it is busy; empty if an older version opened the workspace."""
     serves: tuple[str, ...] = ()
-    """The host's services that older hosts lack. Hosts' queues are not versioned: a host gets only work that it
-    lists."""
+    """The services of the host that hosts with an older version lack. The queues of hosts are not versioned: a
+    workflow schedules such work only on a host that lists the service."""
     probe_seconds: float = 60.0
     """The seconds of a step after which the workflow probes the host."""
     orphan_limit_seconds: float = 1800.0
@@ -92,11 +94,12 @@ class Workspace(Wire):
     kept: bool = False
     """Whether the host keeps its snapshots on a checkpoint remote."""
     opened_by: str = ""
-    """The Temporal run that opened it first."""
+    """The id of the Temporal run that opened the workspace first."""
     sessions: Sessions = "separate"
-    """Whether the steps of one role share a session of the agent; in a pipeline's lanes they always do."""
+    """Whether the steps of one role share a session of the agent; in a pipeline's lanes, all steps of a role share
+    a session."""
     lane: str = ""
-    """The pipeline's lane that it belongs to; empty for a work order's own workspace."""
+    """The pipeline's lane that the workspace belongs to; empty for a work order's own workspace."""
     visit: str = ""
     """The unique id of a visit to a lane; empty outside of a pipeline."""
     began_at: str = ""
@@ -106,20 +109,22 @@ class Workspace(Wire):
     fork: str = ""
     """The fork to push work to, such as `me/r`; empty for the repository itself."""
     follow: FollowTerms | None = None
-    """How far agents follow the repository's pull requests; `None` if the host does not support it."""
+    """The limits within which agents follow the repository's pull requests; `None` if the host has no such
+    agents."""
     lacks: tuple[str, ...] = ()
-    """Branches that the work order depends on and that its own branch does not contain."""
+    """The branches that the work order depends on, if its own branch does not contain their work."""
     tracker: TrackedIssue | None = None
-    """The tracker's issue of the work order; steps report their end there."""
+    """The tracker's issue of the work order; the steps report their end to the issue's session."""
 
     @property
     def place_id(self) -> str:
-        """The id of its folders on its host: the lane's id, or else the work order's."""
+        """The id of the workspace's folders on its host: the lane's id, or outside of a lane the work order's
+        id."""
         return self.lane or self.work_order_id
 
     @property
     def end_queue(self) -> str:
-        """The queue on which the host ends the work: an older host's is the queue of its agents."""
+        """The queue on which the host ends the work; a host of an older version uses its agents' queue."""
         return self.control_queue if END_WORK in self.serves else self.task_queue
 
 
