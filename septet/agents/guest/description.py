@@ -33,7 +33,7 @@ from septet.agents.guest.world import (
 )
 
 _MEANINGLESS: Final = ("XDG_RUNTIME_DIR",)
-"""Variables that name files which no guest has."""
+"""The variables that are left out for guests, because they name files which no guest has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Description:
 
     @property
     def network(self) -> dict[str, Any] | None:
-        """The supervisor's description of the guest's network; `None` if the guest has the machine's."""
+        """The guest's network, described for the supervisor; `None` if the guest has the machine's network."""
         return next((each.order() for each in self.protections if isinstance(each, OwnNetwork)), None)
 
     @property
@@ -71,35 +71,36 @@ class World:
     """The user's home, which is empty for guests except named paths."""
     named_paths: tuple[NamedPath, ...] = ()
     covered: tuple[Path, ...] = ()
-    """Folders of which a guest sees only its own part, whatever is named around them: the state directory."""
+    """The folders of which a guest sees only its own part, even if a named path contains them: the state
+    directory."""
     way_out: NetworkSettings = field(default_factory=NetworkSettings)
 
 
 @dataclass(frozen=True, slots=True)
 class GuestFiles:
-    """The files of the machine that one guest sees beside the system's."""
+    """The files of the machine that one guest sees in addition to the system's files."""
 
     workspace: Path
     """The guest's working folder, which it reads and writes."""
     objects: Path | None = None
     """The folder of the mirror's objects that the workspace borrows."""
     program: Sequence[str] = ()
-    """The program's path, and files that the worker's own settings name. A repository's words must not stand here:
-    the guest sees each named file."""
+    """The program's path, and files that the worker's own settings name. Text from a repository must not
+    get into this field: the guest sees each named file."""
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The guest's environment, which may name files too."""
     own_folders: tuple[Path, ...] = ()
-    """The folders of its CLI in the user's home, with login and sessions."""
+    """The folders of the guest's CLI in the user's home, with login and sessions."""
     home_folders: tuple[OwnFolder, ...] = ()
-    """The folders of its CLI in the work order's own home instead."""
+    """The folders of the guest's CLI in the work order's own home, in place of `own_folders`."""
     own_packages: tuple[Path, ...] = ()
-    """The packages that its CLI has unpacked in the user's home, which the guest only reads."""
+    """The packages that the guest's CLI has unpacked in the user's home, which the guest only reads."""
     hosts: tuple[NamedHost, ...] = ()
-    """The hosts of its CLI's model API."""
+    """The hosts of the model API of the guest's CLI."""
     own_hosts: tuple[NamedHost, ...] = ()
     """The hosts of a model API that the worker's settings name, on any network."""
     models: tuple[ModelKey, ...] = ()
-    """The model APIs with keys that stay outside."""
+    """The model APIs whose keys stay outside the sandbox."""
     source: Path | None = None
     """The folder that the guest sees as its workspace; `None` for the workspace itself."""
 
@@ -107,7 +108,7 @@ class GuestFiles:
 def describe(world: World, files: GuestFiles) -> Description:
     """Return the description of a guest in the order of mounts: a later mount lies on top.
 
-    Every path is bound at its real place, and the links that lead to it are made anew.
+    Every path is bound at its real place, and the links that lead to this place are made anew.
     """
     needs = Needs(files.env.get("PATH", ""), world.home)
     home, workspace = needs.trace(world.home), needs.trace(files.workspace)
@@ -173,7 +174,7 @@ def _network(way_out: NetworkSettings, files: GuestFiles) -> OwnNetwork | HostNe
 def _place(
     opening: NamedPath, usual: tuple[OwnFolder, ...], home_folders: tuple[OwnFolder, ...]
 ) -> PlacedInOwnFolder | None:
-    """Return the placement of a named path that lies in a folder of the guest's own; else `None`."""
+    """Return the placement of a named path in an own folder of the guest; `None` if the path lies in none."""
     for folder, real in zip(usual, home_folders, strict=True):
         if folder.path in opening.path.parents:
             return PlacedInOwnFolder(

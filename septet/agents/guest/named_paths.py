@@ -1,4 +1,4 @@
-"""The paths of `SEPTET_GUEST_PATHS` that guests see beside their own world, and what each path opens."""
+"""Read the paths of `SEPTET_GUEST_PATHS`, which guests see in addition, and describe what each path opens."""
 
 import stat
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class NamedPath:
         return cls(path, text.strip().endswith(_WRITABLE))
 
     def opening(self, home: Path) -> str:
-        """Return a text on what the path opens to guests, for the person who named it."""
+        """Return a text on what the path opens to guests, for the person who named the path."""
         if not self.path.exists():
             return f"{self.path} does not exist: it opens nothing."
         if _is_socket(self.path):

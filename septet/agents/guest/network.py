@@ -11,7 +11,7 @@ from septet.errors import InvalidInputError
 
 PROXY_PORT: Final = 61128
 FIRST_MODEL_PORT: Final = 61129
-"""The first port of models on the guest's own loopback, above the ports that the kernel hands out by itself."""
+"""The first port for models on the guest's own loopback, above the ports that the kernel assigns by itself."""
 _PROXY: Final = f"http://127.0.0.1:{PROXY_PORT}"
 _NAME: Final = re.compile(
     r"(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*|[0-9a-f:]*:[0-9a-f:.]*"
@@ -100,12 +100,12 @@ class ModelKey:
     keys: tuple[str, ...] = field(repr=False)
     """The real keys, for the proxy alone: the guest has the `worthless_key` of each key's number."""
     headers: tuple[str, ...] = ()
-    """Further headers into which the proxy writes keys, beside the usual headers of all CLIs."""
+    """Further headers into which the proxy writes keys, in addition to the usual headers of all CLIs."""
     requests: tuple[str, ...] = ()
     """The requests that may reach the model, as `METHOD /path` below the address; no other request passes."""
     query_names: tuple[str, ...] = ()
     fields: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """Fields like keys that the guest may send with these values."""
+    """Header fields that look like keys, and that the guest may send with these values."""
 
     @property
     def address_inside(self) -> str:
@@ -132,14 +132,15 @@ def worthless_key(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OwnNetwork:
-    """A network of its own with nothing but its loopback, on which the supervisor's proxy listens."""
+    """The guest's own network, which has only a loopback, on which the supervisor's proxy listens."""
 
     hosts: tuple[NamedHost, ...] = ()
     """The hosts that the proxy lets through if they are on the internet."""
     own_hosts: tuple[NamedHost, ...] = ()
     """The hosts of the model API that the worker's settings name: the proxy lets them through on any network."""
     proxies: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The worker's own proxies, by their variables in small letters; with passwords, for the proxy alone."""
+    """The worker's own proxies, by their variables in small letters. Their passwords are for the guest's proxy
+    alone."""
     models: tuple[ModelKey, ...] = ()
     """The model APIs for which the proxy writes the keys."""
     ca_file: str = ""

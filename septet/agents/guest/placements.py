@@ -1,7 +1,7 @@
 """Files and folders that a guest sees at another path, for example the folders of its own home.
 
-A guest has written in its own folders before. A mount over a name in such a folder would follow a link that the
-guest left, out of its world: so `make_mount_points` first makes the places, which are no links.
+A guest may have written in its own folders before. A mount over a name in an own folder would follow a link that
+the guest left, and so leave the guest's world. So `make_mount_points` first makes mount points that are no links.
 """
 
 from collections.abc import Iterable

@@ -74,7 +74,7 @@ class Needs:
         return Path(current)
 
     def _target_of(self, path: str) -> str | None:
-        """Return the target of a link, `None` for no link; the cache helps, as most paths begin alike."""
+        """Return the target of a link, `None` for no link; results are cached, because most paths begin alike."""
         if path not in self._targets:
             try:
                 self._targets[path] = os.readlink(path)
@@ -94,14 +94,14 @@ class Needs:
             self.add_program(interpreter, depth + 1)
 
     def _may_be_whole(self, place: Path) -> bool:
-        """Return whether a place may be bound as a whole: a home, which has `bin` and `lib` too, may not."""
+        """Return whether a place may be bound as a whole: a home, which may have `bin` and `lib` too, may not."""
         if self.home is None:
             return True
         home, place = self.home.resolve(), place.resolve()
         return not home.is_relative_to(place) and place != (home / _USERS_OWN).resolve()
 
     def bindings(self, visible: Sequence[Path]) -> tuple[Binding, ...]:
-        """Return the bindings of paths outside `visible`, of the outermost folders alone."""
+        """Return the bindings of the outermost paths that lie outside `visible`."""
         return tuple(map(Binding, self._roots(visible)))
 
     def placed_in(self, home_folders: Sequence[OwnFolder]) -> Iterator[PlacedInOwnFolder]:
@@ -150,14 +150,14 @@ def _packages_of(path: Path, real: Path) -> Iterator[Path]:
 
 
 def _python_in(place: Path) -> Iterator[Path]:
-    """Yield the files of a Python in a place that holds other files too."""
+    """Yield the files of a Python installation in a folder that holds other files too."""
     for pattern in ("pyvenv.cfg", "bin/python*", "lib/python3*", "lib/libpython3*"):
         yield from place.glob(pattern)
 
 
 @lru_cache(maxsize=32)
 def _editable_packages(environment: Path) -> tuple[Path, ...]:
-    """Return the folders outside a virtual environment from which it takes packages; the result is cached."""
+    """Return the outside folders from which a virtual environment takes packages; the result is cached."""
     listings = sorted(environment.glob("lib/python3*/site-packages/*.pth"))
     lines = (line for path in listings for line in path.read_text("utf-8", errors="replace").splitlines())
     return tuple(Path(line) for line in lines if line.startswith(os.sep) and Path(line).is_dir())

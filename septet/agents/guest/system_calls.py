@@ -1,9 +1,10 @@
 """The filter of system calls that the kernel refuses to guests, in classic BPF.
 
 The kernel refuses with EPERM the calls that read or steer other processes, use the kernel's keys, reach into the
-kernel itself, or make mounts. No file may run as its owner: a guest's file may belong to root. Only sockets of the
-internet, of this machine and of netlink are allowed, so no socket reaches the hypervisor. Socket buffers keep
-their usual size, and a pipe cannot take over memory. A program of another architecture may make no call.
+kernel itself, or make mounts. No file may get the set-user-id bit, because a guest's file may belong to root. Only
+sockets of the internet, of this machine and of netlink are allowed, so no socket reaches the hypervisor. Socket
+buffers keep their usual size, and a pipe cannot take over memory. A program of another architecture may make no
+call.
 """
 
 import platform
@@ -17,11 +18,12 @@ _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _SECOND_ARGUMENT, _THIRD_ARGUMENT = 0, 
 _ARGUMENT_BYTES: Final = 8
 _ALLOW: Final = 0x7FFF0000
 _REFUSE: Final = 0x00050000 | 1
-"""An error of the call: EPERM."""
+"""The action that makes a call fail with EPERM."""
 _UNKNOWN: Final = 0x00050000 | 38
-"""ENOSYS, for a call with arguments that no filter can read: programs fall back to the older call."""
+"""The action that makes a call fail with ENOSYS, for a call with arguments that no filter can read: programs then
+use the older call."""
 _PRETEND: Final = 0x00050000
-"""The call does nothing and reports success."""
+"""The action that makes a call do nothing and report success."""
 _RUNS_AS_OWNER: Final = 0o4000
 _MAKES_A_FILE: Final = 0o100 | 0o20000000
 """O_CREAT and O_TMPFILE: without these flags `open` has no mode."""
@@ -38,7 +40,7 @@ _NEW_REFUSED: Final = {
     "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "pidfd_getfd": 438, "process_madvise": 440,
     "mount_setattr": 442, "quotactl_fd": 443,
 }  # fmt: skip
-"""Calls of the kernel since 5.1 have one number on all machines."""
+"""The refused calls of kernels since 5.1, whose numbers are the same on all machines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +51,14 @@ class _Machine:
     ioctl: int
     setsockopt: int
     vmsplice: int
-    """The call that lets a pipe hold a process's memory, which no process's limit counts any more."""
+    """The number of the call that lets a pipe hold a process's memory, which then counts for no process's
+    limit."""
     refused: tuple[int, ...]
     modes: tuple[tuple[int, int], ...]
-    """Calls that give a file its mode, with the number of that argument."""
+    """The calls that give a file its mode, each with the number of the mode's argument."""
     opens: tuple[tuple[int, int], ...]
-    """Calls that give a new file its mode, with the number of the flags, the argument before the mode."""
+    """The calls that give a new file its mode, each with the number of the argument with flags, which precedes the
+    mode."""
     has_x32: bool = False
 
 

@@ -19,12 +19,12 @@ _VERSION: Final = ("bin", "include", "lib", "libexec", "share")
 """The folders of a version of a language, without `etc` and single files, which hold settings and logins."""
 
 _HARMLESS: Final = frozenset({"CHANGELOG.md", "LICENSE", "README.md"})
-"""Files beside programs and libraries that are no logins."""
+"""The files next to programs and libraries that hold no logins."""
 _SETTLED_NS: Final = 1_000_000_000
-"""The nanoseconds after a folder's change in which a second change may leave the folder's time as it is."""
+"""The nanoseconds after a folder's change within which another change may leave the folder's time the same."""
 _MOST_KNOWN: Final = 16
 _DATA: Final = ".local/share"
-"""The folder that `XDG_DATA_HOME` moves."""
+"""The folder that `XDG_DATA_HOME` replaces."""
 
 
 def _of_each(pattern: str, *others: str) -> tuple[str, ...]:
@@ -45,13 +45,14 @@ class Toolchain:
     """A tool that installs languages for a user."""
 
     place: str
-    """The folder in a user's home."""
+    """The usual folder of the toolchain in a user's home."""
     shown: tuple[str, ...]
     """The patterns of the paths that guests see."""
     variable: str = ""
-    """The variable that moves the folder, which guests get too; empty without one."""
+    """The variable that names another folder, and that guests get too; empty if the toolchain has no such
+    variable."""
     programs: tuple[str, ...] = ()
-    """Programs on PATH that also bring the toolchain in; guests see the programs."""
+    """Programs on PATH that also make guests see the toolchain; guests see the programs, too."""
 
 
 TOOLCHAINS: Final = (
@@ -104,11 +105,12 @@ class _Look:
 
     found: dict[Path, list[Path]]
     folders: dict[str, tuple[int, ...] | None]
-    """The searched folders, each with its state, which changes with its entries; `None` for a missing folder."""
+    """The searched folders, each with a state that changes with the entries of the folder; `None` for a missing
+    folder."""
 
     @property
     def still_holds(self) -> bool:
-        """Whether no searched folder has changed since."""
+        """Whether no searched folder has changed since the search."""
         return all(_state_of(path) == state for path, state in self.folders.items())
 
 
@@ -117,13 +119,13 @@ _known: Final[dict[tuple[str, ...], _Look]] = {}
 
 
 def toolchain_paths(home: Path, env: Mapping[str, str]) -> Iterator[Path]:
-    """Yield the paths that guests see of a user's toolchains, by their usual paths; see `find_toolchains`."""
+    """Yield the paths in a user's toolchains that guests see, under their usual names; see `find_toolchains`."""
     for shown in find_toolchains(home, env).values():
         yield from shown
 
 
 def find_toolchains(home: Path, env: Mapping[str, str]) -> dict[Path, list[Path]]:
-    """Return the folders of the toolchains that PATH names, each with the paths that guests see of it."""
+    """Return the folders of the toolchains that PATH names, each with the paths in the folder that guests see."""
     variables = ("PATH", "XDG_DATA_HOME", *(each.variable for each in TOOLCHAINS if each.variable))
     asked = (str(home), *(env.get(name, "") for name in variables))
     known = _known.get(asked)
@@ -172,16 +174,16 @@ def _state_of(path: str) -> tuple[int, ...] | None:
 
 
 def _holders(root: Path, patterns: Collection[str]) -> list[Path]:
-    """Return the folders below a root in which patterns search, also without a match."""
+    """Return the folders below a root in which the patterns search, even if no entry matches."""
     parts = [pattern.split("/") for pattern in patterns]
     starts = dict.fromkeys("/".join(each[:end]) for each in parts for end in range(1, len(each)))
     return [path for start in starts for path in root.glob(start) if path.is_dir()]
 
 
 def _outermost(paths: list[Path], holders: Collection[Path]) -> list[Path]:
-    """Return the paths, with each folder in place of its entries if it holds nothing else.
+    """Return the paths; a folder replaces its entries if all of its entries may be shown.
 
-    Links stay beside the folder, because the guest has to see their targets too.
+    Links stay in the result, because the guest has to see their targets too.
     """
     kept = dict.fromkeys(paths)
     for folder in sorted(holders, key=lambda folder: -len(folder.parts)):

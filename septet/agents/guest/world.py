@@ -1,6 +1,6 @@
 """The parts of a guest's world: each part returns arguments of bubblewrap, in the order of the list.
 
-A world begins as an empty file system with no processes but its own. A guest sees only what a part names.
+A world begins as an empty file system without other processes. A guest sees only the files that a part names.
 """
 
 from collections.abc import Mapping
@@ -52,10 +52,10 @@ class OwnNamespace:
 
 @dataclass(frozen=True, slots=True)
 class OwnUser:
-    """A user of its own, which is never root and cannot make further user namespaces."""
+    """A user of the guest's own, which is never root and cannot make further user namespaces."""
 
     def arguments(self) -> tuple[str, ...]:
-        """Map the worker's user to an ordinary one."""
+        """Map the worker's user to an ordinary user."""
         return ("--uid", str(USER_ID), "--gid", str(USER_ID), "--disable-userns")
 
 
@@ -70,7 +70,7 @@ class NoCapabilities:
 
 @dataclass(frozen=True, slots=True)
 class EndsWithSupervisor:
-    """The end of the guest and of all that it started at the end of its supervisor."""
+    """The rule that the guest, with all processes that the guest started, ends with its supervisor."""
 
     def arguments(self) -> tuple[str, ...]:
         """Let the kernel end the guest."""
@@ -94,7 +94,7 @@ class SystemFiles:
 
 @dataclass(frozen=True, slots=True)
 class OwnProcesses:
-    """A `/proc` of its own with read-only kernel switches, which a guest that is root could otherwise change."""
+    """The guest's own `/proc`, with read-only kernel switches, which a root guest could otherwise change."""
 
     def arguments(self) -> tuple[str, ...]:
         """Mount `/proc`, and bind `/proc/sys` over itself, read-only."""
@@ -103,7 +103,7 @@ class OwnProcesses:
 
 @dataclass(frozen=True, slots=True)
 class OwnDevices:
-    """Harmless devices alone, and shared memory of its own."""
+    """Only harmless devices, and shared memory of the guest's own."""
 
     shared_memory_bytes: int = 256 * _MIB
 
@@ -115,7 +115,7 @@ class OwnDevices:
 
 @dataclass(frozen=True, slots=True)
 class OwnTemporaryFiles:
-    """A `/tmp` and a `/run` of its own, without the sockets of others; they end with the guest."""
+    """A `/tmp` and a `/run` of the guest's own, without the sockets of other programs; both end with the guest."""
 
     size_bytes: int = 1024 * _MIB
 
@@ -141,7 +141,7 @@ class OwnHome:
 
 @dataclass(frozen=True, slots=True)
 class OwnAccounts:
-    """A list of users with the guest, root and the overflow user alone; see `Description.texts`."""
+    """A list of users that names only the guest, root and the overflow user; see `Description.texts`."""
 
     home: Path
 
@@ -203,7 +203,7 @@ class Cover:
     path: Path
 
     def arguments(self) -> tuple[str, ...]:
-        """Mount an empty folder over it."""
+        """Mount an empty folder over the folder."""
         return ("--size", str(64 * _KIB), "--perms", "0755", "--tmpfs", str(self.path))
 
 

@@ -54,7 +54,7 @@ class SessionStore:
             home.move(name, GuardedFolder(folder))
 
     def give(self, session_id: str, home: GuardedFolder) -> None:
-        """Move the files of one session from the store into the CLI's folder; nothing without the session.
+        """Move the files of a session from the store into the CLI's folder; do nothing if the store has none.
 
         Raises:
             OSError: The disk refused.
@@ -94,7 +94,8 @@ class AgentHome:
     """The part of one CLI in the home of one work order or lane."""
 
     root: Path
-    """`STATE/homes/<work order or lane>/<agent>`: a guest with a user of its own writes all files in it."""
+    """`STATE/homes/<work order or lane>/<agent>`: a guest with a user of its own writes all files in the
+    folder."""
     adapter: Adapter
     machine: Machine
     logins: Logins
@@ -112,7 +113,7 @@ class AgentHome:
 
     @property
     def sessions(self) -> SessionFolder | None:
-        """The folder of its sessions; `None` for a CLI without sessions."""
+        """The folder of the CLI's sessions; `None` for a CLI without sessions."""
         return next((SessionFolder(folder.source, self.root) for folder in self.folders), None)
 
     @property

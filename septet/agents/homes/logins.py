@@ -31,26 +31,26 @@ from septet.system.masking import hide_of
 
 _LOCK: Final = "lock"
 _LIMIT_BYTES: Final = 256 * 1024
-"""The longest login."""
+"""The size of the largest login file."""
 _REFRESH_SECONDS: Final = 60.0
 """The seconds that other agents wait for an agent to refresh its copy."""
 _LONGEST_RUN_SECONDS: Final = 3600.0
-"""The seconds that a login has to stay valid at most, also for a longer run."""
+"""The longest validity, in seconds, that a run requires of a login, even if the run may take longer."""
 _MARGIN_SECONDS: Final = 600.0
-"""The seconds of validity beyond a run: CLIs refresh a login before it expires."""
+"""The validity, in seconds, that a login needs beyond the run's time: CLIs refresh a login before it expires."""
 
 _log: Final = logging.getLogger(__name__)
 
 
 class LoginBusyError(Exception):
-    """Another agent is about to refresh this login: it is there again in a moment."""
+    """Another agent is about to refresh this login: the login is available again in a moment."""
 
 
 class Loan(msgspec.Struct, frozen=True):
     """The record of an agent's copy of a login, without secrets."""
 
     login: str
-    """The user's file."""
+    """The path of the user's file."""
     agent: str
     """The agent of the login."""
     folder: str
@@ -80,7 +80,7 @@ class LoginCopy:
     home: Path
     """The home, in which guests write."""
     borrower: str
-    """The work order, the agent and the login's file name: the name of the loan's file."""
+    """The name of the loan's file: the work order, the agent and the login's file name."""
 
     @property
     def name(self) -> str:
@@ -95,7 +95,7 @@ class Logins:
     root: Path
     """`STATE/logins`."""
     write: Callable[[Path, bytes], None] = write_durably
-    """Writes a file, whole or not at all."""
+    """The function that writes a file, whole or not at all."""
 
     def lend(self, copy: LoginCopy, run_seconds: float) -> None:
         """Copy the present login into a work order's home; remove an old copy if the user has no login.
@@ -130,7 +130,7 @@ class Logins:
 
         Args:
             home: The home of a work order or lane, or of one agent in it.
-            is_over: Whether no process works in the home; its copies are then removed.
+            is_over: Whether no process works in the home any more; the copies in the home are then removed.
 
         Raises:
             OSError: The disk refused.
@@ -180,7 +180,7 @@ class Logins:
             self._take_back(path)
 
     def _take_back(self, path: Path) -> None:
-        """Write one copy back if its CLI refreshed it and the user's own login has not changed since."""
+        """Write one copy back if the CLI refreshed the copy and the user's own login has not changed since."""
         loan = read_struct(path, Loan)
         file = _file_of(loan) if loan is not None else None
         if loan is None or file is None or file.tokens is None:

@@ -91,7 +91,7 @@ _CLIENT_ERRORS: Final = range(400, 500)
 
 
 def classify(status: int | None, words: str, *, kind: str = "unknown") -> ApiError:
-    """Return the kind of an error; a billing error that names its end counts as a rate limit, which passes.
+    """Return the kind of an error; a billing error that names a time at which it ends counts as a rate limit.
 
     Args:
         status: The HTTP status that the CLI reports; a status in the message takes precedence.

@@ -22,7 +22,7 @@ PAUSED: Final = "paused"
 RESET: Final = "reset"
 BUDGET: Final = "budget"
 AFTER_RESULT: Final = "after_result"
-"""Reasons for a request to end an agent; callers may have other reasons, in one word."""
+"""The reasons of this module for a request to end an agent; callers may use other reasons, in one word."""
 
 SILENT: Final = "silent"
 OTHER_DIALECT: Final = "other_dialect"
@@ -44,7 +44,7 @@ _NOISE: Final = re.compile(
 )
 """A line of stderr that reports no error."""
 PASSING: Final = ("EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "ETXTBSY", "ENOSPC", "EIO")
-"""The errors of a machine that lacks a resource, perhaps only for a moment."""
+"""The names of errors of a machine that lacks a resource, perhaps only for a moment."""
 
 RESOURCES: Final = {
     "process_limit": ("processes", "SEPTET_PROCESS_LIMIT"),
@@ -55,7 +55,7 @@ RESOURCES: Final = {
     "tree_size_limit": ("tree_size", "SEPTET_TREE_LIMIT_MIB"),
     "output_limit": ("output", "SEPTET_OUTPUT_LIMIT_MIB"),
 }
-"""By the cause of an end at a limit of resources: the ending's kind, and the setting of the limit."""
+"""The ending's kind and the limit's setting, by the cause of an end at a limit of resources."""
 
 
 def api_ending(error: ApiError, words: str, *, resets_at: float | None = None) -> Ending:
@@ -113,7 +113,7 @@ def with_ending(outcome: Outcome, ending: Ending, end: ExitRecord, lacked: Colle
 
 
 def _with_tools(ending: Ending, tools: tuple[str, ...]) -> Ending:
-    """Return an ending with the missing tools if the run reached a limit: they may be the reason."""
+    """Return an ending; if the run reached a limit, add the missing tools, which may be the reason."""
     if ending.ended != "limit" or not tools:
         return ending
     names = ", ".join(tools[:_TOOLS_SHOWN])
@@ -144,12 +144,12 @@ def warnings_in(stderr: str) -> tuple[str, ...]:
 
 
 def is_cancelled(end: ExitRecord) -> bool:
-    """Whether a person cancelled the run: its stream then does not count."""
+    """Return whether a person cancelled the run; the stream of a cancelled run does not count."""
     return end.cause == "ended" and end.why == CANCELLED
 
 
 def leaves_result_standing(end: ExitRecord) -> bool:
-    """Whether a result in the stream counts: not if the CLI itself ended with another code than 0.
+    """Return whether a result in the stream counts; it does not if the CLI itself ended with another code than 0.
 
     After a signal or an unseen end, a result on disk counts.
     """
@@ -190,7 +190,7 @@ def without_result(
 
 
 def _without_noise(stderr: str) -> str:
-    """Return stderr without warnings; all of it if it holds nothing else."""
+    """Return stderr without warnings, or the whole stderr if there are only warnings."""
     lines = [line for line in stderr.splitlines() if not _NOISE.search(line)]
     return "\n".join(lines).strip() or stderr.strip()
 
@@ -215,7 +215,7 @@ def _at_limit(end: ExitRecord) -> Ending | None:
 
 
 def _when_idle(words: str, *, spoke: bool) -> Ending:
-    """Return the ending of a run that was silent too long; if it spoke, keep only the words about limits."""
+    """Return the ending of a run that was silent too long; after an event, only messages about limits count."""
     if spoke:
         words = "\n".join(line for line in words.splitlines() if classify(None, line).kind in _LIMITS)
     message = f"The agent printed nothing for too long. {words}".strip()
@@ -245,7 +245,7 @@ def _by_others(end: ExitRecord) -> Ending | None:
 
 
 def _by_api(stderr: str, *, spoke: bool) -> Ending | None:
-    """Return the ending by stderr alone: a usage limit, a billing error, or a refusal; else `None`.
+    """Return the ending that stderr alone shows: a usage limit, a billing error or a refusal; `None` for others.
 
     Lines of stderr may come from the agent's tools: a limit counts only if its line names the time, or is an error
     before any event.

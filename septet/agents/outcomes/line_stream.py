@@ -16,7 +16,7 @@ from septet.contracts.facts import Usage
 from septet.system.masking import mask
 
 NOBODY_ANSWERED: Final = 408
-"""The status for a request that reached no server: a server's own status for a time-out."""
+"""The status for a request that reached no server, which is the status that servers use for a time-out."""
 
 _TEXT_LIMIT: Final = 4 * 1024 * 1024
 """The longest text, in characters; of a longer text the end is kept."""
@@ -39,7 +39,7 @@ E = TypeVar("E", bound=LineEvent)
 
 @dataclass(slots=True)
 class Facts:
-    """The facts of a run by its stream so far."""
+    """The facts of a run, read from its stream up to now."""
 
     session_id: str | None = None
     model: str | None = None
@@ -48,7 +48,7 @@ class Facts:
     api_retries: int = 0
     results: int = 0
     finished: bool = False
-    """Whether the CLI reported its own end, so that the text is its answer."""
+    """Whether the CLI reported its own end, so that the last text is the answer."""
     failure: Ending | None = None
     """The failure that the CLI reported."""
     trying_again: Ending | None = None
@@ -70,7 +70,7 @@ class Facts:
 
     @property
     def text(self) -> str:
-        """The model's last text; of more than 4 Mi characters only the end."""
+        """The model's last text; of a text with more than 4 Mi characters, only the end."""
         return "".join(self._texts)[-_TEXT_LIMIT:]
 
     def say(self, text: object, *, anew: bool = False) -> None:
@@ -105,7 +105,7 @@ class Facts:
             self.denials.append(tool)
 
     def lack(self, words: object, sentence: re.Pattern[str]) -> None:
-        """Record a tool that the CLI does not have, if these words match its sentence."""
+        """Record a tool that the CLI does not have, if these words match the CLI's sentence for a missing tool."""
         found = sentence.match(words) if isinstance(words, str) else None
         if found is not None and len(self.lacked) < _NOTES_KEPT:
             self.lacked.append(found[1][:_DETAIL_LIMIT])
@@ -133,7 +133,7 @@ class LineStream(ABC, Generic[E]):
 
     @property
     def usage(self) -> Usage:
-        """The reported usage of the run; it is summed on access, not with each event."""
+        """The reported usage of the run, which is summed on access and not with each event."""
         return NO_USAGE
 
     @property
@@ -149,7 +149,7 @@ class LineStream(ABC, Generic[E]):
 
     @abstractmethod
     def is_own(self, event: E) -> bool:
-        """Return whether an object is an event of the dialect, and no object inside an event."""
+        """Return whether an object is an event of the dialect, and not an object inside an event."""
 
     def take_stderr(self, stderr: str, end: ExitRecord) -> None:
         """Add the facts of stderr after the process's end: warnings, if the stream had an event."""
@@ -171,7 +171,7 @@ class LineStream(ABC, Generic[E]):
 
     @property
     def progress(self) -> StreamProgress:
-        """The progress by the stream so far."""
+        """The progress of the run, read from its stream up to now."""
         facts, last, used = self.facts, self._reader.last, self.usage
         return StreamProgress(
             session_id=facts.session_id,
@@ -263,7 +263,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def _ending_of(facts: Facts, end: ExitRecord) -> Ending | None:
-    """Return the ending of a run whose CLI reported no failure; `None` if the stream does not decide it."""
+    """Return the ending of a run whose CLI reported no failure; `None` if the stream does not show the ending."""
     if facts.finished and endings.leaves_result_standing(end):
         return endings.with_result(facts.text, facts.denials)
     if facts.denials and end.exit_code == 0:

@@ -13,20 +13,20 @@ _SETTING: Final = "SEPTET_ANSWER_LIMIT_KIB"
 NO_USAGE: Final = Usage()
 
 Ended = Literal["ok", "api_error", "limit", "denied", "cancelled", "crashed", "no_result"]
-"""How an agent run ended: with a result; by the model API; at a limit; with denied tools; by a request; by a
-crash; or in good order without a result."""
+"""The way in which an agent run ended: with a result; at an error of the model API; at a limit; with denied tools;
+on a cancel; in a crash; or without an error and without a result."""
 
 Cause = Literal[
     "exited", "wall_limit", "idle_limit", "orphan_limit", "ended", "terminated", "not_started", "lost",
     "process_limit", "memory_limit", "socket_limit", "disk_limit", "tree_limit", "tree_size_limit", "output_limit",
 ]  # fmt: skip
-"""Why the agent's process ended: by itself; at a limit that its supervisor enforces; on request; with its
-supervisor's own end; it never started; or its end was not seen."""
+"""The cause of the end of the agent's process: it ended by itself, at a limit that its supervisor enforces, on
+request, or with its supervisor; it never started; or nothing saw the end."""
 
 
 WaitsFor = Literal["", "commands", "tasks"]
-"""The wait of a CLI after a result: for nothing; only for commands of its shell, which may be servers that never
-end; or for tasks, after which it continues."""
+"""The work for which a CLI waits after a result: none; only commands of its shell, which may be servers that never
+end; or tasks, after which the CLI continues."""
 
 _MAY_BE_OF_SESSION: Final = frozenset({"context_length", "invalid_request", "unknown", "refusal"})
 
@@ -43,7 +43,7 @@ class ExitRecord:
     """The exit code; `None` if a signal ended the process, or if it is unknown."""
     signal: int | None = None
     started_at: str = ""
-    """ISO 8601, UTC."""
+    """The start of the process, as ISO 8601 in UTC."""
     ended_at: str = ""
     duration_seconds: float | None = None
     swept: int = 0
@@ -70,15 +70,15 @@ class StreamProgress:
     session_id: str | None = None
     last_event: str = ""
     turns: int = 0
-    """The turns of the agent, without turns of its sub-agents."""
+    """The number of turns of the agent, without turns of its sub-agents."""
     tokens: int = 0
-    """All tokens so far: input, output, cache read and cache written."""
+    """The number of all tokens up to now: input, output, cache read and cache written."""
     cost_usd: float = 0.0
-    """US dollars so far, if the CLI reports them while it works."""
+    """The cost up to now in US dollars, if the CLI reports the cost while it works."""
     results: int = 0
-    """The results of the session; more than one if the CLI continued by itself."""
+    """The number of results of the session; more than one if the CLI continued by itself."""
     waits_for: WaitsFor = ""
-    """The wait of the CLI after the last result."""
+    """The work for which the CLI waits after the last result."""
     result_text: str = ""
     """The text of the last result, if the CLI waits for commands alone."""
 
@@ -89,7 +89,7 @@ class Outcome:
 
     ended: Ended
     kind: str = ""
-    """The kind of `api_error`, `limit`, `crashed` and so on: `rate_limit`, `turns`, `signal` …"""
+    """The more exact kind of the ending, for example `rate_limit`, `turns` or `signal`."""
     text: str | None = None
     """The final text, as JSON for a result that is no string; `None` if no result counts."""
     pieces: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ class Outcome:
     turns: int = 0
     tool_calls: int = 0
     api_retries: int = 0
-    """Retries inside the CLI."""
+    """The number of retries that the CLI itself made."""
     denials: tuple[str, ...] = ()
     """Tools that were denied, as `Name` or `Name(argument)`."""
     warnings: tuple[str, ...] = ()
@@ -117,16 +117,16 @@ class Outcome:
     retryable: bool = False
     """Whether a later retry may succeed without help."""
     retry_after_seconds: float | None = None
-    """The wait in seconds, from the run's end on, even if the outcome is read much later."""
+    """The wait in seconds before a retry, counted from the run's end, even if the outcome is read much later."""
     retry_is_named: bool = False
     """Whether the CLI named a future time for the retry; a named wait does not grow from retry to retry."""
     ended_at_seconds: float | None = None
-    """Seconds since the epoch."""
+    """The end of the run, in seconds since the epoch."""
     exit_code: int | None = None
     signal: int | None = None
     duration_seconds: float | None = None
     skipped_lines: int = 0
-    """Lines of the stream over 16 MiB."""
+    """The number of lines of the stream over 16 MiB, which were skipped."""
 
     @property
     def may_be_of_session(self) -> bool:

@@ -10,7 +10,7 @@ from septet.agents.outcomes.api_words import MOMENTS
 _JUST_OVER: Final = timedelta(minutes=10)
 """The time within which a passed hour still means today and not the next day."""
 _MILLISECONDS_FROM: Final = 1e11
-"""The number from which a time counts as milliseconds: seconds reach it in 5138, milliseconds did in 1973."""
+"""The smallest number that counts as milliseconds: as seconds it is a time in 5138, as milliseconds in 1973."""
 _PART: Final = re.compile(r"(\d+(?:\.\d+)?) ?(ms|[dhms])")
 _UNITS: Final = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _GOOGLES_DAY: Final = "America/Los_Angeles"

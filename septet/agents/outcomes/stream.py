@@ -1,4 +1,4 @@
-"""The reader of a stream: it turns bytes in any chunks into events, in memory independent of the length."""
+"""Turn the bytes of a stream, in any chunks, into events; the memory needed does not depend on the length."""
 
 import json
 import math
@@ -12,7 +12,7 @@ from septet.agents.processes.event_lines import object_at_end
 from septet.system.masking import mask_bytes
 
 LINE_LIMIT_BYTES: Final = 16 * 1024 * 1024
-"""The longest line and document; a longer line is skipped to its newline and counted."""
+"""The size of the longest line and document that is read; a longer line is skipped to its newline and counted."""
 
 E = TypeVar("E")
 T = TypeVar("T")
@@ -27,13 +27,13 @@ _BLANKS: Final = re.compile(r"\s*")
 
 
 class EventReader(Generic[E]):
-    """Turns lines of JSON into events of one partial type, and skips text that is no JSON object.
+    """The reader that turns lines of JSON into events of one partial type, and skips text that is no JSON object.
 
     An event behind other text has to end its line, and has to be an event of the dialect.
 
     A line decodes straight into the fields of `event_type`, and the rest is skipped in C; only a line that does
-    not decode is parsed again, slowly. Of a stream that is one object or array over several lines `finish` returns
-    the events, at its end.
+    not decode is parsed again, slowly. If the stream is one object or array over several lines, `finish` returns
+    the events.
     """
 
     def __init__(self, event_type: type[E], is_own: Callable[[E], bool] = lambda _: True) -> None:
@@ -111,7 +111,7 @@ class EventReader(Generic[E]):
         return line
 
     def _read_lines(self, lines: list[bytes]) -> list[E]:
-        """Return the events of whole lines, decoded one by one: a check whether all decode at once costs more."""
+        """Return the events of whole lines, decoded one by one, which costs less than a check of all lines."""
         if self._first_line is None:
             self._check_first_line(lines)
         events: list[E] = []
@@ -185,7 +185,7 @@ class _Typed(msgspec.Struct):
 
 
 def is_event(line: bytes | bytearray) -> bool:
-    """Return whether a line is a JSON object with a `type`, or ends with one that also names its session."""
+    """Return whether a line is a JSON object with a `type`, or ends with an object that also names its session."""
     try:
         return isinstance(msgspec.json.decode(line, type=_Typed).type, str)
     except _NO_EVENT:

@@ -28,7 +28,7 @@ _PATCHED: Final = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULT
 
 
 def familiar(entry: "TranscriptEntry") -> Iterator["TranscriptEntry"]:
-    """Yield an entry with its tool's familiar name; a call that changes several files as a call for each."""
+    """Yield an entry with its tool's familiar name; a call that changes several files becomes several calls."""
     name = _NAMES.get(entry.tool, entry.tool)
     if entry.kind != "tool_call":
         yield replace(entry, tool=name)
@@ -88,9 +88,9 @@ class TranscriptEntry:
 
     kind: TranscriptKind
     text: str
-    """The message; for a call its argument, as JSON if it is no string."""
+    """The message; for a call, the argument, as JSON if the argument is no string."""
     tool: str = ""
-    """The tool of a call and of its result, by claude's name for it."""
+    """The tool of a call or of a call's result, by claude's name for the tool."""
 
 
 class Transcript(Protocol):
@@ -138,7 +138,7 @@ class EventTranscript(ABC):
         return self._take_new()
 
     def finish(self) -> list[TranscriptEntry]:
-        """Return the remaining entries after the end of the stream; one whole document is read as its events."""
+        """Return the remaining entries after the end of the stream, also of a stream that is one document."""
         rest, document = self._reader.finish()
         for event in rest:
             self._take(event)
@@ -173,5 +173,5 @@ def to_text(value: object) -> str:
 
 
 def to_object(value: object) -> dict[str, Any]:
-    """Return an object as it is, and an empty one for anything else."""
+    """Return an object as it is, and an empty object for any other value."""
     return value if isinstance(value, dict) else {}

@@ -1,8 +1,8 @@
 """Start a sandbox around an agent, and read how the program inside ended.
 
-Bubblewrap ends with the program's exit code, or 128 and the number of the signal that killed it. It reports in
-JSON to the file `sandbox.json`: first the pid of the sandbox's first process, before anything starts inside, and
-at the end an exit code, only if the program had started.
+Bubblewrap ends with the program's exit code, or with 128 plus the number of the signal that killed the program. It
+reports in JSON to the file `sandbox.json`: first the pid of the sandbox's first process, before anything starts
+inside, and at the end an exit code, only if the program had started.
 """
 
 import errno
@@ -98,7 +98,7 @@ def exit_code_inside(code: int, report: bytes) -> int | None:
 
 
 def start_failure(stderr: bytes) -> str:
-    """Return the last line of a bubblewrap that could not start the program, after the name of the error."""
+    """Return the error's name and the last line of stderr of a bubblewrap that could not start the program."""
     line = stderr[-FAILURE_BYTES:].strip().rpartition(b"\n")[2].decode("utf-8", "replace")
     name = next((name for number, name in errno.errorcode.items() if line.endswith(os.strerror(number))), "")
     return f"{name}: {line}" if name else line

@@ -1,7 +1,7 @@
 """A control group (version 2) for each guest, if the worker may make groups.
 
 The kernel bounds groups only below a group without processes of its own. So the worker has to be in a group below
-the delegated group, as systemd's `DelegateSubgroup=` does, and guests get groups beside the worker's.
+the delegated group, where systemd's `DelegateSubgroup=` puts it, and guests get groups next to the worker's group.
 """
 
 import os
@@ -13,7 +13,8 @@ from septet.agents.processes.process_tree import read_file
 CONTROLLERS = (b"memory", b"pids")
 PREFIX = "septet-guest-"
 ROOM_ABOVE_LIMIT = 4
-"""A group's limit is a quarter above the order's, so that the supervisor first finds and names the limit."""
+"""The divisor of the room above a limit: a group's limit is a quarter above the order's limit, so that the
+supervisor finds the limit first and names it."""
 DELEGATED = "user.delegate"
 """The attribute by which systemd, since 251, marks a delegated group."""
 
@@ -26,7 +27,7 @@ class GuestGroup:
         self.folder = folder
 
     def enter(self) -> None:
-        """Move this process, with its later children, into the group; a refusal leaves the supervisor's checks."""
+        """Move this process, with its later children, into the group; after a refusal only the supervisor checks."""
         with suppress(OSError):
             write_file(f"{self.folder}/cgroup.procs", b"0")
 
@@ -68,7 +69,7 @@ def make_group(memory_bytes: int, processes: int, parent: str) -> GuestGroup | N
 
 
 def find_parent(root: str = "", is_given: Callable[[str], bool] | None = None) -> tuple[str, str]:
-    """Return the delegated group in which groups can be made for guests; or an empty text, and the reason.
+    """Return the delegated group in which groups can be made for guests, or an empty text with the reason.
 
     Args:
         root: The file system's root, with `/proc` and `/sys`.
@@ -105,7 +106,7 @@ def mount_point(root: str) -> str:
 
 
 def is_delegated(group: str) -> bool:
-    """Return whether a group is delegated to this process: it may write there, and the attribute is set.
+    """Return whether a group is delegated to this process: it may write in the group, and the attribute is set.
 
     Slices of the user's own systemd are writable and belong to systemd, so the attribute counts too.
     """

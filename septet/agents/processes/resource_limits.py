@@ -33,11 +33,12 @@ NO_FILES: Mapping[FileId, int] = {}
 TELLS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
 """Whether the kernel lists a process's children; a kernel may be built without these files."""
 NO_DUMP = 1
-"""The limit of core dumps: the kernel writes no file and starts no program that `core_pattern` may name."""
+"""The limit of core dumps, in bytes: with 1 the kernel writes no file, and starts no program of `core_pattern`."""
 ROOM_ABOVE_LIMIT = 4
-"""The kernel's limit is a quarter above that of the order, so that the watch reports the limit by its name."""
+"""The divisor of the room above a limit: the kernel's limit is a quarter above the order's limit, so that the
+watch reports the limit by its name."""
 MOST_OPEN_FILES = 8192
-"""The open files of one process; as many files may also lie in unreceived messages."""
+"""The number of open files of one process; the same number of files may also lie in unreceived messages."""
 SHORTEST_COUNT_SECONDS, COUNT_SHARE = 4.0, 2000
 """The shortest pause between two counts of files: in seconds, and as a multiple of a count's duration."""
 CLOCK_SECONDS = 1.0
@@ -73,7 +74,7 @@ def limit_open_files() -> None:
 
 
 class ResourceWatch:
-    """Checks now and then the resources of one agent and all that it started."""
+    """The repeated check of the resources of one agent and of all processes that it started."""
 
     def __init__(self, order: Order, began_at: float) -> None:
         """Read the order, in which a limit of 0 is no limit, and the time of day."""
@@ -92,7 +93,7 @@ class ResourceWatch:
         self.files_in_messages = 0
 
     def look(self, supervisor: int, own: Container[int] = ()) -> tuple[str, str]:
-        """Return the name of a limit that is reached, and the limit in words; both empty if none is.
+        """Return the name of a limit that is reached, and the limit in words; both are empty if none is reached.
 
         The children in `own` belong to the supervisor: they do not count for the guest.
         """
@@ -113,7 +114,7 @@ class ResourceWatch:
         return f"memory limit of {self.memory_bytes >> 20} MiB reached"
 
     def look_at_memory(self, files: OpenFiles) -> tuple[str, str] | None:
-        """Check the memory of processes and nameless files, and sockets and pipes, whose buffers take memory."""
+        """Check the memory of processes and nameless files, and the sockets and pipes, whose buffers take memory."""
         is_over = use_more_memory(self.processes, self.memory_bytes, nameless=files.nameless_files)
         if self.may_hide_memory(files) or is_over:
             return "memory_limit", self.memory_words
