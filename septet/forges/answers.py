@@ -1,4 +1,4 @@
-"""Answers of GitHub, also of Gitea and Forgejo in the same form; used fields are checked, others ignored."""
+"""Answers of GitHub, Gitea and Forgejo in their common form. Used fields are checked; other fields are ignored."""
 
 from datetime import datetime
 from typing import ClassVar, Literal, Protocol
@@ -38,25 +38,25 @@ class NamedRepository(Foreign):
 
 
 class RepositoryAnswer(NamedRepository):
-    """`GET /repos/{owner}/{repo}`."""
+    """The answer to `GET /repos/{owner}/{repo}`."""
 
     parent: NamedRepository | None = None
-    """The repository that it was forked from."""
+    """The repository from which this repository was forked."""
     source: NamedRepository | None = None
-    """The root of its chain of forks."""
+    """The root of this repository's chain of forks."""
 
     @property
     def parent_name(self) -> str:
-        """The name of the repository that it was forked from; empty if it is no fork."""
+        """The name of the repository from which this repository was forked; empty without a parent."""
         return self.parent.full_name if self.parent else ""
 
     def is_fork_of(self, project: str) -> bool:
-        """Return whether it is a fork of `project`: `project` is its parent or the root of its chain of forks."""
+        """Return whether this repository is a fork of `project`, directly or through a chain of forks."""
         return any(each is not None and each.is_named(project) for each in (self.parent, self.source))
 
 
 class IssueAnswer(Foreign):
-    """`GET /repos/{owner}/{repo}/issues/{number}`."""
+    """The answer to `GET /repos/{owner}/{repo}/issues/{number}`."""
 
     number: int
     title: str
@@ -69,7 +69,7 @@ class IssueAnswer(Foreign):
     """The number of comments."""
     updated_at: datetime | None = None
     pull_request: dict[str, object] | None = None
-    """Present if the number is a pull request's."""
+    """The fields of a pull request; `None` if the number is an issue's."""
 
     def issue(self, comments: tuple[Comment, ...] = ()) -> Issue:
         """Return the issue with `comments`."""
@@ -80,7 +80,7 @@ class IssueAnswer(Foreign):
 
 
 class CommentAnswer(Foreign):
-    """One of `GET /repos/{owner}/{repo}/issues/{number}/comments`."""
+    """One element of the answer to `GET /repos/{owner}/{repo}/issues/{number}/comments`."""
 
     ghost: ClassVar[str] = "ghost"
     """The name that the forge shows for a deleted account."""
@@ -111,7 +111,7 @@ class BranchAnswer(Foreign):
     ref: str
     sha: str = ""
     repo: NamedRepository | None = None
-    """`None` if the fork is gone."""
+    """The repository that has the branch; `None` if the fork is gone."""
 
     def is_of(self, project: str, ref: str) -> bool:
         """Return whether this branch is `ref` of `project`; if the fork is gone, only `ref` is compared."""
@@ -126,7 +126,7 @@ class PullRequestForm(Protocol):
 
 
 class PullRequestAnswer(Foreign):
-    """`GET /repos/{owner}/{repo}/pulls/{number}`, one of the list `…/pulls`, and the answer to a `POST` there."""
+    """The answer to `GET /repos/{owner}/{repo}/pulls/{number}` or `POST …/pulls`, or one element of a list."""
 
     number: int
     html_url: str
@@ -143,7 +143,7 @@ class PullRequestAnswer(Foreign):
 
     @property
     def conflicts(self) -> bool:
-        """Whether the forge reports that it cannot be merged."""
+        """Whether the forge reports that the pull request cannot be merged."""
         return self.mergeable is False
 
     def pull_request(self) -> PullRequest:
@@ -164,10 +164,10 @@ class PullRequestAnswer(Foreign):
 
 
 class PermissionAnswer(Foreign):
-    """`GET /repos/{owner}/{repo}/collaborators/{username}/permission`."""
+    """The answer to `GET /repos/{owner}/{repo}/collaborators/{username}/permission`."""
 
     permission: str
-    """Such as `owner`, `admin`, `write`, `read` or `none`, from any source."""
+    """The account's permission from any source, such as `owner`, `admin`, `write`, `read` or `none`."""
 
     @property
     def may_write(self) -> bool:
@@ -176,7 +176,7 @@ class PermissionAnswer(Foreign):
 
 
 class ReviewAnswer(Foreign):
-    """One of `GET /repos/{owner}/{repo}/pulls/{number}/reviews`."""
+    """One element of the answer to `GET /repos/{owner}/{repo}/pulls/{number}/reviews`."""
 
     ghost: ClassVar[str] = "ghost"
     states: ClassVar[dict[str, ReviewState]]

@@ -18,7 +18,7 @@ MOST_LABELLED: Final = 1000
 def bounded_issue(issue: Issue) -> Issue:
     """Return the issue with at most `ISSUE_LIMIT_BYTES` of body and comments, with a note at each cut.
 
-    The body has priority, then the newest comments, which have the present state.
+    The body has priority; the newest comments, which describe the present state, come next.
     """
     whole, body = issue.text_sha256, _cut(issue.body, ISSUE_LIMIT_BYTES, issue.url)
     room_bytes = ISSUE_LIMIT_BYTES - len(body.encode(errors="replace"))
@@ -47,7 +47,7 @@ def bounded_list(issues: Sequence[Issue], label: str, project: str) -> tuple[Iss
     """Return the issues of a label in the order of their numbers, each bounded.
 
     Raises:
-        InvalidInputError: There are more than `MOST_LABELLED`, or one is of another repository than `project`.
+        InvalidInputError: The label has more than `MOST_LABELLED` issues, or an issue is not of `project`.
     """
     if len(issues) > MOST_LABELLED:
         message = f"label: more than {MOST_LABELLED} open issues have the label {label}."

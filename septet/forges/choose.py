@@ -22,7 +22,7 @@ from septet.system.masking import hide_of
 from septet.system.processes import run
 
 _KEPT_SECONDS: Final = 60.0
-"""The age at which a token is read again: a login may change, and a program's start outlasts a request."""
+"""The age, in seconds, at which a token is read again: a login may change, but each read starts a slow program."""
 _TIMEOUT_SECONDS: Final = 20.0
 
 
@@ -138,7 +138,7 @@ def no_key_for(host: str) -> InvalidInputError:
 
 
 def _naming(host: str) -> str:
-    """Return the remedy that adds a host to the settings; their list replaces the usual hosts."""
+    """Return the remedy that adds a host to the settings; the list in the settings replaces the usual hosts."""
     return f"add {host} to one of {_HOSTS_NAMES}, by its API, and keep the hosts that you use"
 
 

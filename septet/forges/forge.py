@@ -22,7 +22,7 @@ class Forge(Protocol):
 
     @property
     def name(self) -> str:
-        """`github`, `gitlab`, `gitea` or `local`."""
+        """The forge's name: `github`, `gitlab`, `gitea` or `local`."""
 
     def issue(self, number: int) -> Issue:
         """Return an issue.
@@ -47,7 +47,7 @@ class Forge(Protocol):
         """Return the open issues with a label, without their comments, in the order of their numbers.
 
         Raises:
-            InvalidInputError: There are more than `MOST_LABELLED`.
+            InvalidInputError: The label has more than `MOST_LABELLED` issues.
             ForgeUnavailableError: The forge did not answer.
             ForgeError: The forge refused.
         """
@@ -67,7 +67,7 @@ class Forge(Protocol):
 
         Args:
             head: The branch.
-            fork: The fork that has it, such as `me/r`; empty: this repository.
+            fork: The fork that has the branch, such as `me/r`; empty if this repository has the branch.
 
         Raises:
             ForgeUnavailableError: The forge did not answer.
@@ -158,7 +158,7 @@ class Forge(Protocol):
 
         Args:
             number: The number of the pull request.
-            commit: Its last commit, as far as the caller knows; its branch may be gone.
+            commit: The pull request's last commit, as far as the caller knows: the branch may be gone.
 
         Raises:
             NotFoundError: The worker can see no pull request of this number.
@@ -175,7 +175,7 @@ class Forge(Protocol):
         """
 
     def add_to_pull_request(self, number: int, new: NewPullRequest) -> None:
-        """Add another work order to the text of a pull request that also has its work, once.
+        """Add another work order to the text of a pull request that also has that work order's work, once.
 
         Raises:
             NotFoundError: The worker can see no pull request of this number.
@@ -198,7 +198,7 @@ class Conversation(Protocol):
         """Return the comments on the pull request as a whole, from the oldest to the newest."""
 
     def check_log(self, check: CommitCheck) -> str:
-        """Return the end of a check's log, at most `LOG_LIMIT` characters; empty if there is none."""
+        """Return the end of a check's log, at most `LOG_LIMIT` characters; empty for a check without a log."""
 
     def reply(self, thread: ReviewThread, marker: str, text: str) -> None:
         """Put one reply with the mark of `marker` in a thread."""

@@ -18,8 +18,8 @@ def issue_for_agents(issue: Issue, writers: Writers | None) -> dict[str, JsonVal
 
     Args:
         issue: The issue as the forge has it.
-        writers: The accounts that may push. Comments of accounts other than these and the issue's author are left
-            out and counted; `None` if only people on this machine write.
+        writers: The accounts that may push; `None` if only people on this machine write. A comment counts only if
+            its author may push or is the issue's author; other comments are left out and counted.
 
     Raises:
         ForgeUnavailableError: The forge did not answer.
@@ -51,7 +51,7 @@ def comment_for_agents(comment: Comment, writers: Writers | None) -> JsonValue:
 
 
 def left_out(count: int, url: str) -> tuple[Comment, ...]:
-    """Return one note that replaces the comments that do not count; none for a `count` of 0."""
+    """Return one note that replaces the comments that do not count; empty for a `count` of 0."""
     words = f"{count} comment of others is" if count == 1 else f"{count} comments of others are"
     return (Comment("septet", f"[{words} left out; all are at {url}]"),) if count else ()
 

@@ -23,7 +23,7 @@ class IssueEdit:
     """A change of an issue's title or body."""
 
     author: str
-    """Empty if the forge does not report the author."""
+    """The account that made the change; empty if the forge does not report the account."""
     at: datetime
 
 
@@ -37,7 +37,7 @@ class IssueHistory:
     edits: tuple[IssueEdit, ...] = ()
     tells_all_edits: bool = True
     updated_at: datetime | None = None
-    """The time of the issue's last change of any kind, if the forge does not report all edits of its text."""
+    """The time of the issue's last change of any kind, if the forge does not report all edits of the text."""
 
     def may_have_changed_since(self, moment: datetime) -> bool:
         """Return whether the issue may have an edit since `moment` that the forge does not report."""
@@ -142,12 +142,12 @@ class RequestCheck:
         return self._foreign_edit(requested.by, since)
 
     def _request(self, issue: Issue, by: str, at: datetime, sha256: str) -> IssueRequest:
-        """Return a request for the present text of an issue, with the reason why it must wait, if any."""
+        """Return a request for the present text of an issue, with the reason why the request must wait, if any."""
         why = self._doubt(by, at, is_known=bool(sha256)) if sha256 != issue.text_sha256 else ""
         return IssueRequest(by=by[:200], at=timestamp(at), text_sha256=issue.text_sha256, waits_because=why)
 
     def _doubt(self, by: str, at: datetime, *, is_known: bool) -> str:
-        """Return why a text that is not known to be the requested one needs a person; empty if it needs none."""
+        """Return why a person must check a text that may not be the requested text; empty without a reason."""
         if foreign := self._foreign_edit(by, at):
             return foreign
         if is_known and not (self.history.tells_all_edits and self._edits_since(at)):
@@ -157,7 +157,7 @@ class RequestCheck:
         return ""
 
     def _foreign_edit(self, by: str, since: datetime) -> str:
-        """Return a note on an edit since then by an account that may not push; empty if there is no such edit."""
+        """Return a note on an edit after `since` by an account that may not push; empty without such an edit."""
         for edit in self._edits_since(since):
             if not self.writers.may_write(edit.author):
                 who = one_line(edit.author) or "somebody"
@@ -187,7 +187,7 @@ class RequestReader:
         delivered: IssueRequest | None = None,
         commanded: IssueRequest | None = None,
     ) -> IssueRequest | str:
-        """Return the request of an account that may push, or why there is none.
+        """Return the request of an account that may push, or the reason why no request counts.
 
         Args:
             number: The number of the issue.
@@ -212,7 +212,7 @@ class RequestReader:
 
 
 def parse_time(text: str) -> datetime | None:
-    """Parse a time in a forge's ISO form, UTC if it has no zone; `None` if the text is no time."""
+    """Parse a time in a forge's ISO form, in UTC if the text names no zone; `None` if the text is no time."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -21,12 +21,12 @@ class ForgeKind:
     connect: Callable[[Address, str | None, str | None], Forge]
     """Returns a repository's forge, by its address, the API's address (`None`: from the host) and the key."""
     webhook: WebhookKind
-    """The form of its events at `POST /webhooks/<name>`."""
+    """The form of the forge's events at `POST /webhooks/<name>`."""
     login: tuple[str, ...] = ()
     """The forge's own command that prints a token for the host that is appended; empty: no such program."""
 
 
 def web_address(address: Address) -> str:
-    """Return the web address of a repository's host: over http if its address is http, or else https."""
+    """Return the web address of a repository's host: http if the repository's address is http, or else https."""
     scheme = "http" if address.url.startswith("http://") else "https"
     return f"{scheme}://{address.host}"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Find = Callable[[str], PullRequest | None]
 Create = Callable[[NewPullRequest], PullRequest]
 Addition = tuple[str, Sequence[str], Callable[["ApiClient", int], object]]
-"""An addition to a pull request: its word for people, the names, and the function that sets them."""
+"""An addition to a pull request: the word for people, the names, and the function that sets the names."""
 
 _LAGS: Final = re.compile(
     r"PullRequest head invalid|no commits between|no changes between|source.branch.* does not exist"
@@ -35,9 +35,9 @@ def send_addition(method: str, path: str, body: Mapping[str, object], client: "A
 def open_once(find: Find, create: Create, new: NewPullRequest) -> PullRequest:
     """Return the one open pull request of `new.head`: the present one, or else a new one.
 
-    An error does not prove that the forge did nothing: after an error the pull request is searched again, and only
-    if there is none has the request failed. Two callers at once get the same pull request, for each forge itself
-    refuses a second.
+    An error does not prove that the forge did nothing: after an error the pull request is searched again, and the
+    request has failed only if no pull request is found. Two callers at once get the same pull request: each forge
+    refuses a second pull request.
 
     Raises:
         ForgeUnavailableError: The forge did not answer, or reports an open pull request that it does not list yet.

@@ -1,6 +1,7 @@
 """Check that an answer is about the requested thing, and not about a moved issue or a renamed repository.
 
-A forge answers a request for either with a redirect (`http/client.py`); some forges just answer with the thing.
+A forge answers a request for a moved issue or a renamed repository with a redirect (`http/client.py`); some forges
+answer with the issue or the repository itself.
 """
 
 import re

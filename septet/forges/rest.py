@@ -35,7 +35,7 @@ class RestForge(ABC):
     """One repository of a forge."""
 
     project: str
-    """Such as `owner/name`."""
+    """The repository's name, such as `owner/name`."""
     api: HttpApi
 
     name: ClassVar[str]
@@ -85,7 +85,7 @@ class RestForge(ABC):
             return self.with_comments(client, number, self.read_issue(client, number))
 
     def find_issues(self, numbers: Sequence[int]) -> tuple[Issue, ...]:
-        """Return the existing issues among `numbers`; see `Forge.find_issues`. One request for each."""
+        """Return the existing issues among `numbers`; see `Forge.find_issues`. Each issue costs one request."""
         issues: list[Issue] = []
         for number in numbers:
             with suppress(NotFoundError), self.asking(self.issue_name(number)) as client:
@@ -195,7 +195,7 @@ class RestForge(ABC):
     def is_own(self, account: str) -> bool:
         """Return whether an account is the worker's own; see `Forge.is_own`.
 
-        If the forge does not report the worker's account, every account counts as its own.
+        If the forge does not report the worker's account, every account counts as the worker's own.
         """
         own = self.own_account()
         return not own or account.lower() == own.lower()
@@ -267,7 +267,7 @@ class RestForge(ABC):
         self.write(f"comment {comment_id} on {what}", self.update_method, path, {"body": text})
 
     def is_listed(self, issue: Issue, label: str) -> bool:
-        """Return whether an issue has the label of a list: true, for the forge filters by label."""
+        """Return whether an issue has the label of a list: true, because the forge filters by label."""
         del issue, label
         return True
 

@@ -1,4 +1,4 @@
-"""The command of a comment whose first line is `/septet VERB …`; any other comment has none."""
+"""The command of a comment whose first line is `/septet VERB …`; any other comment has no command."""
 
 import re
 from typing import Final, get_args
@@ -19,7 +19,7 @@ USAGE: Final = (
 
 
 def parse_command(body: str) -> CommentCommand | None:
-    """Return the command of a comment; `None` if it has none, or carries a mark of Septet's own."""
+    """Return the command of a comment; `None` if the comment has no command, or carries Septet's own mark."""
     first, _, below = body.strip().partition("\n")
     match = _FIRST.fullmatch(first.strip())
     if match is None or is_own_text(body):

@@ -42,9 +42,9 @@ class Feedback:
     writers: Writers | None = None
     failures: tuple[CommitCheck, ...] = ()
     reviews: dict[str, Review] = field(default_factory=dict)
-    """By the id of the event."""
+    """The reviews by the ids of their events."""
     threads: dict[str, ReviewThread] = field(default_factory=dict)
-    """By the id of the event."""
+    """The threads by the ids of their events."""
     events: tuple[ReworkEvent, ...] = ()
 
     def words_on(self, event_ids: Collection[str]) -> dict[str, JsonValue]:
@@ -170,7 +170,7 @@ def _event(event_id: str, kind: str, title: str) -> ReworkEvent:
 
 
 def _answers(comments: Iterable[Comment], writers: Writers) -> frozenset[str]:
-    """Return the ids of answered events; only marks of accounts that may write count: any account can add one."""
+    """Return the ids of answered events; only marks of writers count, because any account can add a mark."""
     return frozenset(
         event
         for comment in comments

@@ -54,7 +54,7 @@ class _Repository:
     pages: int = 0
     """The number of consecutive pages that are known, from the first page on."""
     is_all: bool = False
-    """Whether these pages hold all pull requests."""
+    """Whether the known pages hold all pull requests."""
     asked_at: float | None = None
     changed_at: float = 0.0
     error: SeptetError | None = None
@@ -76,7 +76,8 @@ class PullRequestPolls:
     def state(self, key: str, forge: PolledForge, number: int) -> PullRequestState:
         """Return whether a pull request is open, merged or closed.
 
-        If no known page has it, the next pages are read; a pull request on none of them is read by itself, once.
+        If no known page has the pull request, the next pages are read; a pull request that no page has is read by
+        itself, once.
 
         Raises:
             NotFoundError: The worker can see no pull request of this number.
@@ -108,9 +109,9 @@ class PullRequestPolls:
         return now - repository.asked_at >= good_seconds
 
     def _read_on(self, repository: _Repository, forge: PolledForge, number: int) -> None:
-        """Read the pages after the known ones until a page has the pull request.
+        """Read the pages after the known pages until a page has the pull request.
 
-        A pull request that changes meanwhile moves to the first page, so that none is missed.
+        A pull request that changes meanwhile moves to the first page, so no pull request is missed.
         """
         while number not in repository.states and not repository.is_all and repository.pages < _MOST_PAGES:
             recent = forge.recent_pull_requests(page=repository.pages + 1)

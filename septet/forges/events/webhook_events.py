@@ -72,7 +72,7 @@ class _IssueEvent(_Event):
 class _CommentEvent(_IssueEvent):
     comment: _CommentFacts
     is_pull: bool = False
-    """Gitea's field; on GitHub `issue.pull_request` is present instead."""
+    """Whether the comment is on a pull request, on Gitea; on GitHub `issue.pull_request` is present instead."""
 
 
 class _PullRequestEvent(_Event):

@@ -39,20 +39,20 @@ class GiteaIssueAnswer(IssueAnswer):
 
 
 class GiteaCommentAnswer(CommentAnswer):
-    """One of `GET /repos/{owner}/{repo}/issues/{index}/comments` (`Comment`)."""
+    """One element of the answer to `GET /repos/{owner}/{repo}/issues/{index}/comments` (`Comment`)."""
 
     ghost: ClassVar[str] = _GHOST
 
 
 class GiteaTimelineAnswer(Foreign):
-    """One of `GET /repos/{owner}/{repo}/issues/{index}/timeline` (`TimelineComment`)."""
+    """One element of the answer to `GET /repos/{owner}/{repo}/issues/{index}/timeline` (`TimelineComment`)."""
 
     type: str = ""
     user: UserAnswer | None = None
     created_at: datetime
     label: GiteaLabelAnswer | None = None
     body: str = ""
-    """For a label: `1` if the label was set, and empty if the label was removed."""
+    """For a label event, `1` if the label was set, and empty if the label was removed."""
 
     def sets(self, label: str) -> bool:
         """Return whether the event set a label."""
@@ -60,7 +60,7 @@ class GiteaTimelineAnswer(Foreign):
 
 
 class GiteaRepositoryCommentAnswer(GiteaCommentAnswer):
-    """One of `GET /repos/{owner}/{repo}/issues/comments` (`Comment`)."""
+    """One element of the answer to `GET /repos/{owner}/{repo}/issues/comments` (`Comment`)."""
 
     issue_url: str = ""
     pull_request_url: str = ""
@@ -79,11 +79,11 @@ class GiteaRepositoryCommentAnswer(GiteaCommentAnswer):
 
 
 class GiteaPullRequestAnswer(PullRequestAnswer):
-    """`GET /repos/{owner}/{repo}/pulls/{index}`, and the answer to a `POST` (`PullRequest`)."""
+    """The answer to `GET /repos/{owner}/{repo}/pulls/{index}`, or to a `POST` (`PullRequest`)."""
 
     @property
     def conflicts(self) -> bool:
-        """Whether Gitea reports that it cannot be merged; not for a draft, which Gitea never calls mergeable."""
+        """Whether Gitea reports that a merge is impossible; false for a draft: Gitea calls no draft mergeable."""
         return self.mergeable is False and not self.draft
 
 
@@ -92,7 +92,7 @@ class _Commit(Foreign):
 
 
 class GiteaBranchAnswer(Foreign):
-    """One of `GET /repos/{owner}/{repo}/branches` (`Branch`)."""
+    """One element of the answer to `GET /repos/{owner}/{repo}/branches` (`Branch`)."""
 
     name: str
     commit: _Commit
@@ -103,7 +103,7 @@ class GiteaBranchAnswer(Foreign):
 
 
 class GiteaReviewAnswer(ReviewAnswer):
-    """One of `GET /repos/{owner}/{repo}/pulls/{index}/reviews` (`PullReview`)."""
+    """One element of the answer to `GET /repos/{owner}/{repo}/pulls/{index}/reviews` (`PullReview`)."""
 
     ghost: ClassVar[str] = _GHOST
     states: ClassVar[dict[str, ReviewState]] = {
@@ -114,7 +114,7 @@ class GiteaReviewAnswer(ReviewAnswer):
 
 
 class GiteaReviewCommentAnswer(GiteaCommentAnswer):
-    """One of `GET /repos/{owner}/{repo}/pulls/{index}/reviews/{id}/comments` (`PullReviewComment`)."""
+    """One element of `GET /repos/{owner}/{repo}/pulls/{index}/reviews/{id}/comments` (`PullReviewComment`)."""
 
     path: str = ""
     position: int = 0
@@ -123,7 +123,7 @@ class GiteaReviewCommentAnswer(GiteaCommentAnswer):
 
 
 class GiteaStatusAnswer(Foreign):
-    """One of `GET /repos/{owner}/{repo}/commits/{ref}/statuses` (`CommitStatus`)."""
+    """One element of the answer to `GET /repos/{owner}/{repo}/commits/{ref}/statuses` (`CommitStatus`)."""
 
     context: str
     status: str

@@ -176,8 +176,8 @@ class GiteaForge(RestForge):
     def may_write(self, account: str) -> bool:
         """Return whether an account may push to the repository; see `Forge.may_write`.
 
-        Gitea reports an account's permission only to a repository's administrators. Others can read the list of
-        possible assignees, which are the accounts that may push.
+        Gitea reports an account's permission only to a repository's administrators. Other accounts can read the
+        list of possible assignees, which are the accounts that may push.
         """
         what = f"what {account} may do in {self.project}"
         try:

@@ -25,7 +25,7 @@ CONCLUSIONS: Final[dict[str, CheckState]] = {
 
 
 class RepositoryCommentAnswer(CommentAnswer):
-    """One of `GET /repos/{owner}/{repo}/issues/comments`."""
+    """One element of the answer to `GET /repos/{owner}/{repo}/issues/comments`."""
 
     html_url: str
     issue_url: str
@@ -43,7 +43,7 @@ class RepositoryCommentAnswer(CommentAnswer):
 
 
 class ReferenceAnswer(Foreign):
-    """One of `GET /repos/{owner}/{repo}/git/matching-refs/heads/{prefix}`."""
+    """One element of the answer to `GET /repos/{owner}/{repo}/git/matching-refs/heads/{prefix}`."""
 
     class _Object(Foreign):
         sha: str
@@ -63,7 +63,7 @@ class GitHubReviewAnswer(ReviewAnswer):
 
 
 class ReviewCommentAnswer(CommentAnswer):
-    """One of `GET /repos/{owner}/{repo}/pulls/{number}/comments`."""
+    """One element of the answer to `GET /repos/{owner}/{repo}/pulls/{number}/comments`."""
 
     path: str
     line: int | None = None
@@ -72,7 +72,7 @@ class ReviewCommentAnswer(CommentAnswer):
 
 
 class CheckOutputAnswer(Foreign):
-    """`GET /repos/{owner}/{repo}/check-runs/{id}`."""
+    """The answer to `GET /repos/{owner}/{repo}/check-runs/{id}`."""
 
     class _Output(Foreign):
         title: str | None = None
@@ -100,7 +100,7 @@ class _CheckRun(Foreign):
 
 
 class CheckRunsAnswer(Foreign):
-    """`GET /repos/{owner}/{repo}/commits/{ref}/check-runs`."""
+    """The answer to `GET /repos/{owner}/{repo}/commits/{ref}/check-runs`."""
 
     check_runs: tuple[_CheckRun, ...]
 
@@ -117,7 +117,7 @@ class _Status(Foreign):
 
 
 class CombinedStatusAnswer(Foreign):
-    """`GET /repos/{owner}/{repo}/commits/{ref}/status`: the newest status of each service."""
+    """The answer to `GET /repos/{owner}/{repo}/commits/{ref}/status`: the newest status of each service."""
 
     statuses: tuple[_Status, ...]
 

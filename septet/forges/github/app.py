@@ -44,24 +44,24 @@ class GitHubApp:
     """A GitHub App."""
 
     id: str
-    """Its App id, or its client id."""
+    """The App's App id or client id."""
     key_file: Path
-    """Its private key, in PEM."""
+    """The file with the App's private key, in PEM."""
 
 
 @dataclass(slots=True)
 class InstallationTokens:
-    """The tokens of installations; each is requested again before it ends."""
+    """The tokens of installations; each token is requested again before the token ends."""
 
     _known: dict[tuple[str, str, str], tuple[float, str]] = field(default_factory=dict)
     """The time of the request, by the monotonic clock, and the token, by App, API and repository."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def token(self, app: GitHubApp, api_url: str, project: str) -> str:
-        """Return a token for a repository, from the App's installation there.
+        """Return a token for a repository, from the App's installation on that repository.
 
         Raises:
-            NotFoundError: The App is not installed there.
+            NotFoundError: The App is not installed on the repository.
             ForgeUnavailableError: GitHub did not answer.
             ForgeError: The key cannot be used, or GitHub refused.
         """

@@ -1,4 +1,4 @@
-"""Answers of GitLab; used fields are checked, others ignored."""
+"""Answers of GitLab. Used fields are checked; other fields are ignored."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -35,7 +35,7 @@ _CHECKS: Final[dict[str, CheckState]] = {
 }
 _STATES: Final = {"opened": "open", "closed": "closed"}
 _EDITED: Final = ("changed title ", "changed the description", "marked the task ", "marked the checklist item ")
-"""The first words of GitLab's own notes on a change of the text; a ticked box is such a change, too."""
+"""The first words of GitLab's own notes on a change of the text; a ticked box is a change of the text, too."""
 _REVIEWS: Final[dict[str, ReviewState]] = {
     "approved": "approved",
     "requested_changes": "changes_requested",
@@ -55,7 +55,7 @@ class _Named(NamedRepository):
 
 
 class GitLabProjectAnswer(RepositoryAnswer):
-    """`GET /projects/{id}`."""
+    """The answer to `GET /projects/{id}`."""
 
     id: int
     full_name: str = Field(alias="path_with_namespace")
@@ -63,7 +63,7 @@ class GitLabProjectAnswer(RepositoryAnswer):
 
 
 class GitLabMemberAnswer(Foreign):
-    """One of `GET /projects/{id}/members/all`."""
+    """One element of the answer to `GET /projects/{id}/members/all`."""
 
     id: int
     access_level: int
@@ -75,7 +75,7 @@ class GitLabMemberAnswer(Foreign):
 
 
 class GitLabIssueAnswer(IssueAnswer):
-    """`GET /projects/{id}/issues/{iid}`, and one of the list."""
+    """The answer to `GET /projects/{id}/issues/{iid}`, or one element of a list of issues."""
 
     number: int = Field(alias="iid")
     body: str | None = Field(default=None, alias="description")
@@ -84,16 +84,16 @@ class GitLabIssueAnswer(IssueAnswer):
     comments: int = Field(default=0, alias="user_notes_count")
     state: Annotated[Literal["open", "closed"], BeforeValidator(_STATES.get)]
     moved_to_id: int | None = None
-    """Present if it is closed because it moved to another project."""
+    """The id of the issue's successor, if the issue is closed because it moved to another project."""
 
 
 class GitLabNoteAnswer(CommentAnswer):
-    """One of `GET /projects/{id}/issues/{iid}/notes`."""
+    """One element of the answer to `GET /projects/{id}/issues/{iid}/notes`."""
 
     body: str
     user: GitLabUserAnswer | None = Field(default=None, alias="author")
     type: str | None = None
-    """`DiffNote` or `DiscussionNote` if the note is in a thread."""
+    """The type of a note in a thread: `DiffNote` or `DiscussionNote`."""
     system: bool = False
     """Whether GitLab itself wrote the note, such as a note on a set label."""
 
@@ -118,13 +118,13 @@ class _LabelName(Foreign):
 
 
 class GitLabLabelEventAnswer(Foreign):
-    """One of `GET /projects/{id}/issues/{iid}/resource_label_events`."""
+    """One element of the answer to `GET /projects/{id}/issues/{iid}/resource_label_events`."""
 
     user: GitLabUserAnswer | None = None
     created_at: datetime
     action: str
     label: _LabelName | None = None
-    """`None` if the label is gone."""
+    """The label of the event; `None` if the label is gone."""
 
     def sets(self, label: str) -> bool:
         """Return whether the event set a label."""
@@ -140,7 +140,7 @@ class _EventNote(Foreign):
 
 
 class GitLabCommentedAnswer(Foreign):
-    """One of `GET /projects/{id}/events?action=commented`."""
+    """One element of the answer to `GET /projects/{id}/events?action=commented`."""
 
     created_at: str
     author_username: str
@@ -187,21 +187,21 @@ class GitLabThreadNoteAnswer(GitLabNoteAnswer):
 
 
 class GitLabDiscussionAnswer(Foreign):
-    """One of `GET /projects/{id}/merge_requests/{iid}/discussions`."""
+    """One element of the answer to `GET /projects/{id}/merge_requests/{iid}/discussions`."""
 
     id: str
     notes: tuple[GitLabThreadNoteAnswer, ...] = ()
 
 
 class GitLabMergeRequestAnswer(Foreign):
-    """`GET /projects/{id}/merge_requests/{iid}`, one of the list, and the answer to a `POST` there."""
+    """The answer to `GET /projects/{id}/merge_requests/{iid}`, or to a `POST`, or one element of a list."""
 
     iid: int
     web_url: str
     source_branch: str
     target_branch: str
     source_project_id: int | None = None
-    """`None` if the fork is gone."""
+    """The id of the project that has the branch; `None` if the fork is gone."""
     target_project_id: int
     sha: str | None = None
     state: Literal["opened", "closed", "locked", "merged"]
@@ -232,7 +232,7 @@ class _Commit(Foreign):
 
 
 class GitLabBranchAnswer(Foreign):
-    """One of `GET /projects/{id}/repository/branches`."""
+    """One element of the answer to `GET /projects/{id}/repository/branches`."""
 
     name: str
     commit: _Commit
@@ -243,13 +243,13 @@ class GitLabBranchAnswer(Foreign):
 
 
 class GitLabReviewerAnswer(Foreign):
-    """One of `GET /projects/{id}/merge_requests/{iid}/reviewers`."""
+    """One element of the answer to `GET /projects/{id}/merge_requests/{iid}/reviewers`."""
 
     user: GitLabUserAnswer
     state: str
 
     def review(self) -> Review | None:
-        """Return the reviewer's review; `None` if there is none yet."""
+        """Return the reviewer's review; `None` before the reviewer's first review."""
         state = _REVIEWS.get(self.state)
         return Review(self.user.login, state) if state else None
 
@@ -259,13 +259,13 @@ class _Approver(Foreign):
 
 
 class GitLabApprovalsAnswer(Foreign):
-    """`GET /projects/{id}/merge_requests/{iid}/approvals`."""
+    """The answer to `GET /projects/{id}/merge_requests/{iid}/approvals`."""
 
     approved_by: tuple[_Approver, ...] = ()
 
 
 class GitLabStatusAnswer(Foreign):
-    """One of `GET /projects/{id}/repository/commits/{sha}/statuses`: a pipeline's job, or a service's status."""
+    """One element of `GET /projects/{id}/repository/commits/{sha}/statuses`: a job or a service's status."""
 
     id: int | None = None
     name: str

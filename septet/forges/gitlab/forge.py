@@ -147,7 +147,7 @@ class GitLabForge(RestForge):
         return tuple(each for each in found if datetime.fromisoformat(each.created_at) >= since)
 
     def may_write(self, account: str) -> bool:
-        """Return whether an account may push to the project; see `Forge.may_write`. A Developer may."""
+        """Return whether an account may push to the project; see `Forge.may_write`. A Developer may push."""
         with suppress(NotFoundError), self.asking(f"what {account} may do in {self.project}") as client:
             account_id = _account_id(client, account)
             return _standings(client, {account_id}).get(account_id, "none") in _WRITERS
@@ -227,7 +227,7 @@ class GitLabForge(RestForge):
         client.write("PUT", f"issues/{number}", {name: value for name, value in facts.items() if value})
 
     def _new_page(self, client: "ApiClient", issue: GitLabIssueAnswer) -> str:
-        """Return the new page of a moved issue from GitLab's own note; empty if there is no such note."""
+        """Return the new page of a moved issue from GitLab's own note; empty without such a note."""
         for note in client.read_list(GitLabNoteAnswer, f"issues/{issue.number}/notes", _NEWEST_FIRST, 1):
             if note.system and (told := _MOVED_TO.fullmatch(note.body.strip())) is not None:
                 group = "" if "/" in told[1] else f"{self.now.rpartition('/')[0]}/"

@@ -16,7 +16,7 @@ import httpx
 TIMEOUT_SECONDS: Final = 30.0
 """The time for a connection, and then for each piece of the answer."""
 MOST_BYTES: Final = 16 * 1024 * 1024
-"""The most bytes of one answer: a page of a hundred issues with the longest texts has half."""
+"""The most bytes of one answer: a page of a hundred issues with the longest texts has half so many."""
 MOST_BYTES_IN_ALL: Final = 64 * 1024 * 1024
 """The most bytes of all answers within the bounds."""
 MOST_LOG_BYTES: Final = 256 * 1024 * 1024
@@ -38,7 +38,7 @@ class AnswerBounds:
 
     seconds: float
     tail_bytes: int = 0
-    """The bytes that are kept of a log's end; 0: an answer is read whole, or is an error."""
+    """The bytes that are kept of a log's end; 0 if an answer must be read whole."""
     _ends_at: float = field(init=False)
     """The end of the time, by the monotonic clock."""
     _left_bytes: int = MOST_BYTES_IN_ALL

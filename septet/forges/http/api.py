@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from septet.forges.http.client import ApiClient
 
 ASKING_SECONDS: Final = 180.0
-"""The time of one client for all its requests: a thousand issues are twenty pages."""
+"""The seconds that one client has for all requests: a thousand issues are twenty pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +21,9 @@ class HttpApi:
     """An API, with the properties in which APIs differ."""
 
     service: str
-    """Its name, for people: `GitLab`."""
+    """The API's name for people, such as `GitLab`."""
     url: str
-    """Its address, without a slash at its end."""
+    """The API's address, without a slash at the end."""
     token: str | None = field(default=None, repr=False)
     remedies: Mapping[int, str] = field(default_factory=dict)
     """The remedy, by the status of an answer."""

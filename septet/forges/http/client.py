@@ -179,7 +179,7 @@ class ApiClient:
         return self._exchange(request, is_read=method in _READS)
 
     def _exchange(self, request: httpx.Request, *, is_read: bool) -> httpx.Response:
-        """Send a request until it is answered, or refused for more than a moment; only a read is repeated."""
+        """Send a request, and repeat a read that the API refuses for a moment; return the answer."""
         while True:
             self.last = response = self.http.send(request)
             refusal = self.api.read_refusal(self.api, response)

@@ -31,7 +31,7 @@ _REMAINING: Final = ("x-ratelimit-remaining", "ratelimit-remaining")
 
 
 def pause_seconds(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a forge requests to wait; `None` if its answer names no time.
+    """Return the seconds that a forge requests to wait; `None` if the answer names no time.
 
     The time is in `Retry-After`, or in the reset time of a limit that is spent.
     """
@@ -70,9 +70,9 @@ class ForgePauses:
     """The pauses of all forges, shared by all workers, so that no worker sends requests into a spent limit."""
 
     folder: Path | None = None
-    """The folder by which the workers of one host share pauses; without it, only this process's threads do."""
+    """The folder by which the workers of one host share pauses; `None` if only this process uses its pauses."""
     fleet: FleetPauses | None = None
-    """The server by which hosts share pauses; without it, each host learns of a limit from the forge."""
+    """The server by which hosts share pauses; `None` if each host learns of a limit from the forge."""
     clock: Callable[[], float] = time.time
     _until: dict[str, float] = field(default_factory=dict)
     """The end of the pause by budget, by the machine's clock."""
@@ -90,7 +90,7 @@ class ForgePauses:
                 del self._budgets[next(iter(self._budgets))]
 
     def note(self, api_url: str, token: str | None, seconds: float) -> None:
-        """Start a pause on this host, and on all hosts unless it is short; each later `check` reports it."""
+        """Start a pause on this host, and also on the other hosts unless the pause is short."""
         seconds = min(seconds, _LONGEST_SECONDS)
         host = urlsplit(api_url).hostname or api_url
         RECORDER.record(FORGE_PAUSES, seconds, host=host)
@@ -103,7 +103,7 @@ class ForgePauses:
     def note_unnamed(self, api_url: str, token: str | None) -> float:
         """Start a pause if the forge names no time; return its seconds.
 
-        A refusal soon after such a pause makes the next one twice as long; refusals during a pause do not.
+        A refusal soon after such a pause makes the next pause twice as long; a refusal during a pause does not.
         """
         budget, now = self._budget(api_url, token), self.clock()
         until = self._known_until(budget)
@@ -127,7 +127,7 @@ class ForgePauses:
         """Check that no pause forbids a request.
 
         Raises:
-            ForgeUnavailableError: A pause is not over; the error has its remaining seconds.
+            ForgeUnavailableError: A pause is not over; the error has the remaining seconds.
         """
         budget, now = self._budget(api_url, token), self.clock()
         until = self._known_until(budget)
@@ -141,7 +141,7 @@ class ForgePauses:
             raise ForgeUnavailableError(message, retry_after_seconds=seconds)
 
     def _budget(self, api_url: str, token: str | None) -> str:
-        """Return a name for an API and a key that reveals neither."""
+        """Return a name for an API and a key; the name reveals neither the API nor the key."""
         with self._lock:
             whose = self._budgets.get(token or "", token or "")
         return hashlib.sha256(f"{api_url} {whose}".encode()).hexdigest()
@@ -176,12 +176,12 @@ class ForgePauses:
 
 
 PAUSES: Final = ForgePauses()
-"""This process's pauses; shared by the host's workers once `folder` is set, by all hosts once `fleet` is set."""
+"""This process's pauses. `folder` shares the pauses with all workers of the host, and `fleet` with all hosts."""
 
 
 @dataclass(slots=True)
 class ForgePatience:
-    """Waits of a client whose reads an API refuses for a moment, bounded in all."""
+    """Waits for a client whose reads an API refuses for a moment; the sum of the waits is bounded."""
 
     left: float = _WAITING_SECONDS
     refusals: int = 0
@@ -206,7 +206,7 @@ class ForgePatience:
         """Wait until a forge's pause is over.
 
         Raises:
-            ForgeUnavailableError: The pause is longer than the time left; the error has its seconds.
+            ForgeUnavailableError: The pause is longer than the time left; the error has the remaining seconds.
         """
         while True:
             try:

@@ -69,12 +69,12 @@ def read_refusal(api: "HttpApi", response: "httpx.Response") -> ApiRefusal | Non
 
 
 def bounded_words(words: str, response: "httpx.Response") -> str:
-    """Return an API's own words within bounds, or the words of the status if there are none."""
+    """Return an API's own words within bounds, or the words of the status if `words` is empty."""
     return (words or response.reason_phrase or "no reason given")[:_SHOWN]
 
 
 def explain_unreached(error: Exception) -> str:
-    """Return why an API was not reached, in the system's words, or else by the kind of error."""
+    """Return the reason why an API was not reached: the system's words, or else the kind of the error."""
     words = _ERRNO.sub("", str(error)).strip().removesuffix(".")
     return words or _BETWEEN_WORDS.sub(" ", type(error).__name__).lower()
 
@@ -105,7 +105,7 @@ def _words_of_refusal(response: "httpx.Response") -> str:
 
 
 def _words_of(reason: object) -> str:
-    """Return a reason as text: it is a text, a list of reasons, or an object with field names."""
+    """Return the text of a reason, which is a text, a list of reasons, or an object with field names."""
     if isinstance(reason, list):
         return "; ".join(filter(None, map(_words_of, reason)))
     if not isinstance(reason, dict):

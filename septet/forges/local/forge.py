@@ -67,30 +67,30 @@ class LocalForge(LocalIssues):
         return tuple(Branch(name, sha) for name, _, sha in pairs if name.startswith(prefix))
 
     def reviews(self, number: int) -> tuple[Review, ...]:
-        """Return no review: there are none here; see `Forge.reviews`."""
+        """Return no review: this forge has no reviews; see `Forge.reviews`."""
         self.pull_record(self.store.read(), number)
         return ()
 
     def checks(self, commit: str) -> tuple[CommitCheck, ...]:
-        """Return no check: there are none here; see `Forge.checks`."""
+        """Return no check: this forge has no checks; see `Forge.checks`."""
         del commit
         return ()
 
     def may_write(self, account: str) -> bool:
-        """Return false: there are no accounts here; see `Forge.may_write`."""
+        """Return false: this forge has no accounts; see `Forge.may_write`."""
         del account
         return False
 
     def is_own(self, account: str) -> bool:
-        """Return true: there are no other accounts here; see `Forge.is_own`."""
+        """Return true: this forge has no other accounts; see `Forge.is_own`."""
         del account
         return True
 
     def pull_request(self, number: int, commit: str = "") -> PullRequest:
         """Return a pull request in its present state; see `Forge.pull_request`.
 
-        It is merged as soon as its base contains its branch's commit, by any merge and push; if its branch is
-        gone, it is closed.
+        A pull request is merged as soon as the base contains the branch's commit, by any merge and push, and is
+        closed if the branch is gone.
         """
         return self._as_it_is(self.pull_record(self.store.read(), number), commit)
 
@@ -101,7 +101,7 @@ class LocalForge(LocalIssues):
 
         Raises:
             NotFoundError: There is none.
-            RefusedTransitionError: It is not open, conflicts with its base, or a person must merge it.
+            RefusedTransitionError: The pull request is not open or has conflicts, or a person must merge.
             ForgeUnavailableError: Other processes kept moving the base.
         """
         record = self._open_pull(number)
@@ -114,7 +114,7 @@ class LocalForge(LocalIssues):
         return merged
 
     def find_obstacle(self, number: int) -> SeptetError | None:
-        """Return why a pull request cannot be merged here; `None` if it can."""
+        """Return why a pull request cannot be merged here; `None` if a merge is possible."""
         try:
             record = self._open_pull(number)
             merge_branch(self.git, record.base, record.head, "", only_try=True)

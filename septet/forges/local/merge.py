@@ -24,14 +24,14 @@ def holds(git: Git, branch: str, commit: str) -> bool:
 def merge_branch(git: Git, base: str, head: str, message: str, *, only_try: bool = False) -> str:
     """Merge branch `head` into `base` and return the merge's commit; empty if the base moved meanwhile.
 
-    A clean checkout of the base moves to the merge as well. No hook and no program of its settings runs.
+    A clean checkout of the base moves to the merge as well. No hook and no program of git's settings runs.
 
     Args:
         git: The repository, with an identity in its environment.
         base: The branch that moves.
         head: The branch that is merged.
         message: The message of the merge's commit.
-        only_try: Move nothing: only check whether a person must merge.
+        only_try: Whether to move nothing, and only to check whether a person must merge.
 
     Raises:
         RefusedTransitionError: A person must merge; if there is a checkout, the remedy is a command.

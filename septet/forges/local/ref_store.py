@@ -8,7 +8,7 @@ from typing import Final
 from septet.git.engine.engine import Git
 
 _NOTHING: Final = ""
-"""As the old value of `git update-ref`: the ref must not exist."""
+"""The old value for `git update-ref` that means: the ref must not exist."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,10 +178,10 @@ def _last_moved(place: Place) -> MovedWork | None:
 
 
 def _recall(place: Place, commit: str, *, sign: bool) -> tuple[MovedWork, str]:
-    """Return a commit's work as moved to a new base, or the work on the first base if the work was never moved.
+    """Return a commit's work after the move to a new base, or on the first base if there was no move.
 
-    An agent's resolution of the conflicts counts as a move. The second value is the reason why that resolution does
-    not fit; the empty string if the resolution fits or does not exist.
+    An agent's resolution of the conflicts counts as a move. The second value is the reason why that resolution
+    does not fit; the empty string if the resolution fits or does not exist.
     """
     moved, began = _last_moved(place), MovedWork(commit, place.base_sha, commit)
     if moved is not None and moved.conflicts and commit != moved.commit and contains(place, commit, moved.commit):

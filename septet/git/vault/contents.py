@@ -29,7 +29,7 @@ LINK: Final = 0o120000
 FOLDER: Final = 0o040000
 
 CLOCK_STEP_NS: Final = 20_000_000
-"""The nanoseconds within which a file can change twice unnoticed: a file system's tick is 10 ms or less on Linux."""
+"""The nanoseconds in which a file can change twice unnoticed; a file system's tick on Linux is 10 ms or less."""
 _COARSE_STEP_NS: Final = 2_000_000_000
 """`CLOCK_STEP_NS` for a file system that counts whole seconds (two on FAT)."""
 _SECOND_NS: Final = 1_000_000_000
