@@ -82,7 +82,7 @@ class Parts:
     """The activities on the host's own queue. For example, a step runs on the host that has the workspace, and a
     work order enters a lane on the host that has the lane."""
     control: Mapping[str, Activity]
-    """The activities on the host's control queue: the host answers even when busy."""
+    """The activities on the host's control queue, on which the host answers even when busy."""
 
     def living_agents(self) -> list[Run]:
         """Return the runs with a live agent."""
@@ -105,7 +105,7 @@ async def parts_of(
         settings: The worker's settings.
         serves: The abilities that this host's workspaces announce.
         decide: Carries out commands in comments.
-        accounts: The budgets that an agent's start is reserved from.
+        accounts: The accounts of budgets, in which an agent's start reserves room.
         intakes_of: Returns the intakes of a repository.
 
     Raises:
@@ -142,9 +142,10 @@ async def parts_of(
 
 
 def openings_at_once(settings: Settings) -> int:
-    """Return the most activities that a worker runs from the queue of work orders, mostly openings.
+    """Return the most activities of the queue of work orders that a worker runs at a time.
 
-    Most of them wait for a remote; a remote that hangs must leave room for the others.
+    Most of these activities open a workspace and wait for a remote; a remote that hangs must leave room for
+    others.
     """
     return max(_FEWEST_OPENINGS, _OPENINGS_PER_AGENT * agents_at_once(settings))
 
@@ -226,7 +227,7 @@ def _by_name(*activities: Activity) -> Mapping[str, Activity]:
 
 
 def _sandbox(settings: Settings, state: StateDir) -> Sandbox:
-    """Return the sandbox of agents here, and log a warning if none confines them."""
+    """Return the sandbox of this host's agents; log a warning if no sandbox confines agents."""
     hide((state.api_token(),))  # made before any agent starts: no agent may read it
     home = settings.home
     named_paths = parse_named_paths(settings.guest_paths, home)
@@ -252,7 +253,7 @@ def _sandbox(settings: Settings, state: StateDir) -> Sandbox:
 
 
 def _checkpoint_folders(settings: Settings, state: StateDir) -> Iterator[Path]:
-    """Yield the folder of the checkpoint remote, to hide it from agents; nothing for a folder with the state."""
+    """Yield the checkpoint remote's folder, to hide it from agents; nothing if it holds the state directory."""
     if settings.checkpoint_remote in {None, ORIGIN}:
         return
     with suppress(SeptetError, OSError):  # each checkpoint warns of a wrong address

@@ -21,14 +21,14 @@ _ENGINE_MIB: Final = 512
 _MOST: Final = 200
 """The most agents that one worker was tried with."""
 _FULL: Final = ResourceBasedTunerConfig(target_memory_usage=0.9, target_cpu_usage=1.0)
-"""The load above which no further agent starts beside the first."""
+"""The shares of memory and CPU in use above which no second or further agent starts."""
 _OPEN_FILES, _OPEN_FILES_OF_AGENT = 128, 12
-"""The open files of a worker, and at most of each agent: streams, sockets, locks, pipes of git."""
+"""The open files of a worker, and the most open files of each agent: streams, sockets, locks, pipes of git."""
 MORE_OPEN_FILES: Final = (
     "Raise the limit (`ulimit -Hn`, LimitNOFILE= of its unit), or set SEPTET_MAX_AGENTS lower."
 )
 _ONE: Final = FixedSizeSlotSupplier(1)
-"""For tasks that the worker of agents never gets."""
+"""The slot supplier for kinds of tasks that the worker of agents never gets."""
 
 
 def agents_at_once(settings: Settings, memory: Callable[[], int] = memory_bytes) -> int:
@@ -64,8 +64,8 @@ def allow_open_files(agents: int) -> int:
 def agent_slots(settings: Settings) -> dict[str, Any]:
     """Return the options of the Temporal worker that runs agents.
 
-    If their number follows from the memory, the SDK's tuner is a second guard: it starts no further agent while
-    the memory is nearly full. It reserves nothing, so alone it would let in too many.
+    If the number of agents follows from the memory, the SDK's tuner is a second guard: the tuner starts no further
+    agent while the memory is nearly full. The tuner alone would start too many, because it reserves no memory.
     """
     most = agents_at_once(settings)
     if settings.max_agents != "auto":

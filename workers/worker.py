@@ -37,17 +37,20 @@ from workers.watching.janitor import scheduling_janitor
 from workers.watching.pull_requests import looking_at_pull_requests
 
 HEARTBEAT_THROTTLE: Final = timedelta(seconds=1)
-"""The throttle of heartbeats: activities rarely send any by themselves, and a requested one must leave soon."""
+"""The shortest time between heartbeats: activities rarely send heartbeats by themselves, and a requested heartbeat
+must be sent soon."""
 
 _STICKY: Final = timedelta(seconds=2)
 """The time that a work order waits for the worker with its cached state, which may be dead, before another
 worker replays it. The default is 10 s."""
 
 _ANSWERS: Final = 40
-"""Probes, and ends of cancelled work orders, at a time: agents take none of these slots."""
+"""The most activities of the control queue at a time, such as probes and ends of cancelled work orders: agents
+take none of these slots."""
 
 _GRACE: Final = timedelta(seconds=3)
-"""The time for activities to end; agents live on under their supervisors and are adopted."""
+"""The time for which a stopping worker waits for its activities; agents live on under their supervisors, and the
+next attempts adopt them."""
 
 
 @asynccontextmanager

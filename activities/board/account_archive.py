@@ -53,14 +53,14 @@ async def find_account(client: Client, task_queue: str, scope: str) -> FoundAcco
 async def open_account(
     client: Client, task_queue: str, opening: AccountState, account: FoundAccount, word: SettleCall | None = None
 ) -> None:
-    """Start an account if none runs: with its last state, or else with `opening`.
+    """Start an account that does not run: with the account's last state, or else with `opening`.
 
     Args:
         client: The server.
         task_queue: The queue of work orders.
-        opening: The state for an account without a last state.
+        opening: The first state of an account that has no last state.
         account: The result of `find_account`, just read.
-        word: A turn's use, which the account receives with its start.
+        word: The use of a turn, sent to the account together with its start.
 
     Raises:
         RPCError: The server refused.

@@ -23,7 +23,7 @@ _WAITING: Final = 'WorkflowType="WorkOrder" AND SeptetStage="triaged" AND Execut
 
 
 class BoardActivities:
-    """Queries to the server that a workflow cannot send."""
+    """The queries to the server that a workflow cannot send by itself."""
 
     @activity.defn(name="find_closed")
     async def find_closed(self, orders: KnownOrders) -> list[str]:

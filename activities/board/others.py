@@ -1,4 +1,4 @@
-"""Check whether the work orders that a work order waits for are over, and if not, why."""
+"""Check whether the work orders that a work order waits for are over, and if not, why not."""
 
 import asyncio
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _AT_A_TIME: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """Checks other work orders."""
+    """Checks the work orders that a work order waits for."""
 
     settings: Settings
 

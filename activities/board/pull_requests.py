@@ -40,7 +40,7 @@ class PullRequestActivities:
 
 
 def look_at(host: Host, look: PullRequestLook) -> PullRequestEnd:
-    """Return a pull request's state and events, read with this host's key or from its disk.
+    """Return a pull request's state and events, read with this host's key or from this host's disk.
 
     Raises:
         SeptetError: The forge did not answer.

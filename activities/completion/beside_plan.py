@@ -26,7 +26,7 @@ _log = structlog.get_logger()
 
 
 class _Return(Wire):
-    """A begun removal; its record lies beside the vault, out of the reach of guests."""
+    """A removal that has begun; the record of the removal lies beside the vault, out of the reach of guests."""
 
     run: str
     """The agent run whose answer named the plan."""
@@ -51,7 +51,7 @@ def leave_plan_alone(host: Host, prepared_step: PreparedStep, run: str, plan: st
 
 
 def finish_return(host: Host, prepared_step: PreparedStep, run: str) -> bool:
-    """Finish the removal of an attempt that died during it, before any other code reads the worktree.
+    """Finish a removal during which an attempt died, before any other code reads the worktree.
 
     Returns: Whether a removal had begun for this agent run.
 

@@ -1,4 +1,4 @@
-"""Take an agent's commits on top of the work's branch, and report all its other changes to its clone."""
+"""Take an agent's commits on top of the work's branch, and report all other changes of the agent's clone."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -46,7 +46,7 @@ def take_clone(host: Host, prepared_step: PreparedStep) -> tuple[str, tuple[str,
 
 
 def _put_repository_back(host: Host, prepared_step: PreparedStep) -> str:
-    """Restore the `.git` from before the step if an agent has deleted or recreated `.git`; return a report.
+    """If an agent has deleted or recreated `.git`, restore the `.git` from before the step; return a report.
 
     All other files of the worktree stay, and a rescue holds the earlier state. The report is empty if `.git` is
     unchanged or its earlier state is unknown.
@@ -67,7 +67,7 @@ def _put_repository_back(host: Host, prepared_step: PreparedStep) -> str:
 
 
 def _bring_forward(prepared_step: PreparedStep) -> tuple[str, ...]:
-    """Move the work's branch to a HEAD on another or on no branch, if HEAD only adds to the work's branch.
+    """If HEAD is not on the work's branch and only adds commits to it, move the branch to HEAD.
 
     Returns a warning if the branch has moved.
     """
@@ -101,7 +101,7 @@ def find_elsewhere(host: Host, prepared_step: PreparedStep, evidence: Evidence) 
 
 
 def how_to_get(work: WorkElsewhere, rescue: Rescue | None, call: StepCall) -> tuple[str, ...]:
-    """Return a message for the next try and for people: where uncounted work lies, and how to get the work."""
+    """Return the message, for the next try and for people, where uncounted work lies and how to get it."""
     if not work.places:
         return ()
     branch = call.progress.branch_name

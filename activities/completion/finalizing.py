@@ -66,7 +66,7 @@ def _leave_unanswered(
     turn: TurnResult | None,
     reasons: tuple[str, ...],
 ) -> StepResult:
-    """Return the result of a step without an answer; one differently worded request may follow."""
+    """Return the result of a step without an answer; one more request, with other words, may follow."""
     result = _without_edits(host, step, add_turn(begin_again(finalizing.result), turn))
     completion = Completion(host, step)
     if finalizing.attempt > 1:

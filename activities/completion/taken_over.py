@@ -1,7 +1,7 @@
 """Take over the work that a work order pushed after its host's backup, before an agent is paid again.
 
-The evidence is a pull request of the work order's branch, with the work order's mark, opened by the worker's own
-account, at the tip of the branch. The steps' proofs check the pushed work as they check an agent's work.
+The evidence is a pull request from the work order's branch, at the tip of the branch, with the work order's mark,
+and opened by the worker's own account. The steps' proofs check the pushed work as they check an agent's work.
 """
 
 import json
@@ -85,7 +85,7 @@ def find_pushed(host: Host, step: PreparedStep) -> Pushed | None:
 
 
 def _refuse_ended(host: Host, call: StepCall, place: Place, branch: str) -> None:
-    """Refuse further paid work if the pull request has ended: Septet opens no other for a branch.
+    """Refuse further paid work if the pull request has ended: Septet opens no second pull request for a branch.
 
     Raises:
         ForgeError: The pull request was closed, or it was merged and the step is the implementation; for later
@@ -103,7 +103,7 @@ def _refuse_ended(host: Host, call: StepCall, place: Place, branch: str) -> None
 def judge_pushed(host: Host, step: PreparedStep, push: Pushed) -> StepResult:
     """Move the worktree to the pushed commit, and check the commit with the step's proof; no agent starts.
 
-    Idempotent: a worktree at that commit stays. A rescue holds the worktree's earlier state.
+    Idempotent: a worktree at that commit is not changed. A rescue holds the worktree's earlier state.
 
     Raises:
         SupersededError, HaltedError: A later attempt has begun, or this attempt was cancelled.
@@ -130,10 +130,11 @@ def judge_pushed(host: Host, step: PreparedStep, push: Pushed) -> StepResult:
 
 
 def _find(forge: Forge, call: StepCall, branch: str, tip: str) -> PullRequest | None:
-    """Return the pull request that stands at the tip of the branch.
+    """Return the pull request whose head is the tip of the branch.
 
     Raises:
-        ForgeError: All pull requests of the work order have ended, and none is at the tip: Septet opens no other.
+        ForgeError: All pull requests of the work order have ended, and none is at the tip: Septet opens no further
+            one.
     """
     order_id, fork = call.workspace.work_order_id, call.workspace.fork
     there = forge.pull_requests_of(branch, fork)
@@ -152,7 +153,7 @@ def _pull_requests_of(forge: Forge, call: StepCall, branch: str) -> list[PullReq
 
 
 def _lay(host: Host, step: PreparedStep, push: Pushed) -> None:
-    """Move the worktree and the branch to the commit, after a note that the work order pushed it."""
+    """Move the worktree and the branch to the commit, after recording that the work order pushed the commit."""
     place, branch = step.place, step.call.progress.branch_name or ""
     note = {"run_id": step.fence.key.run_id, "sha": push.sha}
     write_durably(place.records / _FILE, json.dumps(note).encode())
@@ -167,7 +168,7 @@ def _lay(host: Host, step: PreparedStep, push: Pushed) -> None:
 
 
 def _taken_over(place: Place) -> tuple[str, str] | None:
-    """Return the workflow run that has taken over a push here, and the commit; a later run works anew."""
+    """Return the workflow run that has taken over a push on this host, and the commit; a later run works anew."""
     try:
         note = json.loads((place.records / _FILE).read_bytes())
     except FileNotFoundError:

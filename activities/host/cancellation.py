@@ -30,11 +30,12 @@ async def why_agent_ends(*, is_pushed: bool) -> str | None:
     """Return why the agent has to end with its cancelled activity; `None` if the agent continues.
 
     A person's cancel ends the agent. If the worker stops or the attempt times out, the agent stays for the next
-    attempt. If the server no longer knows the attempt, then another attempt has begun, or the work order was
-    reset or terminated: only after a termination does no later attempt end the agent.
+    attempt. If the server no longer knows the attempt, then another attempt has begun, or the work order was reset
+    or terminated. After a termination, no later attempt ends the agent, so this attempt has to end the agent.
 
     Args:
-        is_pushed: Whether the server pushes cancels: it then reports a cancel, a reset and a termination alike.
+        is_pushed: Whether the server pushes cancels: the server then reports a cancel, a reset and a termination
+            alike.
     """
     details = activity.cancellation_details()
     if details is None:
@@ -67,7 +68,8 @@ async def is_closed(
         client: The server.
         order_id: The work order.
         run_id: The workflow run; the latest when absent.
-        when_unknown: The result for a work order that the server does not know: deleted, or another server's.
+        when_unknown: The result for a work order that the server does not know: the work order was deleted, or is
+            another server's.
     """
     try:
         description = await client.get_workflow_handle(order_id, run_id=run_id).describe()
@@ -94,7 +96,7 @@ async def was_reset(client: Client, key: RunKey, attempt: int, started_at: float
         client: The server.
         key: The activity.
         attempt: The number that the server gave the attempt.
-        started_at: When the server started the attempt, in seconds by the server's clock.
+        started_at: The time when the server started the attempt, in seconds by the server's clock.
     """
     pending = await _pending(client, key)
     return (
@@ -141,7 +143,7 @@ async def _pending(client: Client, key: RunKey) -> PendingActivityInfo | None:
 async def error_before_reset(client: Client, workflow_id: str, run_id: str) -> str:
     """Return the type of the error that ended the run from which this run was reset; empty without an error.
 
-    Also empty if the server no longer knows the earlier run.
+    The result is also empty if the server no longer knows the earlier run.
 
     Raises:
         RPCError: The server did not answer.

@@ -21,7 +21,8 @@ from septet.system.preview import preview
 from septet.system.text import cut
 
 OPENING_TRIES: Final = 8
-"""The attempts to open a workspace, for about two minutes: then the user of a new work order sees the error."""
+"""The most attempts to open a workspace, for about two minutes: after the last, the user of a new work order sees
+the error."""
 _LONGEST_DELAY: Final = timedelta(seconds=60)
 _MESSAGE_LIMIT: Final = 4000
 _TITLE_LIMIT: Final = 300
@@ -29,7 +30,8 @@ _TITLE_LIMIT: Final = 300
 _log = structlog.get_logger()
 
 _MOST_OF_A_TRY: Final = 300.0
-"""The most seconds that count between two failures on a full disk: an agent may have worked meanwhile."""
+"""The most seconds between two failures on a full disk that count as a wait: an agent may have worked
+meanwhile."""
 
 
 @dataclass(slots=True)
@@ -40,7 +42,7 @@ class DiskWaits:
     """The longest wait for the disk, in seconds; afterwards a person has to act."""
     clock: Callable[[], float] = time.monotonic
     _waits: dict[tuple[str, str, str], tuple[float, float]] = field(default_factory=dict)
-    """By activity: the seconds that it has waited, and the time of its last failure on a full disk."""
+    """The seconds that each activity has waited, and the time of its last failure on a full disk."""
 
     def may_last(self) -> bool:
         """Record that the running activity met a full disk, and return whether it may wait longer."""
@@ -81,7 +83,7 @@ def failure(
 
 
 def _log_wait(error: SeptetError) -> None:
-    """Log why a step waits, ever more rarely: at its attempts 1, 2, 4, 8 and so on."""
+    """Log why a step waits, more and more rarely: at its attempts 1, 2, 4, 8 and so on."""
     attempt = activity.info().attempt
     if attempt & (attempt - 1) == 0 and not isinstance(error, (SupersededError, HostFullError)):
         _log.info("tried_again", why=preview(error.message), seconds=_delay(error).total_seconds())
@@ -91,7 +93,7 @@ def will_retry(error: SeptetError, most_tries: int | None = None) -> bool:
     """Return whether Temporal has to retry the activity after this attempt.
 
     A busy machine always allows a retry, and a full disk allows retries as long as the worker's settings allow.
-    For both, `most_tries` does not count: earlier attempts may have been other waits.
+    For a busy machine and a full disk, `most_tries` does not count: earlier attempts may have been other waits.
     """
     if isinstance(error, MachineBusyError):
         return True

@@ -1,4 +1,4 @@
-"""The inputs of a work order, or of a round: read once, before the first agent, and kept beside the vault."""
+"""Read the inputs of a work order or of a round once, before the first agent, and keep them beside the vault."""
 
 import json
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ _REWORK_FILE: Final = "rework.json"
 
 
 class FrozenInputs(Wire):
-    """The issue, and the repository's own commands and settings; no agent can change them."""
+    """The issue, and the repository's own commands and settings; no agent can change these inputs."""
 
     issue: dict[str, JsonValue]
     files: dict[str, bytes]
@@ -85,13 +85,13 @@ def words_of(place: Place, run_id: str, number: int) -> str:
 
 
 def with_conflicts(words: Mapping[str, JsonValue], paths: tuple[str, ...], base: str) -> dict[str, JsonValue]:
-    """Return the words, with the conflict that lies in the worktree."""
+    """Return the words to answer, together with the conflict that lies in the worktree."""
     conflict: JsonValue = {"with": base, "paths": list(paths)} if paths else None
     return {**words, "conflict": conflict}
 
 
 def read_issue(request: OpenWorkspace, forge: Forge, settings: Settings) -> dict[str, JsonValue]:
-    """Return the issue as agents see it; without a forge's issue, its number is the empty string."""
+    """Return the issue as agents see it; for an issue that is not of a forge, the number is the empty string."""
     if request.tracker is not None:
         return _tracked(request.tracker, request.work_order_id, settings)
     if request.issue is not None:

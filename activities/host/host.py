@@ -41,8 +41,9 @@ from septet.state import StateDir
 from septet.system.threads import Beside, ThreadPools
 
 _PASSES: Final = 3
-"""The attempts that full hosts pass on. If all hosts are full, the next host opens the workspace, and so
-reports an error of the repository or the issue at once, however long the agent has to wait for its slot."""
+"""The number of attempts that full hosts pass on. If all hosts are full, the host of the next attempt opens the
+workspace: an error of the repository or the issue is then reported at once, however long the agent waits for a
+slot."""
 _PASSED_ON_SECONDS: Final = 0.05
 
 
@@ -79,13 +80,13 @@ class Host:
     state: StateDir
     supervisors: Supervisors
     sandbox: Sandbox = field(default_factory=Sandbox)
-    """The sandbox that confines its agents."""
+    """The sandbox that confines the host's agents."""
     threads: ThreadPools = field(default_factory=lambda: ThreadPools.sized(1, 1))
-    """The threads that run its blocking work."""
+    """The threads that run the host's blocking work."""
     serves: tuple[str, ...] = (END_WORK, PULL_REQUESTS, DELIVERS_CANCELS)
-    """The abilities that its workspaces list; some need a server that supports them."""
+    """The abilities that the host's workspaces announce; some abilities need a server that supports them."""
     beside: Beside = field(default_factory=Beside)
-    """The host's tasks beside the work orders."""
+    """The host's tasks that run outside of work orders."""
     attempts: RunningAttempts = field(default_factory=RunningAttempts)
     """The attempts that this process runs."""
     pace: Pace = field(default_factory=Pace)
@@ -93,7 +94,8 @@ class Host:
     max_agents: int | None = None
     """The number of agents that each worker of the host runs at a time; `None` if agents are not counted."""
     accounts: Accounts | None = None
-    """The accounts of budgets, which grant room before an agent starts; `None` without any limit or count."""
+    """The accounts of budgets, which grant room before an agent starts; `None` if nothing is limited or
+    counted."""
 
     @property
     def queue_prefix(self) -> str:
@@ -194,11 +196,11 @@ class Host:
 
     @cached_property
     def homes(self) -> Homes:
-        """The homes of its work orders."""
+        """The homes of the host's work orders."""
         return Homes(self.state.homes, Logins(self.state.logins))
 
     def sessions(self, place: Place, adapter: Adapter) -> SessionFolder | None:
-        """Return an agent's session folder in a work order's home; `None` (the user's own) without a sandbox."""
+        """Return an agent's session folder in a work order's home; `None`, the user's, without a sandbox."""
         if not self.sandbox.confines:
             return None
         return self.homes.of(place.order_id, adapter, self.agents).sessions
@@ -207,8 +209,8 @@ class Host:
         """Return a runner of a repository's own programs, for an attempt that holds the writer's lock.
 
         Args:
-            place: The place where they run.
-            folder: The folder of their records.
+            place: The place in which the programs run.
+            folder: The folder of the programs' records.
             writer_lock: The descriptor of the writer's lock.
         """
         runtime = self.runtime

@@ -28,7 +28,7 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class KeptSession:
-    """A session of an agent."""
+    """The session of an agent, to keep on the checkpoint remote."""
 
     agent: str
     id: str
@@ -43,7 +43,7 @@ def keep(host: Host, place: Place, session: KeptSession | None = None, *, claims
         host: This host.
         place: The work order's place.
         session: A session to continue, also on another host.
-        claims: Whether the workspace was opened here anew: then no other host holds the work order.
+        claims: Whether the workspace was newly opened on this host, so that no other host holds the work order.
     """
     if host.settings.checkpoint_remote is None:
         return ()
@@ -65,7 +65,7 @@ def bring_session(host: Host, move: WorkspaceMove, checkpoint: ChainState, agent
         host: This host.
         move: The move of the workspace.
         checkpoint: The last kept state.
-        agents: The agents that may own the session: only the name of its own agent opens it.
+        agents: The agents that may own the session: only the name of the owning agent opens the session.
     """
     key = host.settings.checkpoint_key
     sealed = read_file(vault_at(move.place), checkpoint, _SESSION)
@@ -87,7 +87,7 @@ def bring_session(host: Host, move: WorkspaceMove, checkpoint: ChainState, agent
 
 
 def _sealed_session(host: Host, place: Place, ref: CheckpointRef, session: KeptSession) -> dict[str, bytes]:
-    """Return a session's files, sealed; none without a key, and none for the origin, which others can read."""
+    """Return a session's files, sealed; none without a key, or if the remote is the origin, which others read."""
     key = host.settings.checkpoint_key
     if key is None or host.settings.checkpoint_remote == ORIGIN:
         return {}

@@ -21,7 +21,7 @@ from septet.agents.turns.follow import TurnProgress
 from septet.system.processes import Halt
 
 _OUTAGE: Final = timedelta(seconds=30)
-"""The longest outage of a server without the loss of an attempt: three times an outage of ten seconds."""
+"""The longest outage of a server that loses no attempt: three times an outage of ten seconds."""
 _SHORT: Final = timedelta(seconds=2)
 """The pause between heartbeats if the time-out leaves no longer pause."""
 
@@ -32,9 +32,9 @@ class RunningAttempt:
 
     key: RunKey
     pause: timedelta
-    """The pause between its heartbeats."""
+    """The pause between heartbeats of the attempt."""
     task_queue: str
-    """The queue of its task."""
+    """The queue of the attempt's task."""
     bell: asyncio.Event = field(default_factory=asyncio.Event)
 
     def ask(self) -> None:
@@ -63,7 +63,7 @@ class RunningAttempts:
 
     @contextmanager
     def holding(self) -> Iterator[RunningAttempt]:
-        """Add the current attempt for as long as the block lasts."""
+        """Add the current attempt to the running attempts while the block runs."""
         info = activity.info()
         key = RunKey(info.workflow_id or "", info.workflow_run_id or "", info.activity_id)
         attempt = RunningAttempt(key, pause_between_heartbeats(info.heartbeat_timeout), info.task_queue)
@@ -78,7 +78,7 @@ class RunningAttempts:
         return sum(attempt.task_queue == task_queue for attempt in self)
 
     def ask(self, workflow_id: str) -> bool:
-        """Make a workflow's attempts send a heartbeat, and return whether it has an attempt here."""
+        """Make a workflow's attempts in this process send a heartbeat, and return whether any exists."""
         attempts = [each for each in self if each.key.workflow_id == workflow_id]
         for attempt in attempts:
             attempt.ask()
@@ -128,7 +128,7 @@ def pause_between_heartbeats(timeout: timedelta | None) -> timedelta:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """The check before each effect; open while the attempt is the latest and is not cancelled."""
+    """The check before each effect; the fence is open while the attempt is the latest and is not cancelled."""
 
     key: RunKey
     """The running activity: only an attempt with the same key adopts the agents of an earlier attempt."""

@@ -99,7 +99,7 @@ class Snapshots:
         return self.note_rescue(place, snapshot)
 
     def own_repository(self, place: Place, step: str, secured_by: Snapshot | None = None) -> tuple[str, ...]:
-        """Restore the engine's `.git` after a guest, and return warnings about it.
+        """Restore the engine's `.git` after a guest, and return warnings about the restored files.
 
         If the disk fails, the step still counts: the end of the next guest, or a retry, restores `.git`.
         """
@@ -118,7 +118,7 @@ class Snapshots:
         return (f"{_LEFT}: {name_some(paths, _SHOWN_PATHS)}",)
 
     def return_to(self, place: Place, checkpoint: str, reason: str, step: str) -> Rescue | None:
-        """Return the worktree to a checkpoint, and return the rescue of its earlier state.
+        """Bring the worktree back to a checkpoint, and return the rescue of its earlier state.
 
         Raises:
             SnapshotError: The worktree could not be secured first; nothing was changed.
@@ -170,7 +170,7 @@ class Snapshots:
         return rescue
 
     def _write_patch(self, place: Place, snapshot: Snapshot) -> str | None:
-        """Write `rescue.patch` beside the last run and return its path; without it the snapshot still stands."""
+        """Write `rescue.patch` beside the last run and return its path; `None` if it could not be written."""
         last = next(reversed(self.runs.of(place.order_id)), None)
         folder = last.folder if last is not None else self.runs.folder_of(place.order_id)
         path = folder / "rescue.patch"
@@ -192,7 +192,7 @@ def _append(place: Place, rescue: Rescue) -> None:
 
 
 def _read_notes(place: Place) -> list[Rescue]:
-    """Return all notes; skip half a line that a loss of power has left."""
+    """Return all notes; skip an incomplete line that a loss of power has left."""
     try:
         lines = (place.records / _NOTES).read_bytes().splitlines()
     except FileNotFoundError:

@@ -117,8 +117,7 @@ class SealingCodec(PayloadCodec, WithSerializationContext):
 
 @dataclass(frozen=True)
 class SealedDataConverter(DataConverter):
-    """Decodes unsealed payloads for readers: for a client, and for an activity that calls the server as a
-    client."""
+    """Decodes unsealed payloads too for a reader: a client, or an activity that calls the server as a client."""
 
     async def decode(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
         """Decode payloads into values."""
@@ -161,8 +160,7 @@ def codec_of(settings: Settings, *, serves: bool = False) -> SealingCodec | None
 
 
 def _is_of(binding: bytes, activity: tuple[str, ...]) -> bool:
-    """Return whether an opened seal belongs to an activity: the workflow is the same, and type and id do not
-    differ."""
+    """Return whether an opened seal belongs to an activity: to its workflow, and to no other known type or id."""
     if not binding:
         return False
     workflow, *rest = json.loads(binding)

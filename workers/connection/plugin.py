@@ -158,8 +158,7 @@ def plugin_of(settings: Settings, codec: SealingCodec | None) -> SeptetPlugin:
 
 
 def _sandbox(refuses_unsealed: bool, runner: WorkflowRunner | None) -> WorkflowRunner:
-    """Return the SDK's sandbox with the passed-through modules; if a worker chose another runner, return that
-    runner."""
+    """Return the SDK's sandbox with the passed-through modules, or the other runner that a worker chose."""
     if runner is not None and not isinstance(runner, SandboxedWorkflowRunner):
         return runner
     restrictions = SandboxRestrictions.default.with_passthrough_modules(*_PASSED_THROUGH)

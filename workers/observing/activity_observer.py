@@ -21,8 +21,7 @@ class Listener(Protocol):
         """Handle the start of an activity; this runs in the activity's task."""
 
     async def end(self, call: object, outcome: StepResult | SessionSummary) -> None:
-        """Handle the outcome of a step, of a finalizer or of a lane's summary; a final failure has an outcome
-        too."""
+        """Handle the outcome of a step, finalizer or lane's summary; a final failure has an outcome too."""
 
 
 def activity_observer(settings: Settings) -> "ActivityObserver":

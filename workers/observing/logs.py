@@ -84,8 +84,7 @@ _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
 def set_up_logs(settings: Settings) -> None:
-    """Write Septet's and Temporal's events to stderr, as JSON or for a person; if payloads are sealed, drop
-    quotes."""
+    """Write Septet's and Temporal's events to stderr, as JSON or as text; with sealed payloads, without quotes."""
     level, console = _LEVELS[settings.log_level], not logs_are_json(settings)
     written = structlog.dev.ConsoleRenderer(sort_keys=False) if console else structlog.processors.JSONRenderer()
 

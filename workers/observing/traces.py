@@ -51,8 +51,7 @@ _SECOND_NS: Final = 1_000_000_000
 
 
 class _GuardedExporter(OTLPSpanExporter):
-    """Exports spans, and masks the keys of this process in them, also in stacks, which quote the cause of an
-    error.
+    """Exports spans, with this process's keys masked, also in stacks, which quote the cause of an error.
 
     If payloads are sealed, no error text is exported: an error's text may quote issues, answers and people.
     """
@@ -251,8 +250,7 @@ class AgentTraces:
         span.end(ended_ns)
 
     def trace_summary(self, call: SummariseCall, summary: SessionSummary) -> None:
-        """Export the span of the agent that summarised a lane's session; the span lasts from the activity's start
-        to now."""
+        """Export the span of the agent that summarised a session, from the activity's start to now."""
         use = _use(call.name, call.workspace.agent, call.name, summary.usage)
         session = {"gen_ai.conversation.id": call.session_id, "gen_ai.response.model": summary.model}
         self._start({**use, **session}, int(activity.info().started_time.timestamp() * _SECOND_NS)).end()

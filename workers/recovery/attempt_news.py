@@ -74,8 +74,7 @@ class AttemptsLook:
         return len(asking)
 
     async def _is_news(self, attempt: RunningAttempt) -> bool:
-        """Return whether the server may have news for an attempt; `True` for an attempt that was not checked
-        before."""
+        """Return whether the server may have news for an attempt; `True` at an attempt's first check."""
         described = await self._describe(attempt)
         pending = _pending(described, attempt.key.activity_id) if described is not None else None
         if described is None or pending is None:

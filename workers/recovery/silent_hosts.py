@@ -51,8 +51,7 @@ async def watching_hosts(client: Client, host: Host) -> AsyncIterator[HeardHosts
 
 @dataclass(slots=True)
 class HostsWatch:
-    """The hosts of a queue that one worker process has heard, and the work orders that the process has
-    notified."""
+    """The hosts of a queue that one worker process has heard, and the work orders that it has notified."""
 
     client: Client
     host: Host
@@ -122,8 +121,7 @@ class HostsWatch:
         }
 
     async def _tell_return(self, living: set[str]) -> None:
-        """Notify work orders of their host's return: those that this process notified, and all that wait for a
-        host.
+        """Notify the work orders of a returned host that know of its silence or wait for a host.
 
         Another host may have reported the silence to a waiting work order.
         """

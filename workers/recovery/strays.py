@@ -155,8 +155,7 @@ async def _end_warm(runs: Runs, place_id: str, why: str) -> None:
 
 
 async def _end_all(host: Host, run: Run, why: str, reason: str) -> bool:
-    """End all processes in the place of a run's agent, and keep the work; return whether the processes have
-    ended."""
+    """End all processes in the place of a run's agent, and keep the work; return whether the processes ended."""
     try:
         await end_all(host.runs, run.folder.parent.name, why)
     except SeptetError as error:
@@ -200,8 +199,7 @@ def _living(runs: Runs, orders: Sequence[str]) -> list[Run]:
 
 
 def _keep_unless_busy(host: Host, run: Run, why: str) -> None:
-    """Sweep and keep the remains of a run, unless a writer works in the place now: the writer sweeps and keeps
-    them."""
+    """Sweep and keep the remains of a run, unless a writer works in the place: the writer does both."""
     runs, place_id, bound = host.runs, run.folder.parent.name, time.monotonic() + _LEAVING_SECONDS
     while (lock := runs.lock_writer(place_id)) is None:
         if time.monotonic() > bound:

@@ -84,8 +84,7 @@ class TokenFiles:
         return file
 
     def _take_free(self) -> _File | None:
-        """Return an empty file that still has its name: a successor removes the files of a worker that was
-        stopped."""
+        """Return an empty file that still exists: a successor removes the files of a stopped worker."""
         while self._free:
             file = self._free.pop()
             if os.fstat(file.descriptor).st_nlink:

@@ -19,8 +19,8 @@ _log = structlog.get_logger()
 async def host_services(client: Client) -> tuple[str, ...]:
     """Return the services that a host's workspaces announce on this server.
 
-    On a server that pushes cancels, the host does not deliver them. On a server that lists workers and has the
-    search attribute of hosts, work orders do not probe. An ability that cannot be checked counts as missing.
+    On a server that pushes cancels, the host does not deliver cancels. On a server that lists workers and has the
+    search attribute of hosts, work orders do not probe hosts. An ability that cannot be checked counts as missing.
     """
     try:
         request = DescribeNamespaceRequest(namespace=client.namespace)

@@ -22,11 +22,12 @@ class Ports:
 
     server: int = 7233
     ui: int = 8233
-    """The port at which the server's caller serves the web UI; the UI itself listens elsewhere, or not at all."""
+    """The port at which the server's caller serves the web UI; the UI's own port is another port, or there is no
+    UI."""
     api: int | None = None
-    """The port at which the server's caller serves the HTTP API; `None`: no HTTP API."""
+    """The port at which the server's caller serves the HTTP API; `None` for no HTTP API."""
     metrics: int | None = None
-    """The port at which the server serves its metrics; `None`: no metrics."""
+    """The port at which the server serves its metrics; `None` for no metrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +37,13 @@ class UiAddress:
     host: str
     port: int
     relay: str
-    """The address at which a relay serves it to browsers."""
+    """The address at which a relay serves the web UI to browsers."""
     codec: str = ""
     """The codec endpoint that opens payloads for the UI; if empty, the UI shows payloads as they are."""
 
     @classmethod
     def free(cls, relay: str, codec: str = "") -> Self:
-        """Return a loopback address that no page of another site guesses; Linux has all of 127.0.0.0/8."""
+        """Return a loopback address that no other site's page can guess; on Linux, from all of 127.0.0.0/8."""
         if sys.platform != "linux":
             return cls("127.0.0.1", free_port(), relay, codec)
         host = str(IPv4Address("127.0.0.0") + 256 + secrets.randbelow(2**24 - 512))
@@ -99,7 +100,7 @@ def _other_ports(options: Mapping[str, int]) -> str:
 
 
 def state_dir_of(address: str) -> Path | None:
-    """Return the state directory whose embedded server listens at an address; `None` if not visible here."""
+    """Return the state directory of the embedded server at an address; `None` if this user cannot see it."""
     with contextlib.suppress(psutil.Error, ValueError):
         listener = _listener(int(address.rpartition(":")[2]))
         argv = listener.cmdline() if listener is not None else []

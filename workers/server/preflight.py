@@ -1,4 +1,4 @@
-"""Prepares a Temporal server for work orders: the namespace, and its search attributes."""
+"""Prepare a Temporal server for work orders: make the namespace, and register its search attributes."""
 
 import asyncio
 from collections.abc import Iterable
@@ -20,13 +20,14 @@ from septet.errors import SealedError, SeptetError
 from workflows.wire.search_attributes import ALL
 
 RETENTION: Final = timedelta(days=30)
-"""The time that a namespace made here keeps closed work orders."""
+"""The time for which a namespace that Septet makes keeps closed work orders."""
 _CLOUD_HOSTS: Final = (".tmprl.cloud", ".api.temporal.io")
 _KNOWN_WITHIN_SECONDS: Final = 60.0
-"""The wait for a new namespace: a server's parts learn of it one after the other, within some ten seconds."""
+"""The longest wait for a new namespace: the parts of a server learn of the namespace one after the other, within
+some ten seconds."""
 _LOOK_SECONDS: Final = 0.5
 _SEALED_ROWS: Final = 100
-"""The number of open workflows whose seals are checked."""
+"""The most open workflows whose seals are checked."""
 _TYPES: Final = {
     "Text": IndexedValueType.INDEXED_VALUE_TYPE_TEXT,
     "Keyword": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
@@ -36,7 +37,7 @@ _TYPES: Final = {
     "Datetime": IndexedValueType.INDEXED_VALUE_TYPE_DATETIME,
     "KeywordList": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST,
 }
-"""The types by the columns of the server's database, whose names end with a number."""
+"""The types of search attributes, by the column names of the server's database without the number at their end."""
 
 Key = SearchAttributeKey[Any]
 
@@ -49,7 +50,8 @@ async def register_namespace(client: Client) -> bool:
     """Make the client's namespace if it is missing, wait until it is usable, and return whether it was made.
 
     Raises:
-        PreflightError: It is missing and this client may not make it; the remedy is the command that does.
+        PreflightError: The namespace is missing and this client may not make it; the remedy is the command that
+            makes it.
     """
     try:
         if await _has_namespace(client):
@@ -71,8 +73,8 @@ async def register_search_attributes(client: Client) -> tuple[str, ...]:
     """Register the search attributes that the namespace lacks, and return their names.
 
     Raises:
-        PreflightError: They are missing and this client may not register them, one has another type, or the
-            namespace does not exist.
+        PreflightError: A search attribute is missing and this client may not register it, an attribute has another
+            type, or the namespace does not exist.
     """
     known = await _registered(client)
     wrong = [key for key in ALL if key.name in known and known[key.name] != key.indexed_value_type]
@@ -91,7 +93,7 @@ async def check_seal_keys(client: Client, task_queue: str) -> None:
     """Check that this worker's keys open some of the sealed work of its queue, if any.
 
     Raises:
-        PreflightError: They open none: each task that the worker took would fail.
+        PreflightError: The keys open no work of the queue: each task that the worker took would fail.
         RPCError: The server refused.
     """
     missing: dict[str, str] = {}
@@ -142,7 +144,7 @@ def attributes_refusal(error: RPCError, keys: Iterable[Key], namespace: str, hos
 
 
 def attributes_command(keys: Iterable[Key], namespace: str, host: str) -> str:
-    """Return the command that registers search attributes: Temporal Cloud has its own program for it."""
+    """Return the command that registers search attributes; for Temporal Cloud, the command of another program."""
     kinds = [(key.name, key.indexed_value_type.name.capitalize()) for key in keys]
     if _is_cloud(host):
         pairs = " ".join(f"--search-attribute {name}={kind}" for name, kind in kinds)
@@ -200,9 +202,9 @@ async def lacks_attribute(client: Client, key: Key) -> bool:
 async def _list_attributes(client: Client) -> dict[str, int]:
     """Return the types of the namespace's own search attributes by their names.
 
-    If the server's database has columns for them, the namespace's description names these. The server's list is
-    requested only if the description lacks one of Septet's: for each list the server connects to itself, and keeps
-    that connection for half an hour.
+    If the server's database has columns for search attributes, the namespace's description names the attributes.
+    The server's own list is requested only if the description lacks an attribute of Septet: for each list the
+    server connects to itself, and keeps that connection for half an hour.
 
     Raises:
         RPCError: The server refused.

@@ -35,15 +35,16 @@ from workflows.wire.search_attributes import ALL
 READY_WITHIN_SECONDS: Final = 30.0
 STOP_WITHIN_SECONDS: Final = 10.0
 SERVER_LOCK: Final = "up.lock"
-"""The file in a state directory that the process that runs its server locks."""
+"""The file in a state directory that is locked by the process which runs the directory's server."""
 _LOOK_SECONDS: Final = 0.02
 _STARTS_IN_A_ROW: Final = 3
-"""The most starts of a dead server that dies again before it is ready."""
+"""The most starts in a row of a server that dies before it is ready."""
 RETENTION: Final = "30d"
-"""The development server's default removes closed work orders after a day."""
+"""The time for which the server keeps closed work orders; the development server's default is a day."""
 
 PUSH_OF_CANCELS: Final = ("frontend.WorkerCommandsEnabled", "system.enableCancelActivityWorkerCommand")
-"""With both, the server notifies workers of a cancel at once; without them, the answer to a heartbeat does."""
+"""The settings with which the server notifies a worker of a cancel at once; without them, only the answer to a
+heartbeat reports a cancel."""
 DYNAMIC_CONFIG: Final[Mapping[str, JsonValue]] = {
     # The development server's one history shard hands out 20 tasks a second by default: seven steps would
     # then wait 400 ms.
@@ -80,14 +81,14 @@ async def embedded_server(
 ) -> AsyncIterator[ServerFile]:
     """Run the server on this state directory's database while the block runs.
 
-    It first ends a server that a killed process left behind. It restarts a server that dies: the database holds
-    the whole state.
+    This first ends a server that a killed process left running. A server that dies is restarted: the database
+    holds the whole state.
 
     Args:
         state: The state directory.
         ports: The server's ports; the caller serves `ports.ui` from `ui`.
         env: The environment of the server.
-        ui: The secret address of its web UI, which checks no user. `None`: no UI.
+        ui: The secret address of its web UI, which checks no user. `None` for no UI.
         config: Its dynamic configuration; `None` for the server's defaults, with its own retention.
 
     Raises:
@@ -113,7 +114,7 @@ async def embedded_server(
 
 
 class _Server:
-    """The server's process, and the process that replaces it when it dies."""
+    """The server's process; when the process dies, a new process replaces it."""
 
     def __init__(
         self, state: StateDir, env: Mapping[str, str], argv: Sequence[str], ports: Ports, ui: UiAddress | None
@@ -125,7 +126,7 @@ class _Server:
         self._ui = ui
         self._process: subprocess.Popen[bytes] | None = None
         self._waiting = ThreadPoolExecutor(1, "septet-server")
-        """A thread of its own that waits for the process's end, so that no shared thread is blocked."""
+        """The separate thread that waits for the process's end, so that no shared thread is blocked."""
 
     async def start(self) -> ServerFile:
         self._process = processes.start_detached(self._argv, env=self._env, log=self._state.server_log)
@@ -168,7 +169,7 @@ async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 
 
 def temporal_program() -> Path:
-    """Return the `temporal` program of this environment, else of PATH.
+    """Return the `temporal` program of this environment, or else the first on PATH.
 
     Raises:
         NotFoundError: The program is in neither place.
@@ -291,7 +292,7 @@ def _end(pid: int) -> None:
 
 
 def _has_ended(process: psutil.Process) -> bool:
-    """Wait for a process's end. A zombie without threads has ended; an orphan is reaped when init has time."""
+    """Wait for a process's end. A zombie without threads counts as ended: init may reap an orphan only later."""
     bound = time.monotonic() + STOP_WITHIN_SECONDS
     while time.monotonic() < bound:
         if process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1:

@@ -1,4 +1,4 @@
-"""The file `server.json` of a state directory, by which processes find its server."""
+"""The file `server.json` of a state directory, by which processes find the directory's server."""
 
 import json
 import os
@@ -25,14 +25,14 @@ class ServerFile:
 
     @property
     def is_held(self) -> bool:
-        """Whether the process that started it lives."""
+        """Whether the process that started the server lives."""
         return lives(self.pid, self.start_time)
 
 
 def read_server_file(state: StateDir) -> ServerFile | None:
-    """Return the content of the state directory's `server.json`; `None` if missing or unreadable.
+    """Return the content of the state directory's `server.json`; `None` if the file is missing or unreadable.
 
-    A file that another user owns or may write counts as missing: it could lead clients to another server.
+    A file that another user owns or may write counts as missing: that user could lead clients to another server.
     """
     try:
         facts = state.server_file.lstat()
@@ -44,7 +44,7 @@ def read_server_file(state: StateDir) -> ServerFile | None:
 
 
 def lives(pid: int, start_time: float) -> bool:
-    """Return whether this very process lives: a pid counts only with its start time."""
+    """Return whether the process lives: another process may have the pid by now, with another start time."""
     import psutil  # a process that only reads the file does not need it
 
     try:

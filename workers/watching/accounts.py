@@ -30,7 +30,7 @@ _ANSWER_WITHIN: Final = timedelta(seconds=30)
 _TRIES: Final = 5
 _PAUSE_SECONDS: Final = 0.2
 _TRIED_AGAIN: Final = frozenset({RPCStatusCode.NOT_FOUND, RPCStatusCode.FAILED_PRECONDITION})
-"""The account does not exist yet, or a new run of it begins at this moment."""
+"""The server's errors if the account does not exist yet, or if a new run of the account begins at this moment."""
 
 
 class AccountNotReachedError(ServerNotReachedError):
@@ -41,7 +41,7 @@ class AccountNotReachedError(ServerNotReachedError):
 
 
 class FleetAccounts:
-    """Workflows of type `Account`: an update requests, a signal reports."""
+    """Reaches workflows of type `Account`: an update reserves room, a signal reports use."""
 
     def __init__(self, client: Client, task_queue: str, answer_within: timedelta = _ANSWER_WITHIN) -> None:
         """Use the accounts of a queue of work orders; a reservation's request waits at most `answer_within`."""
@@ -50,7 +50,7 @@ class FleetAccounts:
         self._answer_within = answer_within
 
     async def reserve(self, opening: AccountState, call: ReserveCall, *, opens: bool) -> Grant | None:
-        """Reserve an amount from an account; `None` if the budget does not exist.
+        """Reserve an amount in an account; return `None` if the budget does not exist.
 
         A repeated call has the same answer, and counts nothing twice.
 
@@ -130,7 +130,7 @@ class FleetAccounts:
         return None if description is None else await read_memo(description, MEMO, QuotaPause)
 
     async def note_pause(self, login: str, pause: QuotaPause) -> None:
-        """Share a login's pause by a workflow that runs until its end.
+        """Share a login's pause by a workflow that runs until the pause ends.
 
         Raises:
             AccountNotReachedError: The server refused.
@@ -152,7 +152,7 @@ class FleetAccounts:
             raise _not_reached(workflow_id, error) from error
 
     async def _describe(self, workflow_id: str) -> WorkflowExecutionDescription | None:
-        """Return the description of a running workflow; `None` for another one."""
+        """Return the description of a workflow; `None` if the workflow does not run."""
         try:
             description = await self._client.get_workflow_handle(workflow_id).describe(rpc_timeout=_ANSWER_WITHIN)
         except RPCError as error:

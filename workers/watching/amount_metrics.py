@@ -40,7 +40,7 @@ _WORK: Final = ("decisions", "openings")
 async def measuring_amounts(
     client: Client, settings: Settings, state: StateDir, hosts: HeardHosts | None
 ) -> AsyncIterator[None]:
-    """Measure budgets, pauses and unserved work while the block runs, if this worker is to report them."""
+    """Measure budgets, pauses and unserved work while the block runs, if this process has the right to report."""
     if settings.metrics is None:
         yield
         return
@@ -78,7 +78,7 @@ class MetricsTurn:
         return self._held is not None
 
     def pause_seconds(self) -> float:
-        """Return the pause before the next look: short without the right, for that look sends no request."""
+        """Return the seconds before the next check: few without the right, because that check sends no request."""
         return LOOK_SECONDS if self._held is not None or self.heard is None else self.heard.interval_seconds
 
     def _give_back(self) -> None:
@@ -100,16 +100,17 @@ class AmountMetrics:
     is_ours: Callable[[], bool] = lambda: True
     """Returns whether this process measures."""
     _agents: set[str] = field(default_factory=set)
-    """The agents that had a paused login: 0 is recorded for them once the pause is over."""
+    """The agents that had a paused login: once the pause is over, 0 is recorded for the agent."""
     _limits: dict[str, set[str]] = field(default_factory=dict)
-    """The units that were limited, by budget: infinity is recorded for them once the limit is gone."""
+    """The units that had a limit, by budget: once the limit is gone, infinity is recorded for the unit."""
     _views: dict[str, tuple[tuple[str, int], AccountView]] = field(default_factory=dict)
-    """The last view of each budget, with its run and history length: if they are equal, nothing has changed."""
+    """The last view of each budget, with its run and history length: a budget with the same two has not
+    changed."""
     _has_told: bool = False
-    """Whether unserved work was recorded."""
+    """Whether this process has recorded a value for unserved work."""
 
     async def look(self) -> None:
-        """Measure once if this process has the right; else withdraw the values that it recorded before.
+        """Measure once if this process has the right; otherwise withdraw the recorded values.
 
         Raises:
             RPCError: The server refused.
@@ -140,7 +141,7 @@ class AmountMetrics:
         self._agents, self._limits, self._views, self._has_told = set(), {}, {}, False
 
     async def _measure_service(self) -> None:
-        """Record whether the current build has a worker and any host opens workspaces; it costs no Action."""
+        """Record whether the current build has a worker and any host opens workspaces; this costs no Action."""
         deployment = Deployment(self.client, self.task_queue)
         routing, builds, opens = await asyncio.gather(
             deployment.routing(), builds_with_workers(deployment), opens_workspaces(deployment)
@@ -169,7 +170,7 @@ class AmountMetrics:
     async def _ask(self, scope: str) -> AccountView | None:
         """Return a budget; `None` if it does not exist, or no worker answers now.
 
-        An unchanged budget is not queried again: a query is an Action, a description is none.
+        An unchanged budget is not queried again: a query is an Action, a description is not.
         """
         handle = self.client.get_workflow_handle(account_id(self.task_queue, scope))
         with suppress(TimeoutError, WorkflowQueryFailedError):

@@ -1,6 +1,6 @@
 """The agents and the forge keys of workers, as their heartbeats report them to the server.
 
-One listing returns all of them.
+One request for the list of workers returns the agents and keys of all workers.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,7 +21,8 @@ SANDBOX: Final = "septet-sandbox/"
 METRICS: Final = "septet-metrics"
 """The mark of a worker that serves metrics."""
 FORGE_KEY: Final = "septet-forge-key/"
-"""A prefix of a forge's host with a key; alone if a worker reports none."""
+"""The prefix before the host of a forge for which the worker has a key; the prefix alone if the worker has no
+key."""
 _PAGE: Final = 1000
 
 
@@ -33,13 +34,13 @@ class AnnouncedAgents:
     """The queue on which the host answers."""
     agents: frozenset[str]
     default: str
-    """The agent of a work order that names none."""
+    """The agent of a work order that names no agent."""
     sandbox: str = ""
     """The sandbox of agents on the host; empty if not reported."""
     model: str | None = None
     """The default model of a step."""
     forge_keys: frozenset[str] | None = None
-    """The hosts of forges for which it has a key; `None` if not reported."""
+    """The hosts of the forges for which the worker has a key; `None` if not reported."""
 
 
 async def announced_agents(client: Client, task_queue: str) -> list[AnnouncedAgents] | None:

@@ -1,6 +1,6 @@
-"""Announces to the server a worker's agents, and whether it serves metrics: as names of its plugins.
+"""Announce to the server a worker's agents, and whether the worker serves metrics, by the names of its plugins.
 
-So each agent is a plugin that does nothing else.
+Each announcement is a plugin that only has a name.
 """
 
 from temporalio.plugin import SimplePlugin
@@ -16,7 +16,7 @@ class _Announcement(SimplePlugin):
 
 
 def announcements(host: Host) -> list[SimplePlugin]:
-    """Return the plugins that announce the agents which a host can use as its worker starts."""
+    """Return the plugins that announce the agents that a host can use when its worker starts."""
     names = [f"{AGENT}{name}" for name in usable_agents(host.agents, host.state.root)]
     others = [f"{DEFAULT}{host.settings.agent}", f"{SANDBOX}{host.sandbox.kind}"]
     others += [f"{MODEL}{host.settings.model}"] if host.settings.model else []

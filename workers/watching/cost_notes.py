@@ -20,7 +20,8 @@ from workers.beside import beside, repeat
 _LOOK_SECONDS: Final = 2.0
 """The seconds between checks of the disk: the delay of the report of a completed work order."""
 _GATHERED_SECONDS: Final = 300.0
-"""The age in seconds of the oldest other turn at which all are reported together: each message is an Action."""
+"""The age in seconds at which a turn of an unfinished work order is reported, together with all others: each
+message is an Action."""
 
 
 @asynccontextmanager

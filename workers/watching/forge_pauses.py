@@ -17,9 +17,11 @@ from septet.errors import SeptetError
 from septet.forges.http.pauses import PAUSES
 
 _ANSWER_WITHIN_SECONDS: Final = 2.0
-"""The wait for an answer, which takes a millisecond or two; after it, the forge receives the request anyway."""
+"""The longest wait for the server's answer, which takes a millisecond or two; after that, the request to the forge
+is sent anyway."""
 _LEFT_ALONE_SECONDS: Final = 30.0
-"""The seconds without requests to a server that did not answer, so that not each request to a forge waits."""
+"""The seconds for which a server that did not answer gets no request, so that not each request to a forge
+waits."""
 _DIGEST_LENGTH: Final = 24
 
 _log: Final = structlog.get_logger()
@@ -29,7 +31,7 @@ T = TypeVar("T")
 
 @asynccontextmanager
 async def sharing_forge_pauses(accounts: Accounts) -> AsyncIterator[None]:
-    """Share this process's pauses with all hosts, and use theirs, while the block runs."""
+    """Share this process's pauses with all hosts, and heed the pauses of other hosts, while the block runs."""
     PAUSES.fleet = SharedForgePauses(accounts, asyncio.get_running_loop())
     try:
         yield
@@ -39,9 +41,10 @@ async def sharing_forge_pauses(accounts: Accounts) -> AsyncIterator[None]:
 
 @dataclass(slots=True)
 class SharedForgePauses:
-    """Pauses as workflows of type `Quota`; the description of a running workflow is read, which is no Action.
+    """Shares pauses as workflows of type `Quota`, and reads pauses from their descriptions, which is no Action.
 
-    Threads with requests to forges call this; the worker's loop sends their requests to the server.
+    Threads that send requests to forges call these methods; the worker's event loop sends the requests to the
+    server.
     """
 
     accounts: Accounts
@@ -61,7 +64,7 @@ class SharedForgePauses:
         self._answer(self.accounts.note_pause(_login(budget), pause))
 
     def _answer(self, call: Coroutine[Any, Any, T]) -> T | None:
-        """Return the server's answer; `None` without one: then each host checks with the forge itself."""
+        """Return the server's answer; `None` without an answer: each host then finds a spent limit by itself."""
         if threading.get_ident() == self._loop_thread or time.monotonic() < self._asks_again_at:
             call.close()
             return None

@@ -1,4 +1,4 @@
-"""The living hosts: the heartbeats of their workers changed lately, by this process's own clock."""
+"""Find the living hosts: a host is living if a heartbeat of its workers has changed lately."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -10,15 +10,16 @@ SILENT_AFTER: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class WorkerHeartbeat:
-    """One worker as the server lists it; a dead worker stays listed for minutes."""
+    """An entry of the server's list of workers; a dead worker stays in the list for minutes."""
 
     instance: str
     """The worker's unique key."""
     host: str
     sent_at: int
-    """The time by the worker's own clock, which may differ: only a change of it counts."""
+    """The time of the heartbeat by the worker's own clock, which may differ from others: only a change of the time
+    counts."""
     interval_seconds: float
-    """The seconds between its heartbeats."""
+    """The seconds between the worker's heartbeats."""
     serves_metrics: bool = False
 
 
@@ -30,7 +31,7 @@ class _HeardWorker:
 
 @dataclass(slots=True)
 class HeardHosts:
-    """The hosts that one host has heard, itself included. Times are monotonic seconds."""
+    """The hosts that one host has heard, including the host itself. Times are monotonic seconds."""
 
     own: str
     interval_seconds: float

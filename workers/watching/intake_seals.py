@@ -1,4 +1,4 @@
-"""Seals intakes anew after a rotation of keys: a schedule keeps the input of its creation."""
+"""Seal intakes anew after a rotation of keys: a schedule keeps the input with which it was created."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -35,7 +35,7 @@ async def sealing_intakes(client: Client, task_queue: str) -> AsyncIterator[None
 async def seal_intakes_anew(client: Client, task_queue: str) -> None:
     """Seal the intakes of a queue with the current key.
 
-    It skips intakes that this key has sealed, that these keys cannot open, or that workers refuse.
+    This skips intakes that the current key has sealed, that these keys cannot open, or that workers refuse.
 
     Raises:
         RPCError: The server refused.
@@ -61,10 +61,10 @@ async def seal_intakes_anew(client: Client, task_queue: str) -> None:
 
 
 async def _seal_action(codec: PayloadCodec, action: ScheduleActionStartWorkflow) -> bool:
-    """Seal the input of a schedule, and return whether that changes anything.
+    """Seal the input of a schedule with the current key, and return whether that changes the schedule.
 
     Raises:
-        SealedError: These keys cannot open it.
+        SealedError: These keys cannot open the input.
     """
     summary = [action.static_summary] if isinstance(action.static_summary, Payload) else []
     before = [*action.args, *summary]

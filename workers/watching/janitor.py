@@ -31,7 +31,7 @@ from workflows.board.janitor import Janitor
 _EVERY: Final = timedelta(hours=6)
 _JITTER: Final = timedelta(minutes=30)
 PASSES: Final = 28
-"""The passes of a week. If all workers of a host are away for longer, the next worker schedules them anew."""
+"""The number of passes in a week. If a host has no worker for longer, its next worker schedules passes anew."""
 
 _log = structlog.get_logger()
 
@@ -58,13 +58,13 @@ async def scheduling_janitor(
 
 
 async def schedule_janitor(client: Client, settings: Settings, host_id: str, host_queue: str) -> None:
-    """Schedule the sweeps of a host every few hours for a week from now on; repeat it to renew.
+    """Schedule sweeps of a host every few hours, for a week from now; a later call extends the week.
 
-    So a gone host's schedule runs out, and Temporal removes it. A person's changes of an existing schedule stay,
-    but its input is sealed anew. If the server refuses, only the sweeps are missing.
+    A gone host's schedule therefore runs out, and Temporal removes the schedule. A person's changes of an existing
+    schedule stay, but the schedule's input is sealed anew. If the server refuses, only the sweeps are missing.
 
     An existing schedule is not created again: each creation that the server refuses leaves a branch of history in
-    its database for months.
+    the server's database for months.
     """
     schedule = Schedule(
         action=ScheduleActionStartWorkflow(
@@ -88,7 +88,7 @@ async def schedule_janitor(client: Client, settings: Settings, host_id: str, hos
 
 
 async def _renew(client: Client, host_id: str, action: ScheduleAction) -> bool:
-    """Extend a schedule by a week, and seal its input with the current key; return whether it exists.
+    """Extend a schedule to a week from now, and seal its input with the current key; return whether it exists.
 
     Raises:
         RPCError: The server refused.

@@ -1,4 +1,4 @@
-"""The watched pull requests, from the server's list: reading it costs no Action."""
+"""Read the watched pull requests from the server's list, which costs no Action."""
 
 from collections.abc import AsyncIterator
 from collections.abc import Set as AbstractSet
@@ -29,7 +29,7 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class WatchedPullRequest:
-    """One watch that waits for news."""
+    """One watch over a pull request, which waits for news."""
 
     workflow_id: str
     run_id: str
@@ -37,7 +37,7 @@ class WatchedPullRequest:
     watcher: WatchingHost
     look: PullRequestLook
     trouble: str
-    """The kind of the trouble that its host reported; empty without trouble."""
+    """The kind of the trouble that the watch's host reported; empty without trouble."""
 
     @property
     def age_seconds(self) -> float:
@@ -45,7 +45,7 @@ class WatchedPullRequest:
         return (datetime.now(UTC) - self.started_at).total_seconds()
 
     def is_news(self, news: PullRequestNews, event_ids: AbstractSet[str] = frozenset()) -> bool:
-        """Return whether news is new to the workflow: a kind of trouble is reported once, and its end.
+        """Return whether news is new to the workflow: each kind of trouble, and its end, is reported once.
 
         Args:
             news: The result of the poll.
@@ -58,7 +58,7 @@ class WatchedPullRequest:
 async def list_watched(
     client: Client, task_queue: str, since: datetime | None = None
 ) -> AsyncIterator[WatchedPullRequest]:
-    """Yield the open pull requests of a queue's work orders that hosts poll; log the sealed ones.
+    """Yield the open pull requests of a queue's work orders that hosts poll; log watches that no key here opens.
 
     Args:
         client: The client.
@@ -88,7 +88,7 @@ async def _watch_of(row: WorkflowExecution) -> WatchedPullRequest | None:
     """Return the watch of a row; `None` if its workflow polls the pull request by an activity.
 
     Raises:
-        SealedError: These keys cannot open it.
+        SealedError: These keys cannot open the row.
     """
     try:
         watcher = WatchingHost.model_validate_json(await memo_json(row, WATCHER) or b"null")

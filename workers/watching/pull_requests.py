@@ -1,7 +1,7 @@
 """Poll pull requests in a worker's process: a poll costs no Action, and a workflow is notified only of news.
 
-Each host polls the pull requests whose watch names it. If that host is gone, another host that can see them
-takes over.
+Each host polls the pull requests whose watch names the host. If that host is gone, another host that can reach the
+pull requests polls them.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ from workers.watching.pull_request_list import WatchedPullRequest, list_watched
 from workflows.pull_request.pull_request import PullRequestWorkflow
 
 _TRUSTED: Final = timedelta(days=1)
-"""The time after its last delivery for which a webhook counts as working."""
+"""The time for which a webhook counts as working after its last delivery."""
 EVERY_SECONDS: Final = 60.0
 _DIGEST: Final = len("-abcdef")
 
@@ -79,7 +79,7 @@ class WebhookNotes:
 
 @dataclass(frozen=True, slots=True)
 class LookPace:
-    """The pauses between polls of one pull request: its age at the last poll, between these two bounds."""
+    """The bounds of the pause between polls: within them, the pause is the pull request's age at the last poll."""
 
     first_seconds: float
     longest_seconds: float
@@ -93,13 +93,14 @@ class LookPace:
 HOST_GONE: Final = "HostGone"
 _WHY_LIMIT: Final = 1000
 _FOLLOWED: Final = 0.1
-"""The factor by which a pull request that an agent follows counts as younger."""
+"""The factor for the age of a pull request that an agent follows: the pull request is polled like a younger
+one."""
 _TOLD_SECONDS: Final = 900.0
 _TOLD_SHARE_SECONDS: Final = 450.0
 """If webhooks report events, the followed pull requests are polled eight times an hour in all, and each at most
 four times: a poll is about five requests."""
 _LOOKS_AT_A_TIME: Final = 16
-"""The number of separate threads, so that a forge that hangs delays no other work."""
+"""The number of threads for polls only, so that a forge that hangs delays no other work."""
 
 _log = structlog.get_logger()
 
@@ -176,7 +177,7 @@ class PullRequestWatcher:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _begin_look(self, watch: WatchedPullRequest, *, is_left: bool) -> None:
-        """Poll a pull request without a delay for others: a forge may hang."""
+        """Start the poll of a pull request as a separate task: a forge that hangs delays no other poll."""
 
         def end(look: asyncio.Task[None]) -> None:
             self._looks.pop(watch.run_id, None)
@@ -188,7 +189,7 @@ class PullRequestWatcher:
         look.add_done_callback(end)
 
     async def _list(self) -> None:
-        """List young pull requests each time, and all of them as rarely as an old one is polled."""
+        """List young pull requests at each call, and all pull requests as rarely as an old one is polled."""
         now = asyncio.get_running_loop().time()
         is_full = self._listed_at is None or now - self._listed_at >= self.pace.longest_seconds
         since = None if is_full else datetime.now(UTC) - timedelta(seconds=2 * self.pace.longest_seconds)
@@ -201,7 +202,7 @@ class PullRequestWatcher:
             self._watched |= rows
 
     def _is_due(self, watch: WatchedPullRequest) -> bool:
-        """Return whether the pause after the last poll is over; old pull requests never polled are spread."""
+        """Return whether to poll now: the pause is over; the first polls of old pull requests are spread out."""
         if watch.run_id in self._looks:
             return False
         now = asyncio.get_running_loop().time()
@@ -258,7 +259,7 @@ class PullRequestWatcher:
             _log.info("pull_request_not_told", watch=watch.workflow_id, error=error.message)
 
     async def _ask(self, watch: WatchedPullRequest) -> PullRequestNews:
-        """Return the forge's answer, or the reason why it gave none."""
+        """Return the forge's answer, or the reason why the forge did not answer."""
         url = watch.look.url
         try:
             end = await asyncio.get_running_loop().run_in_executor(self._threads, self.look, watch.look)
