@@ -1,1 +1,1 @@
-"""The faces: the typed client and the `septet` command."""
+"""The interfaces for people and programs: command, HTTP API, MCP server, page, and typed clients."""

@@ -10,10 +10,10 @@ _OFF: Final = "none"
 
 
 def api_token(settings: Settings) -> str | None:
-    """Return the token that the API wants, made on first use; `None` where the setting switches it off.
+    """Return the token that the API requires, made on first use; `None` if the setting switches the token off.
 
     Raises:
-        MachineFailedError: The state directory's file is there and holds no token.
+        MachineFailedError: The state directory's file exists and contains no token.
     """
     token = settings.api_token.get_secret_value() if settings.api_token is not None else ""
     if token:

@@ -10,26 +10,27 @@ _ORDER: Final = "wo-42"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandRow:
-    """One command: its help, and the places of its function and options."""
+    """One command: its help text, and the modules with its function and its options."""
 
     place: str = ""
     """The module and the function of the command; empty for a group of subcommands."""
     options: str = ""
-    """The module and the class of its arguments and options: a help or a mistake imports nothing else."""
+    """The module and the class of the command's arguments and options. A help text or a usage error imports only
+    this module."""
     summary: str
     example: str = ""
-    """The rest of the example's command line in the help; with `septet` in it, the whole line."""
+    """The example in the help, without `septet` and the command; or, with `septet` in it, the whole line."""
     notes: str = ""
-    """A paragraph between the summary and the example."""
+    """A paragraph of the help, between the summary and the example."""
     commands: "Mapping[str, CommandRow]" = field(default_factory=dict)
-    """Its subcommands."""
+    """The subcommands of the command, by name."""
     serves: bool = False
     """Whether the command serves until it is ended, so that its errors go to its log."""
     has_keys: bool = False
     """Whether the process needs the keys of its environment, and so hides them from other processes."""
 
     def text(self, whole: str) -> str:
-        """Return the beginning of its help; `whole` is the command with its parents."""
+        """Return the beginning of the command's help; `whole` is the command with its parents."""
         example = self.example if " septet " in f" {self.example}" else f"{whole} {self.example}".rstrip()
         return "\n\n".join(filter(None, (self.summary, self.notes, f"Example: {example}" if self.place else "")))
 
@@ -155,6 +156,6 @@ def find_command(words: Sequence[str]) -> tuple[CommandRow, list[str]]:
 
 
 def load(place: str) -> Any:  # noqa: ANN401 -- whatever is there
-    """Import the object of a place, such as `clients.cli.watch.show:board`."""
+    """Import and return the object that a place names, such as `clients.cli.watch.show:board`."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)

@@ -1,4 +1,4 @@
-"""The `septet` command: a user's mistake prints no traceback."""
+"""The `septet` command; for a user's mistake, the command prints no traceback."""
 
 import sys
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ def run(words: Sequence[str]) -> None:
 
 
 def _is_answered_here(words: Sequence[str]) -> bool:
-    """Handle a help, the version or a shell's completion; return whether the words were one of these."""
+    """Handle a request for help, the version or a shell's completion; return whether the words were a request."""
     command, path = find_command(words)
     rest = words[len(path) :]
     is_unknown = bool(rest) and not command.place and not rest[0].startswith("-")

@@ -23,7 +23,7 @@ _Options = TypeVar("_Options")
 
 @dataclass_transform(frozen_default=True)
 def command_options(cls: type[_Options]) -> type[_Options]:
-    """Make a class a command's options: its first fields are arguments, those after `KW_ONLY` options."""
+    """Make a class a command's options: fields before `KW_ONLY` are arguments, later fields are options."""
     made: Any = dataclass(frozen=True, slots=True)(cls)
     fields = signature(made).parameters.values()
     arguments = [
@@ -47,7 +47,7 @@ def option(
     least: float | None = None,
     most: float | None = None,
 ) -> Parameter:
-    """Return an option's names, help and bounds; without names, the field's name is the option's."""
+    """Return an option's names, help and bounds; without names, the option has the field's name."""
     return Parameter(
         name=names or None,
         metavar=metavar,
@@ -73,12 +73,12 @@ def argument(
 
 
 def _converter(least: float | None, most: float | None) -> Callable[..., Any]:
-    """Return the converter of a value, which imports the rules of the contracts on its first use."""
+    """Return the converter of a value; the converter imports the rules of the contracts on its first use."""
     return lambda kind, tokens: load("clients.cli.parsing.values:convert")(kind, tokens, least, most)
 
 
 def completed_by(name: str) -> Callable[[Any], list[str]]:
-    """Return the completer of a value: a function of `completion`, imported when a shell requests it."""
+    """Return the completer of a value; it imports a function of `completion` when a shell requests completions."""
     return lambda context: list(load(f"clients.cli.parsing.completion:{name}")(context.incomplete))
 
 

@@ -1,4 +1,4 @@
-"""Retry, cancel or approve many work orders: show the chosen ones, and act after a confirmation."""
+"""Retry, cancel or approve many work orders: show the chosen work orders, and act after a confirmation."""
 
 import asyncio
 import sys
@@ -24,7 +24,7 @@ Verb = Literal["retry", "cancel", "approve"]
 _AT_ONCE: Final = 8
 _PAGE: Final = 1000
 _STATES: Final = {"retry": "failed", "cancel": "", "approve": "waiting"}
-"""The status of the work orders that each verb chooses without ids; all open ones for an empty text."""
+"""The status of the work orders that a verb chooses without ids; an empty text means all open work orders."""
 
 
 def check_choice(
@@ -53,17 +53,17 @@ def check_choice(
 
 @dataclass(frozen=True, slots=True)
 class ManyOrders:
-    """One decision on many work orders; a refusal of one does not stop the others."""
+    """One decision on many work orders. A refusal by one work order does not stop the decision on the others."""
 
     operations: Operations
     verb: Verb
     act: "Callable[[Task], Awaitable[TaskReply]]"
-    """Carries out the decision on one work order."""
+    """The function that carries out the decision on one work order."""
 
     async def decide(
         self, ids: Sequence[str], choice: OrderChoice, error_type: str | None = None, *, as_json: bool
     ) -> CommandReply:
-        """Show the chosen work orders, and decide on each after a yes."""
+        """Show the chosen work orders, and decide on each work order after the person confirms."""
         tasks, refusals = await _each(ids or await self._chosen_ids(choice, error_type), self._look)
         if not ids and self.verb == "approve":
             tasks = [task for task in tasks if task.waits_for_a_decision]
@@ -81,7 +81,7 @@ class ManyOrders:
         return self._reply(tasks, refusals, is_done=is_done)
 
     async def _look(self, order_id: str) -> Task:
-        """Return a work order: for an approval from a worker, else from the server, which always answers."""
+        """Return a work order: for an approval from a worker, else from the server, which needs no worker."""
         orders = self.operations.orders
         if self.verb == "approve":
             return await orders.get(order_id)
@@ -143,7 +143,7 @@ class ManyOrders:
 
 
 def _name_order(order_id: str, message: str) -> str:
-    """Return a message that begins with its work order, once."""
+    """Return a message that begins with the id of its work order, unless the message already does."""
     return message if message.startswith(f"{order_id} ") else f"{order_id}: {message}"
 
 

@@ -23,7 +23,7 @@ from septet.settings import Settings
 
 
 async def agent_checks(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Check]:
-    """Check all agents in parallel: some take seconds to print their version."""
+    """Check all agents in parallel, because some agents take seconds to print their version."""
     around = Sandbox() if isinstance(sandbox, SeptetError) else sandbox
     sandboxed = settings.sandboxed or around.confines
     machine = Machine(settings.environ, settings.agent_programs, sandboxed=sandboxed)
@@ -72,7 +72,7 @@ def _version(agent: Probe) -> list[str]:
 
 
 def _login_checks(settings: Settings, machine: Machine) -> Iterator[Check]:
-    """Yield a check of each further login, in the order in which work moves to them."""
+    """Yield a check of each further login, in the order in which work uses the logins."""
     for agent, logins in settings.agent_logins.items():
         for name, path in logins.items():
             title = f"login {name} of {agent}"

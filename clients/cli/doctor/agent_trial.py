@@ -60,7 +60,7 @@ async def try_agent(agent: str) -> CommandReply:
 
 
 async def _take_turn(host: Host, agent: str, worktree: Path) -> TurnResult:
-    """Run the turn, and leave neither a process nor a home behind."""
+    """Run the turn; afterwards no process of the agent runs, and the agent's home is removed."""
     processes.run(["git", "init", "--quiet", str(worktree)], env=host.settings.git_env, timeout_seconds=30)
     order_id, runtime = f"trial-{uuid.uuid4().hex[:12]}", host.runtime
     request = TurnRequest(

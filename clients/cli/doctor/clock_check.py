@@ -14,7 +14,7 @@ from clients.cli.doctor.machine_checks import Check
 from workers.builds.deployment import Deployment
 
 _QUEUE: Final = "septet-clock"
-"""A queue without tasks."""
+"""The name of a queue without tasks."""
 _WITHIN_SECONDS: Final = 3.0
 _POLL: Final = timedelta(seconds=5)
 _LOOK_SECONDS: Final = 0.05
@@ -28,7 +28,7 @@ def _now() -> datetime:
 async def clock_checks(client: Client, now: Callable[[], datetime] = _now) -> list[Check]:
     """Compare this machine's clock with the server's; return no check if the server does not report its time.
 
-    The server reports the time of a queue's last poll: so this function polls an unused queue.
+    The server reports the time of a queue's last poll, so this function polls an unused queue.
     """
     queue = Deployment(client, _QUEUE)
     poll = PollWorkflowTaskQueueRequest(

@@ -1,4 +1,4 @@
-"""`septet doctor`: check this machine or a repository, and name the remedy of each lack."""
+"""`septet doctor`: check this machine or a repository, and name the remedy for each problem."""
 
 import asyncio
 import platform
@@ -59,7 +59,7 @@ from workers.slots import MORE_OPEN_FILES, agents_at_once, allow_open_files
 OLDEST_GIT: Final = (2, 38)
 _NAME_A_NUMBER: Final = f"Set SEPTET_MAX_AGENTS to a number, and SEPTET_AGENT to an agent that exists, {WORKER}."
 _INDENT: Final = 8
-"""The width of a status with a space."""
+"""The columns of a status and a space."""
 _FOLLOW: Final = "Follow the remedy under each of them."
 _STYLES: Final[dict[CheckStatus, str]] = {"ok": "green", "warning": "yellow", "failed": "bold red"}
 
@@ -76,7 +76,7 @@ async def doctor(options: DoctorOptions) -> CommandReply:
 
 
 async def _check_machine(repo: str | None, address: str | None) -> CommandReply:
-    """Check the machine and the server; with a repository, its commands and settings too."""
+    """Check the machine and the server, and the commands and settings of `repo` if given."""
     settings = load_settings()
     set_up_logs(settings)
     sandbox = _find_sandbox(settings)
@@ -128,7 +128,7 @@ def _git(settings: Settings) -> Check:
 
 
 async def _server(settings: Settings, address: str | None) -> list[Check]:
-    """Check that a server answers, else that the program of `septet up`'s server is installed."""
+    """Check that a server answers, or else that the program of `septet up`'s server is installed."""
     try:
         client = await connect(settings, address=address)
     except ServerNotReachedError as error:
@@ -150,14 +150,14 @@ async def _server(settings: Settings, address: str | None) -> list[Check]:
 
 
 async def _worker_agents(client: Client, task_queue: str) -> list[Check]:
-    """Report the agents that the running workers can use: their PATH may differ from this shell's."""
+    """Report the agents that the running workers can use; a worker's PATH may differ from this shell's PATH."""
     hosts = await worker_agents(client, task_queue)
     names = sorted(set().union(*(host.agents for host in hosts)) - {OWN_NAME})
     return [Check(WORKER_AGENTS, "ok", f"The running workers can use {', '.join(names)}.")] if names else []
 
 
 def _find_sandbox(settings: Settings) -> Sandbox | SeptetError:
-    """Return the sandbox of agents, or the error with which no worker starts here."""
+    """Return the sandbox of agents, or the error that stops the start of a worker here."""
     try:
         named_paths = parse_named_paths(settings.guest_paths, settings.home)
         way_out = parse_way_out(
@@ -174,7 +174,7 @@ def _find_sandbox(settings: Settings) -> Sandbox | SeptetError:
 
 
 def _guest_paths(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Check]:
-    """Report for each named path of the settings what it opens to agents."""
+    """Report what agents may read or write through each path that the settings name."""
     if isinstance(sandbox, SeptetError) or not sandbox.confines:
         return []
     remedy = f"Remove from SEPTET_GUEST_PATHS what agents and checks do not need, {WORKER}."
@@ -183,7 +183,7 @@ def _guest_paths(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Che
 
 
 def _toolchains(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Check]:
-    """Report which of the user's toolchains agents and checks can read."""
+    """Report the user's toolchains that agents and checks can read."""
     if isinstance(sandbox, SeptetError) or not sandbox.confines:
         return []
     env = select_variables(settings.environ, FOR_EVERY_AGENT)
@@ -193,7 +193,7 @@ def _toolchains(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Chec
 
 
 def _guest_network(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Check]:
-    """Report what agents and checks reach of the network; start a guest to test a private network."""
+    """Report the network that agents and checks can reach; start a guest to test a private network."""
     if isinstance(sandbox, SeptetError) or not sandbox.confines:
         return []
     way_out = sandbox.world.way_out
@@ -239,7 +239,7 @@ def _sandbox(sandbox: Sandbox | SeptetError) -> Check:
 
 
 def _capacity(settings: Settings) -> Check:
-    """Report the number of agents of a worker here, and whether the memory holds them."""
+    """Report how many agents a worker here runs at once, and whether the memory suffices for this number."""
     try:
         holds = agents_at_once(settings.model_copy(update={"max_agents": "auto"}))
     except (SeptetError, OSError) as error:
@@ -266,7 +266,7 @@ def _runner(settings: Settings) -> Check:
 
 
 def _warm(settings: Settings) -> list[Check]:
-    """Report the processes that `ps` shows between the turns of a pipeline's agent: they keep their memory."""
+    """Report the agents' processes that wait, stopped, for a pipeline's next turn: they keep their memory."""
     runs = StateDir(settings.state_dir).runs
     orders = warm_orders(Runs(runs)) if runs.is_dir() else []
     message = f"{len(orders)} left running for the next turn, stopped between turns: {', '.join(orders)}."

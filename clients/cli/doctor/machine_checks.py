@@ -26,7 +26,7 @@ _NO_REPOSITORY: Final = Path("/")
 SCENARIO: Final = "SEPTET_SCRIPTED_SCENARIO"
 WORKER_AGENTS: Final = "worker agents"
 OWN_NAME: Final = "scripted"
-"""The agent for demos and tests, which is no coding agent."""
+"""The name of the agent for demos and tests, which is no coding agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def machine_checks(settings: Settings, *, confines: bool) -> Iterator[Check]:
 
     Args:
         settings: The settings of this machine.
-        confines: Whether agents have a sandbox here, or are users of their own.
+        confines: Whether agents have a sandbox here, or run as separate users.
     """
     yield _user(confines=confines)
     if confines:
@@ -65,7 +65,7 @@ def filter_checks(machine: str = "") -> Iterator[Check]:
     """Yield a warning if this machine has no filter of system calls for guests.
 
     Args:
-        machine: The kernel's name of the machine; this machine if empty.
+        machine: The kernel's name of the machine type, such as `x86_64`; this machine's type if empty.
     """
     if not refused_system_calls(machine):
         message = f"On {machine or platform.machine()}, the kernel refuses no system calls to agents and checks."
@@ -97,7 +97,7 @@ def group_check(parent: str, why: str) -> Check:
 
     Args:
         parent: The control group of the guests' groups; empty without one.
-        why: The reason for a missing one.
+        why: The reason why `parent` is empty.
     """
     if parent:
         return Check("control groups", "ok", f"The kernel limits each agent and each check, in {parent}.")
@@ -127,7 +127,7 @@ def summary(checks: Sequence[Check]) -> str:
 
 
 def without_missing_agents(checks: Sequence[Check]) -> list[Check]:
-    """Return the checks for people: missing agents become one line, a warning if no agent is installed."""
+    """Return the checks for people: one line names all missing agents, as a warning if no agent is installed."""
     missing = [check.name.removeprefix("agent ") for check in checks if isinstance(check, MissingAgent)]
     clis = [name for name in missing if name != _COMMAND]
     others = [check for check in checks if not isinstance(check, MissingAgent)]
@@ -142,7 +142,7 @@ def without_missing_agents(checks: Sequence[Check]) -> list[Check]:
 
 
 WORKER: Final = "where the worker (`septet up`) runs, and restart it"
-"""The end of a remedy that sets a variable: this process has other variables than a running worker."""
+"""The end of a remedy that sets a variable: a running worker has other variables than this process."""
 
 
 def _user(*, confines: bool) -> Check:

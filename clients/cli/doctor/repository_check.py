@@ -28,7 +28,7 @@ from septet.settings import Settings
 from septet.state import StateDir
 
 _NO_BRANCH: Final = "septet-doctor"
-"""A branch that is requested to check that the forge's API answers: git may answer without the API."""
+"""The branch in a request that checks whether the forge's API answers; git may answer without the API."""
 
 _UNCONFINED: Final = Sandbox()
 
@@ -36,7 +36,7 @@ Finding = tuple[Literal["ok", "warning", "failed"], str, str]
 
 
 def repository_findings(repo: str, settings: Settings, sandbox: Sandbox = _UNCONFINED) -> Iterator[Finding]:
-    """Yield status, message and remedy of each finding, from a temporary mirror."""
+    """Read a repository in a temporary mirror, and yield the status, message and remedy of each finding."""
     with tempfile.TemporaryDirectory(prefix="septet-doctor-") as folder:
         try:
             yield from _findings(repo, settings, StateDir(Path(folder)), sandbox)
@@ -78,7 +78,7 @@ def _findings(repo: str, settings: Settings, state: StateDir, sandbox: Sandbox) 
 def _programs(
     repository: RepositorySettings, settings: Settings, state: StateDir, sandbox: Sandbox
 ) -> Iterator[Finding]:
-    """Yield a failure for each program of set-up and checks that guests do not find here."""
+    """Yield a failure for each program of set-up and checks that the sandbox does not contain."""
     env = select_variables(settings.environ, FOR_EVERY_AGENT)
     for what, commands in (("Set-up command", repository.setup), ("Check", repository.checks)):
         for each in missing_programs(sandbox, state.root, env, commands, what):
@@ -86,7 +86,7 @@ def _programs(
 
 
 def _ignored_files(files: Sequence[str], commands: Sequence[str]) -> Iterator[Finding]:
-    """Yield a warning for each file beside the commands that no step reads, such as a misspelt one."""
+    """Yield a warning for each file in the commands' folder that no step reads, such as a misspelt name."""
     for file in files:
         is_command = file.endswith(".md") and file.removesuffix(".md") in commands
         if is_command or file.lower() == "readme.md":

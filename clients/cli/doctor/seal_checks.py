@@ -33,14 +33,14 @@ _SEAL_JANITORS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class SealCheck(Check):
-    """A check of seals; people see some of the ids, programs all."""
+    """A check of seals; people see some of the ids, and programs see all ids."""
 
     uses: tuple[Mapping[str, object], ...] = ()
-    """The open work that the message is about: `id`, `kind`, `keys`, `missing_keys`, `began_unsealed`."""
+    """The open workflows and schedules of the message, with the fields of `SealUse` for programs."""
 
 
 async def seal_checks(client: Client, *, required: bool) -> list[Check]:
-    """Check the seals of all open work; no check if this process has no keys.
+    """Check the seals of all open work; return no check if this process has no keys.
 
     Args:
         client: The client.
@@ -59,7 +59,7 @@ async def seal_checks(client: Client, *, required: bool) -> list[Check]:
 
 
 def keys_check(uses: Sequence[SealUse], key: str) -> Check:
-    """Report the keys that open workflows and schedules need besides the current one."""
+    """Report the keys, other than the current key, that open workflows and schedules need."""
     missing = _users(uses, lambda use: use.missing_keys)
     older = _users(uses, lambda use: use.keys - use.missing_keys - {key})
     others = _rows([use for use in uses if use.keys - {key} or use.missing_keys])
@@ -75,7 +75,7 @@ def keys_check(uses: Sequence[SealUse], key: str) -> Check:
 
 
 def unsealed_check(uses: Sequence[SealUse]) -> Check:
-    """Report unsealed work that workers refuse: workflows stand still, schedules start nothing."""
+    """Report unsealed work that workers refuse: workflows make no progress, and schedules start nothing."""
     unsealed = [use for use in uses if use.began_unsealed]
     if not unsealed:
         return Check("sealing", "ok", "Workers refuse unsealed input, and nothing that is open began unsealed.")
@@ -97,7 +97,7 @@ def unsealed_check(uses: Sequence[SealUse]) -> Check:
 
 
 def _users(uses: Sequence[SealUse], keys_of: Callable[[SealUse], frozenset[str]]) -> str:
-    """Return the keys of these uses, each with some of its work; empty without keys."""
+    """Return a text with the keys that `keys_of` selects, each with some of its work; empty without keys."""
     keys = sorted(frozenset[str]().union(*map(keys_of, uses)))
     return "; ".join(f"{key} ({_names([use for use in uses if key in keys_of(use)])})" for key in keys)
 
@@ -107,12 +107,12 @@ def _count(uses: Sequence[SealUse], noun: str) -> str:
 
 
 def _names(uses: Sequence[SealUse]) -> str:
-    """Return some of the ids, work orders and pipelines first."""
+    """Return a text with some of the ids, those of work orders and pipelines first."""
     return name_some([use.id for use in sorted(uses, key=lambda use: (use.kind not in _ORDERS, use.id))], _NAMED)
 
 
 def _rows(uses: Sequence[SealUse]) -> tuple[Mapping[str, object], ...]:
-    """Return all uses for programs, sorted by id."""
+    """Return all uses as rows for programs, sorted by id."""
     return tuple(
         {**asdict(use), "keys": sorted(use.keys), "missing_keys": sorted(use.missing_keys)}
         for use in sorted(uses, key=lambda use: use.id)

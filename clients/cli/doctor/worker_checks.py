@@ -67,7 +67,7 @@ def builds_check(task_queue: str, routing: Routing, builds: Mapping[str, timedel
 
     Args:
         task_queue: The queue of work orders.
-        routing: The builds that receive them.
+        routing: The builds that receive work orders.
         builds: The builds with workers, and the time since a worker of each last polled.
     """
     if not builds:

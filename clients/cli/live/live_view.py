@@ -1,4 +1,4 @@
-"""Show a work order live until it ends, as a picture or as lines, and request the decision on its plan."""
+"""Show a work order live until its end, as a picture or as lines, and request the decision on its plan."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -34,11 +34,11 @@ class LiveView:
     """The pending next reply, kept while a person decides so that it is not lost."""
 
     def __post_init__(self) -> None:
-        """Create the watch; nothing is read yet."""
+        """Create the watch, without a read."""
         self._looks = self.operations.reading.watch(self.order_id, patience=PATIENCE).looks()
 
     def begin(self) -> None:
-        """Start the first read early, while the caller shows something else."""
+        """Start the first read in the background, while the caller shows something else."""
         self._upcoming()
 
     async def follow(self) -> WatchReply:
@@ -47,7 +47,7 @@ class LiveView:
         Raises:
             NotFoundError: The work order does not exist.
             ServerNotReachedError: The server does not answer.
-            StoppedWaitingError: Ctrl-C: the work order continues, and the error has the command to watch it again.
+            StoppedWaitingError: Ctrl-C. The work order continues; the error names the command to watch it again.
         """
         try:
             return await (self._paint() if self.out.is_terminal else self._write())
@@ -68,7 +68,7 @@ class LiveView:
         return look
 
     async def _paint_until_question(self, look: WatchReply) -> WatchReply:
-        """Paint the work order until it is closed or waits for a decision; the terminal's text above it stays."""
+        """Paint the work order until the work order is closed or waits for a decision; keep the text above it."""
         picture = WatchPicture()
         with Live(picture, console=self.out, refresh_per_second=_PAINTS_PER_SECOND, transient=True) as live:
             try:
@@ -82,7 +82,7 @@ class LiveView:
         return look
 
     async def _ask(self, look: WatchReply) -> WatchReply:
-        """Request a decision on a plan until one comes, from here or elsewhere; return the next reply."""
+        """Request a decision on a plan until a person decides, here or elsewhere; return the next reply."""
         question = PlanQuestion(self.operations, look, self.out)
         answer = asyncio.create_task(question.ask())
         plan = look.task.plan_sha256

@@ -45,12 +45,12 @@ class PlanQuestion:
     out: Console
 
     async def ask(self) -> bool:
-        """Show the plan and prompt until a decision comes; return whether one came.
+        """Show the plan and prompt until the person decides; return whether the person decided.
 
-        It returns false if the person types `q`, or stdin ends.
+        The result is false if the person types `q`, or stdin ends.
 
         Raises:
-            ServerNotReachedError: No worker takes the decision.
+            ServerNotReachedError: No worker accepts the decision.
         """
         self._show_plan()
         estimate = await self.operations.starting.estimate_rest(self.look.task)
@@ -140,7 +140,7 @@ def feedback_of(text: str, plan: str) -> str:
 
 
 async def read_line(descriptor: int) -> str | None:
-    """Return the next line of a terminal without its newline, while other tasks run; `None` at its end."""
+    """Return the next line of a terminal without the newline, while other tasks run; `None` at the input's end."""
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()
     loop.add_reader(descriptor, ready.set)

@@ -29,7 +29,7 @@ from septet.system.preview import printable
 from workers.connection.connection import connect
 
 _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
-"""The parts of a pull request's text for programs."""
+"""The pattern of the parts of a pull request's text that are for programs."""
 
 
 async def add_issue(options: AddIssueOptions) -> CommandReply:
@@ -106,7 +106,7 @@ async def close_pull_requests(options: PullRequestsOptions) -> CommandReply:
 
 
 async def _end(repo: str | None, numbers: Sequence[int], how: Literal["merge", "close"]) -> CommandReply:
-    """Merge or close pull requests until one fails; notify the watch of each, if a server answers."""
+    """Merge or close pull requests until one fails; notify each pull request's watch if a server answers."""
     settings = load_settings()
     forge = _forge(repo, f"{how.capitalize()} it on its own forge.")
     end = forge.merge_pull_request if how == "merge" else forge.close_pull_request

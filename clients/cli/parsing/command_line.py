@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _NO_CONSOLE: Final = cast("Console", object())
-"""A console that prints nothing; without it the parser imports one for each mistake."""
+"""A console that prints nothing. Without this console, the parser imports rich's console for each usage error."""
 
 
 def parse(words: Sequence[str]) -> tuple[CommandRow, Any]:

@@ -1,4 +1,4 @@
-"""Complete words for the shell from this host's disk alone, because the shell calls this at each key press."""
+"""Complete words for the shell from this host's disk only, because the shell needs an answer at once."""
 
 from collections.abc import Iterable
 from pathlib import Path

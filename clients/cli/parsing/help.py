@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _WIDEST: Final = 80
 _LABEL: Final = 30
-"""The columns of the longest label with its text on the same line."""
+"""The columns of the longest label that has its text on the same line."""
 _HELP: Final = ("-h, --help", "Show this message and exit.")
 _OF_SEPTET: Final = (
     ("--version", "Show the version and exit."),
@@ -24,7 +24,7 @@ Rows = Sequence[tuple[str, str]]
 
 
 def help_of(command: CommandRow, path: Sequence[str]) -> str:
-    """Return the help of a command; only a command with options of its own imports the parser."""
+    """Return the help of a command; import the parser only for a command with options."""
     width = min(shutil.get_terminal_size().columns, _WIDEST) - 2
     whole = " ".join(("septet", *path))
     shown = load("clients.cli.parsing.command_line:arguments_of")(path) if command.place else []
@@ -52,12 +52,12 @@ def print_help(command: CommandRow, path: Sequence[str], *, err: bool = False) -
 
 
 def is_positional(argument: "Argument") -> bool:
-    """Return whether it is an argument, and no option."""
+    """Return whether an argument of the parser is positional, and no option."""
     return not argument.names[0].startswith("-")
 
 
 def takes_many(argument: "Argument") -> bool:
-    """Return whether it takes any number of values."""
+    """Return whether an argument takes any number of values."""
     return get_origin(argument.resolved_hint) is list
 
 

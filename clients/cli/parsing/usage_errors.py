@@ -1,4 +1,4 @@
-"""The messages for mistakes on a command line, in Septet's words: the parser's own name its library."""
+"""The messages for mistakes on a command line, in Septet's words: the parser's own messages name its library."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -23,7 +23,7 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
     "--steps": "--step",
     "--github-issue-number": "--issue",
 }
-"""The options by the names of the API's and the tools' fields."""
+"""The names of options, by the names that the API's and the tools' fields have."""
 
 
 class FlagValueError(CycloptsError):
@@ -31,7 +31,7 @@ class FlagValueError(CycloptsError):
 
 
 def message_of(error: CycloptsError, command: CommandRow) -> str:
-    """Return the mistake of a command line, such as `--priority must be a whole number`."""
+    """Return the message for a mistake on a command line, such as `--priority must be a whole number`."""
     words = error.unused_tokens or []
     if isinstance(error, UnknownOptionError):
         return _no_option(error.token.keyword or error.token.value, error.argument_collection)

@@ -12,7 +12,8 @@ from clients.cli.terminal.reply import CommandReply
 from septet.errors import NotFoundError
 
 _FOLDER: Final = Path(__file__).parents[3] / "septet" / "docs"
-"""A link to `docs/` in a clone; a wheel has the pages, without pictures and decisions."""
+"""The folder of the documentation: in a clone, a link to `docs/`; in a wheel, the pages without pictures and
+decisions."""
 _PLACES: Final = ("*.md", "operations/*.md")
 
 
@@ -45,7 +46,7 @@ def _show_page(name: str) -> CommandReply:
 
 
 def _print(text: str) -> None:
-    """Print a page: through the person's pager on a terminal, and unchanged in a pipe."""
+    """Print a page through the person's pager on a terminal, or unchanged in a pipe."""
     if sys.stdout.isatty():
         load("clients.cli.terminal.documents:show_document")(text)  # a pipe does not need the renderer
     else:

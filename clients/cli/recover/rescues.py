@@ -78,7 +78,7 @@ def _write_lock(state: StateDir, target: Path) -> Iterator[None]:
     """Hold the writer's lock of a work order during the block if the target is in its workspace.
 
     Raises:
-        WorkspaceBusyError: An agent works there, or an attempt of its step writes.
+        WorkspaceBusyError: An agent works in the workspace, or an attempt of a step writes to it.
     """
     below, inside = target.resolve(), state.workspaces.resolve()
     if not below.is_relative_to(inside) or below == inside:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 
 def span_of(seconds: float) -> str:
-    """Return a duration as text: in seconds below a minute, else in minutes."""
+    """Return a duration as text, in seconds if shorter than a minute, else in minutes."""
     return f"{seconds:.0f} s" if seconds < 60 else f"{seconds / 60:.1f} min"  # noqa: PLR2004 -- a minute
 
 

@@ -25,10 +25,11 @@ from septet.system.preview import printable
 
 _STATUS = 3
 _GIVES: Final = ((5, 24), (2, 12), (1, 8), (4, 0), (2, 0), (1, 0), (5, 0))
-"""The order in which columns shrink: reason, title, issue, agent, pull request; id and status stay whole."""
+"""The columns that shrink, in order, with their least widths: reason, title, issue, agent, pull request. Id and
+status stay whole."""
 _LOOK_SECONDS: Final = 2.0
 _LOOK_SHARE: Final = 5
-"""The pause in multiples of the read's duration, so that a large board is read more rarely."""
+"""The least pause between reads, in multiples of the read's duration: a large board is read more rarely."""
 
 
 async def follow_board(
@@ -62,7 +63,7 @@ async def follow_board(
 
 
 def show_board(board: BoardReply, nobody: str = "") -> None:
-    """Print the board: each stage with its count and its work orders; uncut if stdout is no terminal.
+    """Print the board: each stage with its count and its work orders. No line is cut if stdout is no terminal.
 
     Args:
         board: The board.
@@ -83,7 +84,7 @@ def show_board(board: BoardReply, nobody: str = "") -> None:
 
 
 def board_view(board: BoardReply) -> RenderableType:
-    """Return the board in the terminal's width: titles shrink, and a pull request is its number with a link."""
+    """Return the board in the terminal's width: titles are cut, and a pull request is its number with a link."""
     parts: list[RenderableType] = []
     for stage, tasks in board.stages.items():
         parts.append(_stage_heading(board, stage))
@@ -124,7 +125,7 @@ def _pull_request(task: Task) -> str:
 
 
 def _outcome(task: Task, pull_request: str) -> str:
-    """Return a work order's pull request, its error, or both if a person moved it to blocked."""
+    """Return a work order's pull request or error, or both if a person moved the work order to blocked."""
     if task.error is None or (pull_request and task.word != "blocked"):
         return pull_request
     reason = next(iter(task.error.message.splitlines()), "").rstrip(":")
@@ -134,7 +135,7 @@ def _outcome(task: Task, pull_request: str) -> str:
 async def _boards(
     operations: Operations, project: str | None, closed_within: timedelta | None
 ) -> AsyncGenerator[tuple[BoardReply, str], None]:
-    """Yield the board and the notice that no worker runs: now, and after each change of either."""
+    """Yield the board and the notice that no worker runs, now and after each change of the board or the notice."""
     loop, last = asyncio.get_running_loop(), None
     while True:
         began = loop.time()

@@ -19,7 +19,7 @@ _DAYS_SHOWN: Final = 7
 
 
 def show_budgets(page: BudgetsReply) -> None:
-    """Print the budgets, one a line."""
+    """Print each budget on a line."""
     if not page.budgets:
         console().print("No budget is set. `septet budget set day 50usd` sets one.")
         return

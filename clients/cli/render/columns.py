@@ -10,12 +10,12 @@ GAP: Final = 2
 
 
 def fit(widths: Sequence[int], room: int, gives: Sequence[tuple[int, int | None]]) -> list[int]:
-    """Return widths with which the columns fit; a column of width 0 is omitted.
+    """Return widths with which the columns fit the terminal; a column of width 0 is omitted.
 
     Args:
         widths: The needed widths.
         room: The columns of the terminal.
-        gives: The columns that shrink, in order, each with its least width; `None` omits it instead.
+        gives: The columns that shrink, in order, each with its least width; `None` omits the column instead.
     """
     fitted = list(widths)
     for at, least in gives:
@@ -32,7 +32,7 @@ def table_of(
     gives: Sequence[tuple[int, int | None]],
     headings: Sequence[str] = (),
 ) -> Table:
-    """Return cells of one line as a table that fits; as `fit`."""
+    """Return a table that fits the terminal, with one line for each row; the arguments are as for `fit`."""
     named = [[Text(name, style="dim") for name in headings], *rows] if headings else rows
     columns = list(zip(*named, strict=True))
     widths = fit([max(cell.cell_len for cell in column) for column in columns], room, gives)

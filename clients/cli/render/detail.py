@@ -25,7 +25,7 @@ from septet.system.preview import printable
 
 
 def show_detail(detail: DetailReply, under_way: StepUnderWay | None = None) -> None:
-    """Print a work order; text that people copy has a line of its own, however long."""
+    """Print a work order; text that people copy has its own line, of any length."""
     task, out, running = detail.task, console(), under_way.step if under_way is not None else ""
     out.print(heading_of(task))
     if detail.waiting_for:

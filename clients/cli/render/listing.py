@@ -1,4 +1,4 @@
-"""Print a list of work orders: one a line, with its age."""
+"""Print a list of work orders: a line for each, with its age."""
 
 import sys
 from typing import Final
@@ -17,15 +17,15 @@ from septet.system.preview import printable
 _HEADINGS: Final = ("id", "state", "age", "agent", "issue", "title")
 _TITLE: Final = 200
 _GIVES: Final = ((5, 12), (4, 8), (3, 0), (5, 0), (4, 0), (2, 0))
-"""The order in which columns shrink: title, issue, age, agent; the id and the state stay whole."""
+"""The columns that shrink, in order, with least widths: title, issue, age, agent. Id and state stay whole."""
 
 
 def show_list(answer: TasksReply, nobody: str, *, is_filtered: bool) -> None:
-    """Print work orders, one a line; in a pipe with tabs between the columns.
+    """Print each work order on a line, in a pipe with tabs between the columns.
 
     Args:
         answer: The work orders.
-        nobody: The notice that no worker runs, for a terminal; or an empty text.
+        nobody: The notice that no worker runs, which only a terminal shows; or an empty text.
         is_filtered: Whether the request had a filter.
     """
     out = console()

@@ -31,10 +31,10 @@ class LogText:
     structured: bool = False
     """Whether the log includes the structured answers, which are for programs."""
     _workspace: re.Pattern[str] = field(init=False)
-    """The beginning of paths in the agent's workspace, which the log omits."""
+    """The pattern of the beginning of paths in the agent's workspace, which the log omits."""
     _run: str = ""
     _said: str = ""
-    """The agent's last message: most CLIs send it again as the result of the run."""
+    """The agent's last message, which most CLIs repeat as the result of the run."""
     _runs: dict[str, AgentRun] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Print the network requests of agents and checks: run by run, a line for each connection."""
+"""Print the network requests of agents and checks by run, with a line for each connection."""
 
 from collections.abc import Sequence
 from datetime import datetime

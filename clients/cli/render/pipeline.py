@@ -28,11 +28,11 @@ _HEADINGS: Final = ("issue", "status", "title", "plan", "work", "commit", "pull 
 _NUMBERS: Final = ("plan", "work")
 _ANY_WIDTH: Final[Mapping[str, int]] = {}
 _FIXED_WIDTH: Final = {"status": len("completed"), "plan": len("300.0 s"), "work": len("600.0 s"), "commit": 12}
-"""The least widths in a live picture, so that columns do not jump as issues progress."""
+"""The least widths of columns in a live picture, so that columns keep their places as issues progress."""
 _GIVES: Final = ((2, 12), (3, None), (4, None), (5, 0), (2, 0))
-"""The order in which columns shrink: title, times, commit; issue, status and pull request stay whole."""
+"""The columns that shrink, in order, with their least widths; `None` omits a column."""
 _HEADING_LINES: Final = 4
-"""The heading, the columns' names, the line on omitted issues, and a free line."""
+"""The lines of a picture without issues: heading, names of columns, omitted issues, and an empty line."""
 _NEEDS_PAINTED: Final = 2
 _ROW_HEADINGS: Final = ("id", "state", "age", "issues", "repository")
 _ROW_GIVES: Final = ((4, 16), (3, 12), (4, 0), (3, 0), (2, 0))
@@ -76,7 +76,7 @@ def next_commands(view: PipelineView) -> list[tuple[str, str]]:
 
 
 async def follow_pipeline(operations: Operations, pipeline_id: str, *, as_json: bool) -> PipelineView:
-    """Show a pipeline until its end, and return it: painted on a terminal, in a pipe a line for each change."""
+    """Show a pipeline until its end, and return it: as a picture on a terminal, else as a line for each change."""
     absence = Absence(pipeline_id, watch=f"septet pipeline show {pipeline_id}")
     if as_json:
         return await outlast_wait(lambda: operations.pipelines.wait(pipeline_id), absence, notify)
@@ -99,7 +99,7 @@ async def follow_pipeline(operations: Operations, pipeline_id: str, *, as_json: 
 
 
 def picture(view: PipelineView, height: int) -> RenderableType:
-    """Return a pipeline in a terminal's height: the issues around the first open one."""
+    """Return a picture of a pipeline in a terminal's height, with the issues around the first open issue."""
     needs = view.needs[:_NEEDS_PAINTED]
     room = max(height - _HEADING_LINES - 2 * len(needs), 3)
     first_open = next(
@@ -127,7 +127,7 @@ class PipelineLines:
         self._needs: tuple[str, ...] = ()
 
     def new_lines(self, view: PipelineView) -> Iterator[str]:
-        """Yield a line for each change: of the issues, once they are under way, and of the pipeline."""
+        """Yield a line for each change of the pipeline, and of each issue that is under way or was before."""
         for issue in view.issues:
             if issue.status is not self._statuses.get(issue.issue_id, IssueStatus.WAITING):
                 self._statuses[issue.issue_id] = issue.status
@@ -140,7 +140,7 @@ class PipelineLines:
 
 
 def show_list(page: PipelinesReply) -> None:
-    """Print pipelines, one a line."""
+    """Print each pipeline on a line."""
     out = console()
     if not page.pipelines:
         out.print("There are no pipelines.")
@@ -180,7 +180,7 @@ def _heading(view: PipelineView) -> Text:
 
 
 def _table(issues: Sequence[IssueState], width: int | None, least: Mapping[str, int] = _ANY_WIDTH) -> Table:
-    """Return the issues as a table; in a terminal's width titles shrink for the `least` widths of others."""
+    """Return the issues as a table. With a `width`, titles shrink, and other columns get their `least` widths."""
     rows = [[preview(cell, limit=200) for cell in _cells(issue)] for issue in issues]
     widths = [
         max(len(name), least.get(name, 0), *(Text(row[at]).cell_len for row in rows))

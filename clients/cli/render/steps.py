@@ -54,7 +54,7 @@ def _when(row: TaskStep) -> str:
 
 
 def _facts(row: TaskStep, changes: Sequence[FileChange]) -> Iterator[tuple[str, str]]:
-    """Yield the named facts of a step; its files only if no earlier step had them."""
+    """Yield the facts of a step with their names; omit the step's files if an earlier step had the same files."""
     if row.output:
         yield "result", _indent_lines(row.output)
     if row.error_message:
@@ -84,7 +84,7 @@ def _indent_lines(text: str) -> str:
 
 
 def usage_text(usage: Usage) -> str:
-    """Return a use in words."""
+    """Return a usage in words."""
     cached = f", {usage.cache_read_tokens:,} from the cache" if usage.cache_read_tokens else ""
     cached += f", {usage.cache_write_tokens:,} to the cache" if usage.cache_write_tokens else ""
     cost = cost_text(usage)

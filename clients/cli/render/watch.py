@@ -32,7 +32,7 @@ _PLAN_LINES: Final = 6
 _STAT_FILES: Final = 5
 _ENTRY_LIMIT: Final = 160
 _LEAST_LINES: Final = 3
-"""A shorter excerpt of the changes is omitted."""
+"""The fewest lines of an excerpt of the changes; the picture omits a shorter excerpt."""
 _STYLES: Final = {"added": "green", "removed": "red", "place": "cyan", "note": "dim", "same": ""}
 
 
@@ -82,7 +82,7 @@ class WatchPicture:
 
 
 def _wait_line(waiting_for: str) -> str:
-    """Return the line on what a work order waits for; a whole sentence stays as it is."""
+    """Return the line that names what a work order waits for; a reason that is a whole sentence is unchanged."""
     return f"Waiting: {waiting_for}" if waiting_for[:1].isupper() else f"Waiting for {waiting_for}"
 
 
@@ -125,7 +125,7 @@ class WatchLines:
 
 
 def show_end(look: WatchReply, out: Console) -> None:
-    """Print a closed work order's outcome; a pipe already has the steps."""
+    """Print a closed work order's outcome, without steps in a pipe, which already has them."""
     parts: list[RenderableType] = [figures(look)]
     if look.diff is not None and look.diff.files:
         parts.append(diff_stat(look.diff, out.width))
@@ -185,7 +185,7 @@ def _call(entry: LogEntry) -> str:
 
 
 def _entry_lines(entries: Iterable[LogEntry]) -> Iterator[str]:
-    """Yield a line for each entry that does not repeat another one."""
+    """Yield a line for each entry that does not repeat another entry."""
     for entry in entries:
         if not is_structured(entry) and not only_confirms(entry):
             mark = {"tool_result": "  ", "error": "! "}.get(entry.kind, "")

@@ -24,7 +24,8 @@ _RESULT = _HEADINGS.index("result")
 _NOTE = _HEADINGS.index("note")
 LEAST_TITLE = 12
 _LEAST_RESULT = 12
-"""The least width of the column that shrinks first in a narrow terminal; then later columns are dropped."""
+"""The least width of the results' column, which shrinks first in a narrow terminal; after that, later columns are
+dropped."""
 LONGEST_CELL = 200
 _NO_PLAN = "not known: no worker has answered"
 _NAMED = 3
@@ -42,7 +43,7 @@ STYLE_OF = {
 
 
 def show_task(task: Task, running: str = "", waits: str | None = None, *, with_error: bool = True) -> None:
-    """Print a work order with its steps; text that people copy has a line of its own, however long."""
+    """Print a work order with its steps; text that people copy has its own line, of any length."""
     out = console()
     out.print(task_view(task, running))
     lines = _task_lines(task, with_error=with_error)
@@ -51,13 +52,13 @@ def show_task(task: Task, running: str = "", waits: str | None = None, *, with_e
 
 
 def tokens_text(task: Task, tokens: int) -> str:
-    """Return a count of tokens, and the part of earlier tries, which no step's row shows."""
+    """Return a count of tokens as text, with the tokens of earlier tries, which no step's row shows."""
     earlier = f" ({task.earlier_tokens:,} in earlier tries)" if task.earlier_tokens else ""
     return f"{tokens:,}{earlier}"
 
 
 def start_line(task: Task, verb: str) -> Text:
-    """Return the line on a started work order, with its id first because people copy it."""
+    """Return the line on a started work order; the id comes first because people copy it."""
     facts = "  ".join(part for part in (issue_of(task), cut_to_line(task.title, LONGEST_CELL)) if part)
     return Text.assemble((task.id, "bold"), f" {verb}", f": {facts}" if facts else "")
 
@@ -96,7 +97,7 @@ def show_commands(out: Console, commands: Sequence[tuple[str, str]]) -> None:
 
 
 def next_commands(task: Task) -> list[tuple[str, str]]:
-    """Return the commands that people type next about a work order; an error has its own remedy."""
+    """Return the commands that people type next about a work order, without the commands of an error's remedy."""
     if task.stage is Stage.COLLECTED or (task.status, task.stage) == (Status.PENDING, Stage.BLOCKED):
         return [(f"septet move {task.id} triaged", "let it start")]
     if task.status is Status.CANCELLED:
@@ -138,12 +139,12 @@ def heading_of(task: Task) -> Text:
 
 
 def status_of(task: Task) -> str:
-    """Return the status, or `stuck`, which needs a person and so replaces the status."""
+    """Return the status, or `stuck` if no worker can continue, because a stuck work order needs a person."""
     return "stuck" if task.stuck else task.status.value
 
 
 def issue_of(task: Task) -> str:
-    """Return the project, with the number of the issue if it has one."""
+    """Return the project, with the number of the issue if the issue has a number."""
     return f"{task.project} #{task.issue_number}".strip() if task.issue_number else task.project
 
 

@@ -42,16 +42,16 @@ _AT_ONCE: Final = 200
 
 
 class WorkOrderLines:
-    """The lines on work orders, each printed once."""
+    """The lines on work orders; each line is printed once."""
 
     def __init__(self, since: datetime) -> None:
-        """Start at a moment: work orders that ended earlier have no line."""
+        """Set the start of the lines: a work order that ended before `since` gets no line."""
         self._since = since
         self._statuses: dict[str, Status] = {}
         self._questions: dict[str, str] = {}
 
     def new_lines(self, tasks: Iterable[Task]) -> Iterator[str]:
-        """Yield a line for each work order that changed since the last call, oldest first."""
+        """Yield a line for each work order that changed since the last call, the oldest work order first."""
         for task in sorted(tasks, key=lambda task: task.created_at):
             before, self._statuses[task.id] = self._statuses.get(task.id), task.status
             is_old = before is None and task.is_closed and self._is_before(task.updated_at)
@@ -71,7 +71,7 @@ def begin_lines() -> WorkOrderLines:
 
 
 async def print_lines(operations: Operations, lines: WorkOrderLines) -> None:
-    """Print the changes of the last day's and all open work orders, until this is cancelled."""
+    """Print the changes of open work orders and of the last day's work orders, until the caller cancels."""
     while True:
         with suppress(SeptetError):
             recent, open_ones = await asyncio.gather(
@@ -85,7 +85,7 @@ async def print_lines(operations: Operations, lines: WorkOrderLines) -> None:
 
 
 def _line(task: Task) -> str:
-    """Return the line on a work order's state; the title follows the text that people copy."""
+    """Return the line on a work order's state; the title comes after the text that people copy."""
     if task.status in {Status.PENDING, Status.RUNNING}:
         place = "is running" if task.status is Status.RUNNING else "is on the board"
         return f"{task.id} {place}{_title(task, ': {}')}"
@@ -170,7 +170,7 @@ def _options_of(ports: Ports) -> str:
 
 @asynccontextmanager
 async def _beside(work: Coroutine[Any, Any, None], *, begins: bool) -> AsyncIterator[None]:
-    """Run other work during the block if `begins`."""
+    """Run a coroutine during the block if `begins`; otherwise close it."""
     task = asyncio.create_task(work) if begins else work.close()
     try:
         yield

@@ -50,7 +50,7 @@ _ORDER_ID = "wo-demo"
 
 @dataclass(frozen=True, slots=True)
 class _Stage:
-    """The surroundings of the demo."""
+    """The settings, the repository, the work orders and the server of the demo."""
 
     settings: Settings
     sample: Sample
@@ -98,7 +98,7 @@ def _settings(scenario: str | None, agent: str, sandbox: SandboxChoice | None) -
 
 @asynccontextmanager
 async def _stage(settings: Settings) -> AsyncIterator[_Stage]:
-    """Run server and worker during the block; afterwards, end an agent that an interrupt left."""
+    """Run server and worker during the block; afterwards, end the agents that still run after an interrupt."""
     state = StateDir(settings.state_dir)
     await asyncio.to_thread(remove_earlier_demos, state.root.parent)
     state.prepare()
@@ -128,7 +128,7 @@ def _make_sample(folder: Path, settings: Settings) -> Sample:
 
 
 async def _watch(orders: WorkOrders, *, quiet: bool) -> Task:
-    """Draw the steps until the work order is closed."""
+    """Show the steps until the work order is closed, and return the work order."""
     end = asyncio.create_task(orders.wait(_ORDER_ID))
     with Live(console=console(), refresh_per_second=8, transient=False, auto_refresh=not quiet) as live:
         while not end.done():

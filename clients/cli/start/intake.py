@@ -1,4 +1,4 @@
-"""`septet intake`: issues with a label become work orders by themselves."""
+"""`septet intake`: start work orders automatically for issues with a label."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -16,7 +16,7 @@ from septet.errors import InvalidInputError
 from septet.system.preview import printable
 
 _FIELDS: Final = {"repo": "repository", "every": "every_seconds"}
-"""The input's fields by their options, if the names differ."""
+"""The names of the input's fields, by the names of their options; only names that differ."""
 
 
 async def add(options: AddIntakeOptions) -> CommandReply:

@@ -22,7 +22,7 @@ from septet.errors import InvalidInputError, NotFoundError, UsageError
 
 _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 _OPTION_OF: Final = {"repository": "--repo", "description": "--body", "labels": "--label"}
-"""The options of input fields that have another name."""
+"""The names of options, by the names of the input's fields; only names that differ."""
 _NO_TEXT: Final = "Give a text file in UTF-8, whose first line is the title."
 
 
@@ -47,7 +47,7 @@ def order_input(options: RunOptions | CreateOptions) -> WorkOrderInput:
 
 
 def _work_fields(target: str | None, repo: str | None, issue: IssueOptions) -> dict[str, Any]:
-    """Return the fields of the repository and the issue; an issue of a tracker is not read yet."""
+    """Return the input's fields for the repository and the issue, without a read of a tracker's issue."""
     if not (key := tracker_key(target or "")):
         reference = _reference(target, repo)
         return {"repository": reference.repository, **_issue_fields(issue, reference, target)}
@@ -58,7 +58,7 @@ def _work_fields(target: str | None, repo: str | None, issue: IssueOptions) -> d
 
 
 def _reference(target: str | None, repo: str | None) -> RepositoryReference:
-    """Return the named repository, else this folder's; a number such as `42` is an issue of the repository."""
+    """Return the named repository, else this folder's repository; a number such as `42` names an issue there."""
     number = issue_number(target or "")
     if number is not None:
         return replace(_reference(None, repo), issue=number)
@@ -71,7 +71,7 @@ def _reference(target: str | None, repo: str | None) -> RepositoryReference:
 
 
 def _wrong_option(error: Mapping[str, Any]) -> InvalidInputError:
-    """Return the error for a wrong option with its reason; for an unknown name with the closest one."""
+    """Return the error for a wrong option with the reason, or with the closest name for an unknown name."""
     name = str(error["loc"][0]) if error["loc"] else ""
     option = _OPTION_OF.get(name, f"--{name.replace('_', '-')}" if name else "")
     reason, remedy = reason_of(error), ""

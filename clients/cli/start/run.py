@@ -63,7 +63,7 @@ def _checked_input(options: RunOptions | CreateOptions) -> WorkOrderInput:
 
 
 async def _notice(operations: Operations, order: WorkOrderInput) -> str:
-    """Return the notices on a new work order: reviews, uncommitted changes, unlimited agents; or nothing."""
+    """Return the notices on a new work order: reviews, uncommitted changes, unlimited agents; or an empty text."""
     reviews, uncommitted = await asyncio.gather(
         reviews_of(operations, order.repository, (order.issue,)),
         asyncio.to_thread(_uncommitted_text, order.repository),
@@ -73,14 +73,14 @@ async def _notice(operations: Operations, order: WorkOrderInput) -> str:
 
 
 async def reviews_of(operations: Operations, repository: str, issues: Iterable[int | None]) -> str:
-    """Return a notice of issues that already have a pull request in review; nothing without an answer."""
+    """Return a notice of issues that have a pull request in review; empty if the server does not answer."""
     with suppress(SeptetError):
         return await issues_in_review(operations.orders, repository, [each for each in issues if each is not None])
     return ""
 
 
 def _uncommitted_text(repository: str) -> str:
-    """Return a notice of a checkout's uncommitted changes, which the agent will not see; or nothing."""
+    """Return a notice of a checkout's uncommitted changes, which the agent will not see; or an empty text."""
     changes = uncommitted_changes(Path(repository))
     if not changes:
         return ""

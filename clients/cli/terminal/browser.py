@@ -13,7 +13,7 @@ _HINT = "If Safari does not find that name, put 127.0.0.1 in its place."
 
 
 def show_page_link(page: str) -> None:
-    """Print the link, with a hint where a browser may not find names below `localhost`."""
+    """Print the link to the page, with a hint if a browser may not find names below `localhost`."""
     for line in page_link_lines(page, sys.platform):
         echo(line)
 
@@ -35,7 +35,7 @@ def open_page(state: StateDir, link: str) -> None:
 
 
 def open_address(address: str, *, link: str = "") -> None:
-    """Open an address in the browser that `BROWSER` names, else the desktop's.
+    """Open an address in the browser that `BROWSER` names, else in the desktop's browser.
 
     Args:
         address: The address for the browser.

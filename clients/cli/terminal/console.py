@@ -13,10 +13,10 @@ _LONGEST_NAME: Final = 16
 
 
 class Terminal(Console):
-    """A console that breaks unwrapped lines between words: the terminal would break inside words."""
+    """A console that breaks lines between words if rich does not: a terminal would break inside words."""
 
     def print(self, *objects: object, soft_wrap: bool | None = None, **how: Any) -> None:  # noqa: ANN401 -- rich's own
-        """Print; break a line that rich does not wrap between words, and indent it below its fact's words."""
+        """Print objects. Break unwrapped lines between words, and indent the rest of a line below its fact."""
         if soft_wrap and self.is_terminal:
             objects = tuple(_break_words(each, self.width) for each in objects)
         super().print(*objects, soft_wrap=soft_wrap, **how)
@@ -36,7 +36,7 @@ def _break_words(words: object, width: int) -> object:
 
 
 def _indent_of(line: str) -> int:
-    """Return the column of a fact's words, after its name; 0 without a name."""
+    """Return the column at which a fact begins after its name; 0 for a line without a name."""
     name = _FACT.match(line)
     return name.end() if name is not None and name.end() <= _LONGEST_NAME else 0
 

@@ -14,7 +14,7 @@ _WIDEST: Final = 100
 
 
 class _Code(CodeBlock):
-    """Lines of code, which never break."""
+    """A block of code, whose lines never break."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the lines, indented."""

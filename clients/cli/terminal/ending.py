@@ -45,7 +45,7 @@ _EXIT_CODES: Final[Mapping[type[SeptetError], ExitCode]] = {
 
 
 def exit_code_of(error: SeptetError) -> ExitCode:
-    """Return the exit code for an error: that of the nearest class in the table."""
+    """Return the exit code for an error: the code of its nearest class in the table."""
     return next((_EXIT_CODES[kind] for kind in type(error).__mro__ if kind in _EXIT_CODES), ExitCode.FAILED)
 
 

@@ -14,14 +14,14 @@ from septet.system.preview import printable
 
 _ABOVE_STDERR: Final = 3
 _FOR_JSON: Final[list[TextIO]] = []
-"""The real stdout, if this process reserved it for JSON."""
+"""The real stdout, if this process reserved stdout for JSON; otherwise empty."""
 _COLOURS: Final = {"red": 31, "yellow": 33}
 _WORD: Final = re.compile(
     r"`[^`\n]*`\S*|'[^'\n]*'\S*|(?:SEPTET_\w+=(?:'[^'\n]*'|\S+) )+(?:\S*/bin/)?septet(?!\S)|\S+"
 )
-"""A word: quoted text is one word."""
+"""The pattern of a word; quoted text is one word."""
 _PROGRAM: Final = re.compile(r"[(\"]?(?:SEPTET_.* )?(?:\S*/bin/)?septet")
-"""The beginning of a command, which ends with its sentence."""
+"""The pattern of a command's first word. The command ends with the sentence."""
 _ENDS: Final = (".", ",", ";", ":", ")")
 
 
@@ -29,7 +29,7 @@ def wrap(text: str, width: int, indent: int = 0) -> str:
     """Return a text whose lines fit a terminal; the terminal itself breaks longer words.
 
     Args:
-        text: The text; its own line breaks stay.
+        text: The text; line breaks in the text stay.
         width: The columns of the terminal; 0 to change nothing.
         indent: The spaces before all lines of a paragraph except the first.
     """
@@ -47,7 +47,7 @@ def say(words: str, *, indent: int = 0, err: bool = False) -> None:
 
 
 def echo(text: str, *, err: bool = False, colour: str = "") -> None:
-    """Print lines unchanged on stdout or stderr, on a terminal in a colour."""
+    """Print lines unchanged on stdout or stderr; on a terminal, print them in `colour`."""
     stream = sys.stderr if err else sys.stdout
     if colour and stream.isatty():
         text = f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m"
@@ -71,7 +71,7 @@ def keep_stdout_for_json() -> None:
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    """Print one JSON object on one line of stdout, as UTF-8: an invalid byte, as in an argument, becomes a `?`."""
+    """Print one JSON object on one line of stdout, as UTF-8. An invalid byte of an argument becomes `?`."""
     keep_stdout_for_json()
     stdout = _FOR_JSON[-1] if _FOR_JSON else sys.stdout
     stdout.write(json.dumps(value, ensure_ascii=False).encode(errors="replace").decode() + "\n")
@@ -92,7 +92,7 @@ def print_error(message: str, remedy: str) -> None:
 
 
 def drop_stdout() -> None:
-    """Write no more to stdout, whose reader, such as `head`, closed the pipe."""
+    """Discard all further output to stdout, because the pipe's reader, such as `head`, has closed the pipe."""
     for stdout in (sys.stdout, *_FOR_JSON):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
 

@@ -1,4 +1,4 @@
-"""Long texts: through the person's pager on a terminal, and plain in a pipe."""
+"""Print long texts: through the person's pager on a terminal, and plain in a pipe."""
 
 import shlex
 import sys
@@ -51,7 +51,7 @@ def page_patch(patch: str, *, whole: bool = True) -> None:
 
 
 def show_paged(parts: Iterable[RenderableType]) -> None:
-    """Print lines and pages, on a terminal through `$PAGER` or `less`, which ends at once if they fit."""
+    """Print texts, on a terminal through `$PAGER` or `less`; `less` ends at once if the texts fit."""
     out, environ = console(), load_settings().environ
     pager = shlex.split(environ.get("PAGER") or _PAGER)
     if not out.is_terminal or not pager or pager[0] == "cat":

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from septet.contracts import replies
 
 _ERROR_OF_SERVER: Final = "temporalio.service:RPCError"
-"""The import takes long, so it waits for an error."""
+"""The server's error class, imported only after an error, because the import takes long."""
 
 
 class StoppedWaitingError(Exception):
@@ -35,11 +35,11 @@ class CommandReply:
     payload: Mapping[str, Any] = field(default_factory=dict)
     """The answer for programs, printed as `{"ok": true, …}`."""
     show: Callable[[], None] = lambda: None
-    """Prints the answer for people."""
+    """The function that prints the answer for people."""
     failure: SeptetError | None = None
-    """The failure in an answer of a command that did its work, such as a failed work order."""
+    """The failure that a command reports although the command itself worked, such as a failed work order."""
     is_printed: bool = False
-    """Whether the JSON object was printed earlier, such as that of `up` when it is ready."""
+    """Whether the command has printed its JSON object, as `up` does when it is ready."""
 
     @classmethod
     def from_reply(
@@ -52,7 +52,7 @@ class CommandReply:
 def reply(
     work: Callable[[], Coroutine[Any, Any, CommandReply]], *, as_json: bool, is_service: bool = False
 ) -> None:
-    """Run a command and end this process with its answer; an error of a service goes to its log."""
+    """Run a command, print its answer or error, and end this process; a service logs its error instead."""
     if as_json:
         keep_stdout_for_json()
     try:

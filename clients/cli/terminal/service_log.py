@@ -13,7 +13,7 @@ from workers.observing.logs import logs_are_json
 
 
 def log_end(error: TaskError) -> bool:
-    """Log an error that ends this service, and return `True`; return `False` if the logs are for a person."""
+    """Log an error that ends this service, and return `True`; if a person reads the logs, only return `False`."""
     try:
         settings = load_settings()
     except SeptetError:  # the settings are the error

@@ -16,14 +16,14 @@ _ALL: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 @dataclass(frozen=True, slots=True)
 class StopSignals:
-    """The stop signals of a serving program; listen before the program reports that it is ready.
+    """The stop signals of a serving program; the program listens before it reports that it is ready.
 
-    A terminal that closes (SIGHUP) ends it like Ctrl-C, unless `nohup` makes the program ignore that.
+    When a terminal closes, SIGHUP ends the program like Ctrl-C, unless `nohup` makes the program ignore SIGHUP.
     """
 
     first: asyncio.Event = field(default_factory=asyncio.Event)
     second: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set by a SIGINT after the first signal."""
+    """The event that a SIGINT after the first signal sets."""
 
     @classmethod
     def listen(cls) -> Self:
@@ -38,7 +38,7 @@ class StopSignals:
 
     @staticmethod
     def end_start() -> None:
-        """Until `listen`, let each signal end the start like Ctrl-C; a second one does not cut the end short."""
+        """Until `listen`, let the first signal end the start like Ctrl-C, and ignore further signals."""
         interrupt = signal.getsignal(signal.SIGINT)
         heeded = _ALL if _heeds_hangup() else _ALL[:2]
 
@@ -60,11 +60,11 @@ def _heeds_hangup() -> bool:
 
 
 def reply_at_stop(living: Sequence[Run], start: str) -> CommandReply:
-    """Print the agents that live on, and the command to end them, on stderr; stdout already has the answer.
+    """Print on stderr the agents that keep running, and the command to end them; stdout already has the answer.
 
     Args:
-        living: The runs of these agents.
-        start: The command that takes them over.
+        living: The runs of the agents that keep running.
+        start: The command that takes the agents over.
     """
     orders = dict.fromkeys(run.record.key.workflow_id for run in living if run.record is not None)
     for run in living:

@@ -75,7 +75,7 @@ async def logs(options: LogsOptions) -> CommandReply:
 
 
 async def _end_of(operations: Operations, order_id: str) -> None:
-    """Wait for the end of a work order, across absences of its server."""
+    """Wait for the end of a work order; during an absence of the server, wait until the server is back."""
     absence = Absence(order_id, watch=f"septet logs --follow {order_id}")
     await outlast_wait(lambda: operations.orders.wait_for_end(order_id), absence, notify)
 
@@ -109,7 +109,7 @@ async def _all_entries(settings: Settings, order_id: str, address: str | None) -
 
 
 async def _check_exists(agent_logs: AgentLogs, settings: Settings, address: str | None) -> None:
-    """Check that this host has runs of the work order; else let the server report whether the work order exists.
+    """Check that this host has runs of the work order; otherwise, check at the server that the work order exists.
 
     Raises:
         NotFoundError: The work order does not exist, or this host has no runs of it.

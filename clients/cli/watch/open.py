@@ -22,7 +22,7 @@ def page_of(settings: Settings, path: str, *, new_key: bool = False) -> str:
     Args:
         settings: The settings with the state directory and the token.
         path: The path, such as `/work-orders/wo-42`, or `/` for the board.
-        new_key: Whether to make a new key first: the old one opens the page until its server ends.
+        new_key: Whether to make a new key first. The old key opens the page until the page's server ends.
 
     Raises:
         NotFoundError: No `septet up` of this state directory serves a page.

@@ -1,4 +1,4 @@
-"""Commands that show the present state of work orders: one, its plan, its changes, a list, or all by stage."""
+"""Commands that show the present state of one work order, its plan or its changes, a list, or the board."""
 
 import re
 from datetime import UTC, datetime, timedelta
