@@ -39,7 +39,7 @@ class AgentLogs:
             yield from view.new_entries()
 
     def entries(self) -> list[LogEntry]:
-        """Return all log entries so far; entries of an earlier call are not read again.
+        """Return all log entries so far; a later call reads only newer entries from the disk.
 
         Raises:
             InvalidInputError: No work order can have that id.
@@ -56,7 +56,7 @@ class AgentLogs:
             yield from map(mask_bytes, view.new_lines())
 
     def must_exist(self) -> None:
-        """Refuse a work order without runs on this host, after a first look.
+        """Refuse a work order without runs on this host. Call another method first, which finds the runs.
 
         Raises:
             NotFoundError: This host has no runs of that work order.
@@ -69,7 +69,7 @@ class AgentLogs:
             raise NotFoundError(f"This host has no runs of {self.order_id}.", remedy=remedy)
 
     def _look(self) -> list["_View"]:
-        """Return the views of the current runs: new runs begin, and the janitor removes old ones."""
+        """Return the views of the current runs: new runs begin, and the janitor removes old runs."""
         runs = started_runs(self.state, self.order_id)
         self._views = {run.name: self._views.get(run.name) or _View(run) for run in runs}
         return list(self._views.values())
@@ -77,7 +77,7 @@ class AgentLogs:
 
 @dataclass(slots=True)
 class _View:
-    """One run's files, and the position up to which they were read."""
+    """The files of one run, and the position up to which this process has read them."""
 
     run: Run
     _position: int = 0
@@ -105,7 +105,7 @@ class _View:
             return
 
     def new_lines(self) -> Iterator[bytes]:
-        """Yield the stream's new whole lines since the last call, and the rest once the run is over."""
+        """Yield the stream's new whole lines since the last call; after the run's end, yield the rest too."""
         is_over = self.run.exit() is not None
         for chunk in self.new_bytes():
             lines, newline, self._rest = (self._rest + chunk).rpartition(b"\n")
@@ -115,7 +115,7 @@ class _View:
             yield rest
 
     def new_entries(self) -> Iterator[LogEntry]:
-        """Yield the new log entries since the last call; for a run that has ended, its end once."""
+        """Yield the new log entries since the last call; after the run's end, yield an entry of the end once."""
         transcript = self._transcript
         if self._over or transcript is None:
             return

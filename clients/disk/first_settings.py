@@ -1,6 +1,6 @@
 """The first settings of a repository, derived from its files: set-up, checks, and the hosts of the set-up.
 
-This module contains no registry's host: lock files name theirs, and the tools print the host that they use.
+This module contains no host of a registry: lock files name their hosts, and the tools print the hosts in use.
 """
 
 import json
@@ -77,7 +77,7 @@ class _Draft:
     notes: list[str] = field(default_factory=list)
 
     def has(self, *names: str) -> str:
-        """Return the first of some files that exists, and record it; an empty name if none exists."""
+        """Return the name of the first file that exists, and record the file; an empty name if no file exists."""
         name = next((name for name in names if (self.folder / name).is_file()), "")
         if name and name not in self.sources:
             self.sources.append(name)
@@ -103,9 +103,9 @@ class _Draft:
         return _ADDRESS_OF_LOCK.findall(self.read(name)) if name else []
 
     def ask(self, *argv: str) -> str:
-        """Return the output of a tool; empty if it is not installed or fails.
+        """Return the output of a tool; empty if the tool is not installed or fails.
 
-        The tool runs outside of the repository, whose files might make the tool run something.
+        The tool runs outside of the repository, because files there might make the tool run other programs.
         """
         try:
             done = processes.run(argv, env=self.env, cwd=Path("/"), timeout_seconds=_TOOL_SECONDS)
@@ -115,7 +115,7 @@ class _Draft:
 
 
 def first_settings(folder: Path, env: Mapping[str, str]) -> FirstSettings:
-    """Return the first settings for a repository's working tree; `env` is the environment of its tools."""
+    """Return the first settings for a repository's working tree; `env` is the environment of tools such as pip."""
     draft = _Draft(folder, env)
     for look in (_node, _python, _rust, _go, _make, _tests):
         look(draft)
@@ -185,18 +185,18 @@ def _python(draft: _Draft) -> None:
 
 
 def _folder_of_tests(folder: Path) -> str | None:
-    """Return the folder with tests, `.` for the repository's own; `None` without tests."""
+    """Return the folder with tests, `.` if the repository's root has tests; `None` without tests."""
     return next((name for name in ("tests", "test", ".") if any((folder / name).glob("test*.py"))), None)
 
 
 def _discover(folder: Path, tests: str) -> tuple[str, ...]:
-    """Return the unittest command for a folder: a package is found from the root, any other folder is named."""
+    """Return the unittest command for a folder; the command names the folder unless the folder is a package."""
     is_package = tests == "." or (folder / tests / "__init__.py").is_file()
     return ("-m", "unittest", "discover", *(() if is_package else ("-s", tests)))
 
 
 def _tests(draft: _Draft) -> None:
-    """Add the tests of a repository without another check."""
+    """Add the tests as a check if the repository has no other check."""
     tests = _folder_of_tests(draft.folder) if not draft.checks else None
     if tests is None:
         return
@@ -208,7 +208,7 @@ def _tests(draft: _Draft) -> None:
 
 
 def _pip_install(draft: _Draft, requirements: Sequence[str]) -> tuple[str, ...]:
-    """Return the install command of a virtual environment: requirements, or the project and its tests' needs."""
+    """Return the install command of a virtual environment, for requirements or for the project with its tests."""
     install = (_VENV, "-m", "pip", "install")
     if requirements:
         return (*install, *(part for name in requirements for part in ("-r", name)))
@@ -224,7 +224,7 @@ def _pip_install(draft: _Draft, requirements: Sequence[str]) -> tuple[str, ...]:
 
 
 def _ask_pip(draft: _Draft, addresses: Sequence[str]) -> None:
-    """Record the hosts of pip's settings, else the host of pip's default index."""
+    """Record the hosts in pip's settings, or else the host of pip's default index."""
     pip = ("python3", "-m", "pip")
     texts = [*addresses, draft.ask(*pip, "config", "list")]
     if not hosts_in(texts):

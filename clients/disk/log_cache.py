@@ -1,4 +1,4 @@
-"""Cache the log entries that were read, so that the next request reads only new ones."""
+"""Cache the log entries that were read, so that the next request reads only new entries."""
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 _MOST_LOGS: Final = 8
 _MOST_ENTRIES: Final = 20_000
-"""The most entries of a cached log: 40 MB at most."""
+"""The most entries of a log in the cache, at most 40 MB."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogCache:
-    """The logs of the work orders that were requested last."""
+    """The logs of the work orders that programs requested last."""
 
     _logs: "OrderedDict[str, AgentLogs]" = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)

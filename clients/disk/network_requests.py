@@ -12,7 +12,7 @@ from septet.system.preview import scrub
 
 
 def network_of(state: StateDir, order_id: str, *, offset: int = 0, limit: int | None = None) -> NetworkReply:
-    """Return the network requests of set-up, then of each run, oldest first; none on a host without the runs.
+    """Return the network requests of set-up, then of each run, oldest first; empty on a host without the runs.
 
     Args:
         state: The state directory of this host.

@@ -19,9 +19,9 @@ from septet.state import StateDir
 def snapshots_of(
     state: StateDir, git_env: Mapping[str, str], order_id: str | None = None, *, everything: bool = False
 ) -> tuple[KeptSnapshot, ...]:
-    """Return the rescues on this host, oldest first; with `everything` the checkpoints too.
+    """Return the rescues on this host, oldest first; with `everything`, return the checkpoints too.
 
-    Rescues of a pipeline's work order have the name of its lane.
+    A rescue of a pipeline's work order has the name of the work order's lane.
     """
     places = [None] if order_id is None else [order_id, *lanes_of(state, order_id)]
     snapshots = [
@@ -51,7 +51,7 @@ def snapshot_named(state: StateDir, git_env: Mapping[str, str], name: str) -> tu
 
 
 def kept_snapshot(state: StateDir, snapshot: Snapshot) -> KeptSnapshot:
-    """Return the view of a snapshot; a lane's snapshot names its work order if that is known."""
+    """Return the view of a snapshot; for a lane's snapshot, the view names the work order if it is known."""
     begins = snapshot.kind == "checkpoint" and snapshot.step is None
     age = datetime.now(UTC) - datetime.fromisoformat(snapshot.taken_at)
     return KeptSnapshot(
@@ -76,7 +76,7 @@ class Rescues:
     git_env: Mapping[str, str]
 
     async def list(self, order_id: str | None = None, *, everything: bool = False) -> RescuesReply:
-        """Return the rescues on this host; with `everything` the checkpoints too."""
+        """Return the rescues on this host; with `everything`, return the checkpoints too."""
         rows = await asyncio.to_thread(snapshots_of, self.state, self.git_env, order_id, everything=everything)
         return RescuesReply(rescues=rows)
 

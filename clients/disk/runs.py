@@ -1,4 +1,4 @@
-"""Find a work order's agent runs on this host, in its own workspace or in the lanes of its pipeline."""
+"""Find a work order's agent runs on this host, in the work order's workspace or in the lanes of its pipeline."""
 
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -17,9 +17,9 @@ from septet.system.preview import scrub
 
 _MOST_EXECUTORS: Final = 16
 MOST_REFUSED: Final = 100
-"""The most refused hosts in a run's view; its log has the others."""
+"""The most refused hosts in a run's view; the run's log has the other hosts."""
 _REMEMBERED: Final = 50_000
-"""The runs in the cache: a lane has seven for each issue of its pipeline, and is read twice a second."""
+"""The most runs in the cache: a lane has seven runs for each issue of its pipeline, and is read twice a second."""
 
 
 class _Key(msgspec.Struct, frozen=True):
@@ -27,7 +27,7 @@ class _Key(msgspec.Struct, frozen=True):
 
 
 class _Mark(msgspec.Struct, frozen=True):
-    """The facts of a run that show which work order it belongs to."""
+    """The facts of a run that name the run's work order."""
 
     key: _Key
     serial: int
@@ -53,7 +53,7 @@ def started_runs(state: StateDir, order_id: str) -> list[Run]:
 
 
 def runs_everywhere(state: StateDir, order_id: str) -> list[Run]:
-    """Return a work order's runs, oldest first: those under its own name, and its own runs in lanes.
+    """Return a work order's runs, oldest first: the runs under the work order's name, and its runs in lanes.
 
     Raises:
         InvalidInputError: No work order can have that id.
@@ -68,7 +68,7 @@ def runs_everywhere(state: StateDir, order_id: str) -> list[Run]:
 
 
 def lanes_of(state: StateDir, order_id: str) -> list[str]:
-    """Return the lanes with runs on this host that a work order's name may belong to."""
+    """Return the lanes on this host in which a work order may have run, judged by the work order's name."""
     places = [at for at, sign in enumerate(order_id) if sign == "-" and at > 0]
     roles = ("planner", *(f"executor-{number}" for number in range(1, _MOST_EXECUTORS + 1)))
     names = (f"{order_id[:at]}-{role}" for at in places for role in roles)
@@ -76,12 +76,12 @@ def lanes_of(state: StateDir, order_id: str) -> list[str]:
 
 
 def place_of(state: StateDir, order_id: str, *, now: bool = False) -> str:
-    """Return the workspace of a work order here: its own, or its last lane.
+    """Return the name of a work order's workspace on this host: the work order's id, or its last lane.
 
     Args:
         state: The state directory of this host.
         order_id: The work order.
-        now: Only a lane that no later work order has used; without one, return the order's own name.
+        now: Whether a lane counts only if no later work order has used the lane.
     """
     if (state.workspaces / order_id).exists():
         return order_id
@@ -99,8 +99,8 @@ def owner_of(state: StateDir, place_id: str, moment: str, *, begins: bool = Fals
     Args:
         state: The state directory of this host.
         place_id: The workspace: a work order's id, or a lane's.
-        moment: ISO 8601, UTC.
-        begins: Whether the moment is a work order's start there, before its first run.
+        moment: The moment, as ISO 8601 in UTC.
+        begins: Whether a work order begins in the workspace at the moment, before its first run.
     """
     if pipeline_of(place_id) is None:
         return place_id
@@ -131,7 +131,7 @@ def _runs_in_lane(state: StateDir, lane: str, order_id: str) -> list[Path]:
 
 
 def _last(state: StateDir, lane: str, order_id: str, *, now: bool) -> _Mark | None:
-    """Return a work order's last run in a lane, with `now` only if it is the lane's last; else `None`."""
+    """Return a work order's last run in a lane, or `None`. With `now`, the run must be the lane's last run."""
     marks = sorted((mark for _, mark in _marks(state, lane)), key=lambda mark: mark.serial)
     if now:
         marks = marks[-1:]
@@ -152,5 +152,5 @@ def _marks(state: StateDir, place_id: str) -> Iterator[tuple[Path, _Mark]]:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _mark(folder: Path) -> _Mark:
-    """Read the mark of a run's record, which never changes."""
+    """Read a run's mark from its record; a mark never changes."""
     return msgspec.json.decode((folder / "run.json").read_bytes(), type=_Mark)

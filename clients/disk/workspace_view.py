@@ -25,7 +25,7 @@ _PLAN_BYTES: Final = 64 * 1024
 _PATCH_BYTES: Final = 256 * 1024
 _DIFF_SECONDS: Final = 2.0
 _DIFF_SHARE: Final = 5
-"""The divisor of the time for comparisons: a repository that takes long to compare is compared more rarely."""
+"""The least pause between comparisons, in multiples of a comparison's duration."""
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class WorkspaceView:
         return self._doing
 
     def tokens_of(self, step: str) -> int:
-        """Return the tokens so far of the last agent run if it belongs to `step`; else 0."""
+        """Return the tokens so far of the last agent run if the run belongs to `step`; else 0."""
         run = next(reversed(started_runs(self.state, self.order_id)), None)
         if run is None or run.record is None or run.record.step != step:
             return 0
@@ -144,7 +144,7 @@ class CommitCount:
 
     commits: int
     files: int
-    """The number of files that differ between both."""
+    """The number of files that differ between the base and the work order's commit."""
 
 
 def count_commits(state: StateDir, git_env: Mapping[str, str], order_id: str, sha: str) -> CommitCount | None:

@@ -24,16 +24,16 @@ _OPEN: Final = datetime.max.replace(tzinfo=UTC)
 async def page_of(
     client: Client, query: str, *, after: str, limit: int
 ) -> tuple[list[WorkflowExecution], str | None]:
-    """Return a page of a query's rows, and the word for the next page, `None` after the last.
+    """Return a page of a query's rows, and the word for the next page; the word is `None` after the last page.
 
     Args:
         client: The client.
         query: A query in Temporal's list filter.
-        after: The word of the page before; empty for the first page.
+        after: The word that the call for the page before returned; empty for the first page.
         limit: The most rows.
 
     Raises:
-        NotFoundError: `after` is no such word.
+        NotFoundError: `after` is not the word of a page.
         ServerNotReachedError: The server refused.
     """
     rows: list[WorkflowExecution] = []
@@ -53,7 +53,7 @@ def quote_name(name: str) -> str:
     """Return a name in the quotes of a query.
 
     Raises:
-        InvalidInputError: A query cannot contain such a name.
+        InvalidInputError: The name has a double quote or a backslash, which a query cannot contain.
     """
     if '"' in name or "\\" in name:
         message = f"{name!r} cannot be asked for: the server finds no name with a double quote or a backslash."
@@ -92,7 +92,7 @@ async def taken_up_again(client: Client, query: str) -> dict[str, WorkflowExecut
 
     Args:
         client: The client.
-        query: Another condition, with its `AND`; empty for none.
+        query: Another condition that begins with `AND`; empty for no other condition.
 
     Raises:
         RPCError: The server refused.
@@ -102,7 +102,7 @@ async def taken_up_again(client: Client, query: str) -> dict[str, WorkflowExecut
 
 
 async def count_before(client: Client, last: Mapping[str, WorkflowExecution], query: str) -> int:
-    """Return the number of runs of some workflows that a query finds, without their last runs.
+    """Return the number of the workflows' runs that a query finds, without the last run of each workflow.
 
     Raises:
         RPCError: The server refused.
@@ -118,7 +118,7 @@ async def count_before(client: Client, last: Mapping[str, WorkflowExecution], qu
 
 
 async def runs_of(client: Client, names: Iterable[str]) -> list[WorkflowExecution]:
-    """Return the runs of some workflows; none for names that Septet does not use.
+    """Return the runs of the named workflows; a name that Septet cannot use has no runs.
 
     Raises:
         RPCError: The server refused.
@@ -140,7 +140,7 @@ def latest(runs: Iterable[WorkflowExecution]) -> dict[str, WorkflowExecution]:
 
 
 async def _latest(client: Client, rows: Sequence[WorkflowExecution]) -> list[WorkflowExecution]:
-    """Return the rows that are the last run of their workflow; only closed rows are checked at the server."""
+    """Return the rows of last runs: the server is queried whether a closed row is the last run of its workflow."""
     last = latest(await runs_of(client, (row.id for row in rows if row.close_time is not None)))
     return [row for row in rows if row.id not in last or row.run_id == last[row.id].run_id]
 

@@ -34,7 +34,7 @@ _AWAY: Final = frozenset(
 )
 """The codes of a server that is down or not reachable."""
 START_WORKER: Final = "Start one with `septet up` or `septet worker`"
-"""The beginning of the remedy if no worker has answered."""
+"""The beginning of the remedy for a call that no worker answered."""
 _START: Final = f"Start it with `septet up`; {_CHECK}"
 _ACCESS: Final = "Check TEMPORAL_NAMESPACE, and that your key may use that namespace: `septet docs cloud`."
 _WITHIN_SECONDS: Final = 5.0
@@ -50,7 +50,7 @@ _DECIDE_AGAIN: Final = f"{START_WORKER}, and decide again."
 
 
 def server_refusal(error: RPCError) -> ServerNotReachedError:
-    """Return the error for a server's refusal that concerns no single workflow."""
+    """Return the error for a refusal of the server that is not about one workflow."""
     if is_away(error):
         return ServerNotReachedError(f"The Temporal server does not answer: {error.message}.", remedy=_START)
     refusals = {RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED, RPCStatusCode.NOT_FOUND}
@@ -60,7 +60,7 @@ def server_refusal(error: RPCError) -> ServerNotReachedError:
 
 @contextmanager
 def server_refusals() -> Iterator[None]:
-    """Turn refusals of the server in the block, which concern no single workflow, into Septet's errors."""
+    """During the block, turn refusals of the server that are not about one workflow into Septet's errors."""
     try:
         yield
     except RPCError as error:
@@ -68,21 +68,21 @@ def server_refusals() -> Iterator[None]:
 
 
 def is_away(error: BaseException) -> bool:
-    """Return whether an error or its cause means that the server does not answer, and not that it refuses."""
+    """Return whether an error or its cause means that the server does not answer; a refusal is an answer."""
     cause = error if isinstance(error, RPCError) else error.__cause__
     return isinstance(cause, RPCError) and cause.status in _AWAY
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A kind of workflow, with the commands that show one and list all."""
+    """A kind of workflow, with the commands that show one workflow and list all workflows of this kind."""
 
     noun: str
     show: str
     list: str
 
     def refusal(self, error: RPCError, workflow_id: str) -> SeptetError:
-        """Return the error for a server's refusal to read such a workflow."""
+        """Return the error for the server's refusal to read a workflow of this kind."""
         if error.status is RPCStatusCode.NOT_FOUND:
             message = f"There is no {self.noun} {workflow_id}."
             return NotFoundError(message, remedy=f"See them all with `{self.list}`.")
@@ -97,7 +97,7 @@ class Subject:
             raise self.refusal(error, workflow_id) from error
 
     def refusal_of_open(self, error: RPCError, workflow_id: str) -> SeptetError:
-        """Return the error for a server's refusal to change such a workflow, which may have ended meanwhile."""
+        """Return the error for the server's refusal to change a workflow of this kind, which may have ended."""
         if error.status is RPCStatusCode.NOT_FOUND:
             message = f"{workflow_id} has ended, so there is nothing to decide."
             return RefusedTransitionError(message, remedy=f"See how it ended: {self.show} {workflow_id}")
@@ -116,7 +116,7 @@ class WorkflowCalls:
 
     handle: WorkflowHandle[Any, Any]
     subject: Subject
-    """The kind of workflow, for errors."""
+    """The kind of the workflow, for errors."""
 
     async def query(self, name: str, kind: type[Answer], within_seconds: float = _WITHIN_SECONDS) -> Answer:
         """Return the workflow's answer to a query.
@@ -124,7 +124,7 @@ class WorkflowCalls:
         Args:
             name: The query.
             kind: The type of the answer.
-            within_seconds: The longest wait, in seconds: the server itself keeps a query for half a minute.
+            within_seconds: The longest wait, in seconds; without this bound, the server would wait half a minute.
 
         Raises:
             NotFoundError: The workflow does not exist.
@@ -154,7 +154,7 @@ class WorkflowCalls:
             name: The update.
             decision: The update's argument.
             kind: The type of the result.
-            update_id: The update's id: a run of the workflow accepts an id once.
+            update_id: The update's id; a run of the workflow accepts each id once.
 
         Raises:
             RefusedTransitionError: The workflow refuses the update, or has closed.
@@ -193,7 +193,7 @@ class WorkflowCalls:
 
 
 def unanswered(task: Task) -> ServerNotReachedError:
-    """Return the error for a decision that needs facts that only a worker has."""
+    """Return the error for a decision on a work order that needs a worker's answer, which is missing."""
     return ServerNotReachedError(f"No worker has answered for {task.id}.", remedy=task.stuck or _DECIDE_AGAIN)
 
 

@@ -1,6 +1,6 @@
 """Follow a workflow's history by a long poll, which the server answers once the history has grown.
 
-Reading a history is free, but each query is a billable Action: so callers query a worker only on news.
+A read of a history is free, but each query is a billable Action, so callers query a worker only on news.
 """
 
 import asyncio
@@ -18,12 +18,12 @@ from septet.contracts.names import READ_OUTGOING, Step
 
 _STEPS: Final = frozenset(step.value for step in Step)
 _IN_STEPS: Final = frozenset({"finalize_json", READ_OUTGOING})
-"""Activities that belong to the step before them."""
+"""The activities that belong to the step before them."""
 _AGAIN_SECONDS: Final = 1.0
 """The pause after a server's refusal, and between two runs of one workflow."""
 _UNANSWERED_SECONDS: Final = 2.0
 _LONGEST_SECONDS: Final = 30.0
-"""The first and the longest pause before a query without an answer counts as news again."""
+"""The longest pause after which a caller repeats a query without an answer."""
 _NEWS: Final = frozenset(
     {
         EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED,
@@ -36,7 +36,7 @@ _NEWS: Final = frozenset(
         EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW,
     }
 )
-"""Events after which a query's answer may differ, or another run answers."""
+"""The events after which a query's answer may differ, or another run answers."""
 _ENDS: Final = (
     "activity_task_completed_event_attributes",
     "activity_task_failed_event_attributes",
@@ -53,15 +53,15 @@ class News:
     running_step: str = ""
     """The running step of a work order, from its history."""
     has_results: bool = False
-    """Whether a step of the run has ended: so a query's answer must contain steps."""
+    """Whether a step of the run has ended; if so, a query's answer must contain steps."""
     _grown: asyncio.Event = field(default_factory=asyncio.Event)
     _steps: dict[int, str] = field(default_factory=dict)
-    """The steps under way by the event that scheduled them."""
+    """The running steps, by the number of the event that scheduled the step."""
     _last_step: str = ""
     _pause: float = _UNANSWERED_SECONDS
 
     async def come_within(self, seconds: float) -> bool:
-        """Wait for news, at most so many seconds; return whether news came since the last wait."""
+        """Wait at most `seconds` for news; return whether the history had news since the last wait."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._grown.wait(), seconds)
         is_news = self._grown.is_set()
@@ -69,7 +69,7 @@ class News:
         return is_news
 
     def come_again(self) -> None:
-        """Set news again after a pause, which doubles each time: for a caller whose query got no answer."""
+        """Report news again after a pause, for a caller whose query got no answer; each pause is twice as long."""
         asyncio.get_running_loop().call_later(self._pause, self._grown.set)
         self._pause = min(2 * self._pause, _LONGEST_SECONDS)
 

@@ -61,7 +61,7 @@ def view_of_row(row: WorkflowExecution) -> PipelineView:
 
 
 def view_at_close(view: PipelineView, row: WorkflowExecution, error: TaskError | None = None) -> PipelineView:
-    """Return a pipeline with its real end: a terminated pipeline could not record its own."""
+    """Return a pipeline with the end that the server recorded; a terminated pipeline records no end."""
     word = CLOSED_AS.get(row.status)
     if word is None or view.status in OVER:
         return view
@@ -85,7 +85,7 @@ def row_of_view(view: PipelineView) -> PipelineRow:
 
 
 def _reason_of(view: PipelineView) -> str:
-    """Return the error of a pipeline, else of its first failed issue."""
+    """Return the error of a pipeline, or else the error of its first failed issue."""
     if view.error is not None:
         return view.error.message
     failed = next((issue for issue in view.issues if issue.status is IssueStatus.FAILED and issue.error), None)

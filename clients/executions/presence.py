@@ -1,4 +1,4 @@
-"""Find out whether a worker runs for a queue; if none does, return a notice with the command that helps."""
+"""Find out whether a worker runs for a queue; if no worker runs, return a notice with the command that helps."""
 
 import asyncio
 import json
@@ -20,16 +20,16 @@ from workers.builds.promotion import SILENT, builds_with_workers, opens_workspac
 from workers.server.server_file import read_server_file
 
 _LATE: Final = 1.5
-"""The intervals without a heartbeat after which the notice names the worker's silence."""
+"""The time without a heartbeat, in intervals of heartbeats, after which the notice names the worker's silence."""
 _CANCEL_ASKED_FOR: Final = "The cancel is asked for, and is carried out as soon as a worker runs."
 
 
 async def why_nobody_works(client: Client, task_queue: str, state: StateDir) -> str:
     """Return a notice, with its remedy, if no worker runs for a queue; else an empty text.
 
-    The end of a worker of this state directory shows at once, by its lock; the end of a worker that stopped in
-    order, by its last heartbeat; the end of another worker, after two missing heartbeats. If the server does not
-    report workers, a worker is assumed.
+    A free lock shows at once that this state directory's worker ended. The last heartbeat of another worker shows
+    that the worker stopped in order; two missing heartbeats show any other end. If the server does not report
+    workers, the result is an empty text.
     """
     runs_here = await asyncio.to_thread(lock_is_held, state.worker_lock, LOCK_EX)
     own = f"septet@{state.host_id()}" if state.root.is_dir() and not runs_here else ""
@@ -60,7 +60,7 @@ async def why_nobody_works_on(client: Client, row: WorkflowExecutionDescription,
 
 
 async def why_nothing_opens(client: Client, task_queue: str) -> str:
-    """Return a notice if every host of a queue is drained; else, or if the server refuses, an empty text."""
+    """Return a notice if every host of a queue is drained; otherwise, or if the server refuses, an empty text."""
     try:
         if await opens_workspaces(Deployment(client, task_queue)):
             return ""
@@ -70,7 +70,7 @@ async def why_nothing_opens(client: Client, task_queue: str) -> str:
 
 
 async def _without_build(deployment: Deployment) -> str:
-    """Return a notice if workers run, but none of a build that receives work orders; else an empty text."""
+    """Return a notice if workers run, but no worker of a build that receives work orders; else an empty text."""
     routing, builds = await asyncio.gather(deployment.routing(), builds_with_workers(deployment))
     if not builds or routing.current in builds or (routing.ramping and routing.ramping in builds):
         return ""
@@ -80,7 +80,7 @@ async def _without_build(deployment: Deployment) -> str:
 
 
 def _serves_another(task_queue: str, state: StateDir) -> str:
-    """Return a notice if the worker that runs here serves another queue; else, or if not known yet, empty."""
+    """Return a notice if this state directory's worker serves another queue; empty if not, or if not known yet."""
     try:
         served = json.loads(state.health_file.read_text(encoding="utf-8")).get("task_queue", task_queue)
     except (OSError, ValueError):
@@ -92,7 +92,7 @@ def _serves_another(task_queue: str, state: StateDir) -> str:
 
 
 def _silence(workers: Sequence[ListedWorker], now: datetime) -> str:
-    """Return a notice of how long all workers have been silent, or that none runs; else an empty text."""
+    """Return a notice that all workers are silent, with the time, or that no worker runs; else an empty text."""
     last = max(workers, key=lambda each: each.heard_at, default=None)
     if last is None or last.is_stopping:
         return "No worker runs, so no further step begins."
@@ -115,7 +115,7 @@ async def _polls_since(client: Client, task_queue: str, since: datetime, but: st
 
 
 async def _help(client: Client, state: StateDir) -> str:
-    """Return the command that starts a worker: `septet up` if the server is this state directory's own."""
+    """Return the command that starts a worker: `septet up` for the embedded server of this state directory."""
     server = await asyncio.to_thread(read_server_file, state)
     is_own = server is not None and server.address == client.service_client.config.target_host
     return f"Start one: septet {'up' if is_own else 'worker'}"

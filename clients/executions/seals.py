@@ -34,11 +34,11 @@ class SealUse:
     kind: str
     """The type of the workflow, or `SCHEDULE`."""
     keys: frozenset[str]
-    """The ids of the keys of its input and its row."""
+    """The ids of the keys that sealed the workflow's input and its row in the index."""
     missing_keys: frozenset[str] = frozenset()
-    """The keys of these that this process lacks."""
+    """The ids among `keys` whose keys this process lacks."""
     began_unsealed: bool = False
-    """Whether its input, or the input of its scheduled workflow, is not sealed."""
+    """Whether the input of the workflow, or of the schedule's workflow, is not sealed."""
 
 
 async def seals_in_use(client: Client) -> list[SealUse]:
@@ -120,5 +120,5 @@ async def _use_of(
 
 
 def seals(client: Client) -> bool:
-    """Return whether a client seals its payloads; the reasons of a cancel and of a reset are no payloads."""
+    """Return whether a client seals payloads. The reason of a cancel or a reset is no payload and not sealed."""
     return client.data_converter.payload_codec is not None

@@ -1,4 +1,4 @@
-"""Read the steps of an open work order from its history, if no worker answers."""
+"""Read the steps of an open work order from the history of its workflow, for use if no worker answers."""
 
 from contextlib import suppress
 from typing import Final
@@ -20,7 +20,7 @@ _TELL: Final = _STEPS | {"summarise_session", "resumed"}
 
 
 async def with_steps(client: Client, task: Task, row: WorkflowExecution) -> Task:
-    """Return a work order with the steps that ended in its last Temporal run, and its whole usage.
+    """Return a work order with the steps that ended in its last Temporal run, and with the usage of all its runs.
 
     Raises:
         RPCError: The server refused.

@@ -23,11 +23,11 @@ _STAGES: Final[Mapping[Status, Stage]] = {
     Status.FAILED: Stage.BLOCKED,
     Status.CANCELLED: Stage.DONE,
 }
-"""The stage of a work order that closed with a status."""
+"""The stage of a closed work order, by its status."""
 
 
 async def task_of_row(row: WorkflowExecution) -> Task:
-    """Return the work order of a row, which is its own or that of its pull request's watch."""
+    """Return the work order of a row; the row is of the work order or of the watch of its pull request."""
     try:
         task = await _task_of_memo(row)
     except SealedError:
@@ -58,7 +58,7 @@ async def task_of_row(row: WorkflowExecution) -> Task:
 
 
 def task_at_close(task: Task, row: WorkflowExecution, error: TaskError | None = None) -> Task:
-    """Return the work order with its real end: a terminated workflow could not record its own."""
+    """Return the work order with the end that the server recorded; a terminated workflow records no end."""
     status = _status_at_close(row)
     if status is None:
         return task
@@ -72,7 +72,7 @@ def task_at_close(task: Task, row: WorkflowExecution, error: TaskError | None = 
 def _with_columns(task: Task, row: WorkflowExecution) -> Task:
     """Return a memo's task, updated from the search attributes, which are written more often.
 
-    An older work order's memo may keep its findings after the decision: only a waiting one shows them.
+    An older work order's memo may keep findings after the decision, so only a waiting work order shows findings.
     """
     columns = row.typed_search_attributes
     if (stage := columns.get(by.STAGE)) is None:

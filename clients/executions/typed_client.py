@@ -35,7 +35,7 @@ Input = TypeVar("Input", bound=Wire)
 _CANCELLED_WITHIN_SECONDS: Final = 20.0
 _SUMMARY_LIMIT: Final = 200
 _SHOWN_BY: Final = {"Pipeline": "Use `septet pipeline show {0}`.", "WorkOrder": "Use `septet show {0}`."}
-"""The command for a work order whose id was given as a pipeline's, and the other way round."""
+"""The remedy for a work order's id in place of a pipeline's id, or the reverse, by the type of the workflow."""
 _HAS_RESULT: Final = (WorkflowExecutionStatus.COMPLETED, WorkflowExecutionStatus.FAILED)
 CLOSED_AS: Final[Mapping[WorkflowExecutionStatus | None, str]] = {
     WorkflowExecutionStatus.COMPLETED: "completed",
@@ -49,9 +49,9 @@ CLOSED_AS: Final[Mapping[WorkflowExecutionStatus | None, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Executions(Generic[View]):
-    """The workflows of one type on one Temporal namespace, each read as one object.
+    """The workflows of one type on one Temporal namespace; each workflow is read as one object.
 
-    Types and queries are strings here: importing the workflows' own modules takes a second.
+    Types and queries are strings here, because an import of the workflows' modules takes a second.
     """
 
     client: Client
@@ -65,7 +65,7 @@ class Executions(Generic[View]):
     """The object's class."""
 
     async def get(self, workflow_id: str) -> View:
-        """Return a workflow's object: from its query, else its result, else the server's record.
+        """Return a workflow's object from the workflow's query, else its result, else the server's record.
 
         Raises:
             NotFoundError: The workflow does not exist.
@@ -110,7 +110,7 @@ class Executions(Generic[View]):
         return RefusedTransitionError(message, remedy=self.remedy_for_closed(view))
 
     async def wait_briefly(self, workflow_id: str) -> View:
-        """Wait at most 20 s for the end of a workflow, and return its object as of then."""
+        """Wait at most 20 s for the end of a workflow, and return its object after the wait."""
         try:
             async with asyncio.timeout(_CANCELLED_WITHIN_SECONDS):
                 return await self.wait(workflow_id)
@@ -151,7 +151,7 @@ class Executions(Generic[View]):
             return None
 
     async def stuck_cause(self, row: WorkflowExecution) -> str | None:
-        """Return why an open workflow is stuck, and so cannot answer a query; else `None`.
+        """Return the reason why an open workflow is stuck and cannot answer a query; `None` if it is not stuck.
 
         Raises:
             ServerNotReachedError: The server refused.
@@ -178,7 +178,7 @@ class Executions(Generic[View]):
         return self.at_close(await self.without_result(row, has_failed=error is not None), row, error)
 
     async def at_end(self, view: View) -> View:
-        """Return a workflow's result, with later facts added."""
+        """Return a workflow's object at its end, with facts that changed after the end."""
         return view
 
     @abstractmethod
@@ -187,7 +187,7 @@ class Executions(Generic[View]):
 
     @abstractmethod
     def at_close(self, view: View, row: WorkflowExecution, error: TaskError | None) -> View:
-        """Return the object with its real end: a terminated workflow could not record its own."""
+        """Return the object with the end that the server recorded; a terminated workflow records no end."""
 
     @abstractmethod
     def remedy_for_closed(self, view: View) -> str:

@@ -21,15 +21,15 @@ from workflows.wire.search_attributes import STAGE, STATUS
 _PAUSED: Final = "it is paused; `temporal activity unpause -w {id} --activity-id {activity}` continues it"
 _QUEUED: Final = "queued since {since:%H:%M:%S} UTC: all slots are busy, or no worker runs (`septet doctor`)"
 _ASKS_A_HOST: Final = "probe_host"
-"""An activity that the work does not wait for."""
+"""The name of an activity for which the work order does not wait."""
 _NAMES_ITSELF: Final = "look_at_others"
-"""An activity whose failures name the work order that it waits for."""
+"""The name of an activity whose failures name the work order that this work order waits for."""
 _OPENS: Final = "open_workspace"
 _STEPS: Final = frozenset({*(step.value for step in Step), "finalize_json"})
 _LOOKS: Final = "look_at_pull_request"
 _PLAN: Final = "your approval: septet approve {id}, or septet reject {id} --feedback 'WHAT TO CHANGE'"
 _NO_FAILURE: Final = "PullRequestOpen"
-"""The failure of a watch whose pull request is still open: it is no trouble."""
+"""The type of a watch's failure while its pull request is open: this failure is no problem."""
 
 
 def waits_for_opening(description: WorkflowExecutionDescription) -> bool:
@@ -40,11 +40,12 @@ def waits_for_opening(description: WorkflowExecutionDescription) -> bool:
 
 
 async def waiting_for(description: WorkflowExecutionDescription, *, tells_next_try: bool = False) -> str | None:
-    """Return the wait and its reason: a plan, or an activity with its last failure's message; else `None`.
+    """Return what a work order waits for: a plan, or an activity with its last failure's message; else `None`.
 
     Args:
         description: The workflow's description.
-        tells_next_try: Add the number of attempts and the time of the next: the text changes with each attempt.
+        tells_next_try: Whether to add the number of attempts and the time of the next attempt, so that the text
+            changes with each attempt.
     """
     columns = description.typed_search_attributes
     if (columns.get(STATUS), columns.get(STAGE)) == (Status.WAITING, Stage.EXECUTING):
@@ -61,7 +62,7 @@ async def waiting_for(description: WorkflowExecutionDescription, *, tells_next_t
 
 
 async def _trouble_of(watch: WorkflowExecutionDescription) -> str | None:
-    """Return why the host that polls a pull request cannot read its state."""
+    """Return the reason why the host that polls a pull request cannot read the pull request's state."""
     from septet.contracts.pull_request import PullRequestNews
 
     news = await read_memo(watch, TROUBLE, PullRequestNews)
@@ -93,27 +94,27 @@ def _next_try(pending: PendingActivityInfo) -> str:
 _PROBLEMS: Final = SearchAttributeKey.for_keyword_list("TemporalReportedProblems")
 _TASK_FAILED: Final = "category=WorkflowTaskFailed"
 _EVENTS: Final = 100
-"""The number of latest events that are read; repeated failures of one task add no events."""
+"""The number of latest events to read; repeated failures of one task add no events."""
 _CAUSE_BYTES: Final = 500
 _UNSEALED: Final = (
     "It began unsealed, and workers with SEPTET_SEAL_REQUIRED refuse that. "
     "It continues as soon as its workers run without this setting: remove it until this has closed."
 )
 _LACKS_KEY: Final = frozenset({SealedError.__name__, UnknownKeyError.__name__})
-"""The failure types of a worker without the keys: their messages have the remedy, and no other build helps."""
+"""The failure types of a worker without the keys; their messages name the remedy, and no other build helps."""
 _BENIGN: Final = (
     WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
     WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW,
 )
-"""An event arrived during the task, which is retried; or a person reset the workflow."""
+"""The causes of failures that need no person: an event arrived during a task, which is retried; or a reset."""
 _FIRST: Final = 1
 """The number of a task's first attempt."""
 
 
 async def stuck_cause(client: Client, row: WorkflowExecution) -> str | None:
-    """Return why an open workflow is stuck, with the remedy; `None` if it is not.
+    """Return the reason why an open workflow is stuck, with the remedy; `None` if it is not stuck.
 
-    A task that timed out because its worker died is retried by another worker, and does not count.
+    A task that timed out because its worker died does not count, because another worker retries the task.
 
     Raises:
         RPCError: The server refused.
@@ -140,7 +141,7 @@ async def stuck_cause(client: Client, row: WorkflowExecution) -> str | None:
 
 
 def stuck_cause_of_row(row: WorkflowExecution) -> str | None:
-    """Return a notice if a row is of a stuck workflow: the server marks such rows within a minute."""
+    """Return a notice if the row's workflow is stuck; the server marks its row within a minute."""
     if row.status is not WorkflowExecutionStatus.RUNNING:
         return None
     if _TASK_FAILED not in (row.typed_search_attributes.get(_PROBLEMS) or ()):
@@ -151,7 +152,7 @@ def stuck_cause_of_row(row: WorkflowExecution) -> str | None:
 async def _cause(
     client: Client, row: WorkflowExecutionDescription, attributes: WorkflowTaskFailedEventAttributes
 ) -> str:
-    """Return the worker's failure message, and the build that can continue: that of the last completed task."""
+    """Return the worker's failure message, and the build of the last completed task, which can continue."""
     if seals(client) and await began_unsealed(client, row.id, row.run_id):
         return _UNSEALED
     build = row.raw_description.workflow_execution_info.versioning_info.deployment_version.build_id
@@ -185,6 +186,6 @@ def _words_of(error: BaseException) -> str:
 
 
 def pending_step(row: WorkflowExecutionDescription) -> str:
-    """Return the step whose activity the server has pending; empty without one."""
+    """Return the step whose activity is pending at the server; an empty text without a pending step."""
     names = (pending.activity_type.name for pending in row.raw_description.pending_activities)
     return next((name for name in names if name in _STEPS), "")
