@@ -1,6 +1,6 @@
 """Replace a command's placeholders in one pass over the template; values are never scanned again.
 
-`$ARGUMENTS` is all arguments joined by ", "; `$1`, `$2`, … is one of them, `$10` the tenth; `${NAME}` is a named
+`$ARGUMENTS` is all arguments joined by ", "; `$1`, `$2`, … is one argument, `$10` the tenth; `${NAME}` is a named
 value; `${1}` and `${ARGUMENTS}` are the same as without braces; `$$` is a dollar. Every other dollar stays:
 `$HOME`, `$0`, `$ARGUMENTS_FILE`, `${lower}`.
 """

@@ -1,4 +1,4 @@
-"""The command of a step: the target repository's own, as of the base commit, or the built-in command."""
+"""Load the command of a step: the target repository's command as of the base commit, or the built-in command."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Command:
     """The prompt file of a step, with its placeholders."""
 
     step: Step
-    """The step whose settings it shares; `name` distinguishes a rework from `implement_plan`."""
+    """The step whose settings the command uses; a rework has the step `implement_plan` and another `name`."""
     name: str
     """The command's name, such as `build_plan_bug`."""
     place: str

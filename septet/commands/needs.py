@@ -16,7 +16,7 @@ class Need(NamedTuple):
     what: str
     """The fact in words."""
     any_of: frozenset[str]
-    """The named values that hold the fact; one is enough."""
+    """The named values that hold the fact; a command needs only one of them."""
 
 
 _ISSUE: Final = Need("the issue", frozenset({"ISSUE_JSON", "ISSUE_BODY"}))

@@ -45,7 +45,7 @@ FIRST_STEP: Final[Mapping[str, Step]] = MappingProxyType(
         "COMMIT_SHA": Step.CREATE_PULL_REQUEST,
     }
 )
-"""Every `${NAME}`, and the first step that has a value for it; every later step has it too."""
+"""Each `${NAME}`, and the first step that has a value for the name; every later step has the value too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ _NAMES: Final[Mapping[Step, tuple[str, ...]]] = MappingProxyType(
 REWORK_ARGUMENTS: Final = ("FEEDBACK_JSON", "BRANCH_NAME")
 """`$1` and `$2` of the command of a rework."""
 _REWORK_NAMES: Final = ("FEEDBACK_JSON", "FEEDBACK_MARK")
-"""The named values that no step has."""
+"""The named values that only the command of a rework has."""
 
 
 def arguments_of(step: Step, name: str) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ def arguments_of(step: Step, name: str) -> tuple[str, ...]:
 def available(step: Step, name: str = "") -> frozenset[str]:
     """Return the names that a command of `step` may use: of `${NAME}`, `$1` (as `1`) and `ARGUMENTS`.
 
-    A command with the name `rework` may use all of them, and the feedback on the pull request.
+    A command with the name `rework` may use the names of all steps, and the names of the feedback.
     """
     if name == REWORK:
         return frozenset({"ARGUMENTS", "1", "2", *_REWORK_NAMES, *FIRST_STEP})

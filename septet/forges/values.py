@@ -21,7 +21,7 @@ _BODIES_LIMIT: Final = 65_000
 MOST_BRANCHES: Final = 1000
 """The most branches with one prefix that are read."""
 LOG_LIMIT: Final = 8000
-"""The most characters of a failing check's log: its end has the most information."""
+"""The most characters of a failing check's log. The end is kept, because it has the most information."""
 LOG_TAIL_BYTES: Final = 4 * LOG_LIMIT
 MOST_THREADS: Final = 100
 """The most review threads that are read: the newest."""
@@ -40,7 +40,7 @@ class Comment:
     author: str
     body: str
     created_at: str = ""
-    """ISO 8601, UTC."""
+    """The time of the comment: ISO 8601, UTC."""
     standing: str = ""
     """The author's role in the repository, in the forge's own word in lower case, such as `owner`, `member`,
     `maintainer`, `collaborator` or `none`; empty if the forge does not report the role."""
@@ -62,9 +62,9 @@ class Issue:
     state: Literal["open", "closed"] = "open"
     labels: tuple[str, ...] = ()
     comments: tuple[Comment, ...] = ()
-    """From the oldest to the newest."""
+    """The comments from the oldest to the newest."""
     author: str = ""
-    """Empty if the forge does not report the author."""
+    """The author's account; empty if the forge does not report the author."""
     text_sha256: str = field(default="", compare=False)
     """The hash of title and body before any cut."""
 
@@ -82,16 +82,16 @@ class PullRequest:
     head_sha: str
     state: PullRequestState = "open"
     warnings: tuple[str, ...] = ()
-    """Additions that failed, such as a label."""
+    """The additions that failed, such as a label."""
     conflicts: bool = field(default=False, compare=False)
     """Whether the forge reports a conflict with the base; false as long as the forge has not checked."""
     base_sha: str = field(default="", compare=False)
-    """The commit of its base; empty if the forge does not report the commit."""
+    """The commit of the base branch; empty if the forge does not report the commit."""
     body: str = field(default="", compare=False, repr=False)
     updated_at: str = field(default="", compare=False)
     """The time of the last change, in the forge's own form."""
     author: str = field(default="", compare=False)
-    """Empty if the forge does not report the author."""
+    """The author's account; empty if the forge does not report the author."""
 
     def is_of(self, work_order_id: str) -> bool:
         """Return whether the pull request has the work of a work order, by the mark in its body."""
@@ -118,7 +118,7 @@ class Review:
     standing: str = ""
     """The author's role in the repository, in the form of `Comment.standing`."""
     id: str = ""
-    """The forge's own id; empty if the forge has none."""
+    """The forge's id of the review; empty if the forge's reviews have no id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +129,14 @@ class CommitCheck:
     state: CheckState
     url: str = ""
     id: str = ""
-    """The forge's id for the check's log; empty if there is no log."""
+    """The forge's id for the check's log; empty for a check without a log."""
     summary: str = field(default="", compare=False, repr=False)
     """The check's own summary."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewComment:
-    """One comment with its place."""
+    """A new comment, with the issue or pull request on which the comment is."""
 
     id: int
     number: int
@@ -145,7 +145,7 @@ class NewComment:
     author: str
     body: str
     created_at: str
-    """ISO 8601."""
+    """The time of the comment: ISO 8601."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class ReviewThread:
     line: int | None
     """The line in the pull request's version of the file; `None` for the whole file, or if the line is gone."""
     comments: tuple[ThreadComment, ...]
-    """From the oldest to the newest; at least one."""
+    """At least one comment, from the oldest to the newest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ class NewPullRequest:
     draft: bool = False
     labels: tuple[str, ...] = ()
     reviewers: tuple[str, ...] = ()
-    """Accounts that are requested to review."""
+    """The accounts whose reviews are requested."""
     assignees: tuple[str, ...] = ()
     head_project: str = ""
     """The fork that holds `head`, such as `me/r`; empty if the repository itself holds `head`."""
@@ -199,7 +199,7 @@ class NewPullRequest:
 
         Args:
             draft: The prefix of a draft's title on this forge.
-            limit: Characters that the forge accepts, including the prefix.
+            limit: The most characters of a title on this forge, including the prefix.
         """
         title = " ".join(mask(without_controls(self.title)).split())
         return f"{draft if self.draft else ''}{title}"[:limit].rstrip()
@@ -244,7 +244,7 @@ def marker_of(work_order_id: str) -> str:
 
 
 def no_fork_of(fork: str, project: str, parent: str = "") -> InvalidInputError:
-    """Return the error for a named fork that is no fork of the project, or a fork of another `parent`."""
+    """Return the error for a repository `fork` that is no fork of the project; `parent` is its parent, if any."""
     return InvalidInputError(
         f"push_to: {fork} is not a fork of {project}" + (f", but of {parent}." if parent else "."),
         remedy=f"Fork {project} on the forge, and name that fork.",

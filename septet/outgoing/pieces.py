@@ -1,8 +1,8 @@
 """Markdown cut into pieces: code, HTML tags, hidden parts and prose, as CommonMark and tables define them.
 
-A forge neither hides nor obeys text in code, so text that the forge does not read as code must not count as code
-here. Therefore a real parser finds the blocks, and code spans are searched in one paragraph or one table cell at a
-time.
+A forge neither hides nor obeys text in code, so this module must not count text as code that the forge does not
+read as code. Therefore a real parser finds the blocks, and code spans are searched in one paragraph or one table
+cell at a time.
 """
 
 import re
@@ -25,7 +25,7 @@ _TAG_END: Final = re.compile(r"\s*/?>")
 _AUTOLINK: Final = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]{0,2000}>")
 _CELL_END: Final = re.compile(r"(?<!\\)\|")
 _FOOTNOTE: Final = "[^"
-"""In a footnote, which CommonMark does not know, four blanks begin no code."""
+"""The beginning of a footnote, which CommonMark does not know: in a footnote, four blanks begin no code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def _pieces_in(text: str, *, with_code: bool) -> Iterator[Piece]:
 
 
 def _piece_at(text: str, match: re.Match[str], runs: dict[int, list[int]], missing: set[str]) -> Piece | None:
-    """Return the piece that begins here; `missing` collects the ends that do not occur from here on."""
+    """Return the piece that begins at `match`; add ends that do not occur after `match` to `missing`."""
     begin, opening = match.start(), match[0]
     if opening[0] == "`":
         ends = runs[len(opening)]
@@ -126,7 +126,7 @@ def _piece_at(text: str, match: re.Match[str], runs: dict[int, list[int]], missi
 
 
 def _tag_end(text: str, begin: int) -> int:
-    """Return the end of a tag or of an address in angle brackets; 0 without either."""
+    """Return the end of a tag or of an address in angle brackets; 0 if `begin` begins neither."""
     if link := _AUTOLINK.match(text, begin):
         return link.end()
     name = _TAG.match(text, begin)

@@ -70,7 +70,7 @@ _SPEAKS_FOR_OTHERS: Final = re.compile(
     r"^[ \t>*-]{0,10}(?:[A-Za-z0-9-]{1,60}-by|on-behalf-of|skip-checks)[ \t]{0,3}:.*(?:\n[ \t]+\S.*)*\n?",
     re.IGNORECASE | re.MULTILINE,
 )
-"""Forges and people read a name there as an author, a reviewer or a witness; `skip-checks` stops CI."""
+"""Lines whose name forges and people read as an author, a reviewer or a witness; `skip-checks` stops CI."""
 _BLANK_LINE: Final = re.compile(r"\n[ \t]+(?=\n)")
 _ALLOWED: Final = frozenset({"change-id"})
 _PICKED: Final = "(cherry picked from"
@@ -104,7 +104,7 @@ def _token(line: str) -> str:
 
 _LONGEST: Final = 65_536
 _LONGEST_LINE: Final = 2048
-"""Characters; forges accept no more."""
+"""The most characters of a title; forges accept no more."""
 _ENTITY: Final = re.compile(r"&(?:#\d{1,8}|#[xX][0-9a-fA-F]{1,7}|[A-Za-z][A-Za-z0-9]{1,30});")
 _SHOWN: Final = re.compile(r"[A-Za-z0-9@#/:]")
 """Characters that may replace their entity: none has a meaning in Markdown."""
@@ -135,7 +135,7 @@ _UNSEEN: Final = re.compile(
     r"\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]+)",
     re.IGNORECASE,
 )
-"""Attributes of tags whose words a page never shows, or only under the pointer."""
+"""Attributes of tags whose words a page never shows, or shows only under the pointer."""
 _TAG_NAME: Final = re.compile(r"</?([A-Za-z0-9-]+)")
 _SOURCE: Final = re.compile(r"\s(?:src)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
 _INSTEAD: Final = re.compile(r"\salt\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
@@ -143,7 +143,7 @@ _FETCHING: Final = frozenset((
     "img", "image", "source", "video", "audio", "track", "embed", "object", "iframe", "frame", "link", "base",
     "meta", "style", "script", "svg", "input", "form",
 ))  # fmt: skip
-"""Tags that load a file when a page is opened; of these, the repository's pictures stay."""
+"""Tags that load a file when a page is opened; only tags of the repository's pictures stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +151,11 @@ class Outgoing:
     """Cleans all text that is published for one work order."""
 
     closes: frozenset[str] = frozenset()
-    """The references of its own issue, in lower case, which it may close: `#7`, `o/r#7`, the issue's address."""
+    """The references that a text may close, in lower case: `#7`, `o/r#7` and the address of the work order's issue."""
     pictures: tuple[str, ...] = ()
-    """The prefixes of addresses of its repository's pictures; relative addresses are always its own."""
+    """The prefixes of addresses of the repository's pictures; relative addresses always count as its pictures."""
     without_keys: Callable[[str], str] = mask
-    """Masks text that looks like a key."""
+    """The function that masks text that looks like a key."""
 
     def markdown(self, text: str) -> str:
         """Return a text for Markdown: a body, a comment, a reply."""
@@ -175,7 +175,7 @@ class Outgoing:
     def message(self, text: str) -> str:
         """Return a commit's message; a forge acts on all its words, even in code.
 
-        It is not searched for keys here: keys in it wait for a person's decision, like those in files.
+        Keys are not masked: a key in a message waits for a person's decision, like a key in a file.
         """
         pieces = pieces_of(_without_comments(readable(text[:_LONGEST])))
         words = "".join(piece.text if piece.kind == "code" else without_mentions(piece.text) for piece in pieces)
@@ -210,7 +210,7 @@ class Outgoing:
         return self._prose(instead[1] or instead[2] or "", "") if instead else ""
 
     def _is_own(self, address: str) -> bool:
-        """Return whether a picture's address is the repository's, and has no query that carries data."""
+        """Return whether an address is of a picture of the repository, and has no query that could carry data."""
         path, _, query = address.partition("?")
         if query and query not in _RAW:
             return False
@@ -221,7 +221,7 @@ class Outgoing:
 
 
 _OWN: Final = "\x00"
-"""Replaces the `!` of a picture that stays; no text holds it, since control characters are removed first."""
+"""The replacement for the `!` of a picture that stays; no text holds it: control characters are removed first."""
 
 
 def readable(text: str) -> str:

@@ -47,7 +47,7 @@ def visible_line(text: str) -> str:
 
 
 def _without_definitions(text: str) -> str:
-    """Return a text without unused link definitions, and without the rest that an unclosed comment hides."""
+    """Return a text without unused link definitions, and without the text that an unclosed comment hides."""
     parser = MarkdownIt("commonmark", {"inline_definitions": True}).enable("table").disable("inline")
     lines = text.split("\n")
     definitions: dict[str, tuple[str, str]] = {}

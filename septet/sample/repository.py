@@ -101,7 +101,7 @@ In `shop/pricing.py`, `quantity > BULK_QUANTITY` should be `quantity >= BULK_QUA
 
 _BRANCH: Final = "main"
 _COMMITTER: Final = "Septet Sample <sample@septet.invalid> 1767225600 +0000"
-"""A fixed person and date: the commit has the same id everywhere."""
+"""The committer and the date, which are fixed so that the commit has the same id everywhere."""
 
 AddIssue = Callable[[Path, str, str], int]
 """Adds an issue, with its title and body, to the forge of the bare repository, and returns its number."""
@@ -114,11 +114,11 @@ class Sample:
     origin: Path
     """The bare repository."""
     issue: int
-    """The number of the issue about its bug."""
+    """The number of the issue about the repository's bug."""
 
 
 def make_sample(to: Path, add_issue: AddIssue, env: Mapping[str, str]) -> Sample:
-    """Make `shop.git` in the folder `to`, and the issue about its bug.
+    """Make the repository `shop.git` in the folder `to`, and the issue about the repository's bug.
 
     Args:
         to: A separate folder, made if it is missing.

@@ -1,4 +1,4 @@
-"""The page of a team in Linear, by whose address people name the team."""
+"""The page of a team in Linear: people name a team by the address of the team's page."""
 
 import re
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class TeamPage:
 
     workspace: str
     team: str
-    """Its key, such as `ENG`."""
+    """The team's key, such as `ENG`."""
 
     @property
     def address(self) -> str:

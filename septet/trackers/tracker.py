@@ -17,7 +17,7 @@ _ISSUE_LIMIT_BYTES: Final = 256 * 1024
 """The most bytes of an issue's body and comments together."""
 _TITLE_LIMIT: Final = 256
 _HEARD: Final = ("member", "guest")
-"""The standings whose comments agents get: people of the workspace, but no apps and no outsiders."""
+"""The standings of authors whose comments agents get: people of the workspace, but no apps and no outsiders."""
 _STANDINGS: Final = {"guest": "a guest of the workspace", "app": "an app"}
 _WHY_LIMIT: Final = 1000
 _MARK: Final = re.compile(r"#septet-(?P<order>wo-[A-Za-z0-9._-]{1,61})")
@@ -34,15 +34,15 @@ class TrackerIssue:
     body: str
     url: str
     group: str = ""
-    """The key of its team."""
+    """The key of the issue's team."""
     projects: tuple[str, ...] = ()
-    """The names that the settings may use for its project."""
+    """The names that the settings may use for the issue's project."""
     labels: tuple[str, ...] = ()
     comments: tuple[Comment, ...] = ()
-    """From the oldest to the newest."""
+    """The comments from the oldest to the newest."""
 
     def as_agents_see_it(self) -> dict[str, JsonValue]:
-        """Return the issue in the form for agents, as a forge's issue but without a number."""
+        """Return the issue in the form for agents, which is the form of a forge's issue with an empty number."""
         kept = [each for each in self.comments if each.is_note or each.standing in _HEARD]
         note = left_out(len(self.comments) - len(kept), self.url)
         comments = [comment_for_agents(each, None) for each in (*note, *kept)]
@@ -71,7 +71,7 @@ class LabelledIssue:
     """An open issue that has a label."""
 
     number: int
-    """Within its team: 12 for `ENG-12`."""
+    """The issue's number within the team: 12 for `ENG-12`."""
     mark: IssueMark | None = None
     """The oldest mark of this installation on the issue."""
 
@@ -82,7 +82,7 @@ class LabelSetter:
 
     name: str = ""
     standing: Literal["member", "guest", "app", ""] = ""
-    """Empty if the tracker does not report the account."""
+    """The account's standing; empty if the tracker does not report the account."""
 
     def refusal(self, label: str, trusted_apps: Collection[str]) -> str:
         """Return why a label does not count; empty if a member, or an app that the settings name, has set it."""
@@ -102,7 +102,7 @@ class Tracker(Protocol):
         """Return an issue with its comments, by its id or its key."""
 
     def open_issues(self, team: str, label: str) -> tuple[LabelledIssue, ...]:
-        """Return the open issues of a team with a label that no other agent works on, the oldest first."""
+        """Return the open issues of a team with a label, the oldest first, except issues of other agents."""
 
     def label_setter(self, issue_id: str, label: str) -> LabelSetter:
         """Return the account that last set a label on an issue."""
@@ -120,7 +120,7 @@ class Tracker(Protocol):
         """Put a link on an issue, and on its session if there is one, once."""
 
     def mark_started(self, issue_id: str) -> None:
-        """Show on an issue that this installation works on it.
+        """Show on an issue that this installation works on the issue.
 
         An issue that is not started moves to its team's first started state; other issues keep their state. An
         issue without a delegate gets this installation's agent.

@@ -1,4 +1,4 @@
-"""Septet's messages in a session: the same message has the same key, from every sender."""
+"""Septet's messages in a session: every sender gives the same message the same key."""
 
 import re
 from typing import Final
@@ -61,7 +61,7 @@ def what_is_missing(command: CommentCommand) -> str:
 
 
 def parse_reply(body: str) -> CommentCommand:
-    """Return the command of a reply, as of a comment with the same words; `unknown` if it has no command."""
+    """Return the command that a comment with a reply's words has; `unknown` if the words are no command."""
     match = _WORD.match(body)
     if match is None:
         return CommentCommand(verb="unknown")

@@ -100,7 +100,7 @@ class LocalForge(LocalIssues):
         A clean checkout of the base moves to the merge as well.
 
         Raises:
-            NotFoundError: There is none.
+            NotFoundError: The repository has no pull request of this number.
             RefusedTransitionError: The pull request is not open or has conflicts, or a person must merge.
             ForgeUnavailableError: Other processes kept moving the base.
         """
@@ -126,7 +126,7 @@ class LocalForge(LocalIssues):
         """Close an open pull request without a merge; its branch stays.
 
         Raises:
-            NotFoundError: There is none.
+            NotFoundError: The repository has no pull request of this number.
             RefusedTransitionError: The pull request is not open.
         """
         self._open_pull(number)
@@ -178,7 +178,7 @@ class LocalForge(LocalIssues):
         """Return title and body of a pull request.
 
         Raises:
-            NotFoundError: There is none.
+            NotFoundError: The repository has no pull request of this number.
         """
         record = self.pull_record(self.store.read(), number)
         return record.title, record.body
@@ -187,7 +187,7 @@ class LocalForge(LocalIssues):
         """Return the changes of a pull request's branch as a patch, also after the merge.
 
         Raises:
-            NotFoundError: There is none.
+            NotFoundError: The repository has no pull request of this number.
             ForgeError: Its branch is gone.
         """
         pull = self.pull_request(number)

@@ -80,7 +80,7 @@ class LocalIssues(LocalRecords):
         """Close an issue and return it; a closed issue stays closed.
 
         Raises:
-            NotFoundError: There is none.
+            NotFoundError: The repository has no issue of this number.
         """
 
         def close(contents: StoreContents) -> Issue | None:

@@ -113,7 +113,7 @@ class LocalRecords:
         """Return the record of an issue.
 
         Raises:
-            NotFoundError: There is none.
+            NotFoundError: The repository has no issue of this number.
         """
         for record in self.records_of(contents, f"issue-{number}.json", LocalIssue):
             return record
@@ -124,7 +124,7 @@ class LocalRecords:
         """Return the record of a pull request.
 
         Raises:
-            NotFoundError: There is none.
+            NotFoundError: The repository has no pull request of this number.
         """
         for record in self.records_of(contents, f"pull-{number}.json", LocalPull):
             return record

@@ -142,7 +142,7 @@ def refuse_erased_base(place: Place, head: str, tip: str) -> None:
     The base's present commit is recorded.
 
     Raises:
-        LostBaseError: The branch has such a commit.
+        LostBaseError: The branch holds a commit that the base no longer has.
     """
     moved, noted = _last_moved(place), place.records / _BASES
     bases = noted.read_text(encoding="ascii").split() if noted.exists() else []

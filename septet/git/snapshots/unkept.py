@@ -77,7 +77,7 @@ def refuse_unkept(place: Place, left_out: Iterable[bytes], remedy: str) -> None:
     """Refuse to remove files that no snapshot holds.
 
     Raises:
-        SnapshotError: There is such a file.
+        SnapshotError: `left_out` has a file.
     """
     paths = [shown_path(path) for path in left_out]
     if not paths:

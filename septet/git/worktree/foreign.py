@@ -39,7 +39,7 @@ def refuse_foreign(git_dir: Path, lender: bytes) -> None:
         lender: The only folder of objects that `git_dir` may borrow, in the form of its `alternates`.
 
     Raises:
-        WorkspaceError: There is such a path; the message names it.
+        WorkspaceError: The check failed; the message names the path.
     """
     _expect(git_dir, stat.S_ISDIR, "no plain folder")
     for name in _FOLDERS:

@@ -55,7 +55,7 @@ class LinearTracker:
         return tuple(sorted(found, key=lambda each: each.number))
 
     def label_setter(self, issue_id: str, label: str) -> LabelSetter:
-        """Return the account that last set a label; no account if a history has more than `_MOST_PAGES` pages.
+        """Return the account that last set a label; no account for a history of more than `_MOST_PAGES` pages.
 
         Linear's query fixes no order: the last setter of a longer history may be in the pages that were not read.
         """
@@ -70,7 +70,10 @@ class LinearTracker:
         return LabelSetter()
 
     def find_mark(self, issue_id: str) -> IssueMark | None:
-        """Return the oldest mark: attachments are unique by issue and address, and name their creator."""
+        """Return the oldest mark of this installation on an issue.
+
+        Marks are attachments: an issue has at most one attachment of an address, which names its creator.
+        """
         what = f"attachments of issue {issue_id}"
         return self.api.ask(what, MARKS, {"id": issue_id}, MarksAnswer).oldest()
 
@@ -84,7 +87,7 @@ class LinearTracker:
         )
 
     def say(self, message: SessionMessage) -> None:
-        """Add an activity to the session once: its id follows from the message's key."""
+        """Add an activity to the session once: the activity's id follows from the message's key."""
         activity_id = str(_uuid4_of(message.issue.session, message.key))
         fields: dict[str, Any] = {
             "id": activity_id,

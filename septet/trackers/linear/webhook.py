@@ -14,7 +14,7 @@ _MILLISECONDS: Final = 1000.0
 
 
 def is_signed(delivery: Delivery, secret: str) -> bool:
-    """Return whether Linear signed a delivery, with a time in the signed body within the last minute."""
+    """Return whether Linear signed a delivery, and the time in the signed body is within the last minute."""
     if not is_hmac_sha256(delivery.body, secret, delivery.header("linear-signature")):
         return False
     try:
