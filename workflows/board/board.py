@@ -15,22 +15,23 @@ with workflow.unsafe.imports_passed_through():
 
 _FIRST_LOOK: Final = timedelta(seconds=5)
 _RAREST_LOOK: Final = timedelta(minutes=10)
-"""A terminated work order does not report its end: the board checks for it if others wait."""
+"""The longest pause between checks for ended work orders while others wait: a terminated work order does not
+report its end."""
 _LOOK_SUMMARY: Final = "is a seat free?"
 _ANSWER_WITHIN: Final = timedelta(minutes=2)
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=1), maximum_attempts=0)
 _AT_A_TIME: Final = 100
-"""Work orders that are notified at a time: more would fill one workflow task."""
+"""The most work orders that are notified at a time: more would fill one workflow task."""
 _SHOWN: Final = 10
 _STOCK_LASTS: Final = 300.0
 """The age in seconds at which a board that left out waiting work orders reads them again."""
 _STOCK_AGAIN: Final = 10.0
-"""The same age for a board with few waiting work orders left."""
+"""The same age, in seconds, for a board that knows few waiting work orders."""
 
 
 @workflow.defn(name="Board")
 class Board:
-    """The waiting and the seated work orders. They and workers signal the board; the board signals `begin`."""
+    """The waiting and the seated work orders; they and workers signal the board, which signals `begin`."""
 
     @workflow.init
     def __init__(self, state: BoardState | None = None) -> None:
@@ -42,11 +43,12 @@ class Board:
         self._look: asyncio.Task[list[str]] | None = None
         self._look_at = 0.0
         self._asked: set[str] = set()
-        """The seated work orders that the server checks; a work order that waits again meanwhile has not ended."""
+        """The seated work orders about which the server is queried; a work order that waits again meanwhile has
+        not ended."""
 
     @workflow.run
     async def run(self, state: BoardState | None = None) -> None:
-        """Give seats for ever; continue as new before the history grows long."""
+        """Give seats without end; continue as new before the history grows long."""
         if state is None:
             await self._take_stock()
         while not workflow.info().is_continue_as_new_suggested():
@@ -78,7 +80,7 @@ class Board:
         self._has_news = self._has_news or before != (self._seats.places(_now()), self._seats.project_limit)
 
     def _note_change(self) -> None:
-        """Wake the board; the next look may become earlier by that, and never later."""
+        """Wake the board; this may make the next check for ended work orders earlier, never later."""
         self._has_news, self._look_after = True, _FIRST_LOOK
         if self._look is not None and self._look_at > _now() + _FIRST_LOOK.total_seconds():
             self._look.cancel()
@@ -118,12 +120,12 @@ class Board:
                 self._seats.leave(order_id)
 
     def _must_go_on(self) -> bool:
-        """Return whether to stop waiting; also for a long history: signals of hosts grow an idle board's too."""
+        """Return whether to stop waiting: there is news, or the history is long, as on an idle board some day."""
         looked = self._look is not None and self._look.done()
         return self._has_news or looked or workflow.info().is_continue_as_new_suggested()
 
     async def _find_closed_later(self) -> list[str]:
-        """Return the ended work orders after a pause; without news the pauses grow."""
+        """Wait for a pause, and return the ended work orders; without news the pauses grow."""
         pause, self._look_after = self._look_after, min(2 * self._look_after, _RAREST_LOOK)
         self._look_at = _now() + pause.total_seconds()
         await workflow.sleep(pause, summary=_LOOK_SUMMARY)
@@ -140,7 +142,7 @@ class Board:
         )
 
     async def _take_stock(self) -> None:
-        """Read the waiting work orders from the server: a new board knows none."""
+        """Read the waiting work orders from the server: a new board knows no waiting work order."""
         known = (*self._seats.waiting, *self._seats.holders)
         orders = await FIND_WAITING.start(
             KnownOrders(ids=known, limit=MOST_WAITING, project_limit=self._seats.project_limit),

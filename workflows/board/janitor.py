@@ -13,7 +13,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.wire.activity_stubs import SWEEP_HOST
 
 _HOST_ANSWERS_WITHIN: Final = timedelta(hours=1)
-"""A host whose agents take all its slots is busy; the next pass tries a gone host again."""
+"""The longest wait for a host, because a host may be busy with agents; the next pass tries a gone host again."""
 _HEARTBEAT: Final = timedelta(seconds=60)
 _PASS: Final = timedelta(hours=1)
 _TRIES: Final = RetryPolicy(maximum_attempts=3)

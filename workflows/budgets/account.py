@@ -29,10 +29,11 @@ with workflow.unsafe.imports_passed_through():
     from workflows.wire.update_input import reads_input
 
 _CALLED_AGAIN: Final = timedelta(minutes=2)
-"""The pause before waiting work orders are called again if there is room: the last called may have ended."""
+"""The pause before the account signals waiting work orders again if a budget has room: the work order that was
+signalled last may have ended."""
 _QUIET: Final = 0.25
-"""The share of the time between two looks in which an account with news still counts as used. A state that was
-read so lately is not old: another workflow run that began and ended since would have taken all that time."""
+"""The share of the time between two checks for which an account counts as used after news. A state that was read
+within this time is current: another workflow run could not have begun and ended since."""
 _TIMER: Final = "until those that wait are called again"
 
 
@@ -78,7 +79,7 @@ class Account:
     @workflow.update(description="Whether an agent may start now, and within which limits.")
     @reads_input("reserve", ReserveCall, by_worker=True)
     async def reserve(self, call: ReserveCall) -> Grant:
-        """Grant or refuse; a work order that must wait is signalled `budget_open` if the account can list it."""
+        """Grant or refuse room; a work order that must wait gets the signal `budget_open`, if it can be listed."""
         await self._until_known()
         self._note_news()
         return self._book.reserve(call, workflow.now())
@@ -98,7 +99,7 @@ class Account:
     @workflow.update(description="Set the limit.")
     @reads_input("set_limit", LimitCall)
     async def set_limit(self, call: LimitCall) -> AccountView:
-        """Set the limit; waiting work orders request again."""
+        """Set the limit; waiting work orders then reserve again."""
         await self._until_known()
         return self._set_limit(call, raises=False)
 
@@ -149,7 +150,7 @@ class Account:
                 break
 
     async def _wait_for_news(self, ending: "asyncio.Task[None] | None") -> None:
-        """Wait for news; if a work order waits, also for the end of the day or of a hold."""
+        """Wait for news; if a work order waits, wait at most until the day or a hold ends."""
         try:
             await workflow.wait_condition(
                 lambda: (
@@ -164,7 +165,7 @@ class Account:
             self._book.note_time()
 
     def _pause(self) -> timedelta | None:
-        """Return the pause before a look without news; `None` if no order waits or nothing changes by itself."""
+        """Return the longest pause without news; `None` if no work order waits or nothing changes by itself."""
         book = self._book
         if book.calls_again:
             return _CALLED_AGAIN
@@ -172,9 +173,9 @@ class Account:
         return min((end for end in ends if end is not None), default=None)
 
     async def _wait_until_idle(self, looked_at_seconds: float) -> None:
-        """Wait until there is no recent news, no agent may run, and no work order is to be called without news.
+        """Wait until no news is recent, no agent may run, and no waiting work order has to be signalled by itself.
 
-        Work orders that wait for a raise keep waiting: the raise opens the account again and calls them.
+        Work orders that wait for a higher limit keep waiting: the raise opens the account again and signals them.
         """
         between = timedelta(seconds=looked_at_seconds)
         while self._is_used(between * _QUIET):
@@ -198,14 +199,14 @@ class Account:
 
 
 def _check_step(call: LimitCall) -> None:
-    """Refuse an unknown step; only in validators, because accepted updates are replayed."""
+    """Refuse an unknown step; only validators call this, because accepted updates are replayed."""
     message, remedy = find_unknown_step(call.step)
     if message:
         raise invalid_update(f"{message} {remedy}")
 
 
 def _check_expected(call: RaiseCall) -> None:
-    """Refuse an expected limit that is invalid or not in the form of limits: it would never match."""
+    """Refuse an expected limit that is invalid, or not in the form of limits and so equal to no limit."""
     if not call.expected:
         return
     try:

@@ -10,12 +10,12 @@ with workflow.unsafe.imports_passed_through():
     from septet.costs.cost_book import CostBook
 
 _MESSAGES: Final = 500
-"""Messages after which the workflow continues as new: a query on a new worker replays them all."""
+"""The messages after which the workflow continues as new: a query on a new worker replays all messages."""
 
 
 @workflow.defn(name="Costs")
 class Costs:
-    """The history of one project. It runs for ever, so the server's retention never removes it."""
+    """The cost history of one project. The workflow never ends, so the server's retention never removes it."""
 
     @workflow.init
     def __init__(self, history: CostHistory) -> None:

@@ -11,7 +11,7 @@ with workflow.unsafe.imports_passed_through():
 
 @workflow.defn(name="Quota")
 class Quota:
-    """One login's pause: while it runs, no host starts an agent with that login, or calls that forge with it."""
+    """The pause of one login: meanwhile no host starts an agent, or calls a forge, with that login."""
 
     @workflow.init
     def __init__(self, pause: QuotaPause) -> None:

@@ -20,7 +20,7 @@ class PlanGate(PersonGate):
         return await self._wait(lambda: self._state.wait_for_decision(workflow.now()))
 
     def check(self, decision: PlanDecision, *, rejects: bool) -> None:
-        """Refuse a decision without a waiting plan, on another plan, or a rejection without feedback."""
+        """Refuse a decision if no plan waits, on another plan, or that rejects without feedback."""
         self._check_waits("a plan")
         task = self._state.task
         if decision.plan_sha256 != task.plan_sha256:

@@ -22,7 +22,7 @@ class Waiting(Protocol):
 
 
 class BudgetGate:
-    """One work's wait for a budget."""
+    """The wait of a work order or a round for a budget."""
 
     def __init__(self, waiting: Waiting, show: Callable[[], None]) -> None:
         """Start closed; `show` shows the waiting work to people."""

@@ -1,4 +1,4 @@
-"""The wait for an activity on a host: the known state of the host, and the move of the workspace if it is gone."""
+"""The wait for an activity on a host: the known state of the host, and the workspace's move from a gone host."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -20,10 +20,11 @@ from workflows.wire.failures import explain_failure
 from workflows.wire.policies import WORKSPACE_OPTIONS, probe_options
 
 RAREST: Final = 10
-"""The longest pause between probes of an answering host, as a multiple of the first: it keeps histories short."""
+"""The longest pause between probes of an answering host, as a multiple of the first pause: few probes keep
+histories short."""
 LONGEST_PAUSE: Final = timedelta(days=1)
-"""The longest pause between probes of a gone host, to which the pauses double: some hosts never come back, and
-a history has a limit. A host that comes back carries out its activities at once, whatever the pause."""
+"""The longest pause between probes of a gone host. Each pause is twice the last, because some hosts never come
+back and a history has a limit. A host that comes back carries out its activities at once, whatever the pause."""
 
 _ANY: Final = "that opens it"
 _WAIT: Final = (
@@ -52,15 +53,15 @@ class KnownHosts:
     is_nudged: bool = False
     """Whether a person has requested a probe of the host now."""
     is_back: bool = False
-    """Whether the host's return is not yet handled: it may be reported together with its silence."""
+    """Whether a return of the host is not handled yet: return and silence may be reported together."""
     silent_since: dict[str, datetime] = field(default_factory=dict)
     """The start of the silence of each silent host."""
     unanswered_since: dict[str, datetime] = field(default_factory=dict)
-    """The start of each host's silence that was reported to people. Decides nothing."""
+    """The start of each host's silence, as it was reported to people. No decision depends on this."""
 
     @property
     def here(self) -> Workspace:
-        """The workspace where it is now."""
+        """The workspace, with the host that has the workspace now."""
         if self.workspace is None:
             message = "the workspace is not open yet"
             raise RuntimeError(message)
@@ -86,7 +87,7 @@ class HostNews(Protocol):
     """The receiver of news of a host: a work order, or a round on its pull request."""
 
     def wait_for_host(self, error: TaskError, now: datetime) -> bool:
-        """Record a wait for a gone host and its reason; return whether that is news."""
+        """Record a wait for a gone host and its reason; return whether the wait or the reason is new."""
 
     def end_wait_for_host(self, now: datetime) -> bool:
         """Continue after a wait for a host; return whether there was a wait."""
@@ -96,7 +97,7 @@ class HostNews(Protocol):
 
 
 class HostWait(ABC):
-    """Waits for one activity after the other; its subclasses define how it learns that a host is gone."""
+    """Waits for one activity after the other; the subclasses define how a gone host is recognised."""
 
     def __init__(self, hosts: KnownHosts, state: HostNews, show: Callable[[], None]) -> None:
         """Share the work order's known hosts; `show` shows the work order to people."""
@@ -142,7 +143,7 @@ class HostWait(ABC):
         self._show_if(self._state.end_wait_for_host(workflow.now()))
 
     def _patience(self, call: HostCall) -> timedelta:
-        """Return how long a silent host may still have a living agent."""
+        """Return the time for which a silent host may still have a living agent."""
         limits = call.call.limits if isinstance(call, FinalizeCall) else Timeouts()
         limits = call.limits if isinstance(call, StepCall) else limits
         return timedelta(seconds=self.hosts.here.orphan_limit_seconds + limits.heartbeat_seconds)
@@ -184,9 +185,10 @@ class HostWait(ABC):
         self._block(f"{silence}; {goes_on}.", remedy, is_gone=False)
 
     def _times_of_silence(self, host: str, silent_since: datetime) -> str:
-        """Return the start of a host's silence, and the start that was reported last, if later.
+        """Return the start of a host's silence, and the start that was reported last, if that is later.
 
-        The later time makes each repeat news, written into the row: without it earlier histories did not replay.
+        The later time makes each repeated report news, which is written into the row: without that, histories from
+        earlier releases would not replay.
         """
         known = self.hosts.unanswered_since
         known[host] = min(silent_since, known.get(host, silent_since))
@@ -194,7 +196,7 @@ class HostWait(ABC):
         return first if first == last else f"{first} (still silent at {last})"
 
     async def _open_elsewhere(self, call: HostCall) -> Workspace:
-        """Return the workspace opened on another host; any host may open a lane that is not open yet."""
+        """Open the workspace on another host and return it; any host may open a lane that is not open yet."""
         left = self.hosts.here
         if isinstance(call, EnterLane) and left.lane != call.lane.id:
             return left.model_copy(update={"host": _ANY, "task_queue": "", "control_queue": "", "serves": ()})

@@ -28,10 +28,10 @@ from workflows.wire.search_attributes import HOST
 
 
 class WatchedHostWait(HostWait):
-    """Waits by reports: watchers report a silent host; it is gone after as long as its agents may live unseen."""
+    """Waits by reports of silent hosts; a silent host is gone once its agents can no longer live unseen."""
 
     async def is_left(self, running: Running, call: HostCall) -> bool:
-        """Return whether the workspace moved before the activity ended: then a late result does not count."""
+        """Return whether the workspace moved before the activity ended; a late result then does not count."""
         first = timedelta(seconds=self.hosts.here.probe_seconds)
         pause: timedelta | None = None
         pause_when_gone = first
@@ -94,7 +94,7 @@ class WatchedHostWait(HostWait):
         return running.done()
 
     async def _answers(self) -> bool:
-        """Probe the host; if it answers, end its silence, and return whether it did."""
+        """Probe the host; if the host answers, end its silence; return whether the host answers."""
         host = self.hosts.here.host
         if not await super()._answers():
             return False
@@ -150,7 +150,7 @@ class HostWatch:
         self._known.dead = host
 
     def leave_lost_host(self, last_host: str) -> None:
-        """After a reset, give up the host of that time if the work order had moved to another host since."""
+        """After a reset, give up the last host of that time if the work order moved to another host later."""
         if self.workspace is not None and last_host and not self.holds(last_host):
             self.give_up(self.workspace.host)
 
@@ -245,7 +245,7 @@ class HostWatch:
     async def _cancel(self, running: workflow.ActivityHandle[Result]) -> Result:
         """Cancel an activity, and return its result.
 
-        If the server does not push cancels, an activity on the host makes the attempt check for the cancel.
+        If the server does not push cancels, a second activity on the host makes the attempt check for the cancel.
 
         Raises:
             AgentLeft: The host is silent.

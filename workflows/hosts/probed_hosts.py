@@ -15,10 +15,10 @@ from workflows.wire.cancellation import cancel_and_wait
 
 
 class ProbedHostWait(HostWait):
-    """Waits by probes: a host is gone after as long as its agents may live unseen, or by a person's report."""
+    """Waits by probes; a silent host is gone once its agents can no longer live unseen, or if a person says so."""
 
     async def is_left(self, running: Running, call: HostCall) -> bool:
-        """Return whether the workspace moved before the activity ended: then a late result does not count."""
+        """Return whether the workspace moved before the activity ended; a late result then does not count."""
         first = pause = timedelta(seconds=self.hosts.here.probe_seconds)
         silent_since: datetime | None = None
         while not await self._ends_within(running, pause):

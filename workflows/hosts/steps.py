@@ -1,7 +1,7 @@
-"""One try of one step: run it; if its answer is unreadable, request only the answer from the same session.
+"""Run one try of one step; if the answer is unreadable, request only the answer from the same session.
 
-If its push waits for a reader, the reader runs, and the step continues with the answer that it already has. The
-use of a try's activities adds up, even if the try waits for budgets or is cancelled.
+If the step's push waits for a reader, the reader runs, and the step continues with the answer that the step
+already has. The use of a try's activities adds up, even if the try waits for budgets or is cancelled.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from workflows.wire.policies import end_options, step_options
 
 
 def reader_of(call: StepCall, unread: StepResult) -> StepCall:
-    """Return the call of the reader: another agent's turn in a separate session, paid like the step."""
+    """Return the call of the reader: another agent's turn in a separate session, on the budgets of the step."""
     return call.model_copy(
         update={
             "reads": unread.unread,
@@ -50,7 +50,7 @@ def going_on(
     Args:
         last: The call that was answered.
         activity_id: The activity whose agent answered it.
-        so_far: The step's result, with all use.
+        so_far: The step's result until now, with the use of all its activities.
         reading: The reader's report.
     """
     call = step_of(last)
@@ -84,9 +84,9 @@ _GOES_ON: Final = (
     "before you do anything twice."
 )
 _READINGS: Final = 3
-"""The most readings of one answer: its base or its host may have changed when the reader is done."""
+"""The most readings of one answer: a reading is repeated if the base or the host has changed meanwhile."""
 _TRIES: Final = 2
-"""The most turns of a reader whose answer is unreadable."""
+"""The most turns of a reader for one reading: a second turn follows an unreadable answer."""
 
 
 class StepTaker:
@@ -172,7 +172,7 @@ class StepTaker:
     async def end(self, call: StepCall) -> StepResult:
         """End the agent of a cancelled step that could not do so itself, and keep its work.
 
-        On a host that serves it on its control queue, the activity waits for no agent's slot.
+        If the host serves this activity on its control queue, the activity does not wait for an agent's slot.
 
         Raises:
             AgentLeft: The host is silent.
@@ -188,7 +188,7 @@ class StepTaker:
     async def _carry_out(self, call: AnyStepCall, start: Callable[[AnyStepCall], Running]) -> StepResult:
         """Carry out a call on the host of the workspace; if a budget is used up, wait for it and continue.
 
-        The result adds the earlier activities' use; a finalizer adds it itself.
+        The result includes the use of the step's earlier activities; a finalizer's result already does.
 
         Raises:
             asyncio.CancelledError: The work is to end.

@@ -1,4 +1,4 @@
-"""The workflow of a command in a comment: it checks the author, obeys the command, and answers once."""
+"""The workflow of a command in a comment: check the author, obey the command, and answer once."""
 
 from typing import Final
 
@@ -20,7 +20,7 @@ class CommentCommandWorkflow:
 
     @workflow.run
     async def run(self, call: CommentCall) -> bool:
-        """Check the command's author, carry out the command, and answer; return whether it was obeyed."""
+        """Check the command's author, carry out the command, and answer; return whether the command was obeyed."""
         standing = await CHECK_COMMENTER.start(call, **OPTIONS, summary=f"may {call.event.author} do this?")
         if not standing.is_obeyed:
             workflow.set_current_details(f"Ignored: {standing.why_not}.")

@@ -37,9 +37,8 @@ OPTIONS: Final = ActivityOptions(
         maximum_attempts=0,
     ),
 )
-"""An activity outlasts a night's outage of the forge; meanwhile the schedule begins no second pass.
-
-Heartbeats reveal the death of a worker that has not yet recorded its attempt."""
+"""The options of an intake's activities. An activity outlasts a forge's outage of a night, while the schedule
+begins no second pass. Missing heartbeats reveal the death of a worker that has not yet recorded its attempt."""
 
 
 @workflow.defn(name="Intake")
@@ -47,7 +46,7 @@ class Intake:
     """One pass over a repository or a team, or over the one issue of a webhook.
 
     A ref on the repository, which git creates once, or a mark on a tracker's issue records the claim of an issue.
-    So one work order is started for it, also by several passes at a time, by a reset pass, and by a pass long
+    So each issue gets one work order, even if several passes run at a time, a pass is reset, or a pass runs long
     after Temporal has deleted the work order.
     """
 
@@ -92,7 +91,7 @@ class Intake:
 
 
 def _last_pass() -> IntakeResult:
-    """Return the last pass's result: the time of the last read comment, and the issues that it passed over."""
+    """Return the last pass's result: the time of the last read comment, and the issues that were passed over."""
     if workflow.has_last_completion_result():
         last = workflow.get_last_completion_result(IntakeResult)
         if last is not None and last.comments_until:

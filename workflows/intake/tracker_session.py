@@ -45,12 +45,12 @@ _AT_ONCE: Final = ActivityOptions(
         initial_interval=timedelta(seconds=0.5), backoff_coefficient=2.0, maximum_interval=timedelta(minutes=1)
     ),
 )
-"""Linear takes an agent for dead that posts nothing for ten seconds."""
+"""The options of a session's greeting: Linear counts an agent as dead that posts nothing for ten seconds."""
 
 
 @workflow.defn(name="TrackerSession")
 class TrackerSession:
-    """One session: a greeting at once, the issue's work order once in all, and the report of its end.
+    """One session: greet at once, start the issue's work order once in all, and report the work order's end.
 
     A mark on the issue records its claim: the mark stays when Temporal has deleted the work order.
     """
@@ -61,7 +61,7 @@ class TrackerSession:
 
     @workflow.signal(name="stop")
     def stop(self, prompt: SessionPrompted) -> None:
-        """Start nothing more, and cancel a work order that was just started."""
+        """Start no work order after this, and cancel a work order that was just started."""
         self._stop = prompt
 
     @workflow.run
@@ -117,7 +117,7 @@ class TrackerReport:
 
     @workflow.run
     async def run(self, message: SessionMessage) -> None:
-        """Send the report, once in all."""
+        """Send the report; the tracker gets the report only once."""
         await TELL_SESSION.start(message, **OPTIONS, summary=message.kind)
 
 
@@ -153,7 +153,7 @@ async def _start(claim: TrackedClaim) -> ChildWorkflowHandle[object, Task] | Non
 
 
 async def _end_of(order: ChildWorkflowHandle[object, Task], claim: TrackedClaim) -> SessionMessage:
-    """Wait for the end of a work order, and return the report of it."""
+    """Wait for the end of a work order, and return the report of the end."""
     try:
         return completed_message(claim.issue, await order)
     except ChildWorkflowError as error:

@@ -21,14 +21,15 @@ _OPTIONS: Final = ActivityOptions(
         maximum_attempts=0,
     ),
 )
-"""A notification outlasts a receiver's outage of a night; after a day it is out of date."""
+"""The options of sending: a notification outlasts a receiver's outage of a night, and after a day is out of
+date."""
 
 
 @workflow.defn(name="Notification")
 class NotificationWorkflow:
-    """One notification; it runs until a receiver has taken it."""
+    """One notification; the workflow runs until a receiver has accepted it."""
 
     @workflow.run
     async def run(self, notification: Notification) -> None:
-        """Send it from the host of the work order, with retries until a receiver has taken it."""
+        """Send the notification from the host of the work order, with retries until a receiver has accepted it."""
         await SEND_NOTIFICATION.start(notification, task_queue=notification.task_queue, **_OPTIONS)
