@@ -27,7 +27,7 @@ class GuestGroup:
         self.folder = folder
 
     def enter(self) -> None:
-        """Move this process, with its later children, into the group; after a refusal only the supervisor checks."""
+        """Move this process, with its later children, into the group; on failure only the supervisor checks."""
         with suppress(OSError):
             write_file(f"{self.folder}/cgroup.procs", b"0")
 

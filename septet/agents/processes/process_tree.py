@@ -38,7 +38,7 @@ def has_others(child: int) -> bool:
 
 
 def kill_below(ancestor: int, spared: Container[int] = (), *, itself: bool = False) -> set[int]:
-    """Kill a process's living descendants, and with `itself` the process; return their ids; empty without /proc."""
+    """Kill a process's living descendants, and with `itself` the process; return the ids; empty without /proc."""
     pids = [*(pid for pid in descendants(ancestor) if pid not in spared), *((ancestor,) if itself else ())]
     for pid in pids:
         try:

@@ -114,7 +114,7 @@ class ResourceWatch:
         return f"memory limit of {self.memory_bytes >> 20} MiB reached"
 
     def look_at_memory(self, files: OpenFiles) -> tuple[str, str] | None:
-        """Check the memory of processes and nameless files, and the sockets and pipes, whose buffers take memory."""
+        """Check the memory of processes, nameless files, and the buffers of sockets and pipes."""
         is_over = use_more_memory(self.processes, self.memory_bytes, nameless=files.nameless_files)
         if self.may_hide_memory(files) or is_over:
             return "memory_limit", self.memory_words

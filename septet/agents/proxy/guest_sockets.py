@@ -1,4 +1,4 @@
-"""Make listening sockets inside a guest's network from outside: they need no process in the guest.
+"""Make listening sockets inside a guest's network from outside; the sockets need no process in the guest.
 
 Bubblewrap reports its first process by `--info-fd`. A short-lived child of the caller enters the namespaces of
 that process and listens on loopback there. The child sends the sockets back: a socket stays in the network in
@@ -29,9 +29,9 @@ BOUNDS_OF_USERS = {
     "user/max_fanotify_groups": 8,
     "user/max_fanotify_marks": 1 << 13,
 }
-"""The guest's bounds: a part of the 128 instances that most machines give a user."""
+"""The guest's bounds on the kernel's watches: a part of the 128 instances that most machines permit a user."""
 BOUNDS_OF_MESSAGES = {"kernel/shmall": 1 << 16, "kernel/msgmni": 64}
-"""The guest's bounds: 256 MiB of System V memory, in pages, and the number of message queues."""
+"""The guest's bounds on System V memory, 256 MiB in pages, and on the number of message queues."""
 LOOPBACK, LOOPBACK_6 = "127.0.0.1", "::1"
 MOST_BYTES = 4096
 
@@ -51,7 +51,7 @@ def first_process(info: int) -> int:
 
 
 def send_sockets(receiver: socket.socket, info: int, places: Sequence[tuple[str, int]]) -> None:
-    """Listen at these addresses and ports inside, and send the sockets; nothing if the guest ended before.
+    """Listen at these addresses and ports inside, and send the sockets; send nothing if the guest has ended.
 
     This process must have one thread, and must only exit afterwards.
 
@@ -82,8 +82,8 @@ def await_users(process: int) -> None:
 def limit_use(process: int) -> None:
     """Bound a guest's share of the kernel's watches, System V memory and messages.
 
-    The bounds are settings of the guest's own namespaces; this process has entered the user namespace. If they
-    cannot be written, as in some containers, they stay as they are.
+    The bounds are settings of the guest's own namespaces; this process has entered the user namespace. If the
+    settings cannot be written, as in some containers, they stay as they are.
     """
     turn_switches(BOUNDS_OF_USERS)
     with suppress(OSError):

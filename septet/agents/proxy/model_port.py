@@ -31,13 +31,14 @@ KEY_NAME = re.compile(
 """The names of fields in which services take keys."""
 NO_KEY = frozenset({b"sec-websocket-key"})
 PATH = re.compile(r"/|(?:/(?!\.{1,2}(?:/|$))(?:[A-Za-z0-9_~:@.,=+$-]|%3[Aa]|%40)+)+")
-"""Paths that all servers read in the same way: no empty or dotted part, nothing encoded but `:` and `@`."""
+"""The pattern of paths that all servers read alike: no empty or dotted part, no encoded character but `:` and
+`@`."""
 QUERY_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 OPENS = "SEPTET_MODEL_REQUESTS"
 
 
 class RequestRefusalError(ValueError):
-    """A request that is no model request, and why."""
+    """The error of a request that is no model request, with the reason."""
 
 
 class ModelPort:
@@ -60,7 +61,7 @@ class ModelPort:
         self.authority = authority(self.name, self.host_port, usual_port)
         self.path = address.path.rstrip("/")
         self.keys = {one.encode(): key.encode() for one, key in pairs_in(fields.get("keys"))}
-        """The real key by the worthless key."""
+        """The real keys, by their worthless keys."""
         self.key_fields = KEY_FIELDS.union(each.lower().encode() for each in texts_in(fields.get("key_fields")))
         """The fields into which keys are inserted, by their names in small letters."""
         self.requests = [read_rule(each) for each in texts_in(fields.get("requests"))]
@@ -90,7 +91,7 @@ class ModelPort:
         """Check that the method, path and query belong to a model request.
 
         Raises:
-            RequestRefusalError: It is no model request.
+            RequestRefusalError: The request is no model request.
         """
         path, _, query = request.target.decode("latin-1").partition("?")
         if not PATH.fullmatch(path):
@@ -128,15 +129,15 @@ def read_rule(text: str) -> tuple[str, re.Pattern[str]]:
 
 
 def texts_in(value: object) -> list[str]:
-    """Return a list of texts from an order's field; an empty list without it."""
+    """Return a list of texts from an order's field; an empty list without the field."""
     return [str(each) for each in value] if isinstance(value, list) else []
 
 
 def pairs_in(value: object) -> list[tuple[str, str]]:
-    """Return a list of pairs of texts from a field; an empty list without it."""
+    """Return a list of pairs of texts from a field; an empty list without the field."""
     return [(str(one), str(other)) for one, other in value] if isinstance(value, list) else []
 
 
 def read_model_ports(value: object) -> Sequence[ModelPort]:
-    """Return the model ports of an order; an empty list if it names none."""
+    """Return the model ports of an order; an empty list if the order names no port."""
     return [ModelPort(each) for each in value] if isinstance(value, list) else []

@@ -14,9 +14,9 @@ from septet.agents.processes.exit_file import utc_text
 
 NETWORK_LOG = "network.jsonl"
 REFUSED_BYTES = 1 << 18
-"""The bytes of refusals, and of hosts that did not answer, with a line each."""
+"""The size of the first part of the log, in which refusals and hosts that did not answer have a line each."""
 MOST_BYTES = 1 << 24
-"""The bytes of a log after which no request is permitted."""
+"""The size of a log, in bytes, at which no further request is permitted."""
 MOST_COUNTED = 200
 """The number of hosts with refusals counted by name; all other hosts are counted together."""
 LONGEST_TEXT = 300
@@ -35,7 +35,7 @@ class AskedHost:
         self.request = request
         """Method and path of a request to a model."""
         self.id = ""
-        """The id of the request's lines, once it has a line."""
+        """The id of the request's lines; empty before the first line."""
         self.began_at = time.time()
         self.clock = time.monotonic()
 
@@ -61,7 +61,7 @@ class NetworkLog:
         self.open(descriptor)
 
     def open(self, descriptor: int) -> None:
-        """Begin with a file, which an earlier proxy may have begun."""
+        """Continue a file, which an earlier proxy may have begun."""
         self.descriptor = descriptor
         self.written_bytes = os.fstat(descriptor).st_size
         self.refused_bytes = 0

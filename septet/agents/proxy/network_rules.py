@@ -2,8 +2,9 @@
 
 A host that the worker's settings name for a model may have any address. A name is resolved once, each address is
 checked, and the checked address is used: so a name that resolves to another address a moment later opens nothing.
-If the worker uses a proxy, that proxy resolves the name again: it gets no name that has a private address here,
-unless the settings name the host. A name that this machine cannot resolve is left to the proxy.
+If the worker uses a proxy, that proxy resolves the name again. A name that has a private address here is not
+passed to that proxy, unless the settings name the host. A name that this machine cannot resolve is left to the
+proxy.
 """
 
 import ipaddress
@@ -20,7 +21,8 @@ from septet.agents.proxy.model_port import read_model_ports
 LONGEST_NAME = 253
 CONNECT_SECONDS = 20.0
 RESOLVE_SECONDS = 3.0
-"""The longest wait for a name that a proxy resolves too: a resolver that cannot resolve it may be silent."""
+"""The seconds to wait for a name that a proxy resolves too: a resolver that does not know the name may be
+silent."""
 NETWORK_OF_NAT64 = ipaddress.ip_network("64:ff9b::/96")
 LOCAL_NETWORK_OF_NAT64 = ipaddress.ip_network("64:ff9b:1::/48")
 """The network of RFC 8215 for use within an organization; some releases of Python treat it as global."""
@@ -30,7 +32,7 @@ HEAD_BYTES = 1 << 14
 
 
 class NetworkRefusalError(Exception):
-    """What is not let through, and why."""
+    """The error of a connection that the rules do not permit, with the reason."""
 
 
 def resolve(name: str, port: int) -> list[str]:
@@ -73,16 +75,18 @@ class Network:
         forwards = [(str(name), int(port)) for name, port in pairs(fields.get("forwards"))]
         own_names = [each for each in forwards if each not in self.with_key]
         self.forwards = {(LOOPBACK_6 if name == LOOPBACK_6 else LOOPBACK, port): name for name, port in own_names}
-        """By address and port on the guest's loopback: the name of this machine that the same port leads to."""
+        """The name of this machine to which a forwarded port leads, by the address and port on the guest's
+        loopback."""
         self.ca_file = str(fields.get("ca_file") or "")
-        """The file with the worker's own certificate authorities, beside the machine's."""
+        """The file with the worker's own certificate authorities, which are used in addition to the machine's."""
         self.tls: ssl.SSLContext | None = None
         proxies = fields.get("proxies")
         self.proxies = dict(proxies) if isinstance(proxies, dict) else {}
         """The worker's own proxies, by their variables in small letters."""
         self.resolver = resolver
         self.unanswered: set[str] = set()
-        """Names that the resolver did not answer in time: `look_up` does not resolve them again."""
+        """The names for which the resolver did not answer in time: `look_up` does not resolve these names
+        again."""
 
     @property
     def places(self) -> list[tuple[str, int]]:
@@ -203,7 +207,7 @@ def is_public(text: str) -> bool:
 
 
 def is_own(address: str) -> bool:
-    """Return whether an address is this machine's: a packet to it would have it as source. Nothing is sent."""
+    """Return whether an address is this machine's: it would be the source of a packet to it. Sends nothing."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as trial:
         try:

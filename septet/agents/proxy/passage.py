@@ -16,7 +16,7 @@ IDLE_SECONDS = 3600.0
 CHUNK_BYTES = 1 << 16
 END_OF_HEAD = b"\r\n\r\n"
 ENOUGH_SECONDS = 0.2
-"""The time in which cut connections log their bytes."""
+"""The seconds in which cut connections can log their bytes."""
 USED = re.compile(
     rb'"(input_tokens|cache_read_input_tokens|cache_creation_input_tokens|prompt_tokens|promptTokenCount|inputTokens'
     rb"|cacheReadInputTokens|cacheWriteInputTokens|output_tokens|completion_tokens|candidatesTokenCount"
@@ -42,7 +42,7 @@ class Connections:
         self.is_over = False
 
     def add(self, connection: socket.socket) -> bool:
-        """Add an open connection; return whether it may be used: not after `cut`."""
+        """Add an open connection; return whether the connection may be used, which is false after `cut`."""
         with self.guard:
             self.open_sockets.add(connection)
             return not self.is_over
@@ -213,7 +213,7 @@ class Passage:
         self.received_bytes += len(data)
 
     def relay(self, host: socket.socket) -> None:
-        """Pass on bytes; pass on the end of one direction too, and continue the other.
+        """Pass on bytes; when one direction ends, pass on its end and continue the other direction.
 
         Raises:
             OSError: One side is gone.

@@ -25,7 +25,7 @@ BETWEEN_PROXIES = frozenset({b"host", b"connection", b"keep-alive", b"upgrade", 
 
 
 class Proxy:
-    """Serves one guest."""
+    """The server that passes on the connections of one guest."""
 
     def __init__(self, network: Network, log: NetworkLog) -> None:
         """Permit what the order's network names, and log each request."""
@@ -153,7 +153,7 @@ class Proxy:
 
 
 def read_request(client: socket.socket) -> tuple[RequestHead, RequestBody, bytes] | None:
-    """Return a request's head, its body, and the bytes that have come behind the head; `None` if it is refused.
+    """Return a request's head, its body, and the bytes that have come behind the head; `None` if it was refused.
 
     Raises:
         OSError: The client is gone.

@@ -12,7 +12,7 @@ FOR_PROXY = b"proxy-"
 LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~\x80-\xff]+) HTTP/1\.[01]")
 NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 OTHER_ENDS = re.compile(rb"[\r\n\0]")
-"""The bytes that end a line for some servers."""
+"""The bytes that end a line for some servers, and so must not stand inside a field."""
 
 
 class RequestHead:
@@ -22,7 +22,8 @@ class RequestHead:
         """Read a head, without the empty line at its end.
 
         Raises:
-            ValueError: It is no head, or has a bare CR, LF or NUL, a folded field, or a space before a colon.
+            ValueError: The text is no head, or has a bare CR, LF or NUL, a folded field, or a space before a
+                colon.
         """
         first, *lines = head.split(END_OF_LINE)
         line = LINE.fullmatch(first)
@@ -56,7 +57,7 @@ def read_field(line: bytes) -> tuple[bytes, bytes]:
 
 
 def write_head(method: str, target: bytes, fields: Sequence[tuple[bytes, bytes]]) -> bytes:
-    """Return a head with the empty line at its end."""
+    """Return a head, followed by the empty line that ends a head."""
     lines = (b"%s %s HTTP/1.1" % (method.encode(), target), *(b"%s: %s" % each for each in fields))
     return END_OF_LINE.join((*lines, b"", b""))
 

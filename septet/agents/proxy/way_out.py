@@ -21,9 +21,9 @@ READY = b"ready"
 READY_SECONDS = 20.0
 LOG_SECONDS = 0.5
 MOST_PROXIES = 100
-"""The proxies that one guest may have: a cause that kills so many proxies does not stop."""
+"""The number of proxies that one guest may have: a cause that has killed so many proxies is permanent."""
 ENDED_BEFORE = "it ended before"
-"""The guest ended by itself: its output shows why."""
+"""The reason that states that the guest ended by itself; the guest's output shows the cause."""
 
 
 class WayOut:
@@ -39,11 +39,11 @@ class WayOut:
         self.pid = 0
         self.started_count = 0
         self.listeners: list[int] = []
-        """The descriptors of the sockets that listen in the guest's network, once it exists."""
+        """The descriptors of the sockets that listen in the guest's network; empty before the network exists."""
         self.info, self.told = os.pipe()
         self.held, self.release = os.pipe()
         self.pipes = [self.info, self.told, self.held, self.release]
-        """The pipes that are needed until the guest has started."""
+        """The pipes that the supervisor needs until the guest has started."""
         for descriptor in (self.told, self.held):
             os.set_inheritable(descriptor, True)
         self.control, self.control_of_proxy = socket.socketpair()
@@ -54,7 +54,7 @@ class WayOut:
         return ("--info-fd", str(self.told), "--block-fd", str(self.held))
 
     def start(self) -> None:
-        """Fork the proxy; the first proxy holds the guest until it listens in the guest's network.
+        """Fork the proxy; the first proxy holds the guest back until the proxy listens in the guest's network.
 
         Raises:
             OSError: The machine refused.
@@ -83,7 +83,7 @@ class WayOut:
         return True
 
     def await_listening(self) -> str:
-        """Wait until the proxy releases the guest; return why it cannot, or an empty text."""
+        """Wait until the proxy releases the guest; return the reason if it cannot, or an empty text."""
         self.close_pipes()
         self.control.settimeout(READY_SECONDS)
         try:

@@ -24,7 +24,7 @@ RUN_VARIABLE: Final = "SEPTET_RUN"
 """The variable with the run's mark in every process of an agent, by which a sweep finds leftovers."""
 
 SETUP_FOLDER: Final = "setup"
-"""The folder beside a workspace's runs with the records of its set-up, which is no agent's run."""
+"""The folder, next to a workspace's runs, with the records of the workspace's set-up, which is no agent's run."""
 
 _SAFE_NAME: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}")
 _OWNER_ONLY_FOLDER: Final = 0o700
@@ -53,7 +53,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The folder, relative to the state directory."""
+        """The run's folder, relative to the state directory."""
         return "/".join(self.folder.parts[-3:])
 
     @property
@@ -73,12 +73,12 @@ class Run:
 
     @property
     def has_started(self) -> bool:
-        """Whether a supervisor took the run; else the attempt that made the folder died before."""
+        """Whether a supervisor took the run; if false, the attempt that made the folder died before."""
         return self.stdout.exists()
 
     @property
     def set_aside(self) -> bool:
-        """Whether its activity was reset since; the run then counts as a run of another workflow run."""
+        """Whether the run's activity was reset since; the run then counts as a run of another workflow run."""
         return (self.folder / _SET_ASIDE).exists()
 
     def leave_aside(self) -> None:
@@ -86,11 +86,11 @@ class Run:
         self.put(_SET_ASIDE, b"")
 
     def lives(self) -> bool:
-        """Whether its supervisor lives."""
+        """Whether the run's supervisor lives."""
         return lock_is_held(self.folder / "lock")
 
     def exit(self) -> ExitRecord | None:
-        """Return how the run ended; `None` while it lives, and if its supervisor was killed."""
+        """Return the record of the run's end; `None` while the run lives, or if its supervisor was killed."""
         try:
             return _read_whole(f"{self.folder}/exit.json", ExitRecord)
         except (FileNotFoundError, msgspec.MsgspecError):
@@ -141,7 +141,7 @@ class Runs:
         return self._list_except(order_id, frozenset())
 
     def lately(self, order_id: str) -> list[Run]:
-        """Return the runs as `of` does, without the archived runs of a lane, which may be thousands."""
+        """Return the runs that `of` returns, but without the archived runs of a lane, which may be thousands."""
         return self._list_except(order_id, read_archive(self.folder_of(order_id)).runs)
 
     def at(self, folder: Path) -> Run:

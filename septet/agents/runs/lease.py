@@ -1,8 +1,8 @@
 """Only the work order's latest attempt may write, and only while it holds the writer's lock.
 
 Each attempt is recorded in the work order's folder before it does anything. An attempt that was stopped for longer
-than its time-out finds a later attempt there when it wakes, and stops: else it would commit, push and open a pull
-request for the second time.
+than its time-out finds a later attempt there when it wakes, and stops. Otherwise it would commit, push and open a
+pull request for the second time.
 
 If a worker repeats an attempt, for example after a refusal because the runner is down, the new line replaces the
 old line: a work order has one line for each activity and worker, after any number of attempts.
@@ -35,14 +35,14 @@ RESTORED: Final = b'{"before_the_backup":'
 """The start of the line of an attempt that comes from a restored backup."""
 _LOOK_SECONDS: Final = 0.02
 WAY_SECONDS: Final = 1.0
-"""A writer mostly releases the lock within moments: after this time, check whether the writer is stopped."""
+"""The seconds after which to check whether the writer is stopped: most writers release the lock within moments."""
 
 
 class Attempt(msgspec.Struct, frozen=True):
     """An attempt, as the Temporal server numbers it."""
 
     run_id: str
-    """The workflow's run, and the visit to the lane."""
+    """The id of the workflow's run, followed by the visit to the lane."""
     activity_id: str
     """The id of the activity in its workflow run; plain numbers count the activities."""
     number: int = 1
@@ -132,7 +132,7 @@ class Lease:
         """Kill the stopped worker of an earlier attempt that holds the writer's lock; return whether it was found.
 
         Raises:
-            SupersededError: A later attempt has begun, which does the same.
+            SupersededError: A later attempt has begun, and it makes way itself.
         """
         self.check()
         attempts = _attempts(_attempts_file(self.runs, self.order_id).read_bytes())
@@ -179,7 +179,8 @@ def busy_error(runs: Runs, order_id: str) -> WorkspaceBusyError:
 def _is_superseded(attempt: Attempt, last: Attempt, of_its_run: list[Attempt]) -> bool:
     """Return whether the last recorded attempt is later than the attempt that begins, by the server's numbers.
 
-    An attempt of another workflow run follows a reset if its run is new here; else a reset superseded its run. A
+    An attempt of another workflow run follows a reset if its run is new here; otherwise a reset superseded its
+    run. A
     run takes its activities one after the other, so an earlier activity with a known name is over. After a reset
     of an activity its attempts count from 1 again, so the server's clock identifies an old attempt.
     """
@@ -225,7 +226,7 @@ def _late_message(order_id: str, attempt: Attempt) -> str:
 
 
 def was_restored(runs: Runs, order_id: str) -> bool:
-    """Return whether a work order's files here come from a backup: it may have continued elsewhere since."""
+    """Return whether a work order's files come from a backup; the work order may have continued elsewhere."""
     path = runs.folder_of(order_id) / ATTEMPTS_FILE
     return path.exists() and any(line.startswith(RESTORED) for line in path.read_bytes().splitlines())
 

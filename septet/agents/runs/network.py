@@ -25,15 +25,16 @@ _MOST_RUNS: Final = 20
 
 
 class NetworkLine(msgspec.Struct):
-    """A requested connection, or the count of many."""
+    """A requested connection, or a count of requested connections."""
 
     id: str = ""
-    """A later line with the same id replaces this line; empty for a line that stands alone."""
+    """The id of the request; a later line with the same id replaces this line; empty for a line that no line
+    replaces."""
     time: str = ""
-    """ISO 8601, UTC."""
+    """The time of the line, as ISO 8601 in UTC."""
     host: str = ""
     port: int = 0
-    """0 if the request names no host and port."""
+    """The port; 0 if the request names no host and port."""
     allowed: bool = True
     why: str = ""
     sent_bytes: int = 0
@@ -42,7 +43,7 @@ class NetworkLine(msgspec.Struct):
     request: str = ""
     """Method and path of a request to a model whose key stays outside."""
     input_tokens: int = 0
-    """The input tokens that the model reported, with those from a cache."""
+    """The input tokens that the model reported, including tokens from a cache."""
     output_tokens: int = 0
     count: int = 1
     of_check: bool = False

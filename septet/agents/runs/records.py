@@ -1,7 +1,7 @@
 """The record of a run's start, and the archive of a lane with the sums of earlier runs.
 
-A lane archives the runs of work orders that have left, so that no step reads them all again. The folders of those
-runs hold the same facts: if the archive is missing or broken, the folders are read.
+A lane archives the runs of work orders that have left, so that no step reads all these runs again. The folders of
+those runs hold the same facts: if the archive is missing or broken, the folders are read.
 """
 
 from collections.abc import Mapping
@@ -56,9 +56,10 @@ def write_archive(folder: Path, past: ArchivedRuns) -> None:
 StartReason = Literal[
     "first", "crashed", "rerun", "limit", "context", "session", "refused", "waited", "interrupted"
 ]
-"""The reason to start an agent: the first start; a crash, in its session; another crash, anew from the checkpoint;
-a limit, in its session; a full context, or a session that cannot continue, in a new session; a refusal by another
-agent's model; a wait for the model API or the machine; an end from outside for a reason that is over."""
+"""The reason to start an agent: the first start; a crash, after which the session continues; another crash, after
+which work begins anew from the checkpoint; a limit, after which the session continues; a full context or a broken
+session, which a new session replaces; a refusal by another agent's model; a wait for the model API or the machine;
+an end from outside for a reason that is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ class Payer:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """The record of a run's start: `run.json`. It holds no secret and no value of the environment."""
+    """The record of a run's start: `run.json`. The record holds no secret and no value of the environment."""
 
     key: RunKey
     serial: int
@@ -95,25 +96,27 @@ class RunRecord:
     agent: str
     because: StartReason
     mark: str
-    """The value of `SEPTET_RUN` in its processes; the turns of one process share it."""
+    """The value of `SEPTET_RUN` in the run's processes; the turns of one process share the value."""
     argv: tuple[str, ...]
     env_names: tuple[str, ...]
     worktree: str
     limits: Mapping[str, float]
     started_at: str
-    """ISO 8601, UTC."""
+    """The time of the start, as ISO 8601 in UTC."""
     began_at_seconds: float = 0.0
-    """The start, in seconds since the machine's boot (no clock change moves it); 0 from an earlier release."""
+    """The start, in seconds since the machine's boot, which no clock change affects; 0 from an earlier release."""
     session_id: str | None = None
     resumed_from: str | None = None
     sandbox: str = "none"
-    """`bwrap`, or `none` for an agent that runs unconfined."""
+    """The kind of sandbox: `bwrap`, or `none` for an agent that runs unconfined."""
     network: str = ""
-    """`own`: a private network whose proxy is the only way out; `host`: the machine's; empty: not recorded."""
+    """The agent's network: `own` is a private network whose proxy is the only way out, `host` is the machine's
+    network;
+    empty: not recorded."""
     warm: bool = False
-    """Whether its process was to stay for a further turn."""
+    """Whether the run's process was to stay for a further turn."""
     began_in: str | None = None
-    """The run that started its warm process; `None` for a process that the run itself started."""
+    """The run that started the warm process of this run; `None` for a process that the run itself started."""
     login: str = ""
     """The name of the agent's further login; empty for the worker's own login."""
     model: str = ""

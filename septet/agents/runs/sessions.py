@@ -26,12 +26,12 @@ class SessionFolder:
 
     root: Path
     home: Path | None = None
-    """The work order's home around the folder: guests write there, and no link below is followed. `None` for the
-    user's own folder, which may have the user's links."""
+    """The work order's home around the folder: guests write there, and no link below the home is followed. `None`
+    for the user's own folder, which may have the user's links."""
 
     @property
     def _guard(self) -> GuardedFolder | None:
-        """The guarded folder, in which guests write; `None` for the user's own."""
+        """The guarded folder, in which guests write; `None` for the user's own folder."""
         return None if self.home is None else GuardedFolder(self.home, str(self.root.relative_to(self.home)))
 
     def find(self, pattern: str) -> list[str]:
@@ -79,7 +79,7 @@ _WITHOUT_KEYS: Final = ("account", "account_state", "control_account", "credenti
 def reduced_database(path: Path, session_id: str) -> bytes | None:
     """Return a copy of a user's database with one session alone; `None` without the session.
 
-    A database with an unknown structure also gives `None`: its session begins anew.
+    Also return `None` for a database with an unknown structure: the session then begins anew.
     """
     if not path.is_file() or path.stat().st_size > _DATABASE_LIMIT_BYTES:
         return None
@@ -117,9 +117,9 @@ def _reduce(database: sqlite3.Connection, session_id: str) -> None:
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _LIMIT_BYTES: Final = 64 << 20
-"""The largest session that moves to another host; a larger session begins anew there."""
+"""The size of the largest session that moves to another host; a larger session begins anew on that host."""
 _MOVED_LIMIT_BYTES: Final = 512 << 20
-"""The largest file that is copied between the homes of one host."""
+"""The size of the largest file that is copied between the homes of one host."""
 _START_CHARACTERS: Final = 8
 """The length of the start of an id in some file names."""
 
@@ -127,7 +127,7 @@ _START_CHARACTERS: Final = 8
 def pack_session(
     adapter: Adapter, session_id: str, host: Machine, folder: SessionFolder | None = None
 ) -> bytes | None:
-    """Return a session's files as a compressed archive; `None` without files, or if they are too large.
+    """Return a session's files as a compressed archive; `None` if the files are missing or too large.
 
     Args:
         adapter: The adapter of the session's CLI.
@@ -176,7 +176,7 @@ def unpack_session(
 
 
 def copy_session(adapter: Adapter, session_id: str, source: SessionFolder, target: SessionFolder) -> None:
-    """Copy the files of a session that are missing or older in the target; nothing without a session.
+    """Copy the files of a session that are missing or older in the target.
 
     Raises:
         OSError: The disk refused.

@@ -18,7 +18,7 @@ class Written(NamedTuple):
 
     position: int
     seconds: float
-    """The time in seconds since 1970, by the file's own time of change."""
+    """The time, in seconds since 1970, at which the file was changed."""
 
 
 def note_written(run: Run, position: int, seconds: float) -> None:

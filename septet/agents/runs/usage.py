@@ -17,9 +17,10 @@ from septet.system.durable import read_model
 
 _FILE: Final = "spent.json"
 _TIMES_MORE, _TOKENS_MORE = 2, 20_000
-"""The factor and the tokens that a model may report beyond its CLI: a CLI sends further requests, for a title."""
+"""The factor and the tokens by which a model's report may exceed the CLI's report: a CLI also sends requests that
+it does not report, for example for a title."""
 MOST_TRIES: Final = 3
-"""The tries of a turn that end in an unknown error; each may be paid."""
+"""The most tries of a turn that end in an unknown error; each try may cost money."""
 _REMEDY: Final = "Find out what it means, look in the run's files for what the agent did, then run `septet retry`."
 
 
@@ -62,7 +63,7 @@ def read_usage(run: Run) -> Spent | None:
 
 
 def last_of_session(runs: Sequence[Run], session_id: str) -> RunRecord | None:
-    """Return the record of the last of these runs in a session; `None` without a run in it."""
+    """Return the record of the last of these runs in a session; `None` if no run was in the session."""
     for run in reversed(runs):
         record, note = run.record, read_usage(run)
         noted = note.session_id if note is not None else None
@@ -89,7 +90,7 @@ def count_try(outcome: Outcome, tries: int, usage: Usage) -> Outcome:
 
     Args:
         outcome: The outcome of the try, in the CLI's words.
-        tries: The number of tries of the turn that ended so, with this try.
+        tries: The number of tries of the turn that ended in an unknown error, including this try.
         usage: The usage of all agents of the turn.
     """
     told = f"attempt {tries} of {MOST_TRIES}; cost so far: {_cost(usage)}"
@@ -134,7 +135,7 @@ def _spending_of_run(run: Run) -> Spending:
 def with_seen_usage(outcome: Outcome, run: Run) -> Outcome:
     """Count the usage that the model reported, if the CLI's stream, into which a guest can write, has far less.
 
-    The cost is raised in proportion; without a price in the stream it stays unknown.
+    The cost is raised in proportion; without a price in the stream the cost stays unknown.
     """
     agent, used = run.record.agent if run.record is not None else "", outcome.usage
     (read, written), told = tokens_seen(run), used.tokens

@@ -1,4 +1,4 @@
-"""An attempt's side of a supervisor's socket: it receives the agent's end at once, and can request the end."""
+"""An attempt's connection to a supervisor, which reports the agent's end at once, and takes a request to end."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ from septet.system.durable import close_after
 
 _SOCKET_NAME: Final = "control.sock"
 _LONGEST_ADDRESS_BYTES: Final = 100
-"""The system's limit is 104 (macOS) or 108 bytes."""
+"""The longest address of a socket that is used; the system's limit is 104 bytes (macOS) or 108."""
 _LOOK_SECONDS: Final = 0.02
 _DESCRIPTORS: Final = Path("/proc/self/fd")
 
@@ -57,7 +57,7 @@ class Attachment(asyncio.Protocol):
 
     @property
     def record(self) -> ExitRecord | None:
-        """How the agent ended; `None` if its supervisor ended without a report."""
+        """The record of the agent's end; `None` if the supervisor ended without a report."""
         return self._end.result() if self._end.done() else None
 
     def ask_to_end(self, why: str) -> None:
@@ -89,7 +89,7 @@ class Attachment(asyncio.Protocol):
 
 
 async def end_agent(run: Run, why: str, *, within_seconds: float = 15.0) -> ExitRecord | None:
-    """End a run's agent, if it lives, with all that it started, and return how it ended.
+    """End a run's agent, if it lives, with all that it started, and return the record of the end.
 
     Args:
         run: The run, of any request.

@@ -24,7 +24,8 @@ for name; do
     printf '%s\\0' "$name"
 done
 """
-"""Prints the names of missing programs. A `=` precedes each name: a bare path would show the guest its file."""
+"""The script that prints the names of missing programs. A `=` precedes each name, because the guest would see the
+file of a bare path."""
 _SHELL: Final = "/bin/sh"
 _LOOK_SECONDS: Final = 30.0
 _NOWHERE: Final = "Install it where the worker runs, or correct its name."

@@ -31,7 +31,7 @@ from septet.system.locks import lock, open_lock
 from septet.system.preview import end_of_file
 
 _OUTPUT_BYTES: Final = 64 * 1024
-"""The bytes that are read of the end of each output stream."""
+"""The number of bytes that are read from the end of each output stream."""
 _LOOK_SECONDS: Final = 0.05
 """The seconds between two checks whether the attempt was cancelled; the program's end needs no poll."""
 _END_SECONDS: Final = 15.0
@@ -49,7 +49,7 @@ class GuestCommand:
     seconds: float
     """The seconds after which the program is ended."""
     seen_at: Path | None = None
-    """The directory's path in a sandbox; `None` for its own path."""
+    """The path at which the sandbox shows the directory; `None` for the same path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,13 @@ class GuestEnd:
 
     @property
     def code(self) -> int:
-        """The exit code; negative for the signal that killed it."""
+        """The exit code; negative for the signal that killed the program."""
         return self.record.exit_code if self.record.exit_code is not None else -(self.record.signal or 0)
 
 
 @dataclass(frozen=True, slots=True)
 class GuestRunner:
-    """Runs programs of a workspace, one after the other, for an attempt that holds the writer's lock."""
+    """The means to run programs of a workspace, in turn, for an attempt that holds the writer's lock."""
 
     runs: Runs
     supervisors: Supervisors

@@ -37,7 +37,7 @@ def model_keys(adapter: Adapter, host: Machine, invocation: Invocation) -> tuple
 
 
 def without_keys(adapter: Adapter, host: Machine, invocation: Invocation) -> Invocation:
-    """Return a guest's invocation without the kept keys: its models are at ports of its own loopback."""
+    """Return an invocation without the kept keys, in which models are at ports of the guest's own loopback."""
     places = [
         replace(
             place,

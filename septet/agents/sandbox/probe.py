@@ -31,7 +31,7 @@ class Probe:
 
     program: str
     version: str | None
-    """`None` if the program prints no version."""
+    """The version; `None` if the program prints no version."""
     tested: str
     """The tested range of versions, as text; empty for a configured program."""
     in_range: bool
@@ -39,7 +39,7 @@ class Probe:
     """Whether the version is newer than the newest tested version."""
     login: str | None
     """The variable or file that looks like a login; `None` without one. Only a call of the model shows
-    whether it is valid."""
+    whether the login is valid."""
     obstacle: SeptetError | None
     """The reason why the agent cannot work on this host; `None` without an obstacle."""
     complaint: str = ""
@@ -76,7 +76,7 @@ def probe(adapter: Adapter, host: Machine, worktree: Path, sandbox: Sandbox = _U
 
 
 def _missing_inside(program: str, version: str | None, complaint: str) -> SeptetError | None:
-    """Return the error of a program that starts outside and not in the sandbox; `None` with a version."""
+    """Return the error of a program that starts only outside of the sandbox; `None` if there is a version."""
     if version is not None:
         return None
     remedy = "Start the worker (`septet up`) again with the folders that it needs added to SEPTET_GUEST_PATHS."
@@ -119,7 +119,8 @@ def try_network(sandbox: Sandbox, env: Mapping[str, str], state_dir: Path) -> st
     Args:
         sandbox: The sandbox of the guest.
         env: The environment with the PATH of programs.
-        state_dir: The folder for the trial's temporary folder; if it is missing, the system's is used.
+        state_dir: The folder for the trial's temporary folder; if the folder is missing, the system's temporary
+            folder is used.
     """
     place = state_dir if state_dir.is_dir() else None
     # The supervisor may write its last record while the folder is removed; such an error is ignored.

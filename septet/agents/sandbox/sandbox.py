@@ -97,7 +97,7 @@ class Sandbox:
     def run(
         self, argv: Sequence[str], files: GuestFiles, env: Mapping[str, str], seconds: float
     ) -> processes.Completed:
-        """Run a program of the worker in the sandbox, without a supervisor; the guest sees its files too.
+        """Run a program of the worker in the sandbox, without a supervisor; the guest also sees `files`.
 
         Raises:
             OSError: The program could not be started.
@@ -171,7 +171,7 @@ def _try_program(program: Path, env: Mapping[str, str], world: World) -> Sandbox
 
 
 def _start_once(sandbox: Sandbox, env: Mapping[str, str]) -> Sandbox:
-    """Return the sandbox with its version, or else the reason; the trial works in a covered folder."""
+    """Return the sandbox with its version, or a sandbox with the reason of the failure; try a covered folder."""
     path = sandbox.program or ""
     folder = next((each for each in sandbox.world.covered if each.is_dir()), Path("/usr"))
     try:

@@ -1,4 +1,4 @@
-"""The packages that a CLI unpacks and compiles at its first start: made once, and read by all work orders."""
+"""The packages that a CLI unpacks and compiles at its first start: made once, and shared by all work orders."""
 
 import hashlib
 import shutil

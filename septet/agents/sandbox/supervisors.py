@@ -16,7 +16,7 @@ _FORK_REQUEST: Final = b"+"
 
 
 class Supervisors:
-    """Starts supervisors, which one small process forks: a new Python for each would cost 20 ms.
+    """The starter of supervisors, which one small process forks: a new Python for each one would cost 20 ms.
 
     A spare supervisor waits for the next agent, so that no agent waits for a fork. Supervisors with an order live
     on when this process ends; the fork server ends with it. On a host with a runner the runner forks supervisors,
@@ -79,7 +79,7 @@ class Supervisors:
             superfluous.close()
 
     def _take_spare(self) -> socket.socket | None:
-        """Return the connection to the waiting supervisor; `None` without one, or if it was killed."""
+        """Return the connection to the waiting supervisor; `None` if no supervisor waits, or if it was killed."""
         with self._guard:
             spare, self._spare = self._spare, None
         if spare is None:

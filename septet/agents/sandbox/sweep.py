@@ -10,10 +10,10 @@ from septet.agents.processes.confined import FIRST_PROCESS, REPORT
 from septet.agents.runs.folders import RUN_VARIABLE
 
 _BOUND_SECONDS: Final = 3.0
-"""The seconds of SIGKILL after which a living process hangs in the kernel."""
+"""The seconds after SIGKILL until a process that still lives counts as hanging in the kernel."""
 _PAUSE_SECONDS: Final = 0.01
 _CLOCK_SECONDS: Final = 2.0
-"""The seconds by which the start of a process may seem later than it was."""
+"""The seconds by which the start of a process may seem later than the real start."""
 _OWN_NAMESPACE: Final = Path("/proc/self/ns/pid")
 
 
@@ -21,7 +21,8 @@ def sweep_leftovers(mark: str, folder: Path) -> int:
     """Kill every process of a dead run and return their number.
 
     A process that cleared its environment is not found: only the pid namespace of a sandbox holds such a process.
-    A sandbox dies with the processes that are found. Its first process ends last, so the sweep waits for its end.
+    A sandbox dies with the processes that are found. The first process of a sandbox ends last, so the sweep waits
+    for its end.
     """
     killed: set[int] = set()
     bound = time.monotonic() + _BOUND_SECONDS
@@ -38,7 +39,7 @@ def sweep_leftovers(mark: str, folder: Path) -> int:
 
 
 def _sandbox_lives(report: Path) -> bool:
-    """Whether the first process of a run's sandbox lives; a later process with its number is another process."""
+    """Return whether the first process of a run's sandbox lives, and not a later process with the same number."""
     try:
         if bytes(_OWN_NAMESPACE.readlink()) not in report.with_name("lock").read_bytes():
             return False  # a runner's sandbox, which the runner has swept
