@@ -1,14 +1,14 @@
 """The `scripted` agent: claude's command line and stream, without a model. For the demo and dry runs.
 
 `septet-scripted-agent` really edits files, keeps its sessions on disk and answers every step of a work order on
-any repository, by the issue's own words. It costs nothing, needs no network, and has to start fast: so it imports
-neither the rest of Septet nor `typing` or `dataclasses`.
+any repository, by the issue's own words. The agent costs nothing, needs no network, and has to start fast: so the
+program imports neither the rest of Septet nor `typing` or `dataclasses`.
 
-It reads `SEPTET_SCRIPTED_HOME` (sessions and counts; default `$HOME/.septet-scripted`) and
+The agent reads `SEPTET_SCRIPTED_HOME` (sessions and counts; default `$HOME/.septet-scripted`) and
 `SEPTET_SCRIPTED_SCENARIO`: the name of a built-in scenario, or the path of a JSON file.
 
-Inside a pipeline it plans a solution and executes it, as the prompt requests. An issue steers the edits by the
-words "In `path`, `old` should be `new`" and "Write `a line` into `path`".
+Inside a pipeline the agent plans a solution and executes the solution, as the prompt requests. An issue steers the
+edits by the words "In `path`, `old` should be `new`" and "Write `a line` into `path`".
 
 A scenario is a list of failures. `steps` holds, for each step (or `*` for all other steps), one script, or a list
 with a script for each start of the step in a folder; the last script repeats. Every key may be left out:

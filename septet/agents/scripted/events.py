@@ -24,7 +24,7 @@ _CHARACTERS_PER_TOKEN = 4
 
 
 class TooManyTurnsError(Exception):
-    """`--max-turns` is reached."""
+    """The run has reached `--max-turns`."""
 
 
 class Stream:
@@ -122,7 +122,7 @@ class Stream:
         self.assistant(block, model=self.model, usage={**usage, "output_tokens": min(usage["output_tokens"], 1)})
 
     def use(self, characters: int) -> dict[str, int]:
-        """Return the usage of a message of so many characters; earlier messages come from the cache."""
+        """Return the usage of a message of this many characters; earlier messages count as read from the cache."""
         new, output = self._unread // _CHARACTERS_PER_TOKEN, characters // _CHARACTERS_PER_TOKEN + 1
         usage = {
             "input_tokens": 3,

@@ -18,14 +18,14 @@ _SIGKILL = 9
 
 
 class Hands:
-    """Writes, edits and deletes files below one folder, up to the crash of the script."""
+    """The tools that write, edit and delete files below one folder, until the crash that the script demands."""
 
     def __init__(self, stream: Stream, folder: Path, crash_after: int | None, *, leave_notes: bool) -> None:
         """Begin without edits; the process ends by SIGKILL after `crash_after` edits."""
         self.tied = False
-        """Whether the tools do nothing: for an answer without its work."""
+        """Whether the tools do nothing, for an answer without the work."""
         self.leave_notes = leave_notes
-        """Whether a note replaces the work if a plan spells out no change, for trials of other features."""
+        """Whether to write a note if a plan spells out no change, for trials of other features."""
         self.touched: list[str] = []
         """The changed files, each once, in the order of the first change."""
         self._stream = stream
@@ -69,7 +69,7 @@ class Hands:
         self._use("Bash", {"command": f"rm -- {json.dumps(path)}", "description": f"Delete {path}"}, path, act)
 
     def note_edit(self, path: str) -> None:
-        """Do nothing after the edit of a file; subclasses may."""
+        """Do nothing after the edit of a file; a subclass may do something."""
 
     def crash_before_answering(self) -> None:
         """End by SIGKILL if the script has a crash that the edits have not caused."""

@@ -47,9 +47,9 @@ _NOTHING = (
 )
 _TITLES = {"/bug": "Bug", "/feature": "Feature", "/chore": "Chore"}
 _COMMIT_TYPES = {"bug": "fix"}
-"""The types of commits that differ from the class of the issue, which names the branch."""
+"""The type of a commit, by the class of the issue, where the two differ."""
 _DONE = {"# Bug": "Fixed", "# Feature": "Added", "# Chore": "Tidied"}
-"""The first words of the record of a plan, by the plan's own first words."""
+"""The first word of the record of a change, by the first words of its plan."""
 
 
 def classify(task: PromptTask, _hands: Hands) -> Answer:
@@ -86,7 +86,7 @@ def plan(task: PromptTask, hands: Hands) -> Answer:
 
 
 def find_plan(task: PromptTask, _hands: Hands) -> Answer:
-    """Answer with the planner's path if the file exists, else with the work order's first plan by name."""
+    """Answer with the planner's path if the file exists; otherwise with the work order's first plan by name."""
     named = re.findall(r"[^\s`'\"<>]+\.md\b", task.planner_answer)
     own = sorted(
         f"specs/{path.name}" for path in task.folder.glob("specs/*.md") if f"{task.order}-planner-" in path.name
@@ -188,7 +188,7 @@ def _write_line(task: PromptTask, hands: Hands, line: str, path: str) -> str:
 
 
 def predicted_files(task: PromptTask, plan_path: str) -> list[str]:
-    """Return the files that `implement` will change beside the plan, by the present tree."""
+    """Return the files that `implement` will change in the present tree, without the plan."""
     changes = [(read(task.folder / path) or "", path, old, new) for path, old, new in _changes(task.body)]
     lines = [(read(task.folder / path) or "", path, line) for line, path in lines_in(task.body)]
     changed = [path for content, path, old, new in changes if old in content and not (new and new in content)]
@@ -208,7 +208,7 @@ def _record_path(task: PromptTask, plan_path: str, *, in_changelog: bool) -> str
 
 
 def _unreleased_heading(changelog: str) -> str:
-    """Return the heading of a changelog's unreleased changes, with the empty line after it; else empty."""
+    """Return the heading of a changelog's unreleased changes, and the empty line after it; empty without one."""
     match = re.search(r"^## \[?Unreleased\]?.*\n\n?", changelog, re.MULTILINE | re.IGNORECASE)
     return match[0] if match else ""
 

@@ -93,7 +93,7 @@ class ScriptedRun:
         return answer if answer is None else {**answer, **script.put_over}
 
     def _remember_task(self) -> None:
-        """Write the task to disk before the first event: the resume of a killed session does not repeat it."""
+        """Write the task to disk before the first event: the prompt that resumes a session does not repeat it."""
         begun = self._session.prompt != ""
         step = "" if self._finalizing else step_of(self.prompt, None if begun else self._arguments.schema)
         if step or not begun:

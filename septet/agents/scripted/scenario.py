@@ -99,7 +99,7 @@ class Scenario:
 
 
 def load_scenario(name: str, scenario_type: type[Scenario] = Scenario) -> Scenario:
-    """Load a scenario by a built-in name or by a path; the empty name is no scenario.
+    """Load a scenario by a built-in name or by a path; an empty name gives a scenario without failures.
 
     Raises:
         RefusalError: The file is missing, is no JSON object, or has an unknown key.

@@ -15,7 +15,7 @@ STEPS = (
     "create_pull_request", "rework", "read_outgoing",
 )  # fmt: skip
 _HEADING_LINES = 5
-"""A command names its step in a heading within its first lines."""
+"""The number of first lines of a command that may hold the heading with the step."""
 _KEYS_OF_STEP = {
     "classify_issue": {"issue_class"},
     "build_plan": {"plan_path", "summary"},
@@ -32,7 +32,7 @@ _KEYS_IN_PIPELINE = {
     "implement_plan": {"status", "summary", "tasks", "commit_hash", "files_modified"},
 }
 _OBJECTS_TRIED = 20
-"""The bound of attempts at parsing: a foreign prompt may hold any number of braces."""
+"""The most places at which parsing of an object is tried: a foreign prompt may hold any number of braces."""
 _TYPES = {"/bug": "bug", "/feature": "feat", "/chore": "chore"}
 _SLUG_WORDS = 6
 _TITLE_CHARACTERS = 200
@@ -43,7 +43,7 @@ class PromptTask:
     """One step's task."""
 
     def __init__(self, prompt: str, folder: Path) -> None:
-        """Read the facts of `prompt`; the folder's name replaces a missing work order, else facts stay empty."""
+        """Read the facts of `prompt`; the folder's name replaces a missing work order; other facts stay empty."""
         self.folder = folder
         facts = _facts(prompt)
         issue = _issue(prompt)
@@ -58,7 +58,7 @@ class PromptTask:
         self.solution: str = facts.get("solution", "")
         """The solution's id in a pipeline."""
         self.given: dict[str, Any] = _value(_between(prompt, "<solution>", "</solution>"))
-        """The solution to execute, as far as the prompt holds it."""
+        """The solution to execute; empty if the prompt holds no solution."""
         self.feedback: dict[str, Any] = _feedback(prompt)
         """The comments of the pull request, if the prompt is about them."""
         self.planner_answer: str = _between(prompt, "<planner_answer>", "</planner_answer>")
@@ -81,7 +81,7 @@ class PromptTask:
 
 
 def step_of(prompt: str, schema: dict[str, Any] | None) -> str:
-    """Return the step of the prompt, by the command's heading, or else by the schema's keys; else empty."""
+    """Return the step of the prompt, by the command's heading, or by the schema's keys; empty if unknown."""
     for line in prompt.lstrip("\ufeff \n").split("\n", _HEADING_LINES)[:_HEADING_LINES]:
         if line.startswith("# "):
             name = line[2:].strip()

@@ -18,7 +18,7 @@ NEVER = float("inf")
 
 
 class AgentProcess:
-    """The process of one agent, and the processes beside it."""
+    """The process of one agent, with the guest's proxy and the recorder."""
 
     def __init__(self, order: Order, locks: list[int], user: RunUser | None, watch: ResourceWatch) -> None:
         """Take the order with its locks, the user that was made for the guest, and the watch of its resources."""
@@ -78,7 +78,7 @@ class AgentProcess:
     def become_agent(self, argv: tuple[str, ...], files: tuple[int, ...], report: int, supervisor: int) -> None:
         """Turn this new fork into the agent; never return.
 
-        The agent dies with its supervisor: so a free lock shows that the agent is dead.
+        The agent dies with its supervisor, so a free lock shows that the agent is dead.
         """
         try:
             signal.set_wakeup_fd(-1)
@@ -118,7 +118,7 @@ class AgentProcess:
             raise
 
     def await_network(self) -> None:
-        """Wait until the guest's proxy listens; without the proxy the guest is killed before its start."""
+        """Wait until the guest's proxy listens; if the proxy fails, kill the guest before its start."""
         why = self.way_out.await_listening() if self.way_out is not None else ""
         if why and why != ENDED_BEFORE:
             self.cause, self.why = "not_started", why
@@ -181,5 +181,5 @@ class AgentProcess:
 
     @property
     def own(self) -> set[int]:
-        """The process ids of the supervisor's own children: proxy and recorder."""
+        """The process ids of the supervisor's own children: the proxy and the recorder."""
         return {self.proxy, self.recorder.pid if self.recorder is not None else 0}

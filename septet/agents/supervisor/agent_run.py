@@ -36,7 +36,7 @@ BACKGROUND_SECONDS = 5.0
 SWEEP_SECONDS, SWEEP_TICK_SECONDS = 2.0, 0.001
 """The longest time of a sweep; a process that lives longer hangs in the kernel."""
 RECORD_SECONDS = 10.0
-"""The longest wait for the recorder to write what is in the pipes."""
+"""The longest wait, in seconds, for the recorder to write the bytes that are in the pipes."""
 END_SECONDS = 0.5
 """The longest wait for a sandbox, and then for its proxy, to end without a kill."""
 UNKILLABLE_SECONDS = 2.0
@@ -60,7 +60,7 @@ class Supervisor(AgentProcess):
         self.look_at = self.began_at + LOOK_SECONDS
 
     def run(self) -> None:
-        """Execute the order to its end."""
+        """Execute the order up to the end of the agent."""
         self.handle_signals()
         started_at = time.time()
         self.start()
@@ -174,12 +174,12 @@ class Supervisor(AgentProcess):
                 self.replace_recorder(self.recorder, status)
 
     def replace_proxy(self, way_out: WayOut) -> None:
-        """Replace a proxy that was killed; without a new proxy end the guest, whose next run continues."""
+        """Replace a proxy that was killed; if no new proxy starts, end the guest; its next run continues."""
         if self.agent and self.status is None and way_out.listeners and not way_out.replace():
             self.kill_agent("ended", "proxy_lost")
 
     def replace_recorder(self, recorder: OutputRecorder, status: int) -> None:
-        """Replace a recorder that was killed; without a new recorder end the agent."""
+        """Replace a recorder that was killed; if no new recorder starts, end the agent."""
         recorder.pid = 0
         if status != 0 and not recorder.replace():
             self.kill_agent("ended", "recorder_lost")
@@ -206,13 +206,13 @@ class Supervisor(AgentProcess):
             self.kill_agent(*self.watch.look(os.getpid(), self.own))
 
     def kill_agent(self, cause: str, why: str) -> None:
-        """End an agent that uses too much, without grace: it must not use more."""
+        """Kill an agent that uses too much of a resource, without grace, so that the agent cannot use more."""
         if cause and not self.cause:
             self.end_agent(cause, why)
             self.kill_at = time.monotonic()
 
     def end_agent(self, cause: str, why: str = "") -> None:
-        """Request the agent's end; the first reason counts. A stopped process is woken."""
+        """Request the agent's end; the first reason counts. A stopped process is continued."""
         if not self.cause and self.status is None:
             self.cause, self.why = cause, why
             self.kill_at = time.monotonic() + self.order.limits.grace_seconds

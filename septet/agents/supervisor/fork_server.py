@@ -1,10 +1,11 @@
 """The fork server and the runner: small processes that fork supervisors.
 
-`start.py` runs them. The fork server of one worker gets a socket as stdin, receives further sockets there, and
+`start.py` runs them. The fork server of one worker gets a socket as stdin, receives further sockets over it, and
 forks a supervisor for each socket; it ends when its worker dies. A runner serves workers that come and go, for
 example containers, and its supervisors die with it. It gets a listening socket as stdin and the number of its
 lock's descriptor as argument, and each connection becomes a supervisor's socket. The runner kills the processes
-that the agent of a killed supervisor left: they become its children, and no other process may see them.
+that the agent of a killed supervisor left: these processes become its children, and other processes may be unable
+to see them.
 """
 
 import gc
@@ -28,7 +29,8 @@ SWEEP_SECONDS = 2.0
 RECORD_SECONDS = 1.0
 """The longest wait for a recorder to write an agent's output."""
 STOP_SECONDS = 8.0
-"""The longest wait for ending supervisors: their agents have two seconds of grace, and are swept."""
+"""The longest wait for the end of supervisors: agents have two seconds of grace, and their leftovers are
+killed."""
 
 
 class Runner:
@@ -137,7 +139,7 @@ class Runner:
 
 
 def fork_or_refuse() -> int:
-    """Return the result of `fork`, or -1 if the machine refuses: the worker then sees a closed socket."""
+    """Return the result of `fork`, or -1 if the machine refuses; the worker then sees a closed socket."""
     try:
         return os.fork()
     except OSError:

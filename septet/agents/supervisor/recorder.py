@@ -1,6 +1,6 @@
 """Record a program's output: a recorder, a process beside its supervisor, reads pipes and writes files.
 
-So the program has none of the engine's files open, which it could reopen, truncate or fill with holes. The
+So the program has no open file of the engine, which the program could reopen, truncate or fill with holes. The
 recorder outlives a killed supervisor, with which the program dies, until the program's output is on disk;
 meanwhile the recorder holds the run's locks. The supervisor replaces a recorder that was killed.
 """
@@ -18,13 +18,14 @@ NAME = b"septet-recorder"
 NEVER = float("inf")
 CHUNK_BYTES = 1 << 16
 QUIET_SECONDS, LAST_SECONDS = 0.5, 5.0
-"""After the supervisor's end: the longest silence of a living program, and the longest wait in all."""
+"""The seconds after the supervisor's end: the longest silence of a living program, and the longest whole wait."""
 FULL_DISK_SECONDS = 0.1
 MOST_RECORDERS = 100
 WRITABLE = 0o222
-"""The pipe's mode: a guest of a worker that is root has its own user, and scripts reopen `/dev/stdout`."""
+"""The pipe's mode: any user may write, because a root worker's guest has a user of its own, and scripts reopen
+`/dev/stdout`."""
 ADD_SEALS, ALL_SEALS, CAN_BE_SEALED = 1033, 15, 2
-"""F_ADD_SEALS; against more seals, another length and other content; MFD_ALLOW_SEALING."""
+"""F_ADD_SEALS; the seals against more seals, a change of length and of content; MFD_ALLOW_SEALING."""
 
 
 class OutputRecorder:
@@ -44,11 +45,11 @@ class OutputRecorder:
         self.outputs, self.most_bytes, self.locks = tuple(outputs), most_bytes, tuple(locks)
         self.pid = self.started_count = 0
         self.life, self.own_life = os.pipe()
-        """The second end belongs to the supervisor alone."""
+        """The pipe that closes when the supervisor ends; only the supervisor has the second end."""
         pairs = [open_pipe() for _ in outputs]
         self.readers = tuple(reader for reader, _ in pairs)
         self.writers = tuple(writer for _, writer in pairs)
-        """The program's ends."""
+        """The ends of the pipes that the program writes."""
 
     def start(self) -> None:
         """Fork the recorder.
@@ -100,10 +101,10 @@ class Recording:
         self.poller = select.poll()
 
     def run(self, ways: dict[int, int]) -> None:
-        """Write from pipes to files until the pipes end; after the supervisor's end also until they are silent.
+        """Write from pipes to files until the pipes end or, after the supervisor's end, are silent.
 
         Args:
-            ways: The files' descriptors by the pipes'.
+            ways: The descriptors of the files, by the descriptors of the pipes.
         """
         for descriptor in (*ways, self.life):
             self.poller.register(descriptor, select.POLLIN)

@@ -14,7 +14,7 @@ _NO_EVENT: dict[str, object] = {}
 
 
 class TurnStream:
-    """The stdout of one process: it finds the bytes of the current turn, and the turn's end."""
+    """The reader of one process's stdout, which finds the bytes of the current turn and the turn's end."""
 
     def __init__(self) -> None:
         """Begin before the first turn."""
@@ -23,7 +23,7 @@ class TurnStream:
         self.has_failed = False
         """Whether the result reports an error."""
         self._tasks: set[object] = set()
-        """The tasks for which the process may continue after a result: the supervisor does not see their end."""
+        """The tasks for which the process may continue after a result; the supervisor cannot see when they end."""
         self._mark = ""
         self._partial_line = bytearray()
         self._is_too_long = False
@@ -100,7 +100,7 @@ class TurnStream:
 
 
 def _read_object(text: bytes, *, ends_line: bool = False) -> dict[str, object]:
-    """Return a JSON object, or an empty one; an object at the end of a line has to name its session."""
+    """Return a JSON object; empty for other text. An object at the end of a line has to name its session."""
     try:
         event = json.loads(text)
     except (ValueError, RecursionError):

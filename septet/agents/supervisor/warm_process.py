@@ -32,7 +32,7 @@ AGAIN_SECONDS = 0.5
 the kernel until the program has begun, and waits forever if the program was stopped first."""
 MOMENT_SECONDS = 0.02
 REQUEST_SECONDS = 2.0
-"""The longest wait for the order or the request to end of a client, which sends it at once."""
+"""The longest wait, in seconds, for a client's order or request to end, which clients send at once."""
 
 
 class WarmSupervisor(Supervisor):
@@ -133,7 +133,7 @@ class WarmSupervisor(Supervisor):
     def sweep_tools(self) -> bool:
         """Kill the agent's descendants outside its own group; return whether none is left.
 
-        A git of its own group is killed too: it would keep the repository's locks while it stands still.
+        A git process of the agent's own group is killed too: a stopped git would keep the repository's locks.
         """
         own = {pid for pid in group_of(self.agent) if not read_file(f"/proc/{pid}/comm").startswith(b"git")}
         tools = [pid for pid in descendants(os.getpid()) if pid not in own and pid not in {self.agent, *self.own}]
@@ -161,7 +161,7 @@ class WarmSupervisor(Supervisor):
         self.is_idle, self.next_order = True, None
 
     def await_order(self) -> None:
-        """Wait for the next turn, up to the orphan limit, and not after a failure."""
+        """Wait for the next turn, up to the orphan limit; after a failure do not wait."""
         while (
             self.next_order is None
             and self.status is None
@@ -184,7 +184,7 @@ class WarmSupervisor(Supervisor):
             super().end_agent(cause, why)
 
     def begin_turn(self, order: Order) -> bool:
-        """Begin the next turn; return whether it has begun: not if its files cannot be made."""
+        """Begin the next turn; return whether the turn has begun; false if its files cannot be made."""
         report = f"{self.order.folder}/{REPORT}"
         self.order, self.is_idle = order, False
         self.cause = self.why = ""

@@ -15,7 +15,7 @@ from septet.system.durable import close_after
 
 _LOOK_SECONDS: Final = 0.02
 _RECORD_SECONDS: Final = 10.0
-"""The wait for a supervisor to write its record after its agent has ended; a disk may be slow."""
+"""The seconds to wait for a supervisor to write its record after the agent's end; a disk may be slow."""
 _AGAIN_SECONDS: Final = 5.0
 
 
@@ -23,7 +23,7 @@ def finalize_run(run: Run, within_seconds: float = _RECORD_SECONDS) -> None:
     """Wait for a living run's record; for a dead run, sweep leftovers and write the record.
 
     Raises:
-        WorkspaceBusyError: Its supervisor lives, and has not written the record within `within_seconds`.
+        WorkspaceBusyError: The run's supervisor lives, and has not written the record within `within_seconds`.
         AgentCrashedError: The runner that has to sweep does not answer.
     """
     bound = time.monotonic() + within_seconds

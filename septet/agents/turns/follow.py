@@ -24,7 +24,7 @@ from septet.system.timestamps import seconds_since_boot, timestamp
 HELD_USD: Final = "held_usd"
 HELD_TOKENS: Final = "held_tokens"
 HELD_SECONDS: Final = "held_seconds"
-"""Among a run's limits: the amounts that its budgets allow until the next budget check."""
+"""The names, among a run's limits, of the amounts that the run's budgets allow until the next budget check."""
 _CHUNK_BYTES: Final = 1024 * 1024
 _STDERR_READ_BYTES: Final = 8 * 1024
 _ANSWER_READ_BYTES: Final = 4 * 1024 * 1024
@@ -35,7 +35,7 @@ _SHARE: Final = 0.2
 
 
 class GrowingStream(Protocol):
-    """The output of an agent, as far as it was read."""
+    """The output of an agent, of which a part may have been read."""
 
     def read_some(self) -> bool:
         """Read new bytes, up to a bound; return whether none are left."""
@@ -127,14 +127,14 @@ class StreamReading:
     dialect: Dialect
     epoch: int
     is_answer: Callable[[str], bool] = bool
-    """Returns whether a result's text answers the prompt."""
+    """The function that returns whether a result's text answers the prompt."""
     position: int = 0
     """The number of bytes that were read."""
     most_bytes: int = 0
     """The bytes that an agent may print, whatever the size of its stream's file; 0: no limit."""
 
     def catch_up(self) -> None:
-        """Read all that is new."""
+        """Read all new bytes."""
         while not self.read_some():
             pass
 
@@ -211,7 +211,7 @@ class StreamReading:
         return record.session_id if spoke else record.resumed_from
 
     def _dated(self, end: ExitRecord) -> ExitRecord:
-        """Return the exit record with an end time: without a recorded time, the time of the last output."""
+        """Return the exit record with an end time: if no time is recorded, use the time of the last output."""
         if end.ended_at:
             return end
         with suppress(FileNotFoundError):
@@ -233,9 +233,10 @@ class Pace:
     poll_seconds: float = 0.5
     """The seconds between two polls of the stream; an agent's end needs no poll."""
     result_grace_seconds: float = 15.0
-    """The seconds for a CLI that continues after its result."""
+    """The seconds that a CLI gets to end after its result."""
     command_grace_seconds: float = 60.0
-    """The seconds for a silent CLI that has answered and waits for commands: a server among them never ends."""
+    """The seconds for a silent CLI that has answered and waits for commands, some of which may be servers that
+    never end."""
     task_grace_seconds: float = 600.0
     """The seconds for a silent CLI that waits for other work; claude itself waits no longer."""
     polls: Polls = field(default_factory=Polls)
@@ -250,7 +251,7 @@ async def follow(
     pace: Pace,
     on_progress: Callable[[TurnProgress], None],
 ) -> ExitRecord | None:
-    """Follow an agent to its end and return how it ended; `None` when its supervisor was killed.
+    """Follow an agent to its end and return the record of the end; `None` if the supervisor was killed.
 
     A cancel leaves the agent running. The supervisor ends the agent at a limit of time; this function requests the
     end at the limit of turns, at a used-up budget, and after a result.

@@ -50,7 +50,7 @@ _NOTES: Final[Mapping[StartReason, str]] = {
         f"{_LOOK} Go on from there. The task was:"
     ),
 }
-"""By start reason: the note before the prompt, or in place of the prompt."""
+"""The note before the prompt, or in place of the prompt, by start reason."""
 
 
 def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, socket.socket]:

@@ -12,16 +12,17 @@ Rung = Literal["adopt", "read", "resume", "rerun"]
 """The rung of the ladder of a retry that gave the outcome."""
 
 SessionUse = Literal["new", "resumed", "asked"]
-"""The session of a run: a new session, a resumed session, or a session whose prompt is about itself alone."""
+"""The session of a run: a new session, a resumed session, or a session that gets a prompt only about its own
+work."""
 
 _RESUMED_LIMITS: Final = frozenset({"turns", "output_tokens", "idle", SILENT})
 _INTERRUPTIONS_BORNE: Final = 10
 """The most interruptions of a step: an agent may take its machine down at every start."""
 _BEGIN_ANEW: Final = frozenset({"context", "session", "refused", "rerun"})
 _NEVER_RAN: Final = frozenset({"refused", "not_started", OTHER_DIALECT})
-"""Crashes that neither a resume nor a rerun changes."""
+"""The kinds of crashes that neither a resume nor a rerun can repair."""
 _NO_SESSION: Final = frozenset({"unknown_session", "local_answer"})
-"""Crashes that leave no session to resume; the work before them is in the worktree."""
+"""The kinds of crashes that leave no session to resume; the earlier work is in the worktree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +47,13 @@ class Start:
     serial: int = 1
     """The number of the run in its work order."""
     was_reset: bool = False
-    """Whether a person has reset the activity: its session may know work that the worktree no longer has."""
+    """Whether a person has reset the activity: the session may know work that the worktree no longer has."""
     earlier: tuple[StartReason, ...] = ()
     """The start reasons of the earlier agents, in order."""
 
     @property
     def rung(self) -> Rung | None:
-        """The rung of the ladder that this start is."""
+        """The rung of the ladder to which this start belongs."""
         if self.session_id is not None:
             return "resume"
         return "rerun" if self.because in {*_BEGIN_ANEW, "interrupted"} else None
@@ -64,7 +65,7 @@ class Start:
 
     @property
     def begins_anew(self) -> bool:
-        """Whether a new session replaces the turn's: after a reset, rerun, refusal, or failure of the session."""
+        """Whether a new session replaces the turn's session: after a reset, rerun, refusal, or session failure."""
         return self.was_reset or not _BEGIN_ANEW.isdisjoint({self.because, *self.earlier})
 
     @property
@@ -93,7 +94,7 @@ def next_move(
     Args:
         starts: The start reasons of all runs so far, in order.
         last: The outcome of the last run; `None` without a run.
-        seen_now: Whether this attempt followed the last run to its end; else its record was read from disk.
+        seen_now: Whether this attempt followed the last run to its end; if false, the record was read from disk.
         session: The session of the last run.
         resumes_after_kill: Whether the CLI can resume a session whose process was killed.
     """
@@ -114,7 +115,7 @@ def next_move(
 
 
 def hand_over(move: Move, starts: Sequence[StartReason], last: Outcome | None) -> Move:
-    """Return the start of another agent, once, if the model has refused; else return `move`."""
+    """Return the start of another agent, once, if the model has refused; otherwise return `move`."""
     refused = last is not None and last.ended == "api_error" and last.kind == "refusal"
     return Start("refused") if refused and "refused" not in starts else move
 

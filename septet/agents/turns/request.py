@@ -29,7 +29,8 @@ class AgentRuntime:
     """The longest time without an attempt that follows the agent; then the agent is ended."""
     pace: Pace = field(default_factory=Pace)
     patience_seconds: float = 30.0
-    """The wait for a lock that is held while no run lives: its holder is about to start a run, or to leave."""
+    """The seconds to wait for a lock that is held while no run lives: the holder is about to start a run, or to
+    end."""
     login_patience_seconds: float = 180.0
     """The longest wait while other agents refresh a login in turn, each for a minute at most."""
     sandbox: Sandbox = field(default_factory=Sandbox)
@@ -53,7 +54,7 @@ class TurnRequest:
     """The step's name, for the folder's name too."""
     adapter: Adapter
     turn: Turn
-    """The turn; its `resume_id` names the session of a turn that continues another."""
+    """The turn; if it continues another turn, its `resume_id` names the session."""
     limits: Timeouts
     runtime: AgentRuntime
     objects: Path | None = None
@@ -65,9 +66,9 @@ class TurnRequest:
     has_fallback: bool = False
     """Whether another agent may take over."""
     payer: Payer | None = None
-    """The payer of the turn's costs; `None` if they are not counted."""
+    """The payer of the turn's costs; `None` if the costs are not counted."""
     is_answer: Callable[[str], bool] = bool
-    """Returns whether a result's text answers the prompt."""
+    """The function that returns whether a result's text answers the prompt."""
 
 
 def within_caps(request: TurnRequest, caps: Caps) -> TurnRequest:

@@ -1,4 +1,4 @@
-"""The ladder of a retry: adopt the living agent, else read its outcome, else resume its session, else rerun."""
+"""The ladder of a retry: adopt the living agent, or read its outcome, or resume its session, or start anew."""
 
 import asyncio
 import os
@@ -43,7 +43,7 @@ _UNSTARTED_WAIT_SECONDS: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Adopt:
-    """An agent of the request lives: follow it."""
+    """The decision to follow a living agent of the request."""
 
     run: Run
     attachment: Attachment
@@ -51,13 +51,13 @@ class Adopt:
 
 @dataclass(slots=True)
 class NeedsStart:
-    """An agent has to be started; the writer's lock is held while the block lasts, or passed on."""
+    """The decision to start an agent; the writer's lock is held until the end of the block, or passed on."""
 
     move: Start
     so_far: Spending
     """The spending of all agents that were started for the request."""
     leaves_work: bool
-    """The worktree is as another agent left it, and the next agent does not know that work."""
+    """Whether the worktree holds the work of another agent, which the next agent does not know."""
     last_agent: str
     """The last agent of the turn; empty before the first agent."""
     lock: int | None
@@ -88,7 +88,7 @@ class NeedsStart:
 
 @dataclass
 class TurnAttempt:
-    """One attempt at one request: it decides the next step, and runs it when the caller requests it.
+    """One attempt at one request, which decides the next step, and runs the step when the caller requests this.
 
     A cancel leaves the agent running, for the next attempt to adopt; `end_agent` ends it.
     """
@@ -97,7 +97,7 @@ class TurnAttempt:
     lease: Lease
     """This attempt's right to start, to end and to write."""
     on_progress: Callable[[TurnProgress], None]
-    """Called at the start and every half second; its exceptions are raised."""
+    """The function to call with the progress, at the start and every half second; its exceptions are raised."""
     _ended_another: bool = field(default=False, init=False)
     _unstarted: int = field(default=0, init=False)
     _login_patience_ends: float | None = field(default=None, init=False)
@@ -250,7 +250,7 @@ class TurnAttempt:
     def _note_end(
         self, reading: StreamReading, end: ExitRecord, rung: Rung | None, own_runs: list[Run]
     ) -> tuple[TurnResult, Move]:
-        """Take the login back, and record a run that was followed to its end."""
+        """Write the login back, and record a run that was followed to its end."""
         return_login(self.request)
         return self._turn_runs.note_end(reading, end, rung, own_runs)
 

@@ -28,7 +28,7 @@ from septet.contracts.amounts import Spending
 from septet.contracts.facts import Usage
 
 _RECORD_SECONDS: Final = 5.0
-"""The longest wait for a supervisor's record before its agent's usage is counted; a cancel waits for it too."""
+"""The seconds to wait for a supervisor's record before the agent's usage is counted; a cancel waits as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class TurnResult:
     """The outcome of a turn, and the runs that led to it."""
 
     outcome: Outcome
-    """`answered`, or cancelled; every other outcome is raised."""
+    """The outcome: an answer, or a cancel; every other outcome is raised."""
     run: Run
     recovered_by: Rung | None
     """The rung that gave the outcome; `None` without a recovery."""
@@ -49,7 +49,7 @@ class TurnResult:
     was_refused: bool = False
     """Whether the model of one agent refused, and another agent took over."""
     started_at: str = ""
-    """The start of the first agent: ISO 8601, UTC."""
+    """The start of the first agent, as ISO 8601 in UTC."""
     duration_seconds: float = 0.0
     """The working time of all agents together."""
 
@@ -72,7 +72,7 @@ class NextStep:
 
 
 class TurnRuns:
-    """The runs of a request, from one attempt's point of view."""
+    """The runs of a request, as one attempt reads them."""
 
     def __init__(self, request: TurnRequest, epoch: int = 0) -> None:
         """Take a request, whose runs are read later; `epoch` is the number of this attempt."""
@@ -80,7 +80,7 @@ class TurnRuns:
         self._epoch = epoch
         self._runs = request.runtime.runs
         self._seen: dict[str, TurnResult] = {}
-        """By run: the results that this attempt followed to their end."""
+        """The results of the runs that this attempt followed to their end, by run."""
 
     def owns(self, run: Run) -> bool:
         """Return whether a run belongs to the request and was not set aside."""
@@ -134,7 +134,7 @@ class TurnRuns:
     def conclude(self) -> list[Run]:
         """Write the missing records and usage notes of the request's runs, and return the runs.
 
-        Runs that a person's reset has set aside were paid too.
+        Runs that a person's reset has set aside are included, because they cost money too.
 
         Raises:
             WorkspaceBusyError: The supervisor of a run lives, and does not write its record within five seconds.

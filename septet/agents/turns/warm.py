@@ -1,4 +1,4 @@
-"""Warm processes, as attempts use them: a process that fits takes the next turn, any other process ends first."""
+"""Find the warm process for a turn: a process that fits gets the turn, and any other process ends first."""
 
 import hashlib
 import os
@@ -37,9 +37,9 @@ class WarmProcess(msgspec.Struct, frozen=True):
     """The record of a process that serves a workspace's turns, in the file of the lock that the process holds."""
 
     mark: str
-    """The value of `SEPTET_RUN` in the process and all that it starts, in its first turn and all others."""
+    """The value of `SEPTET_RUN` in the process, and in all processes that it starts, in every turn."""
     folder: str
-    """The run of its first turn."""
+    """The folder of the run of the process's first turn."""
     session_id: str | None
     fingerprint: str
     """The digest of the process's start, without prompt and session."""
@@ -201,7 +201,7 @@ class TurnProcess:
     def send_order(
         self, supervisors: Supervisors, run: Run, order: Order, locks: tuple[int, int]
     ) -> socket.socket:
-        """Send the order to its supervisor and return the attempt's attachment.
+        """Send the order to the process's supervisor and return the attempt's attachment.
 
         A living process stands still from the connection until it has the order. So this function connects after
         the run's files are written, over which a busy disk may take long.
@@ -210,7 +210,7 @@ class TurnProcess:
             supervisors: The source of a supervisor for a new process.
             run: The turn's run.
             order: The order.
-            locks: Descriptors of the writer's lock and the run's.
+            locks: The descriptors of the writer's lock and of the run's lock.
 
         Raises:
             OSError: No supervisor could be started, or the disk is full.
