@@ -1,10 +1,10 @@
-"""A copy of the state directory that is taken while everything runs; all work continues from a restored copy.
+"""Copy the state directory while workers and agents run; all work continues from a restored copy.
 
-The disk must hold everything that the server knows. The server's database is therefore copied first, as of one
-moment, and the disk after it: the disk is as new or newer, and a step whose agent has finished in between is read
-and not run again. Files that leave the disk once the server knows their content are copied before the database.
-Of a work order, the results of agents are copied before the files that agents wrote: a result without its files
-would count as done.
+The copy of the disk must contain everything that the copy of the server's database knows. The database is
+therefore copied first, as of one moment, and the disk afterwards. If an agent finishes in between, the restored
+worker reads the agent's result and does not run the step again. Files that a worker removes once the server knows
+their content are copied before the database. For each work order, the results of agents are copied before the
+files that agents wrote, because a result without the files would count as done.
 """
 
 import os
@@ -26,18 +26,19 @@ from septet.system.durable import close_after
 from septet.system.locks import hold_lock
 
 _PASSING: Final = frozenset({"server.json", "health.json", "up.lock", "runner", "removed", "scratch"})
-"""Files of running processes."""
+"""The files of running processes, which a backup leaves out."""
 _TOLD: Final = ("held", "costs", "tokens")
-"""Folders whose files leave the disk when the server knows their content."""
+"""The folders whose files a worker removes once the server knows their content."""
 _REPOSITORIES: Final = ("mirrors", "vaults")
 _BY_ORDER: Final = ("runs", "homes", "workspaces")
-"""The folders in the order of copying: an agent's results, its sessions, and its files, which are then the
+"""The folders in the order of copying: an agent's results, its sessions, and last its files, which are thus the
 newest."""
 _TRIES: Final = 5
 _PAUSE_SECONDS: Final = 0.2
 _DATABASE_SECONDS: Final = 60.0
 _OWN_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-"""The flags for a folder of the engine, which may be a link, as the state directory of a container is."""
+"""The flags for opening a folder of the engine, which may be a link, such as the state directory of a
+container."""
 _FOLDER: Final = _OWN_FOLDER | os.O_NOFOLLOW
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -54,30 +55,31 @@ class Backup:
 
     folder: Path
     has_database: bool = False
-    """Whether it contains the embedded server's database; a shared server's database is backed up on its own
+    """Whether the backup contains the embedded server's database; a shared server needs a backup on its own
     host."""
     places: list[str] = field(default_factory=list)
-    """The copied work orders and lanes."""
+    """The ids of the copied work orders and lanes."""
     changing: list[str] = field(default_factory=list)
-    """Work orders and lanes that the engine changed during every try; a step of theirs may be tried again."""
+    """The ids of work orders and lanes that the engine changed during every try; after a restore, a step of such a
+    work order may run again."""
     left_out: list[str] = field(default_factory=list)
-    """Paths that this user may not read, relative to the state directory."""
+    """The paths, relative to the state directory, that this user may not read."""
     size_bytes: int = 0
 
 
 def back_up(state: StateDir, folder: Path) -> Backup:
-    """Copy the state directory while everything runs, with the embedded server's database if there is one.
+    """Copy the state directory while workers and agents run, with the embedded server's database if it exists.
 
-    An incomplete copy is beside `folder`, with another name.
+    After an error, the incomplete copy is next to `folder`, with `.unfinished` added to the name.
 
     Args:
         state: This host's state directory.
-        folder: A new folder outside of it; with `cp -a` or `mv` it becomes a state directory again.
+        folder: A new folder outside of the state directory; `cp -a` or `mv` makes a state directory of the copy.
 
     Raises:
         UsageError: The folder exists, or is in the state directory, or there is no state directory.
-        BackupError: The copy of the database is damaged, or has no host id.
-        OSError: The disk refused.
+        BackupError: The database cannot be copied or is damaged, or the host id cannot be copied.
+        OSError: A file could not be read or written.
     """
     draft = folder.with_name(f"{folder.name}.unfinished")
     _check(state, folder, draft)
@@ -116,7 +118,7 @@ def _check(state: StateDir, folder: Path, draft: Path) -> None:
 
 
 def _copy_database(database: Path, copy: Path) -> bool:
-    """Copy a database as of one moment, even while it is written; return whether there is one."""
+    """Copy a database as of one moment, even while the server writes; return whether it exists."""
     if not database.exists():
         return False
     try:
@@ -144,14 +146,14 @@ def _places(state: StateDir) -> list[str]:
 
 @dataclass(frozen=True)
 class _Copier:
-    """Copies files below one folder; existing copies stay unchanged, and no work order's states are mixed."""
+    """Copies files below one folder; keeps existing copies, and mixes no two states of a work order."""
 
     root: Path
     target: Path
     backup: Backup
 
     def copy_place(self, state: StateDir, place_id: str) -> bool:
-        """Copy all files of a work order in a few tries; return whether the engine left them alone during one."""
+        """Copy a work order's files in a few tries; return whether the engine changed none during one try."""
         found = state.vaults.glob(f"*.git/{RECORDS}/{place_id}")
         records = [path.relative_to(self.root).as_posix() for path in found]
         *before_files, files = [f"{name}/{place_id}" for name in _BY_ORDER]
@@ -203,7 +205,7 @@ class _Copier:
 
     @contextmanager
     def _noting(self, name: str) -> Iterator[None]:
-        """Skip files that vanished meanwhile, and note files that may not be read."""
+        """Skip files that were removed meanwhile, and record files that this user may not read."""
         try:
             yield
         except (FileNotFoundError, NotADirectoryError):
@@ -212,7 +214,7 @@ class _Copier:
             self.backup.left_out.append(name)
 
     def _marks(self, names: list[str]) -> frozenset[tuple[str, int]]:
-        """Return marks that change when the engine begins or ends work, and not when an agent prints or writes."""
+        """Return marks that change when the engine begins or ends work, but not when an agent prints or writes."""
         marks: set[tuple[str, int]] = set()
         for name in names:
             for path in (self.root / name).glob("*"):
@@ -222,9 +224,9 @@ class _Copier:
         return frozenset(marks)
 
     def _forget_attempts(self, attempts: Path) -> None:
-        """Mark the attempts in the copy as restored, so that no later attempt counts as superseded by them.
+        """Mark the attempts in the copy as restored, so that they supersede no later attempt.
 
-        The server continues its numbers from its own copy, which may be older.
+        The restored server numbers attempts from its own copy, which may be older.
         """
         if attempts.exists():
             lines = [line for line in attempts.read_bytes().splitlines() if line.endswith(b"}")]
@@ -232,13 +234,13 @@ class _Copier:
 
 
 def _is_place(name: str) -> bool:
-    """Say whether a folder belongs to one work order: it is copied at once, and no newer files are added."""
+    """Return whether a folder belongs to one work order: only `copy_place` copies such a folder."""
     parts = name.split("/")
     return (len(parts) == 2 and parts[0] in _BY_ORDER) or (len(parts) == 4 and parts[2] == RECORDS)  # noqa: PLR2004
 
 
 def _refs_first(name: str) -> tuple[bool, bool, str]:
-    """Return the order of copying in a repository: refs, then objects, then packs, into which objects move."""
+    """Return an entry's rank in the order of copying: refs, objects, packs (git moves objects into packs)."""
     return name == "objects", name == "pack", name
 
 

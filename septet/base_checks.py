@@ -1,7 +1,7 @@
-"""The results of a repository's checks on a base commit before any work, found once on a host for all work orders.
+"""The results of a repository's checks on a base commit, which a host finds once for all work orders.
 
-A folder of the state directory for each base commit and settings holds the result, and a lock while the checks
-run. A work order's records name the folder.
+The state directory has a folder for each base commit and settings, with the result and, while the checks run, a
+lock. A work order's records name the folder.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ _SHOWN: Final = 600
 
 
 class FailedCheck(Wire):
-    """A check that fails on the base commit already."""
+    """A check that already fails on the base commit."""
 
     command: str
     why: str
@@ -38,14 +38,14 @@ class BaseChecks(Wire):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The lines that people see: one for each check that fails."""
+        """The lines for people: one line for each check that fails."""
         where = f"on {self.base_branch} already, before any work."
         firsts = (each.why.partition("\n")[0].rstrip(":.") for each in self.failed)
         return tuple(f"{first} {where}" for first in firsts)
 
     @property
     def report(self) -> str:
-        """The same lines, each with the last output of its check."""
+        """The lines for people, each with the last output of the failed check."""
         printed = (each.why.partition("\n")[2] for each in self.failed)
         both = zip(self.lines, printed, strict=True)
         return "\n".join(f"{line.removesuffix('.')}:\n{rest}" if rest else line for line, rest in both)
@@ -71,7 +71,7 @@ class _Name(Wire):
 
 
 def folder_for(state: StateDir, place: Place, settings: Sequence[object]) -> Path:
-    """Return the folder for a work order's base commit and settings; make nothing.
+    """Return the path of the folder for a work order's base commit and settings, without creating the folder.
 
     Args:
         state: This host's state directory.
@@ -83,12 +83,12 @@ def folder_for(state: StateDir, place: Place, settings: Sequence[object]) -> Pat
 
 
 def note_folder(place: Place, folder: Path) -> None:
-    """Record for a work order the folder of its result."""
+    """Record the folder of the result in a work order's records."""
     write_durably(place.records / _NAME, _Name(folder=folder.name).model_dump_json().encode())
 
 
 def read_result(folder: Path) -> BaseChecks | None:
-    """Return the result in a folder; `None` if there is none yet."""
+    """Return the result in a folder; `None` before the result exists."""
     return read_model(folder / _RESULT, BaseChecks)
 
 
@@ -105,6 +105,6 @@ def write_result(folder: Path, result: BaseChecks) -> None:
 
 
 def result_of(state: StateDir, place: Place) -> BaseChecks | None:
-    """Return the results of the checks on the base commit of a work order; `None` if they are not known yet."""
+    """Return the results of the checks on a work order's base commit; `None` before the checks have run."""
     name = read_model(place.records / _NAME, _Name)
     return read_result(state.base_checks / name.folder) if name is not None else None

@@ -1,4 +1,4 @@
-"""Paths whose changes CI, a forge or a coding agent acts upon before a person has reviewed them."""
+"""Find protected paths: CI, a forge or a coding agent acts on a change of such a path before a person's review."""
 
 import re
 import unicodedata
@@ -8,9 +8,9 @@ from typing import Annotated, Final, Literal
 from pydantic import StringConstraints
 
 OnProtected = Literal["wait", "draft", "refuse"]
-"""The treatment of such a change: it waits for a person, goes out in a draft, or is refused."""
+"""The treatment of a change of a protected path: the work order waits for a person, opens a draft, or fails."""
 PathPattern = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"[^/*\s]")]
-"""A path such as `.github/workflows`; `*` stands for characters of one name."""
+"""A path such as `.github/workflows`, in which `*` stands for any characters of one name."""
 PROTECTED: Final = (
     # files that CI runs
     ".github/workflows", ".github/actions", "action.yml", "action.yaml", ".gitlab-ci*", ".gitea/workflows",
@@ -37,14 +37,14 @@ _TRAILING: Final = re.compile(r"[. ]+(?=/|\Z)")
 
 
 class ProtectedPaths:
-    r"""Patterns of paths: each covers the paths of its name in any folder, and everything below them.
+    r"""Patterns of paths; a pattern covers every path that ends with it, in any folder, and everything below.
 
     Names are compared as by file systems that are less strict than git: without case, in any form of Unicode,
     without characters of no width, trailing dots and streams, and with `\` for `/`.
     """
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        """Read the patterns; without patterns nothing is protected."""
+        """Read the patterns; without patterns, no path is protected."""
         names = [tuple(filter(None, _plain(pattern).split("/"))) for pattern in patterns]
         names = [each for each in names if each]
         self.is_empty = not names
@@ -52,11 +52,11 @@ class ProtectedPaths:
         self._leading = _any_of([each[:end] for each in names for end in range(1, len(each))], "\\Z")
 
     def cover(self, path: str) -> bool:
-        """Say whether a path, from the repository's root, is protected; a path too long to be checked out is."""
+        """Return whether a path from the repository's root is protected, or longer than 4096 characters."""
         return not self.is_empty and (len(path) > _LONGEST or self._covered.search(_plain(path)) is not None)
 
     def lead_through(self, path: str) -> bool:
-        """Say whether a protected path may lie below this path, as below `.github`."""
+        """Return whether this path may be a folder above a protected path, such as `.github`."""
         return len(path) <= _LONGEST and self._leading.search(_plain(path)) is not None
 
 
@@ -67,7 +67,7 @@ def _plain(path: str) -> str:
 
 
 def _any_of(names: Iterable[tuple[str, ...]], end: str) -> re.Pattern[str]:
-    """Return a pattern that finds any of some paths, in time that grows only with a path's length."""
+    """Return a pattern that finds any of `names` in a path, in time proportional to the path's length."""
     paths = "|".join("/".join(map(_component, each)) for each in dict.fromkeys(names))
     return re.compile(f"(?:\\A|/)(?:{paths or '(?!)'}){end}")
 

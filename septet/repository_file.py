@@ -1,34 +1,34 @@
-"""A target repository's own settings: `.septet/septet.toml` as of the base commit.
+"""Read a target repository's settings from `.septet/septet.toml` as of the base commit.
 
 ```toml
-protected = [".github/workflows", "CLAUDE.md"]   # in place of the default list; in all folders
-on_protected = "wait"       # a change of these waits for a person before its push; or `draft`, or `refuse`
+protected = [".github/workflows", "CLAUDE.md"]   # replaces the default list; in all folders
+on_protected = "wait"       # such a change waits for a person before its push; or `draft`, or `refuse`
 read_outgoing = true        # a second agent, without tools, reads diff and texts before each push
-setup = ["npm ci"]          # once in each workspace, before its first agent; as checks, in order, without a shell
-checks = ["make lint", ["python", "-m", "unittest"]]   # before the commit, in order, without a shell
-on_failing_base = "refuse"  # if a check already fails on the base commit; or `tell`
+setup = ["npm ci"]          # runs once in each workspace, before the first agent, in order, without a shell
+checks = ["make lint", ["python", "-m", "unittest"]]   # run before the commit, in order, without a shell
+on_failing_base = "refuse"  # refuses work if a check already fails on the base commit; or `tell`
 branch_prefix = "septet/"   # the prefix of branches; "": the agent chooses the whole name
 
 [agents]
 default = "claude"          # for work orders that name no agent
 model = "opus"              # for work orders that name no model, in steps without a model of their own
 fallback = "codex"          # takes over at the usage limit of the first agent, or if its model refuses
-sessions = "shared"         # the planner's steps share one session, the implementor's another one; else `separate`
+sessions = "shared"         # planner's steps share one session, implementor's steps another session; or `separate`
 
-[limits]                    # they can only lower what the work order allows
+[limits]                    # these limits can only lower the limits of the work order
 wall_seconds = 1800
 idle_seconds = 300
 turns = 200
 check_seconds = 600         # for each check
-setup_seconds = 1200        # for all of set-up together
+setup_seconds = 1200        # for all set-up commands together
 budget = "5usd"             # for the agents of one work order, as `2Mtok` and `90min`
 
-[steps.implement_plan]      # any of the seven, or `read_outgoing`: model and limits of that step alone
+[steps.implement_plan]      # one of the seven steps, or `read_outgoing`: model and limits of this step alone
 model = "sonnet"
 turns = 400
 
 [steps.create_commit]
-tools = "read"              # `all`, `read` or `none`: less than the step has, never more
+tools = "read"              # `all`, `read` or `none`: can only restrict the step's default tools
 
 [issue]
 progress_comment = true     # one comment on the issue, edited after each step: steps, times, cost, links
@@ -46,15 +46,15 @@ assignees = ["eve"]
 closes_issue = true         # `Closes #N` (of Linear: `Fixes ENG-12`) is in the text, if there is an issue
 plan = "commit"             # the plan's file is committed; or `body`: the plan is in the text alone; or `none`
 follow = true               # the agent answers failed checks, reviews and conflicts, as with --follow-pr
-follow_label = "follow-pr"  # an issue with this label has its pull request followed; no label does when absent
+follow_label = "follow-pr"  # the agent follows the pull request of an issue with this label
 follow_rounds = 3           # the most rounds
-follow_hours = 4            # of work, all rounds together
+follow_hours = 4            # the most hours of work, all rounds together
 follow_budget = "2usd"      # for the agents of all rounds together
-follow_quiet_hours = 168    # without news, after which the agent stops following
+follow_quiet_hours = 168    # the hours without news after which the agent stops following
 
-[[allow_findings]]          # findings of the scanner for keys in new lines that are no keys
+[[allow_findings]]          # findings in new lines that look like keys and are no keys
 path = "docs/*"             # `*` stands for any characters, `/` among them
-rule = "github-pat"         # the scanner's name for it; any when absent
+rule = "github-pat"         # the scanner's name for the kind of key; any kind when absent
 ```
 """
 
@@ -101,11 +101,11 @@ _NOT_A_REPOSITORYS: Final[Mapping[str, str]] = MappingProxyType(
     )
     | dict.fromkeys(("budgets", "max_budget_usd", "cost_usd", "max_cost_usd", "max_tokens"), _BUDGET)
 )
-"""Keys that would loosen the worker's restrictions, with the reason of their refusal."""
+"""The keys that would loosen the worker's restrictions, each with the reason of the refusal."""
 _MEANING: Final[Mapping[str, str]] = MappingProxyType(
     {"model_type": "must be a table", "string_pattern_mismatch": "must be a name"}
 )
-"""Messages that differ from those of other interfaces, by pydantic's type of the error."""
+"""The messages that differ from the messages of other interfaces, by pydantic's type of the error."""
 _BUDGETS_PLACE: Final = "Move it to `[limits]` or `[steps.STEP]`, where it can only lower the budget."
 _SEE: Final = "`septet docs commands` lists the settings."
 _SHELL_WORDS: Final = frozenset({"&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1"})
@@ -169,11 +169,11 @@ def load_repository_settings(read: Callable[[str], bytes | None]) -> RepositoryS
     """Return the settings of a repository; without a file, the default settings.
 
     Args:
-        read: Returns a file of the repository as of the base commit, by its path; `None` if there is none.
+        read: Returns a file of the repository as of the base commit, by its path; `None` for a missing file.
 
     Raises:
-        RepositorySettingsError: The file is no TOML, or a key is unknown, wrong or not a repository's to set; the
-            message names the file and the line.
+        RepositorySettingsError: The file is no TOML, a key is unknown, a value is wrong, or only a worker may set
+            the key; the message names the file and the line.
     """
     content = read(SETTINGS_PATH)
     if content is None:

@@ -1,4 +1,4 @@
-"""The settings of a repository, which can restrict what the worker allows and never extend it."""
+"""The settings of a repository, which can restrict the worker's settings and never loosen them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,9 +16,9 @@ from septet.contracts.wire import StrictWire
 from septet.protected_paths import OnProtected
 
 CHECK_SECONDS: Final = 600.0
-"""The most seconds for each check, if the repository names none."""
+"""The most seconds for each check, if the repository names no limit."""
 SETUP_SECONDS: Final = 1200.0
-"""The most seconds for all set-up commands together, if the repository names none."""
+"""The most seconds for all set-up commands together, if the repository names no limit."""
 
 OnFailingBase = Literal["tell", "refuse"]
 """The treatment of a work order whose checks already fail on its base commit."""
@@ -43,7 +43,7 @@ STEP_TABLE: Final[Mapping[str, StepSettings]] = MappingProxyType(
 """The default settings of each step's agent: an agent that classifies or names needs no write access.
 
 The repository's settings and the work order's values for all steps apply too: the fewest tools and the lowest
-limits count. The work order's values for a step take precedence over all of them."""
+limits count. The work order's values for one step take precedence over all other values."""
 
 
 class AllowedFinding(StrictWire):
@@ -68,9 +68,9 @@ class PullRequestSettings(StrictWire):
     """A repository's settings for its pull requests."""
 
     draft: bool = False
-    """Open each pull request as a draft, even if the work order does not request a draft."""
+    """Whether each pull request is opened as a draft, even if the work order does not request a draft."""
     labels: _Labels = Field(default_factory=list)
-    """Labels in addition to the work order's."""
+    """The labels that the pull request gets in addition to the work order's labels."""
     reviewers: _Accounts = Field(default_factory=list)
     """Accounts from which a review is requested."""
     assignees: _Accounts = Field(default_factory=list)
@@ -81,9 +81,9 @@ class PullRequestSettings(StrictWire):
     """The place of the plan: a file of the branch (`commit`), the pull request's text (`body`), or neither
     (`none`)."""
     follow: bool = False
-    """Whether the agent answers events on the pull request, even if the work order does not request it."""
+    """Whether the agent answers events on the pull request, even if the work order does not request answers."""
     follow_label: _Label | None = None
-    """The label with which an issue requests that."""
+    """The label with which an issue requests an agent that answers events on the pull request."""
     follow_rounds: Annotated[int, Field(ge=1, le=20)] = 3
     """The most rounds of the agent on the pull request."""
     follow_hours: Annotated[float, Field(gt=0, le=168)] = 4.0
@@ -105,27 +105,28 @@ class PullRequestSettings(StrictWire):
 
 @dataclass(frozen=True, slots=True)
 class RepositorySettings:
-    """A repository's settings for its work orders, which can only restrict what the worker allows."""
+    """A repository's settings for its work orders, which can only restrict the worker's settings."""
 
     agent: str | None = None
-    """The agent for work orders that name none."""
+    """The agent for work orders that name no agent."""
     fallback_agent: str | None = None
-    """The agent that takes over at a usage limit, for work orders that name none."""
+    """The agent that takes over at a usage limit, for work orders that name no fallback agent."""
     model: str | None = None
-    """The model for work orders that name none, in steps without a model of their own."""
+    """The model for work orders that name no model, in steps without a model in `steps`."""
     sessions: Sessions | None = None
-    """Whether steps share sessions, for work orders that make no choice."""
+    """The use of sessions by the steps, for work orders that make no choice."""
     limits: SomeLimits = field(default_factory=SomeLimits)
     """The limits of every step."""
     steps: Mapping[str, StepSettings] = field(default_factory=dict)
     setup: tuple[tuple[str, ...], ...] = ()
-    """Programs with their arguments, run one after the other in each workspace before its first agent."""
+    """The set-up commands, each a program with arguments, which run in order in each workspace before the first
+    agent."""
     setup_seconds: float = SETUP_SECONDS
-    """The most seconds for all of them together."""
+    """The most seconds for all set-up commands together."""
     checks: tuple[tuple[str, ...], ...] = ()
-    """Programs with their arguments, run one after the other before a commit."""
+    """The checks, each a program with arguments, which run in order before a commit."""
     check_seconds: float = CHECK_SECONDS
-    """The most seconds for each of them."""
+    """The most seconds for each check."""
     on_failing_base: OnFailingBase = "tell"
     """The treatment of a work order if a check already fails on its base commit."""
     branch_prefix: str | None = None
@@ -133,11 +134,11 @@ class RepositorySettings:
     allow_findings: tuple[AllowedFinding, ...] = ()
     """The allowed findings of the scanner for keys in new lines."""
     protected: tuple[str, ...] | None = None
-    """Paths whose changes wait for a person; `None` for the worker's choice."""
+    """The protected paths, whose changes wait for a person; `None` for the worker's choice."""
     on_protected: OnProtected | None = None
-    """The treatment of these changes; the worker's choice when absent."""
+    """The treatment of changes of protected paths; `None` for the worker's choice."""
     read_outgoing: bool = False
-    """Whether a second agent reads the outgoing changes, even if the worker does not request it."""
+    """Whether a second agent reads the outgoing changes, even if the worker does not request a reader."""
     assisted_by: bool = True
     """Whether the engine's commits name the agent in a trailer."""
     sign_off: bool = False
@@ -151,15 +152,15 @@ class RepositorySettings:
     """The limit for the agents of a work order."""
 
     def budget_for(self, text: str) -> Limit | None:
-        """Return the limit of a work order: its own, lowered by the repository's."""
+        """Return the limit of a work order: the work order's limit, lowered by the repository's limit."""
         return _lower_limit(text, self.budget)
 
     def budget_for_step(self, step: str, by_order: StepSettings = _NOTHING) -> Limit | None:
-        """Return the limit of a step: the work order's, lowered by the repository's."""
+        """Return the limit of a step: the work order's limit, lowered by the repository's limit."""
         return _lower_limit(by_order.budget, self._own(step).budget)
 
     def budget_for_rounds(self, text: str | None) -> Limit | None:
-        """Return the limit of all rounds on a pull request together: the worker's, lowered by the repository's."""
+        """Return the limit of all rounds on a pull request: the worker's limit, lowered by the repository's."""
         return _lower_limit(text, self.pull_request.follow_budget)
 
     def model_for(
@@ -177,14 +178,14 @@ class RepositorySettings:
         return for_step or by_order or self.model or by_worker
 
     def limits_for(self, step: str, bounds: Timeouts, by_order: StepSettings = _NOTHING) -> Timeouts:
-        """Return the limits for `step`: the work order's for the step, else the lowest of all."""
+        """Return the limits for `step`: the work order's limits for the step, or else the lowest of all limits."""
         return by_order.over(self._lowest(step, bounds))
 
     def tools_for(self, step: str, by_order: StepSettings = _NOTHING, *, one_process: bool = False) -> Tools:
-        """Return the tools of the agent of `step`: the work order's for the step, else the fewest.
+        """Return the tools of the agent of `step`: the work order's tools for the step, or else the fewest.
 
         One process for all steps of a workspace has the tools of the working steps; the evidence of each step
-        checks that it did no more than its task.
+        shows whether the step did no more than its task.
         """
         usual = _WORKING.tools if one_process else STEP_TABLE[step].tools
         wished = (by_order.tools,) if by_order.tools else (usual, self._own(step).tools)
@@ -203,7 +204,7 @@ class RepositorySettings:
 
 
 def _lower_limit(*texts: str | None) -> Limit | None:
-    """Return the lowest of some written limits."""
+    """Return the lowest of some limits in their written form; `None` without a limit."""
     lowest: Limit | None = None
     for limit in (parse_limit(text) for text in texts if text):
         lowest = limit if lowest is None else lowest.lowered(limit)

@@ -40,7 +40,7 @@ def is_branch_name(name: str) -> bool:
 
 
 def form_refusal(name: str) -> str | None:
-    """Return why `name` is no branch's name, in words that an agent can act on; `None` for a valid name."""
+    """Return why `name` is no valid name of a branch, in words that help an agent; `None` if valid."""
     if not name or name.startswith(("-", "refs/", "remotes/", "heads/", "origin/")):
         return f"{name!r} is not a name for a branch"
     if len(name) > _LONGEST:
@@ -53,8 +53,7 @@ def form_refusal(name: str) -> str | None:
 
 
 def name_refusal(name: str) -> str | None:
-    """Return why `name` cannot be a work order's branch, by form or because git reads another ref; `None` if
-    valid."""
+    """Return why `name` cannot be a work order's branch, by form or another meaning; `None` if valid."""
     if refusal := form_refusal(name):
         return refusal
     if _OWN.match(name):

@@ -111,8 +111,7 @@ class StepCall(Wire):
 
     @property
     def keeps_process(self) -> bool:
-        """Whether the agent's process may wait for a later turn; a round on a pull request may be the last
-        turn."""
+        """Whether the agent's process may wait for a later turn; after a round there may be no later turn."""
         return self.shares_session and self.rework is None
 
 

@@ -196,13 +196,12 @@ class Task(Wire):
 
     @property
     def plan_answer(self) -> str:
-        """A sentence with the command that continues a work order with a plan alone; empty for any other work
-        order."""
+        """A sentence with the command that continues a work order with a plan alone; otherwise empty."""
         return f"Its plan is ready: septet retry {self.id} continues with it." if self.has_plan_alone else ""
 
     @property
     def findings_question(self) -> str:
-        """The question to a person about findings, with the commands that answer; empty without findings."""
+        """The question to a person about findings, with the commands that answer; empty if none."""
         if not self.findings:
             return ""
         allowing = " ".join(f"--finding {finding.id}" for finding in self.findings if finding.id)

@@ -118,8 +118,7 @@ class Workspace(Wire):
 
     @property
     def place_id(self) -> str:
-        """The id of the workspace's folders on its host: the lane's id, or outside of a lane the work order's
-        id."""
+        """The id of the workspace's folders on its host: the lane's id, or without a lane the work order's."""
         return self.lane or self.work_order_id
 
     @property
