@@ -49,7 +49,7 @@ def overrides() -> tuple[str, ...]:
 
 
 def load(step: Step, issue_class: IssueClass | None, override: ReadAtBase) -> Command:
-    """Return the command of `step`: the repository's own if it has one, else the built-in command.
+    """Return the command of `step`: the repository's command, or else the built-in command.
 
     Args:
         step: The step.

@@ -32,7 +32,7 @@ in the working tree. Look at it first: keep what is right, correct what is wrong
 def prompt(command: Command, values: Values, *notes: str) -> str:
     """Return the text for the agent's stdin: the filled command, then each of `notes` that is not empty.
 
-    A coding agent reads a prompt that begins with `/` as its own command; such a text gets a heading first.
+    A coding agent reads a prompt that begins with `/` as its own command, so a heading precedes such a prompt.
 
     Raises:
         CommandError: A placeholder has no value.

@@ -1,4 +1,4 @@
-"""Bounds of issues: the length of their texts, and the number that one label may name."""
+"""Bounds of issues: the length of an issue's texts, and the number of issues with one label."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from septet.forges.values import TITLE_LIMIT, Comment, Issue
 ISSUE_LIMIT_BYTES: Final = 256 * 1024
 """The most bytes of an issue's body and comments together."""
 MOST_LABELLED: Final = 1000
-"""The most issues that one label may name."""
+"""The most open issues that may have one label."""
 
 
 def bounded_issue(issue: Issue) -> Issue:

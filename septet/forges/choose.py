@@ -110,7 +110,7 @@ def forge_for(address: Address, settings: Settings) -> Forge:
 def token_for(address: Address, settings: Settings) -> str | None:
     """Return the worker's key for an origin; a key is only for the hosts of its own forge.
 
-    The key is the settings' token, else a token of the App's installation, else the token of a named login.
+    The key is the first of: the settings' token, a token of the App's installation, the token of a named login.
 
     Raises:
         ForgeError: The App or the login has no key.

@@ -67,7 +67,7 @@ class Writers:
     """Accounts that count without a check of the forge, such as those of Apps."""
     known: dict[str, bool] = field(default_factory=dict)
     refusal: str = ""
-    """Why the forge refused to report an account's permission; such an account does not count."""
+    """The reason why the forge refused to report an account's permission; such an account does not count."""
 
     def may_write(self, account: str) -> bool:
         """Return whether an account's words count.

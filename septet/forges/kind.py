@@ -23,7 +23,7 @@ class ForgeKind:
     webhook: WebhookKind
     """The form of the forge's events at `POST /webhooks/<name>`."""
     login: tuple[str, ...] = ()
-    """The forge's own command that prints a token for the host that is appended; empty: no such program."""
+    """The forge's own command that prints a token for the appended host; empty for a forge without a command."""
 
 
 def web_address(address: Address) -> str:

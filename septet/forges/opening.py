@@ -112,7 +112,7 @@ class CommentPlace:
 
 
 def put_once(place: CommentPlace, marker: str, body: str) -> None:
-    """Write `body` to the worker's oldest comment with the mark of `marker`, or to a new one.
+    """Write `body` to the worker's oldest comment with the mark of `marker`, or to a new comment.
 
     After an error the comments are read again, as in `open_once`.
 

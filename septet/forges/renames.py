@@ -59,7 +59,7 @@ T = TypeVar("T", bound=_Shown)
 
 
 def asked_for(thing: T, project: str, number: int | None = None) -> T:
-    """Return an issue or a pull request if it is the requested one.
+    """Return an issue or a pull request that is checked to be the requested thing.
 
     Args:
         thing: An issue or a pull request.

@@ -244,7 +244,7 @@ def marker_of(work_order_id: str) -> str:
 
 
 def no_fork_of(fork: str, project: str, parent: str = "") -> InvalidInputError:
-    """Return the error for a repository `fork` that is no fork of the project; `parent` is its parent, if any."""
+    """Return the error for a named repository that is no fork of `project`, but perhaps a fork of `parent`."""
     return InvalidInputError(
         f"push_to: {fork} is not a fork of {project}" + (f", but of {parent}." if parent else "."),
         remedy=f"Fork {project} on the forge, and name that fork.",

@@ -151,7 +151,7 @@ class Outgoing:
     """Cleans all text that is published for one work order."""
 
     closes: frozenset[str] = frozenset()
-    """The references that a text may close, in lower case: `#7`, `o/r#7` and the address of the work order's issue."""
+    """The references that a text may close, in lower case: the issue's `#7`, `o/r#7` and address."""
     pictures: tuple[str, ...] = ()
     """The prefixes of addresses of the repository's pictures; relative addresses always count as its pictures."""
     without_keys: Callable[[str], str] = mask

@@ -17,7 +17,7 @@ _ISSUE_LIMIT_BYTES: Final = 256 * 1024
 """The most bytes of an issue's body and comments together."""
 _TITLE_LIMIT: Final = 256
 _HEARD: Final = ("member", "guest")
-"""The standings of authors whose comments agents get: people of the workspace, but no apps and no outsiders."""
+"""The roles of authors whose comments agents get: people of the workspace, but no apps and no outsiders."""
 _STANDINGS: Final = {"guest": "a guest of the workspace", "app": "an app"}
 _WHY_LIMIT: Final = 1000
 _MARK: Final = re.compile(r"#septet-(?P<order>wo-[A-Za-z0-9._-]{1,61})")
@@ -78,11 +78,11 @@ class LabelledIssue:
 
 @dataclass(frozen=True, slots=True)
 class LabelSetter:
-    """The account that set a label, with its standing in the workspace."""
+    """The account that set a label, with the account's role in the workspace."""
 
     name: str = ""
     standing: Literal["member", "guest", "app", ""] = ""
-    """The account's standing; empty if the tracker does not report the account."""
+    """The account's role; empty if the tracker does not report the account."""
 
     def refusal(self, label: str, trusted_apps: Collection[str]) -> str:
         """Return why a label does not count; empty if a member, or an app that the settings name, has set it."""
@@ -117,7 +117,7 @@ class Tracker(Protocol):
         """Write a message to a session, once."""
 
     def attach(self, issue_id: str, session: str, url: str, title: str) -> None:
-        """Put a link on an issue, and on its session if there is one, once."""
+        """Put a link on an issue, and on the session unless `session` is empty; once."""
 
     def mark_started(self, issue_id: str) -> None:
         """Show on an issue that this installation works on the issue.

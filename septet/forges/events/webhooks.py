@@ -74,7 +74,7 @@ def read_payload(form: type[F], delivery: Delivery) -> F:
     """Return the body of a delivery whose signature was checked, as a value of type `form`.
 
     Raises:
-        InvalidInputError: The body is no such event.
+        InvalidInputError: The body is not an event of this form.
     """
     try:
         return form.model_validate_json(delivery.body)

@@ -203,7 +203,7 @@ class GiteaForge(RestForge):
         return label in issue.labels
 
     def with_comments(self, client: "ApiClient", number: int, answer: IssueAnswer) -> Issue:
-        """Return an issue within bounds, with its newest comments and their authors' standing."""
+        """Return an issue within bounds, with its newest comments and their authors' roles."""
         comments = self.read_comments(client, f"issues/{number}") if answer.comments else ()
         issue = bounded_issue(answer.issue(tuple(each.comment() for each in comments)))
         standings = self._standings(client, issue.comments)
@@ -256,7 +256,7 @@ class GiteaForge(RestForge):
                 client.write("DELETE", f"issues/{number}/labels/{each.id}")
 
     def _standings(self, client: "ApiClient", comments: Sequence[Comment]) -> dict[str, str]:
-        """Return the newest authors' standing in the repository: `owner`, `collaborator` or `none`."""
+        """Return the roles of the newest authors in the repository: `owner`, `collaborator` or `none`."""
         owner = self.project.partition("/")[0]
         authors = list(dict.fromkeys(comment.author for comment in reversed(comments)))
         standings: dict[str, str] = {}

@@ -16,7 +16,7 @@ from septet.telemetry.metrics import FORGE_PAUSES
 from septet.telemetry.recorder import RECORDER
 
 _LONGEST_SECONDS: Final = 3600.0
-"""The longest pause, even if a forge names a longer one: forges count limits by the hour."""
+"""The longest pause in seconds, even if a forge names a longer pause: forges count limits by the hour."""
 _UNNAMED_SECONDS: Final = 60.0
 """GitHub requires at least a minute if its refusal names no time, and longer after each further refusal."""
 _MOST_KEYS: Final = 10_000

@@ -34,7 +34,7 @@ def merge_branch(git: Git, base: str, head: str, message: str, *, only_try: bool
         only_try: Whether to move nothing, and only to check whether a person must merge.
 
     Raises:
-        RefusedTransitionError: A person must merge; if there is a checkout, the remedy is a command.
+        RefusedTransitionError: A person must merge; for a checkout, the remedy is a command.
         GitError: git failed.
     """
     before, head_commit = (_commit(git, branch) for branch in (base, head))
@@ -68,7 +68,7 @@ def _remedy(checkout: Git | None, head: str) -> str:
 
 
 def _checkout_of(git: Git, branch: str) -> Git | None:
-    """Return the worktree that has a branch checked out, the main or a linked one; `None` if there is none."""
+    """Return the main or linked worktree that has a branch checked out; `None` without such a worktree."""
     path: Path | None = None
     for line in git.text("worktree", "list", "--porcelain").split("\n"):
         key, _, value = line.partition(" ")

@@ -97,7 +97,7 @@ class LocalRecords:
         return sorted(records, key=lambda record: record.number)
 
     def put(self, contents: StoreContents, kind: str, record: LocalRecord) -> bool:
-        """Add or replace a record if the ref still has the contents that were read; return whether it did."""
+        """Add or replace a record; return false if the ref no longer has `contents`."""
         content = record.model_dump_json(indent=1).encode()
         return self.store.put(contents, f"{kind}-{record.number}.json", content)
 

@@ -45,7 +45,7 @@ class RefStore:
         return StoreContents(commit, MappingProxyType(shas), MappingProxyType(files))
 
     def put(self, contents: StoreContents, name: str, content: bytes) -> bool:
-        """Add or replace one file if the ref still has the contents that were read; return whether it did.
+        """Add or replace one file; return false if the ref no longer has `contents`.
 
         Raises:
             GitError: The repository cannot be written.

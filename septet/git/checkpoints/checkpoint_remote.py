@@ -115,7 +115,7 @@ class CheckpointRef:
 
 
 def checkpoint_ref_in(folder: Path, place: Place, first_run_id: str) -> CheckpointRef:
-    """Return the ref in a folder of bare repositories, one for each repository."""
+    """Return the ref in a folder that holds a bare repository for each repository of work orders."""
     repository = folder / place.vault.name
     return CheckpointRef(Remote(str(repository), place.env), _ref(place.order_id, first_run_id), repository)
 

@@ -161,7 +161,7 @@ class _Page:
     place: Place
     host: str
     snapshots: Sequence[Snapshot]
-    """All snapshots of the work order, oldest first; at least one."""
+    """All snapshots of the work order, oldest first; the work order has at least one snapshot."""
     extra: Mapping[str, bytes]
 
     def new_since(self, known_tip: str | None) -> list[str]:

@@ -28,7 +28,7 @@ _SHA: Final = re.compile(r"[0-9a-f]{40}")
 
 
 def branch_refusal(place: Place, name: str, *, began_at: str = "", token: str | None = None) -> str | None:
-    """Return why `name` cannot be this work order's branch, in words that the agent can act on; else `None`.
+    """Return why `name` cannot be this work order's branch, in words for the agent; `None` if the name is usable.
 
     A branch at a commit that the engine pushed for this work order is allowed. So is a branch at the worktree's
     HEAD, since the agent has pushed it; but not at `began_at`, the commit of another work order that this work
@@ -68,7 +68,7 @@ def free_name(
     Args:
         place: The work order's place.
         names: The names.
-        began_at: The commit of another work order that this work order continues; else empty.
+        began_at: The commit of another work order that this work order continues; empty for a new start.
         token: The forge's key.
         there: The remote's branches; `None` if the function must read the branches from the remote.
 
@@ -89,7 +89,7 @@ def free_name(
 
 
 def _refusal_there(place: Place, name: str, there: RemoteRefs, began_at: str) -> str | None:
-    """Return the conflict of a name with the remote's branches, also without regard to case; else `None`."""
+    """Return a name's conflict with the remote's branches, also without regard to case; `None` without it."""
     if f"{_HEADS}{name}" == there.head:
         return f"{name} is the default branch there: use another branch for the work"
     shas = _branch_shas(there)

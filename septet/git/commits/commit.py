@@ -29,8 +29,8 @@ def commit_all(
 ) -> str:
     """Commit everything that HEAD does not hold, and return HEAD's commit; a clean worktree stays unchanged.
 
-    Commits of the agent stay below it. No hook runs. The agent's index is updated: afterwards `git status` in the
-    worktree is clean.
+    Commits of the agent stay below the new commit. No hook runs. The agent's index is updated: afterwards `git
+    status` in the worktree is clean.
 
     Args:
         place: The work order's place.

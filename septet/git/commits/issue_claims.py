@@ -108,7 +108,7 @@ class IssueClaims:
         }
 
     def _push(self, git: Git, commit: str, ref: str, instead_of: str = "") -> bool:
-        """Create the ref if there is none, or replace one commit; return whether the ref is at `commit` now."""
+        """Create the ref, or move the ref from commit `instead_of`; return whether the ref is at `commit` now."""
         answer = self.remote.push(git.git_dir, commit, ref, instead_of, _PUSH_SECONDS)
         if answer.is_done:
             return True

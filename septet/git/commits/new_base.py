@@ -178,7 +178,7 @@ def _last_moved(place: Place) -> MovedWork | None:
 
 
 def _recall(place: Place, commit: str, *, sign: bool) -> tuple[MovedWork, str]:
-    """Return a commit's work after the move to a new base, or on the first base if there was no move.
+    """Return a commit's work after the move to a new base, or on the first base if no move happened.
 
     An agent's resolution of the conflicts counts as a move. The second value is the reason why that resolution
     does not fit; the empty string if the resolution fits or does not exist.

@@ -57,7 +57,7 @@ def parse_address(repository: str, *, home: Path | None = None, cwd: Path | None
     """Return the address that `repository` names, without access to the disk or the network.
 
     Args:
-        repository: A path, or an address in one of git's forms. Credentials in it are dropped.
+        repository: A path, or an address in one of git's forms; credentials in the address are dropped.
         home: The folder that `~` stands for.
         cwd: The folder that a relative path starts from; without it a relative path is refused.
 

@@ -57,7 +57,7 @@ def write_configuration(path: Path, env: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _user_settings(env: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
-    """Yield the settings of the user and the machine, in git's order, without those of any repository."""
+    """Yield the settings of the user and the machine, in git's order, without settings of a repository."""
     try:
         listed = processes.run(
             ["git", "config", "--null", "--list"],

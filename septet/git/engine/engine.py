@@ -37,7 +37,7 @@ _DEFAULT_TIMEOUT_SECONDS: Final = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """One repository as the engine sees it. Every call names `git_dir` and, if there is one, `work_tree`.
+    """One repository as the engine sees it. Every call names `git_dir`, and `work_tree` unless it is `None`.
 
     Without its `.git`, a worktree is inside any repository that encloses it, and git would change that repository.
     """
@@ -45,7 +45,7 @@ class Git:
     git_dir: Path
     work_tree: Path | None = None
     env: Mapping[str, str] = field(default_factory=dict)
-    """The environment of every call: PATH, HOME and the variables that the worker passes to git, nothing else."""
+    """The environment of every call: only PATH, HOME and the variables that the worker passes to git."""
     index: Path | None = None
     """A separate index file of the engine."""
     secret_config: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -125,7 +125,7 @@ class Git:
         self.run("init", "--quiet", "--template=", f"--initial-branch={branch}", *options)
 
     def text(self, *args: str) -> str:
-        """Run `git args…` and return its one line of output."""
+        """Run `git args…`, which prints one line, and return that line."""
         return self.run(*args).decode(errors="surrogateescape").strip()
 
     def using_index(self, index: Path) -> "Git":
@@ -170,14 +170,17 @@ class Git:
 
 @dataclass(frozen=True, slots=True)
 class SecretConfig:
-    """Settings with a key for one git process: in memory, behind a descriptor that the process inherits."""
+    """Settings with a key for one git process, kept in memory behind a descriptor that the process inherits."""
 
     path: str = ""
     """The path that git includes; empty without settings, or if the environment passes them."""
     descriptors: tuple[int, ...] = ()
     """The descriptors that the process inherits."""
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The settings on a system without files in memory: other processes of the same user can read them there."""
+    """The environment that passes the settings on a system without files in memory.
+
+    Other processes of the same user can read these settings.
+    """
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The author and committer of commits: the identity in git's settings, else Septet's. No settings are written."""
+"""Find the author and committer of commits in git's settings; the default is Septet's. No settings are written."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -19,7 +19,7 @@ About 74 loose objects fill so many folders; each loose object takes a block of 
 _FETCHED: Final = "tmp_*"
 """git's names for a pack or an object that it is writing."""
 _REPACKED: Final = ".tmp-*"
-"""The names of packs that `git repack` has not put in place; a later repack fails at half of such a pack."""
+"""The names of packs that `git repack` has not put in place; a later repack fails at such an incomplete pack."""
 
 
 def has_many_packs(git_dir: Path) -> bool:
@@ -28,7 +28,7 @@ def has_many_packs(git_dir: Path) -> bool:
 
 
 def has_many_loose_objects(git_dir: Path) -> bool:
-    """Return whether packing loose objects would free disk space; it lists one folder."""
+    """Return whether packing loose objects would free disk space. The function lists one folder."""
     with os.scandir(git_dir / "objects") as entries:
         return sum(len(entry.name) == len("ff") for entry in entries) > _LOOSE_FOLDERS_BEFORE_PACKING
 

@@ -28,7 +28,7 @@ class Place:
     vault: Path
     """`STATE/vaults/<key>.git`: the bare repository of this repository's snapshots."""
     origin: str
-    """The literal URL or path that the engine fetches from, and pushes to unless there is a fork."""
+    """The literal URL or path that the engine fetches from, and pushes to unless `fork` is set."""
     base_branch: str
     base_sha: str
     env: Mapping[str, str] = field(default_factory=dict)

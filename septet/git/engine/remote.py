@@ -69,7 +69,7 @@ class Remote:
     """The worker's key for an https origin. ssh uses its own keys."""
 
     def refs(self, git_dir: Path, *patterns: str) -> RemoteRefs:
-        """Return the refs that match `patterns` (all, if there are none), in one request to the remote.
+        """Return the refs that match `patterns` (without patterns, all refs), in one request to the remote.
 
         Raises:
             GitUnavailableError: The remote was not reached.

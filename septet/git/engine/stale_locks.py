@@ -63,9 +63,9 @@ def clear_unguarded_locks(git_dir: Path) -> None:
 def clear_stale_locks(git_dir: Path, work_tree: Path | None = None) -> None:
     """Remove the lock files of a repository whose git was killed; links are not followed.
 
-    The caller ensures that the engine makes no lock files there meanwhile. git writes no owner into its locks: a
-    living owner is a process named `git…` that works in the repository or names it, or any process that has the
-    lock open.
+    The caller ensures that the engine makes no lock files in the repository meanwhile. git writes no owner into
+    its locks: a living owner is a process named `git…` that works in the repository or names it, or any process
+    that has the lock open.
 
     Args:
         git_dir: The repository; its folders must be plain folders, since lock files in them are removed.

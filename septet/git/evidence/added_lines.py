@@ -44,7 +44,7 @@ def added_lines(place: Place, since: str, head: str, staged: Git | None = None) 
         place: The work order's place.
         since: A commit.
         head: The last of the commits, built on `since`.
-        staged: The engine's view with that index; `None` without one.
+        staged: The engine's view with an index whose lines count too; `None` without such an index.
 
     Raises:
         EvidenceError: The messages and patches have more than 64 MiB.
@@ -65,7 +65,7 @@ def refuse_controls(lines: Iterable[AddedLine]) -> None:
     A carriage return at the end of a line is allowed.
 
     Raises:
-        EvidenceError: A line has such a character; the message names the commit.
+        EvidenceError: A line has a refused character; the message names the commit.
     """
     for line in lines:
         text = line.content.removesuffix(b"\r").decode(errors="replace")

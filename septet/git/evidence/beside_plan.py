@@ -59,7 +59,7 @@ class Leftovers:
     """The files in a workspace that are neither its plan nor from before the first agent."""
 
     adding: Mapping[bytes, Item]
-    """The items that the workspace must hold in addition to those of the first snapshot."""
+    """The items that the workspace must hold in addition to the items of the first snapshot."""
     unkept: tuple[bytes, ...]
     """The paths that no snapshot holds."""
     paths: tuple[bytes, ...]
@@ -155,7 +155,7 @@ class PlanAlone:
         return set(vault_at(self.place).run("diff-tree", *options, *commits).split(b"\0")[:-1])
 
     def _plan_items(self, then: Mapping[bytes, Item], now: Mapping[bytes, Item]) -> dict[bytes, Item]:
-        """Return the plan's file and its folders; a link among them must be unchanged since the first snapshot.
+        """Return the plan's file and the folders above; a link on this path must be as in the first snapshot.
 
         Raises:
             EvidenceError: No snapshot holds the file, or it is behind a new link or in the place of a file.

@@ -69,14 +69,14 @@ def keeps(place: Place, sha: str) -> bool:
 
 
 def contains(place: Place, sha: str, older: str) -> bool:
-    """Return whether commit `sha` is built on commit `older`; false if the worktree does not know one of them."""
+    """Return whether commit `sha` is built on commit `older`; false if the worktree lacks either commit."""
     if sha == older:
         return True
     return view_git(place).try_run("merge-base", "--is-ancestor", older, sha).exit_code == 0
 
 
 def plan_file(place: Place, path: str) -> str:
-    """Return `path` relative to the worktree's root, if a non-empty file is there.
+    """Return `path` relative to the worktree's root, if the path leads to a non-empty file.
 
     Args:
         place: The work order's place.
@@ -144,7 +144,7 @@ def read_base_file(place: Place, path: str) -> bytes | None:
 
 
 def read_base_files(place: Place, paths: Iterable[str]) -> dict[str, bytes]:
-    """Return the contents of the files that the base commit has, by path; one git reads them all.
+    """Return the contents of the files that the base commit has, by path; one git process reads all files.
 
     A symlink is followed inside the repository.
 

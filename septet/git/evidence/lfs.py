@@ -19,7 +19,7 @@ _READ_BYTES: Final = 1024 * 1024
 
 
 def whole_lfs_files(place: Place, paths: Iterable[str]) -> str:
-    """Return a sentence that names files that are committed whole despite their LFS attribute; else empty.
+    """Return a sentence that names files that are committed whole despite an LFS attribute; empty if none are.
 
     Args:
         place: The work order's place.

@@ -167,7 +167,7 @@ def _contents(output: bytes) -> Iterator[str]:
 
 
 def _way(path: str, links: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the symlinks on a path, then their end; `path` itself if they lead out of the tree."""
+    """Return the symlinks on a path, then the final target; `path` counts as the target if the tree is left."""
     left, here, way = path.split("/"), list[str](), list[str]()
     while left:
         name = left.pop(0)

@@ -67,7 +67,7 @@ def refuse_changes(place: Place, changes: SetupChanges, head_before: str) -> Non
     """Refuse a set-up that changed the repository's files or commit, or left more new files than can be excluded.
 
     Raises:
-        SetupError: Set-up did so; the message names the change.
+        SetupError: Set-up made a change that is refused; the message names the change.
     """
     if current_head(place).sha != head_before:
         raise SetupError(

@@ -32,7 +32,7 @@ class Dirt:
 
 
 def look(place: Place, survey: Survey | None = None) -> Dirt:
-    """Compare the whole worktree with its HEAD: one process, two if the agent has used git.
+    """Compare the whole worktree with its HEAD, in one git process, or in two if the agent has used git.
 
     Raises:
         WorkspaceError: `.git` is missing, HEAD leads to no commit, or git would wait at a pipe.
@@ -120,7 +120,7 @@ def _index_info(facts: bytes, path: bytes) -> bytes:
 
 
 def staging_index(place: Place) -> Path:
-    """Return the index to stage in; the index that holds HEAD's tree stays unchanged."""
+    """Return the path of the index for staging, which is separate from the index that holds HEAD's tree."""
     return view_folder(place) / "staging-index"
 
 

@@ -32,7 +32,7 @@ class MovedSubmodule:
     path: str
     sha: str
     url: str
-    """The URL in the work's `.gitmodules`; empty without one."""
+    """The submodule's URL in the work's `.gitmodules`; empty without a URL."""
     is_known: bool
     """Whether the base commit has that URL too, so that no agent can have invented it."""
 

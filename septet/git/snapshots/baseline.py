@@ -124,7 +124,7 @@ def _stamp(place: Place) -> tuple[int, ...]:
 def begin(place: Place) -> SnapshotBaseline:
     """Return the base commit's content as a baseline: it is not stored again, and none of it counts as ignored.
 
-    An unreadable mirror only means more work: then everything is stored.
+    An unreadable mirror only costs work: the next snapshot stores all files.
     """
     objects: set[bytes] = set()
     paths: set[bytes] = set()

@@ -74,7 +74,7 @@ def own_config(git: Git, content: bytes, baseline: bytes, changes: TreeChanges) 
         git: Any repository of the engine: git only parses.
         content: The file as a guest has left it.
         baseline: The file before the first agent.
-        changes: The changes since then.
+        changes: The changes to the worktree's files since the baseline.
     """
     found = _settings(git, content)
     harmless = [each for each in found if _is_allowed(each, _HARMLESS)]

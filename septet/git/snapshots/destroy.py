@@ -50,7 +50,7 @@ def return_to(
     """Restore the workspace's state at `snapshot`, and return the rescue of its state before.
 
     There is no rescue if nothing had changed since the base commit, `options.equal_to` or `snapshot`. Files that
-    the rescue had to leave out stay in place, and so does the whole of an ignored folder over the limit.
+    the rescue had to leave out stay in place, and an ignored folder over the limit stays as a whole.
 
     Args:
         place: The workspace.

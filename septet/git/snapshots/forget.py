@@ -88,9 +88,9 @@ def has_forgotten(vault: Git, kept_for: timedelta) -> bool:
 
 
 def drop_forgotten(vault: Git, kept_for: timedelta) -> None:
-    """Free the space of objects that no snapshot has needed for `kept_for`: a new snapshot may use younger ones.
+    """Free the space of objects that no snapshot has needed for `kept_for`: new snapshots may use younger objects.
 
-    Until then they are in a separate pack, which git calls cruft and which records the age of each object.
+    Until then, the objects are in a separate pack, which git calls cruft and which records the age of each object.
 
     Raises:
         GitError: git failed; no space was freed, and no needed object was lost.

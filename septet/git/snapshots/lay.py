@@ -1,7 +1,7 @@
 """Write files, links and folders below a root: from the present content to the wanted content.
 
 Every folder is opened by descriptor from the root down and no link is followed, so nothing outside is written or
-removed. A path that is not in `have` stays, and so does the folder that holds it.
+removed. A path that is not in `have` stays, and its folder stays too.
 """
 
 import errno

@@ -1,7 +1,7 @@
 """Remove the files that a guest has left in a worktree's repositories for git to run or follow.
 
-These are the workspace's own repository, the repositories of its submodules, and each one inside the worktree.
-Objects, refs, logs and indexes stay.
+These are the workspace's own repository, the repositories of its submodules, and each repository inside the
+worktree. Objects, refs, logs and indexes stay.
 """
 
 import os
@@ -20,7 +20,7 @@ from septet.git.vault.survey import GIT_FOLDER, above, parent
 _CONFIG: Final = b"config"
 _CONFIGS: Final = frozenset({_CONFIG, b"config.worktree"})
 _FOREIGN: Final = frozenset({b"commondir", b"info/attributes"})
-"""Files that git would follow or obey; only the baseline's count."""
+"""Files that git would follow or obey; only the baseline's versions of these files stay."""
 _FOREIGN_FOLDERS: Final = frozenset({b"hooks", b"remotes", b"branches"})
 _PLAIN_FOLDERS: Final = frozenset({b"info", b"modules", *_FOREIGN_FOLDERS})
 _WORKTREES: Final = b"worktrees"
@@ -181,7 +181,7 @@ def _part(items: Mapping[bytes, Item], path: bytes) -> dict[bytes, tuple[int, st
 
 
 def _target(path: bytes, content: bytes, root: Path) -> bytes:
-    """Return the path, below the worktree, of the submodule's repository that a `.git` file names; else empty."""
+    """Return the submodule's repository, below the worktree, that a `.git` file names; empty if it names none."""
     word, _, target = content.strip().partition(b" ")
     folder = normpath(join(os.fsencode(root), dirname(path), target))
     below = folder.removeprefix(os.fsencode(root) + b"/")

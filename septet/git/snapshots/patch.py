@@ -1,7 +1,8 @@
 """`rescue.patch`: the changes since the base commit, in the form of `git apply`.
 
 A snapshot holds raw bytes; a patch needs them as the repository would commit them, with converted line endings and
-encodings. So the changed files are written again, where no agent can reach them, and staged from there.
+encodings. So the changed files are written again, to a folder that no agent can reach, and staged from that
+folder.
 """
 
 import os

@@ -29,10 +29,10 @@ def refuse_pipes(worktree: Path, survey: Survey | None = None) -> None:
 
     Args:
         worktree: The worktree's root.
-        survey: The current survey, if the caller has one; then the worktree is not scanned again.
+        survey: The current survey, which saves a scan; `None` if the worktree must be scanned.
 
     Raises:
-        WorkspaceError: There is a pipe; the message names it.
+        WorkspaceError: git would wait at a pipe; the message names the pipe.
     """
     is_whole = survey is not None and not survey.closed
     pipes = _pipes_in(survey) if survey is not None and is_whole else _find_pipes(os.fsencode(worktree))

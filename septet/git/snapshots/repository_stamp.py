@@ -125,7 +125,7 @@ class _Look:
     looks: set[str] = field(default_factory=set)
 
     def repository(self, tree: str, git_dir: str) -> None:
-        """Read one repository, and those of its submodules."""
+        """Read one repository, and the repositories of its submodules."""
         if git_dir in self.looks or not self.budget:
             return
         self.looks.add(git_dir)

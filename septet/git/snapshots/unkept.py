@@ -26,7 +26,7 @@ def moved_out(place: Place) -> Path:
 
 
 def aside_of(place: Place) -> Path | None:
-    """Return the folder with the files that were moved out of a workspace; `None` if there are none."""
+    """Return the folder with the files that were moved out of a workspace; `None` if no files were moved out."""
     folder = moved_out(place)
     return folder if folder.exists() else None
 

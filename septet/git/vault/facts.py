@@ -37,7 +37,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tree: str
     """The tree of only the worktree's files, tracked and untracked; raw bytes without conversion."""
     index: str
-    """The blob of the agent's index; empty without one."""
+    """The id of the blob of the agent's index; empty without an index."""
     essence: str
     """A digest that ignores the index and the files that git rewrites by itself."""
     kind: SnapshotKind

@@ -98,7 +98,7 @@ def compose(pack: Pack, records: Mapping[bytes, Record], usual: Mapping[int, int
 
 
 def index_of(records: Mapping[bytes, Record]) -> bytes:
-    """Return the blob of the agent's index; empty without one."""
+    """Return the id of the blob of the agent's index; empty without an index."""
     entry = records[GIT_FOLDER].entries().get(b"index") if GIT_FOLDER in records else None
     return entry.sha if entry is not None and entry.mode == FILE else b""
 

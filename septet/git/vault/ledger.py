@@ -85,7 +85,7 @@ class Mark(msgspec.Struct, array_like=True, frozen=True):
     essence: bytes
     """A digest over everything except the index and the files that git rewrites without a change."""
     index: bytes
-    """The blob of the agent's index; empty without one."""
+    """The id of the blob of the agent's index; empty without an index."""
 
 
 class Ledger(msgspec.Struct, array_like=True, frozen=True):

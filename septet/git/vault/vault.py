@@ -44,7 +44,7 @@ def prepare(place: Place) -> None:
     Safe to repeat, and for two work orders at the same time. The vault borrows the objects of the mirror.
 
     Raises:
-        GitError: git could not create it, or a living process holds one of its locks.
+        GitError: git could not create the vault, or a living process holds a lock of the vault.
     """
     with hold_lock(vault_lock(place.vault)):
         clear_unguarded_locks(place.vault)
@@ -111,7 +111,7 @@ def find(vault: Git, name: str) -> Snapshot:
 
 
 def list_snapshots(vault: Git, order_id: str | None = None) -> list[Snapshot]:
-    """Return all snapshots of a vault by work order and age, or those of one work order.
+    """Return the snapshots of a vault, or of one work order, sorted by work order and age.
 
     A snapshot whose commit is missing is skipped: only its name is known.
     """
@@ -138,7 +138,7 @@ def names_of_kind(place: Place, kind: str) -> list[str]:
 def first_and_last(vault: Git, order_id: str) -> tuple[Snapshot, Snapshot] | None:
     """Return the oldest and the latest snapshot of a work order; `None` without snapshots.
 
-    A lane has thousands of snapshots: only these two are read, found by their names.
+    A lane has thousands of snapshots: the function reads only two snapshots, which it finds by name.
     """
     packed = (vault.git_dir / _PACKED).exists()
     names = sorted(_names(vault.git_dir / ref_of(order_id)), key=_number) if not packed else []

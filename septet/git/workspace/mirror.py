@@ -286,6 +286,6 @@ def _likeliest(branches: Sequence[str], default: str = "") -> list[str]:
 
 
 def _default_branch(refs: RemoteRefs) -> str:
-    """Return the branch that the origin's HEAD names, if there is one."""
+    """Return the branch that the origin's HEAD names; empty if the HEAD names no branch."""
     head = refs.head or ""
     return head.removeprefix(_HEADS) if head in refs.shas else ""

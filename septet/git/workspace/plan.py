@@ -19,7 +19,7 @@ def plan_items(place: Place, there: Snapshot, name: str, path: str) -> dict[byte
 
     Args:
         place: The workspace that gets the plan.
-        there: The snapshot that the plan is added to.
+        there: The target snapshot, to which the plan is added.
         name: The snapshot that has the plan.
         path: The path of the plan.
 

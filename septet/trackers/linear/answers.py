@@ -42,7 +42,7 @@ class _Comment(Foreign):
     externalUser: _Bot | None = None
 
     def comment(self) -> Comment:
-        """Return the comment with its author, and the author's standing in the workspace."""
+        """Return the comment with its author, and the author's role in the workspace."""
         if self.user is not None:
             return Comment(
                 self.user.displayName, self.body, self.createdAt, "guest" if self.user.guest else "member"
@@ -181,7 +181,7 @@ class _Setter(_User):
     app: bool = False
 
     def setter(self, viewer: _Creator) -> LabelSetter:
-        """Return the account with its standing in the workspace; the key's own account counts as a member."""
+        """Return the account with its role in the workspace; the key's own account counts as a member."""
         is_other_app = self.app and self.id != viewer.id
         return LabelSetter(self.displayName, "app" if is_other_app else "guest" if self.guest else "member")
 
@@ -268,7 +268,7 @@ class StartAnswer(Foreign):
     issue: _ToStart
 
     def changes(self) -> dict[str, str]:
-        """Return the changes that start an issue; an issue keeps its delegate, and only an app becomes one."""
+        """Return the changes that start an issue. The issue keeps its delegate; only an app becomes delegate."""
         state = self._next_state()
         changes = {"stateId": state} if state is not None else {}
         return changes | ({"delegateId": self.viewer.id} if self.viewer.app and not self.issue.delegate else {})

@@ -72,7 +72,7 @@ class LinearTracker:
     def find_mark(self, issue_id: str) -> IssueMark | None:
         """Return the oldest mark of this installation on an issue.
 
-        Marks are attachments: an issue has at most one attachment of an address, which names its creator.
+        Marks are attachments: an issue has at most one attachment of an address, with its creator.
         """
         what = f"attachments of issue {issue_id}"
         return self.api.ask(what, MARKS, {"id": issue_id}, MarksAnswer).oldest()
