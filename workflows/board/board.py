@@ -120,7 +120,7 @@ class Board:
                 self._seats.leave(order_id)
 
     def _must_go_on(self) -> bool:
-        """Return whether to stop waiting: there is news, or the history is long, as on an idle board some day."""
+        """Return whether to stop waiting: for news, or for a long history, which signals of hosts lengthen too."""
         looked = self._look is not None and self._look.done()
         return self._has_news or looked or workflow.info().is_continue_as_new_suggested()
 

@@ -20,16 +20,16 @@ class PipelineHandlers:
     """The handlers of one pipeline; a refused update leaves no trace."""
 
     def __init__(self) -> None:
-        """Start empty: `run` reads the input, because only `run` can refuse a wrong one."""
+        """Start empty: `run` reads the input, because only `run` can refuse wrong input."""
         self._state = PipelineState()
         self._waiting_orders: set[str] = set()
         """The work orders that wait for the planner."""
         self._absent_orders: set[str] = set()
         """The work orders that a person moved away on the board, or that have ended."""
         self._holders: dict[str, tuple[str, str]] = {}
-        """By lane: the work order that has it, and the id of that visit."""
+        """The work order that has each lane, and the id of that visit, by lane."""
         self._order_tasks: dict[str, asyncio.Task[None]] = {}
-        """By issue: the task that runs its work order."""
+        """The task that runs each issue's work order, by issue."""
         self._has_news = True
 
     @workflow.query(description="The pipeline, with the state of each issue.")
@@ -131,7 +131,10 @@ class PipelineHandlers:
     @workflow.update(description="A host is dead: lanes there open on another. Some work may be paid for twice.")
     @reads_input("host_gone", str)
     def host_gone(self, host: str) -> None:
-        """Give up a host. A work order in a lane gets its own report; a later one learns it from its grant."""
+        """Give up a host: the next grants of its lanes report the loss.
+
+        A work order that is in a lane is notified separately.
+        """
         self._state.lost_hosts.add(host)
 
     @host_gone.validator
@@ -150,7 +153,7 @@ class PipelineHandlers:
 
     @workflow.signal(description="A work order no longer waits, or has ended.")
     def leaves(self, order_id: str) -> None:
-        """Free a work order's lane; an order that went back to a waiting stage of the board may plan later."""
+        """Free a work order's lane; a work order that moved back to a waiting stage may plan later."""
         self._waiting_orders.discard(order_id)
         self._absent_orders.add(order_id)
         for lane in [lane for lane, (holder, _) in self._holders.items() if holder == order_id]:
@@ -175,7 +178,7 @@ class PipelineHandlers:
         self._has_news = True
 
     def _note_plan(self, issue: IssueState) -> None:
-        """Write a plan to the notes; a subclass does it."""
+        """Write a plan to the notes; a subclass implements this."""
 
     @workflow.signal(description="A work order has changed these files.")
     def changed(self, report: FilesChanged) -> None:

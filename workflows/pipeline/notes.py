@@ -18,8 +18,8 @@ from workflows.wire.policies import ActivityOptions
 
 _CLOSED_WITHIN: Final = timedelta(minutes=2)
 _NOTED_WITHIN: Final = timedelta(seconds=30)
-"""The seconds to write a note, which takes milliseconds; if a dying worker took it, it is requested again
-after that."""
+"""The time-out of writing a note, which takes milliseconds; if a worker died while writing, the note is requested
+again after this time."""
 _IN_ALL: Final = timedelta(minutes=15)
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(seconds=30), maximum_attempts=10)
 
@@ -27,7 +27,8 @@ _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(seconds=30), maximum_at
 class Notes:
     """The notes of one pipeline, written one after the other in the order of events.
 
-    They are on the planner's host. If that host is gone, they begin anew on another host, with all known issues.
+    The notes are on the planner's host. If that host is gone, the notes begin anew on another host, with all known
+    issues.
     """
 
     def __init__(self, state: PipelineState) -> None:
@@ -82,7 +83,7 @@ class Notes:
 
     @property
     def _queue(self) -> str:
-        """The queue of the planner's host; if that host is gone, of another lane's; else empty for any host."""
+        """The queue of the planner's host, or of another lane's if that host is gone; empty for any host."""
         lanes = (self._state.planner, *self._state.executors)
         return next((lane.task_queue for lane in lanes if lane.task_queue not in self._gone_queues), "")
 
@@ -120,7 +121,7 @@ class Notes:
                 self._unwritten = [*names, *(name for name in self._unwritten if name not in names)]
 
     async def _write_note(self, some: PipelineView, queue: str) -> bool:
-        """Write the state of issues; return whether their host has it."""
+        """Write the state of issues; return whether the host has written the state."""
         names = ", ".join(issue.issue_id for issue in some.issues)
         noting = NOTE_RESULTS.start(
             some, task_queue=queue or None, **_options(), summary=f"results of {names}"[:200]

@@ -34,21 +34,24 @@ from workflows.wire.failures import GO_ON
 from workflows.wire.search_attributes import start_attributes
 
 _ENOUGH_EVENTS: Final = 3_000
-"""The events (and below, bytes) after which a run starts no work order: the open ones must still fit in."""
+"""The events (and below, the bytes) of a history after which a run starts no work order: the open work orders must
+still fit into the history."""
 _ENOUGH_BYTES: Final = 3_000_000
 _MOST_EVENTS: Final = 20_000
-"""The same limit of a run that continues beside an issue that does not end; Temporal ends a workflow at 51,200."""
+"""The limit of events for a run that continues while an issue does not end; Temporal ends a workflow at 51,200
+events."""
 _MOST_BYTES: Final = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class WindowLimits:
-    """The width of the window, and its way in one run."""
+    """The limits of one run's window: open work orders, started issues, and patience."""
 
     open_orders: int = 40
-    """Work orders that wait for a lane or have one; planned work orders and held-back ones do not count."""
+    """The most work orders that wait for a lane or have a lane; planned or held-back work orders do not count."""
     issues_of_a_run: int = 80
-    """Issues that one run starts: some fifty events each stay below a tenth of the limit of a history."""
+    """The most issues that one run starts: with some fifty events each, they stay below a tenth of a history's
+    limit."""
     patience: timedelta = timedelta(minutes=10)
     """The longest time that lanes may be idle because the next run waits for an issue that does not end."""
 
@@ -57,18 +60,18 @@ class Window:
     """The window of one run of a pipeline."""
 
     def __init__(self, limits: WindowLimits, on_news: Callable[[], None]) -> None:
-        """Start at the first issue; the window calls `on_news` when its patience with the last issues ends."""
+        """Start at the first issue; the window calls `on_news` when its patience with the last issues is over."""
         self._limits = limits
         self._on_news = on_news
         self._patience: asyncio.Task[None] | None = None
         self._goes_on = False
-        """Whether this run continues beside issues that do not end."""
+        """Whether this run continues while some issues do not end."""
 
     def room(self, open_orders: int, started_count: int) -> int:
         """Return the number of work orders that may start now.
 
         Args:
-            open_orders: The number of work orders that wait for a lane or have one.
+            open_orders: The number of work orders that wait for a lane or have a lane.
             started_count: The number of work orders that this run has started.
         """
         room = self._limits.open_orders - open_orders
@@ -82,7 +85,7 @@ class Window:
         self._goes_on = True
 
     def begin_patience(self) -> None:
-        """Continue after the limits' patience if lanes are idle until then."""
+        """Let this run continue after the limits' patience, if lanes are idle until then."""
         if self._patience is None and not self._goes_on:
             self._patience = asyncio.create_task(self._lose_patience())
 
@@ -159,7 +162,7 @@ class PipelineBase(PipelineChoice):
         super().__init__()
         self._notes: Notes
         self._texts: dict[str, PipelineIssue] = {}
-        """By issue: the text for its work order."""
+        """The text for each issue's work order, by issue."""
 
     def _start_orders(self) -> bool:
         """Start the work orders that have room now; return whether any started."""
@@ -193,7 +196,7 @@ class PipelineBase(PipelineChoice):
         self._end_issue(issue.issue_id, status, task, error)
 
     def _check_result(self, issue_id: str, work: asyncio.Task[None]) -> None:
-        """Give an issue a result if its task ended without one: before it began, or by a fault."""
+        """End an issue whose task recorded no result: the task was cancelled before its start, or failed."""
         if self._state.issues[issue_id].status not in CLOSED:
             fault = None if work.cancelled() else work.exception()
             status = IssueStatus.CANCELLED if fault is None else IssueStatus.FAILED

@@ -47,14 +47,14 @@ class PipelineState:
         self.status: PipelineStatus | None = None
         self.error: TaskError | None = None
         self.to_skip: dict[str, str] = {}
-        """By issue: the reason to skip it."""
+        """The reason to skip each issue, by issue."""
         self.lost_hosts: set[str] = set()
-        """The hosts that a person reported dead: their lanes open elsewhere."""
+        """The hosts that a person reported dead: the lanes of these hosts are opened on other hosts."""
         self._rows: dict[str, Task] = {}
-        """By work order: its row as it left a lane."""
+        """The row of each work order when it left a lane, by work order."""
 
     def begin(self, pipeline_id: str, run: PipelineRun, first_run_id: str, now: datetime) -> None:
-        """Record the request, and restore the previous run's state if one is carried."""
+        """Record the request, and restore the previous run's state if the request carries a state."""
         self.id, self.request = pipeline_id, run
         if before := run.carried:
             self.created_at, self.first_run_id = before.created_at, before.first_run_id
@@ -107,7 +107,7 @@ class PipelineState:
         return issue
 
     def prepare_visit(self, lane: Lane, issue: IssueState) -> Lane:
-        """Return a lane for a work order's visit, without its session if each issue has a fresh one.
+        """Return a lane for a work order's visit, without a session if each issue gets a new session.
 
         An executor starts from the work of an issue that this issue depends on.
         """
@@ -148,7 +148,7 @@ class PipelineState:
             self.change_issue(issue, **_values_from(report, issue))
 
     def _place_executors(self) -> None:
-        """Place unopened executors on the planner's host: the plan goes from vault to worktree there."""
+        """Place unopened executors on the planner's host, because the plan's snapshot is in the vault there."""
         place = {"task_queue": self.planner.task_queue, "workspace": self.planner.workspace}
         for lane in self.executors:
             if not is_open(lane):
@@ -198,7 +198,7 @@ class PipelineState:
         return self.view_of(self.issues)
 
     def view_of(self, issues: Iterable[str] = ()) -> PipelineView:
-        """Return the pipeline with some of its issues: answers to updates and notes use space in the history."""
+        """Return the pipeline with only some issues: answers to updates and notes take up space in the history."""
         return PipelineView(
             id=self.id,
             repository=self.request.repository,

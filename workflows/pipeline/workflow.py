@@ -36,7 +36,7 @@ _BEGIN_ANEW: Final = "When the cause is gone, start another pipeline, with anoth
 
 @workflow.defn(name="Pipeline")
 class Pipeline(PipelineBase):
-    """Issues in their order, each a work order: one agent plans ahead, and others carry out the plans."""
+    """Carries out issues in order, each by a work order: one agent plans ahead, and others carry out the plans."""
 
     @workflow.run
     @takes_raw_input

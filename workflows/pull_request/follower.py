@@ -1,4 +1,4 @@
-"""The rounds on one pull request: the events that wait for an answer, and one round after the other."""
+"""Run the rounds on one pull request: collect events, and answer them in one round after the other."""
 
 from collections.abc import Callable, Iterable
 from datetime import timedelta
@@ -93,7 +93,7 @@ class Follower:
         return self.state.text if self.state is not None else ""
 
     def tell(self, task: Task) -> Task:
-        """Return the task with the results of the rounds, and with the cause of a delay."""
+        """Return the task with the results of the rounds, and with the reason of a delay."""
         self._waits.task = self._with_rounds(task)
         return self._waits.task
 
@@ -156,7 +156,7 @@ class Follower:
         return True
 
     async def carry_out(self, task: Task) -> None:
-        """Run the round; if it fails, stop following, with the reason.
+        """Run the round; if the round fails, stop following, and record the reason.
 
         Raises:
             AgentEnded: The round was cancelled, and has ended its agent.
@@ -174,7 +174,7 @@ class Follower:
         self._call = None
 
     async def end_agent(self) -> None:
-        """End the agent of a cancelled round; it does not wait for a silent host."""
+        """End the agent of a cancelled round; this does not wait for a silent host."""
         call, self._call = self._call, None
         if call is None or self._hosts.is_silent:
             return
@@ -256,7 +256,7 @@ class Follower:
         self.rescues = (*self.rescues, *(new for new in result.rescues if new not in self.rescues))
 
     def _learn(self, result: StepResult) -> None:
-        """Let the next round continue from this round's work, in its session."""
+        """Let the next round continue from this round's work, in this round's session."""
         self._end_round("done", result.commit_sha or "")
         if self._follow is None:
             return
@@ -278,7 +278,7 @@ class Follower:
         return self._follow.url if self._follow is not None else ""
 
     def open_budget(self) -> None:
-        """Record that a budget is open again; a waiting round requests it again."""
+        """Record that a budget is open again; a waiting round then reserves again."""
         self._budget_gate.open()
 
     @property

@@ -26,7 +26,7 @@ from workflows.wire.row import Row
 from workflows.wire.update_input import reads_input
 
 _DELIVERIES: Final = 50
-"""The number of a forge's deliveries that are remembered, to ignore repeats."""
+"""The number of a forge's last deliveries that are remembered, so that a repeated delivery is ignored."""
 _TAKEN_OVER: Final = "a person took it over"
 _CLOSED: Final = "The pull request was closed without a merge."
 _END: Final = "`septet move {id} done` ends it. For the rest, start another work order."
@@ -70,7 +70,7 @@ class PullRequestHandlers:
     def nudge(self, nudge: PullRequestNudge | None = None) -> None:
         """End the pause before the next poll; a closed pull request may have been opened again.
 
-        A person's nudge also makes a round request its budget again; a forge's delivery does not.
+        After a person's nudge, a waiting round also reserves again; after a forge's delivery, it does not.
         """
         self._begin()
         if nudge is not None and nudge.delivery:
@@ -149,7 +149,7 @@ class PullRequestHandlers:
         self._take_in_watch(watch)
 
     def _begin(self) -> None:
-        """Record the watch of the start, once."""
+        """Record the watch with which the workflow was started, once."""
         if not self._has_begun:
             self._has_begun = True
             self._take_in_watch(self._watch)
@@ -187,7 +187,7 @@ class PullRequestHandlers:
 
     @workflow.signal(description="The account of a budget says that there is room again.")
     def budget_open(self, scope: str) -> None:
-        """Request the budget again if a round waits for it."""
+        """Reserve again if a round waits for a budget."""
         del scope
         self._follower.open_budget()
 

@@ -21,15 +21,15 @@ with workflow.unsafe.imports_passed_through():
 
 _LOOK: Final = timedelta(minutes=2)
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=5), maximum_attempts=0)
-"""Retries poll an open pull request or a forge that is away again: they grow no history. The activity itself sets
-the pause."""
+"""The retries of a poll: they poll an open pull request, or a forge that did not answer, again, without any growth
+of the history. The activity sets the pause."""
 _AGAIN_AND_AGAIN: Final = ActivityOptions(start_to_close_timeout=_LOOK, retry_policy=_RETRIES)
 _ONCE: Final = ActivityOptions(schedule_to_close_timeout=_LOOK, retry_policy=RetryPolicy(maximum_attempts=1))
 
 
 @workflow.defn(name="PullRequest")
 class PullRequestWorkflow(PullRequestHandlers):
-    """The watch over one pull request: it has the task's row on the board from now on."""
+    """The watch over one pull request: from its start, this workflow has the task's row on the board."""
 
     @workflow.init
     def __init__(self, watch: PullRequestWatch) -> None:
@@ -80,7 +80,7 @@ class PullRequestWorkflow(PullRequestHandlers):
         self._move(Stage.REVIEW, self._follower.text)
 
     async def _end_round(self, work: asyncio.Task[None]) -> None:
-        """Wait for a cancelled round's end; if it could not end its agent itself, end the agent."""
+        """Wait for a cancelled round's end; if the round could not end its agent, end the agent."""
         work.cancel()
         await wait_despite_cancel(work.done)
         try:
@@ -92,7 +92,7 @@ class PullRequestWorkflow(PullRequestHandlers):
             await wait_despite_cancel(ending.done)
 
     async def _wait_for_news(self) -> None:
-        """Wait for news from a host or a person's move; poll once if a nudge requests it."""
+        """Wait for news from a host or a person's move; poll once after a nudge."""
         try:
             await workflow.wait_condition(
                 lambda: self._looks_again or self._follower.is_due or self._task.stage is not Stage.REVIEW,

@@ -25,7 +25,7 @@ class RoundWaits:
     _since: datetime | None = None
 
     def task_fields(self, order_id: str) -> dict[str, object]:
-        """Return the fields of the task that show the wait; an error is shown until it is over."""
+        """Return the fields of the task that show the wait; an error is shown until the delay is over."""
         fields: dict[str, object] = {"budget": self._budget, "findings": self._findings}
         if (self._budget is not None or self._findings) and self._since is not None:
             fields["updated_at"] = timestamp(self._since)
@@ -38,7 +38,7 @@ class RoundWaits:
         self._budget, self._findings = None, ()
 
     def wait_for_decision(self, now: datetime) -> None:
-        """Wait with a plan: a round has none."""
+        """Do nothing: a round has no plan that waits for a decision."""
 
     def wait_for_findings(self, findings: tuple[KeyFinding, ...], now: datetime) -> None:
         """Record the wait for a person's decision on findings."""
@@ -55,7 +55,7 @@ class RoundWaits:
         self.end()
 
     def wait_for_host(self, error: TaskError, now: datetime) -> bool:
-        """Record the wait for a gone host and its reason; return whether that is news."""
+        """Record the wait for a gone host and its reason; return whether the wait or the reason is new."""
         del now
         is_news, self.error = self.error != error, error
         return is_news

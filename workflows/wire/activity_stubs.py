@@ -1,4 +1,4 @@
-"""The activities as workflows see them: name, input and result, without the code that runs them."""
+"""The activities as workflows know them: name, input and result, without the activities' code."""
 
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar, Unpack
@@ -91,7 +91,7 @@ OPEN_WORKSPACE: Final = ActivityStub("open_workspace", OpenWorkspace, Workspace)
 MOVE_WORKSPACE: Final = ActivityStub("move_workspace", MoveWorkspace, Workspace)
 DELIVER_CANCEL: Final = ActivityStub("deliver_cancel", CancelledWork, NOTHING)
 CHECK_AGENT: Final = ActivityStub("check_agent", AgentQuestion, AgentAnswer)
-"""For clients, before a work order starts."""
+"""The check of an agent by clients, before a work order starts."""
 PROBE_HOST: Final = ActivityStub("probe_host", NOTHING, str)
 SWEEP_HOST: Final = ActivityStub("sweep_host", SweepCall, SweepReport)
 

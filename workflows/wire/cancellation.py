@@ -10,7 +10,7 @@ from temporalio.exceptions import ActivityError, FailureError
 
 
 def is_to_end() -> bool:
-    """Return whether the work was cancelled, even if its last activity completed all the same."""
+    """Return whether the work was cancelled, even if the work's last activity has completed."""
     work = asyncio.current_task()
     return work is not None and work.cancelling() > 0
 
@@ -19,7 +19,7 @@ async def cancel_and_wait(running: workflow.ActivityHandle[Any]) -> None:
     """Cancel an activity whose result no longer counts, and wait until it has ended.
 
     Raises:
-        asyncio.CancelledError: The work is to end: the wait for one activity swallows a cancel of all.
+        asyncio.CancelledError: The whole work was cancelled: the wait for the activity would swallow this cancel.
     """
     running.cancel()
     with suppress(ActivityError):
@@ -36,7 +36,7 @@ def forget(running: workflow.ActivityHandle[Any]) -> None:
 async def send_signal(workflow_id: str, signal: str, content: object) -> bool:
     """Signal another workflow; return whether it exists.
 
-    The wait for a signal swallows a cancel; the wait for a task that sends it does not.
+    A wait for the signal itself would swallow a cancel; a wait for a task that sends the signal does not.
     """
     sending = asyncio.create_task(workflow.get_external_workflow_handle(workflow_id).signal(signal, content))
     await workflow.wait_condition(sending.done)

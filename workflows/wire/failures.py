@@ -12,7 +12,7 @@ from septet.contracts.steps import FailureFacts, StepResult
 from septet.contracts.task import TaskError
 
 _IN_WORDS: Final = {"open_workspace": "The workspace was not opened", "read_issues": "The issues were not read"}
-"""The words for activities that are no steps."""
+"""The words for activities that are not steps."""
 GO_ON: Final = "Your work is saved. Inspect it, then continue with `septet retry`."
 _MEND: Final = (
     "Your work is saved. Have an agent mend it with `septet retry ID --from implement_plan --feedback '…'`; "
@@ -21,7 +21,7 @@ _MEND: Final = (
 
 
 class StepFailed(Exception):  # noqa: N818 -- it says what happened to the step
-    """A step was not accepted, nor was its second try."""
+    """Neither the first nor the second try of a step was accepted."""
 
     def __init__(self, step: Step, reasons: tuple[str, ...]) -> None:
         """Name the step and the reasons."""
@@ -37,11 +37,11 @@ class StepFailed(Exception):  # noqa: N818 -- it says what happened to the step
 
 
 class AgentEnded(asyncio.CancelledError):
-    """A cancelled step has ended its agent itself, and its result says what was kept."""
+    """A cancelled step has ended its agent itself; the step's result names the work that was kept."""
 
 
 class AgentLeft(asyncio.CancelledError):
-    """Cancelled work is not waited for, for its host is silent: the next worker there ends what it finds."""
+    """Cancelled work is not waited for, because its host is silent: the host's next worker ends the agent."""
 
 
 def explain_failure(error: BaseException) -> tuple[TaskError, StepResult | None]:

@@ -12,8 +12,9 @@ from septet.contracts.task import Task
 from septet.system.text import cut_bytes
 
 HEARTBEAT_TIMEOUT: Final = timedelta(seconds=Timeouts().heartbeat_seconds)
-"""Each heartbeat costs, so they are as rare as this limit allows. A limit shorter than a server's outage would
-discard results that a living worker still has."""
+"""The time without a heartbeat after which the server gives up an attempt. Each heartbeat costs, so heartbeats are
+as rare as this limit allows. A limit shorter than an outage of the server would discard results that a living
+worker still has."""
 
 _STEP_RETRIES: Final = RetryPolicy(
     initial_interval=timedelta(seconds=0.2),
@@ -21,8 +22,8 @@ _STEP_RETRIES: Final = RetryPolicy(
     maximum_interval=timedelta(seconds=1),
     maximum_attempts=0,
 )
-"""A worker's death costs no try: runs' records count the agents, and an error that only time can cure names
-its own delay."""
+"""The retries of a step, without a limit: a worker's death costs no try, because the records of runs count the
+agents, and an error that only time can cure names its own delay."""
 
 _SHORT_RETRIES: Final = RetryPolicy(
     initial_interval=timedelta(seconds=0.5),
@@ -30,15 +31,16 @@ _SHORT_RETRIES: Final = RetryPolicy(
     maximum_interval=timedelta(seconds=30),
     maximum_attempts=0,
 )
-"""A worker's death costs no try here either: the activity itself decides after how many tries an error is
-final."""
+"""The retries of other activities, without a limit: a worker's death costs no try here either, and the activity
+itself decides after how many tries an error is final."""
 
 _AGENT_STARTS: Final = 3
 """The most agent runs of one activity: a start, a resume, a rerun."""
 _AROUND_AN_AGENT: Final = timedelta(minutes=15)
 """The time for evidence, the repository's own checks, a snapshot, and a push."""
 _AGENT_LIVES_ALONE: Final = timedelta(hours=1)
-"""Longer than the orphan limit of 30 minutes, after which a supervisor without a worker ends its agent."""
+"""The longest life of an agent without a worker: longer than the orphan limit of 30 minutes, after which the
+supervisor ends the agent."""
 
 _DELIVERED_WITHIN: Final = timedelta(seconds=5)
 _SUMMARY_IN_ALL: Final = timedelta(minutes=30)
@@ -58,7 +60,7 @@ class ActivityOptions(TypedDict, total=False):
 _DEFAULT_SCORE: Final = 3
 _SCORES_TO_A_KEY: Final = 3
 _FAIRNESS_BYTES: Final = 64
-"""The server's limit."""
+"""The server's limit of a fairness key, in bytes."""
 _STAGES: Final = (range(1, 2), range(2, 5), range(5, 6), range(6, 8))
 """The numbers of the steps that classify, plan, implement and deliver."""
 
@@ -80,7 +82,7 @@ def priority_of(task: Task, step: Step = Step.CLASSIFY_ISSUE) -> Priority:
 def step_options(limits: Timeouts) -> ActivityOptions:
     """Return the options of an activity that runs an agent.
 
-    A cancelled work order waits for the activity: it ends the agent, takes the rescue and reports it.
+    A cancelled work order waits for the activity, which ends the agent, takes a rescue and reports the rescue.
 
     All tries together have no limit: a usage limit may delay the activity until the next month, and nothing is
     lost meanwhile. The server would also keep a timer of such a limit after the step is done.
@@ -94,7 +96,7 @@ def step_options(limits: Timeouts) -> ActivityOptions:
 
 
 def summary_options(limits: Timeouts) -> ActivityOptions:
-    """Return the options of the request for a summary: the next step does not wait hours for it."""
+    """Return the options of the request for a summary: the next step does not wait hours for a summary."""
     return ActivityOptions(**step_options(limits) | {"schedule_to_close_timeout": _SUMMARY_IN_ALL})
 
 
@@ -123,7 +125,7 @@ def probe_options(probe_seconds: float) -> ActivityOptions:
 def end_options(limits: Timeouts) -> ActivityOptions:
     """Return the options of the activity that ends a cancelled step's agent.
 
-    It waits for a host without a worker as long as an agent can live there by itself.
+    The wait for a host without a worker lasts as long as an agent can live without a worker.
     """
     return ActivityOptions(
         schedule_to_close_timeout=_AGENT_LIVES_ALONE,
@@ -139,9 +141,9 @@ OPENING_OPTIONS: Final = ActivityOptions(
     retry_policy=_SHORT_RETRIES,
     cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
 )
-"""Opening a workspace clones a repository, which may be large, and runs the repository's set-up. It waits for
-a host without limit: a fleet may be drained for a night. So does a lane: its host may be gone without a copy
-elsewhere."""
+"""The options of opening a workspace, which clones a repository, maybe a large one, and runs the repository's
+set-up. The wait for a host has no limit: a fleet may be drained for a night. The entry of a lane waits without
+limit too: no other host may have a copy of the lane's work."""
 
 WORKSPACE_OPTIONS: Final = ActivityOptions(**OPENING_OPTIONS | {"schedule_to_close_timeout": timedelta(hours=4)})
 """The options of work with a workspace: the wait for another host has a limit."""

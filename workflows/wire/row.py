@@ -23,7 +23,8 @@ class Row:
     def write(self, task: Task, more: Sequence[SearchAttributeUpdate[Any]] = ()) -> None:
         """Write the search attributes of the task and `more`, once for a stage, because each write costs.
 
-        It writes the memo only if the memo says more, and at the end. A branch and an address can wait.
+        The memo is written only if it shows more than the search attributes, and at the end. A new branch or
+        address alone waits for the next write.
         """
         attributes = [*attribute_updates(task), *more]
         known = self._attributes or updates_of(workflow.info().typed_search_attributes)

@@ -24,7 +24,7 @@ HOST: Final = SearchAttributeKey.for_keyword("SeptetHost")
 """The host of a work order's workspace, by which watchers find the work orders of a silent host."""
 
 TAKEN_UP_AGAIN: Final = SearchAttributeKey.for_bool("SeptetTakenUpAgain")
-"""Set on every run that a reset began: the earlier runs stay in the server's index."""
+"""The mark of every run that a reset began: the earlier runs stay in the server's index."""
 
 
 KEYWORDS: Final = (STATUS, STAGE, PROJECT, REPOSITORY, ISSUE, AGENT, PULL_REQUEST)
@@ -33,7 +33,7 @@ ROW: Final = (*KEYWORDS, PRIORITY)
 ALL: Final = (*ROW, HOST, TAKEN_UP_AGAIN)
 
 _MOST_BYTES: Final = 2000
-"""The limit of a value; the server's limit is 2 KiB, with its own overhead."""
+"""The limit of a value, in bytes; the server's limit is 2 KiB, including the server's own overhead."""
 
 
 def attribute_updates(task: Task) -> list[SearchAttributeUpdate[Any]]:
@@ -62,5 +62,5 @@ def start_attributes(task: Task) -> TypedSearchAttributes:
 
 
 def _cut(value: str) -> str:
-    """Cut a value to the server's limit: a longer one fails the start or the workflow task."""
+    """Cut a value to the server's limit: a longer value fails the start or the workflow task."""
     return cut_bytes(value, _MOST_BYTES)

@@ -18,8 +18,8 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 def reads_input(name: str, kind: type[Any], *, by_worker: bool = False) -> Callable[[Handler], Handler]:
     """Pass an update's input to its handler or validator as a value of a type.
 
-    The SDK passes the input undecoded, like a workflow's input (record 28): it would refuse undecodable input in
-    the words of its libraries.
+    The SDK passes the input undecoded, like a workflow's input (record 28): otherwise the SDK would refuse
+    undecodable input in the words of its libraries.
 
     Args:
         name: The update's name, for messages.
@@ -51,7 +51,7 @@ def reads_input(name: str, kind: type[Any], *, by_worker: bool = False) -> Calla
 
 
 def _with_raw_signature(wrapper: Callable[..., Any], handler: Handler) -> Handler:
-    """Give the handler one parameter of type `RawValue`: then the SDK decodes nothing."""
+    """Give the handler one parameter of type `RawValue`, so that the SDK decodes nothing."""
     parameters = [
         inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD),
         inspect.Parameter("call", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=RawValue),

@@ -1,4 +1,4 @@
-"""The decisions of people on a work order, while it is open or as a reset restarts it."""
+"""The decisions of people on a work order, while the work order is open or when a reset restarts it."""
 
 import asyncio
 from collections.abc import Callable
@@ -117,7 +117,7 @@ class Decisions:
         await _cancel(self._end_call)
 
     async def apply_reset(self) -> bool:
-        """Apply the reason of a reset; if the reset is there to cancel the work order, wait for that.
+        """Apply the reason of a reset; if the reset serves to cancel the work order, wait for the cancel.
 
         Returns: Whether a reset restarted the work order at this place.
         """
@@ -136,7 +136,8 @@ class Decisions:
     async def _wait_for_reset_reason(self) -> bool:
         """After a reset, wait for the signal with its reason: a reset by Temporal's own tools sends none.
 
-        A run that a reset began before its first task has only one seed: the signal alone reveals the reset.
+        If a reset goes back to before the run's first task, the seed does not change: only the signal reveals the
+        reset.
 
         Returns: Whether a reset happened.
         """

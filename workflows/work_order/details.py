@@ -12,7 +12,7 @@ _FAILURE_LIMIT: Final = 2000
 _SPACE: Final = "\u00a0"
 """A space at which a cell does not break."""
 _GAP: Final = 2 * _SPACE
-"""The end of a cell: the UI puts columns side by side without a space between them."""
+"""The end of a cell: the UI sets no space between two columns."""
 _PLAN_WAITS: Final = """\
 **Waiting for your decision** on the plan `{path}` (SHA-256 `{sha256}`): `septet approve {id}`, or
 `septet reject {id} --feedback …`, or the update `approve_plan` or `reject_plan`."""

@@ -24,7 +24,7 @@ class WorkOrderBase(WorkOrderHandlers):
     """The workspace, the lanes and the steps of one work order."""
 
     def __init__(self) -> None:
-        """Start empty: `run` reads the input, because only `run` can refuse a wrong one."""
+        """Start empty: `run` reads the input, because only `run` can refuse wrong input."""
         super().__init__()
         self._order: WorkOrderInput
         self._checkpoint = ""
@@ -72,7 +72,7 @@ class WorkOrderBase(WorkOrderHandlers):
         await self._enter_lane((self._checkpoint, self._state.progress.plan_path or ""))
 
     async def _name_branch(self) -> None:
-        """Name the branch, or keep to the branch of the pipeline."""
+        """Name the branch, or use the one branch of the pipeline."""
         await self._apply_reset()
         if branch := self._visit.branch:
             self._state.keep_to_branch(branch, workflow.now())
@@ -83,8 +83,8 @@ class WorkOrderBase(WorkOrderHandlers):
     async def _take(self, step: Step, feedback: tuple[str, ...] = ()) -> StepResult:
         """Run a step with feedback; a rejected answer is tried once more, with the reasons.
 
-        If a key or a protected path is the reason, it waits for a person's decision. If an earlier step must do
-        more first, it repeats that step in its agent's session.
+        If a key or a protected path is the reason, this waits for a person's decision. If an earlier step has to
+        do more first, this repeats the earlier step in the session of that step's agent.
 
         Raises:
             StepFailed: The second try was not accepted either.
@@ -119,7 +119,7 @@ class WorkOrderBase(WorkOrderHandlers):
         return await self._try_twice(step, ())
 
     async def _try_twice(self, step: Step, feedback: tuple[str, ...], first_attempt: int = 1) -> StepResult:
-        """Return a step's result: of its first try, or of the second try, which receives the reasons.
+        """Return the result of a step's first try, or of the second try, which gets the reasons of the rejection.
 
         A failure that only a person can resolve has no second try.
 
@@ -149,7 +149,8 @@ class WorkOrderBase(WorkOrderHandlers):
     async def _apply_reset(self) -> None:
         """Apply a reset; a reset work order leaves its pipeline.
 
-        Another work order may have its lane by now: it continues in its own workspace, from its checkpoint.
+        The work order continues in its own workspace, from its checkpoint, because another work order may have the
+        lane.
         """
         if await self._decisions.apply_reset():
             self._role_sessions.forget()
@@ -189,7 +190,7 @@ class WorkOrderBase(WorkOrderHandlers):
     async def _open_own_workspace(
         self, opening: OpenWorkspace, queue: str | None = None, lane: Workspace | None = None
     ) -> None:
-        """Open a workspace; a workspace that continues from a lane starts with the same work of other orders."""
+        """Open a workspace; if the work began in a lane, other work orders' work in that lane is included."""
         workspace = await OPEN_WORKSPACE.start(
             opening,
             task_queue=queue,

@@ -1,4 +1,4 @@
-"""Report a failure after a retry in the session of the issue, whose own workflow knows only the first failure."""
+"""Report the failure of a retry to the issue's session, whose own workflow knows only the first failure."""
 
 from contextlib import suppress
 

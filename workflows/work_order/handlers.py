@@ -142,18 +142,18 @@ class WorkOrderHandlers:
 
     @workflow.signal(description="The board says that it is its turn.")
     async def begin(self) -> None:
-        """Take the seat, or give it back if the work order no longer waits."""
+        """Take the seat, or give the seat back if the work order no longer waits."""
         await self._seat.give()
 
     @workflow.signal(description="The account of a budget says that there is room again.")
     def budget_open(self, scope: str) -> None:
-        """Request the budget again if the work waits for it."""
+        """Reserve again if the work waits for a budget."""
         del scope
         self._budget_gate.open()
 
     @workflow.signal(description="The pipeline has given it a lane.")
     async def take_lane(self, grant: LaneGrant) -> None:
-        """Take the lane, or give it back if the work order no longer waits for it."""
+        """Take the lane, or give the lane back if the work order no longer waits for a lane."""
         if grant.role is Role.EXECUTOR or await self._seat.give():
             self._visit.take_grant(grant)
 
@@ -164,19 +164,19 @@ class WorkOrderHandlers:
 
     @workflow.signal(description="Check now what it waits for, instead of at the next interval.")
     def nudge(self) -> None:
-        """Probe the host of the workspace, check the earlier work orders, and request the budget again, now."""
+        """Probe the host of the workspace, check the work orders that come before, and reserve again, all now."""
         self._hosts.nudge()
         self._seat.look_again()
         self._budget_gate.open()
 
     @workflow.signal(description="Other hosts report that no worker of a host has answered for a while.")
     def host_silent(self, silence: HostSilence) -> None:
-        """Record the silence; if the host has the workspace, probe it, and later continue on another host."""
+        """Record a host's silence; if the host has the workspace, probe it, and later continue on another host."""
         self._hosts.note_silence(silence)
 
     @workflow.signal(description="A worker of a silent host answers again.")
     def host_back(self, host: str) -> None:
-        """Record the return; if the work order waits for the host, continue there."""
+        """Record a host's return; if the work order waits for the host, continue on the host."""
         self._hosts.note_return(host)
 
     @workflow.signal(description="A reset has restarted it; sent right after the reset.")
@@ -188,7 +188,7 @@ class WorkOrderHandlers:
         description="A reset has restarted it so that it can be cancelled; sent right after the reset."
     )
     async def give_up(self, previous: PreviousRun) -> None:
-        """Record the reset's author and reason, and end."""
+        """Record the reset's author and reason, and end the work order."""
         await self._decisions.give_up(previous)
 
     def _show(self) -> None:

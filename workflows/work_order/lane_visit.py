@@ -37,7 +37,7 @@ from workflows.wire.policies import OPENING_OPTIONS, summary_options
 
 @dataclass
 class LaneSession:
-    """The session of a lane's visit; a new one follows a lost or too long session."""
+    """The session of a visit to a lane; a new session follows a lost or too long session."""
 
     id: str | None = None
     """The session's id; `None` to start a new session."""
@@ -45,7 +45,7 @@ class LaneSession:
     """The length of the session's context."""
     context: SessionContext = "shared"
     summarised: bool = False
-    """Whether the lane's host has a summary with which each new session starts."""
+    """Whether the lane's host has a summary, with which each new session starts."""
 
     @classmethod
     def of(cls, lane: Lane) -> Self:
@@ -56,7 +56,7 @@ class LaneSession:
         return session
 
     def begin_anew(self, *, is_kept: bool) -> None:
-        """Start a new session, with a summary if one is kept or an earlier one exists."""
+        """Start a new session, with a summary if a new summary is kept or an earlier summary exists."""
         self.id, self.tokens, self.summarised = None, 0, is_kept or self.summarised
         self._forget_context()
 
@@ -71,7 +71,7 @@ class LaneSession:
         self.id, self.tokens = result.session_id, result.context_tokens
 
     def lane_values(self) -> dict[str, object]:
-        """Return the session's fields of a lane."""
+        """Return the fields of a lane that describe the session."""
         return {"session_id": self.id, "context_tokens": self.tokens, "summarised": self.summarised}
 
     def _forget_context(self) -> None:
@@ -105,7 +105,10 @@ class LaneVisit:
         await workflow.wait_condition(lambda: self._next_grant is not None and self._next_grant.role is role)
 
     async def wait_for_executor(self) -> str:
-        """Wait for an executor; return an empty text, or a person's earlier reason for another plan."""
+        """Wait for an executor's lane, and return an empty text.
+
+        If a person requests another plan first, wait for the planner's lane, and return the reason.
+        """
         await workflow.wait_condition(lambda: self._replan_reason != "" or self._has_lane(Role.EXECUTOR))
         if self._has_lane(Role.EXECUTOR):
             return ""
@@ -116,7 +119,7 @@ class LaneVisit:
     async def enter(
         self, opening: OpenWorkspace, ids: ActivityIds, plan: tuple[str, str] | None = None
     ) -> Workspace:
-        """Enter the granted lane, with the snapshot and the path of the plan if it exists."""
+        """Enter the granted lane, with the snapshot and the path of the plan if a plan exists."""
         grant, self._next_grant = self._next_grant, None
         if grant is None:
             message = "no lane was given"
@@ -138,7 +141,7 @@ class LaneVisit:
 
     @property
     def is_too_long(self) -> bool:
-        """Whether to summarise the lane's session first."""
+        """Whether the lane's session is so long that the agent has to summarise it first."""
         return self._grant is not None and self._grant.summarise and self._session.id is not None
 
     async def begin_anew(self, call: SummariseCall, activity_id: str | None) -> SessionSummary:
@@ -165,7 +168,7 @@ class LaneVisit:
 
     @property
     def branch(self) -> str:
-        """The pipeline's one branch; empty if the work order has its own."""
+        """The pipeline's one branch; empty if the work order has its own branch."""
         return self._grant.lane.branch if self._grant is not None else ""
 
     async def leave(
@@ -177,11 +180,11 @@ class LaneVisit:
         outline: Outline | None = None,
         plan: PlanningOutcome | None = None,
     ) -> None:
-        """Report the free lane and the plan to the pipeline.
+        """Report to the pipeline that the lane is free, with the plan.
 
         Args:
             order: The input of the work order.
-            done_at: Branch and last snapshot of a completed work order.
+            done_at: The branch and the last snapshot of a completed work order.
             task: The work order as it is now.
             outline: The summary of the plan.
             plan: The path and the duration of the plan.

@@ -1,4 +1,4 @@
-"""The sessions that a work order's steps share if the input says so: the planner's and the implementor's."""
+"""The sessions that a work order's steps share, if the input says so: the planner's and the implementor's."""
 
 from septet.contracts.lanes import Role
 from septet.contracts.names import Step
@@ -22,7 +22,7 @@ class RoleSessions:
             self._sessions[_role_of(call.step)] = result.session_id
 
     def forget(self) -> None:
-        """Start new sessions: after a reset the old ones know work that the worktree does not have."""
+        """Start new sessions: after a reset, an old session knows of work that the worktree does not have."""
         self._sessions.clear()
 
 

@@ -17,13 +17,14 @@ from workflows.wire.cancellation import cancel_and_wait, send_signal
 
 _LOOK: Final = timedelta(minutes=2)
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=5), maximum_attempts=0)
-"""Retries poll the work orders that must end first: they grow no history, and their message names the wait."""
+"""The retries of a poll of the work orders that must end first: retries do not grow the history, and the failure's
+message names the wait."""
 _BOARD_IS_BACK: Final = timedelta(seconds=10)
 _BOARD_IS_AWAY: Final = timedelta(minutes=10)
 
 
 class Seat:
-    """One work order's place among the running ones."""
+    """The seat of one work order among the running work orders."""
 
     def __init__(self) -> None:
         """Start without a seat."""
@@ -47,7 +48,7 @@ class Seat:
         return False
 
     async def give(self) -> bool:
-        """Record the board's grant, or give back a seat that was not requested; return whether it is held."""
+        """Record the board's grant, or give back a seat that was not requested; return whether a seat is held."""
         if self._is_requested:
             self._is_given = True
         else:
@@ -65,7 +66,7 @@ class Seat:
             await self._tell_board("leaves", workflow.info().workflow_id)
 
     async def _wait_for_others(self, order: WorkOrderInput, task: Task, is_wanted: Callable[[], bool]) -> bool:
-        """Wait for the earlier work orders; return whether they are over while `is_wanted`."""
+        """Wait until the earlier work orders are over; return `False` if the seat is no longer wanted."""
         look = OthersLook(id=task.id, after=order.after, until=order.after_until)
         while order.after and is_wanted():
             self._looks_again = False
@@ -100,7 +101,7 @@ class Seat:
         return is_wanted()
 
     async def _tell_board(self, signal: str, content: SeatRequest | str) -> bool:
-        """Signal the board of this queue, or the pipeline; return whether it exists."""
+        """Signal the board of this queue, or the pipeline; return whether the receiver exists."""
         return await send_signal(self._board or board_id(workflow.info().task_queue), signal, content)
 
 

@@ -17,7 +17,7 @@ from workflows.work_order.details import format_details
 
 
 class WorkOrderState:
-    """The growing work order object; `progress` is the input of the next step."""
+    """The work order object, which grows step by step; `progress` is the input of the next step."""
 
     def __init__(self) -> None:
         """Start empty; `task.id` is set once the input was read."""
@@ -26,7 +26,7 @@ class WorkOrderState:
         self.running_step: Step | None = None
         self.history: tuple[Move, ...] = ()
         self._warnings: tuple[str, ...] = ()
-        """Warnings for the next step's row."""
+        """The warnings for the next step's row."""
 
     def begin(self, order_id: str, order: WorkOrderInput, now: datetime, waits_in: Stage | None = None) -> None:
         """Record the input; `waits_in` is the stage of the board in which the work order waits."""
@@ -35,7 +35,7 @@ class WorkOrderState:
 
     @property
     def waits_for_its_turn(self) -> bool:
-        """Whether the work order begins as soon as it has a seat."""
+        """Whether the work order is to begin as soon as it has a seat."""
         return self.task.status is Status.PENDING and self.task.stage is Stage.TRIAGED
 
     def place(self, stage: Stage, who: str, why: str, now: datetime) -> None:
@@ -58,7 +58,7 @@ class WorkOrderState:
     def resume(self, previous: PreviousRun, now: datetime) -> None:
         """Restart after a reset, with the history and the usage of the previous run.
 
-        A work order that waited on the board becomes triaged, as a retry does with a blocked one.
+        A work order that waited on the board becomes triaged, as a blocked work order does after a retry.
         """
         usage = max(self.task.usage, previous.usage, key=lambda used: used.tokens)
         waits = self.task.status is Status.PENDING
@@ -86,7 +86,7 @@ class WorkOrderState:
         self._move(now, why, who, status=Status.RUNNING, findings=(), budget=None)
 
     def start(self, now: datetime) -> None:
-        """Begin: leave the board's waiting stages."""
+        """Begin the work: leave the board's waiting stages."""
         self.place(Stage.EXECUTING, "", "started", now)
 
     def take_in_workspace(self, workspace: Workspace, now: datetime) -> None:
@@ -105,7 +105,7 @@ class WorkOrderState:
         self.task = self.task.model_copy(update={"title": self.task.title or title})
 
     def take_in_summary(self, result: SessionSummary, now: datetime) -> None:
-        """Record the use of a request for a summary; the next step's row warns of a missing one."""
+        """Record the use of a request for a summary; the next step's row warns if the summary is missing."""
         self._change(now, usage=self.task.usage.plus(result.usage))
         self._warnings = (result.warning,) if result.warning else ()
 
@@ -138,7 +138,7 @@ class WorkOrderState:
         return self.task.status is Status.WAITING and self.task.stage is Stage.BLOCKED
 
     def wait_for_host(self, error: TaskError, now: datetime) -> bool:
-        """Record the wait for a gone host and its reason; return whether that is news."""
+        """Record the wait for a gone host and its reason; return whether the wait or the reason is new."""
         error = error.of(self.task.id)
         if self.task.error == error:
             return False

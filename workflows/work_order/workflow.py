@@ -27,7 +27,7 @@ with workflow.unsafe.imports_passed_through():
 
 @workflow.defn(name="WorkOrder")
 class WorkOrder(WorkOrderBase):
-    """Seven steps with a coding agent, each proven before the next one begins."""
+    """Seven steps with a coding agent; each step is proven before the next step begins."""
 
     @workflow.run
     @takes_raw_input
@@ -106,7 +106,7 @@ class WorkOrder(WorkOrderBase):
         await watch_pull_request(self._state.task, self._hosts.here, self._follow())
 
     def _follow(self) -> Follow | None:
-        """Return the agent's input to follow the pull request; `None` if not wanted or not possible."""
+        """Return the input for following the pull request by an agent; `None` if not wanted or not possible."""
         workspace, task = self._hosts.here, self._state.task
         terms = workspace.follow
         is_wanted = self._order.follow_pr or (terms is not None and terms.by_default)
@@ -120,7 +120,8 @@ class WorkOrder(WorkOrderBase):
     async def _report_outcome(self, steps: Coroutine[Any, Any, None]) -> None:
         """Close the work order with the outcome of its steps; answer a waiting move first.
 
-        A worker's cache drops the coroutine as garbage: a generator instead could be closed before its caller.
+        The steps are a coroutine, not a generator: when a worker's cache drops the workflow, the garbage collector
+        could close a generator before its caller.
         """
         self._decisions.watch()
         try:
@@ -152,7 +153,7 @@ class WorkOrder(WorkOrderBase):
                 await self._leave()
 
     async def _leave(self) -> None:
-        """Give back lane and seat, and let every started notification, report and update finish."""
+        """Give back lane and seat, and wait until every started notification, report and update has finished."""
         with suppress(asyncio.CancelledError):  # the work order is already closed
             await self._visit.leave(self._order, self._branch_and_snapshot(), task=self._state.task)
             await self._seat.give_back()
@@ -175,7 +176,7 @@ class WorkOrder(WorkOrderBase):
     async def _end_agent(self, cause: BaseException) -> TaskError | None:
         """End the agent unless its step has ended it, and return the error.
 
-        It does not wait for a gone or silent host: that host's next worker ends the agent.
+        This does not wait for a gone or silent host: that host's next worker ends the agent.
         """
         call, is_left = self._call_under_way, self._state.waits_for_host or self._hosts.is_silent
         if call is None or is_left or isinstance(cause, AgentEnded):
