@@ -31,7 +31,7 @@ _NEARLY_NOTHING_BYTES: Final = 64 * 1024
 
 
 def diagnosed(error: SeptetError | OSError, root: Path) -> SeptetError:
-    """Return the error of the disk or machine that caused an error; if there is none, return `error` itself.
+    """Return the error of the disk or machine that caused `error`; if neither caused it, return `error` itself.
 
     Args:
         error: The error; its message may hold git's output, which is also searched.

@@ -45,7 +45,7 @@ def fsync_folder(folder: Path) -> None:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file with `content` to `path`, whole or not at all; a power failure may lose it.
+    """Write a file with `content` to `path`, whole or not at all; a power failure may lose the file.
 
     The draft lies beside the file under a name that git ignores among its refs.
     """

@@ -20,7 +20,7 @@ def before_end(work: Callable[[], object]) -> None:
 
 
 def end_process(code: int) -> NoReturn:
-    """End this process without Python's finalization, in which a thread of Temporal's SDK may abort it.
+    """End this process without Python's finalization, in which a thread of Temporal's SDK may abort the process.
 
     The caller has ended all other work; the output streams are flushed. The abort is
     https://github.com/temporalio/sdk-python/issues/300.

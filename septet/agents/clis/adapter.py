@@ -47,7 +47,7 @@ class Turn:
     for_new_session: str = ""
     """The text that follows the prompt in a new session; a resumed session has the text already."""
     about_session: bool = False
-    """Whether the prompt is about the resumed session's work, so that a new session cannot answer it."""
+    """Whether the prompt is about the resumed session's work, so that a new session cannot answer the prompt."""
     schema: Mapping[str, Any] | None = None
     """The JSON Schema of the answer, for a CLI that accepts a schema."""
     tools: Tools = "all"
@@ -146,7 +146,7 @@ class Adapter(ABC):
         return Invocation((program, *arguments), env, encode_prompt(turn.prompt))
 
     def provider_of(self, host: Machine, model: str | None) -> str:
-        """Return the model's provider of a CLI that knows several; empty if unknown, or if there is only one."""
+        """Return the model's provider, for a CLI with several providers; empty if unknown, or for other CLIs."""
         del host, model
         return ""
 

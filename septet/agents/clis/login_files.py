@@ -73,7 +73,7 @@ class LoginFile:
         return min((each for each in moments if each is not None), default=None)
 
     def as_expired(self, login: Login) -> Login:
-        """Return the login with expired access tokens, so that its CLI refreshes it at the start."""
+        """Return the login with expired access tokens, so that the CLI refreshes the login at the start."""
         due = deepcopy(login)
         for entry in self._entries(due).values():
             if self.tokens is not None and self.tokens.expires:

@@ -43,7 +43,7 @@ class Description:
     protections: tuple[Protection, ...]
 
     def arguments(self) -> tuple[str, ...]:
-        """Return bubblewrap's arguments without the texts and the filter of system calls."""
+        """Return bubblewrap's arguments, without the files' texts and the filter of system calls."""
         return tuple(part for protection in self.protections for part in protection.arguments())
 
     @property

@@ -54,7 +54,7 @@ class Needs:
                 self.add(Path(word))
 
     def add(self, path: Path) -> None:
-        """Add a path, with every link that leads to it."""
+        """Add a path, with every link that leads to the path."""
         real = self.trace(path)
         if real not in self.paths:
             self.paths.append(real)

@@ -198,7 +198,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Cover:
-    """A folder that is empty for guests, whatever was bound around it; later mounts may fill it."""
+    """A folder that is empty for guests, even if a folder around it was bound; later mounts may fill it."""
 
     path: Path
 

@@ -26,7 +26,7 @@ AFTER_RESULT: Final = "after_result"
 
 SILENT: Final = "silent"
 OTHER_DIALECT: Final = "other_dialect"
-"""Kinds of endings: the program printed nothing, or nothing that its adapter understands."""
+"""The kinds of endings for a program that printed nothing, or nothing that its adapter understands."""
 
 _USAGE_LIMIT: Final = "rate_limit"
 _TOLD_ON_STDERR: Final = frozenset({"billing", REFUSAL.kind})
@@ -149,7 +149,7 @@ def is_cancelled(end: ExitRecord) -> bool:
 
 
 def leaves_result_standing(end: ExitRecord) -> bool:
-    """Return whether a result in the stream counts; it does not if the CLI itself ended with another code than 0.
+    """Return whether a result in the stream counts: false if the CLI itself ended with a code other than 0.
 
     After a signal or an unseen end, a result on disk counts.
     """

@@ -231,21 +231,21 @@ def api_error(status: int | None, words: str) -> Ending:
 
 
 def count(value: object) -> int:
-    """Return a count as it is, and 0 for anything else."""
+    """Return `value` if it is a count, and 0 for any other value."""
     if type(value) is int and value > 0:  # a bool is of another type
         return value
     return int(value) if isinstance(value, float) and 0 < value < math.inf else 0
 
 
 def cost_of(value: object) -> float | None:
-    """Return a cost as it is, and `None` for anything else: a negative cost would pay for others."""
+    """Return `value` if it is a cost, and `None` for any other value: a negative cost would pay for other runs."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if 0 <= value < math.inf else None
 
 
 def text_of(value: object) -> str | None:
-    """Return a string as it is, and `None` for anything else."""
+    """Return `value` if it is a string, and `None` for any other value."""
     return value if isinstance(value, str) else None
 
 

@@ -103,7 +103,8 @@ class Outcome:
     usage: Usage = NO_USAGE
     """The usage and cost of this run alone."""
     context_tokens: int = 0
-    """The session's length at its last request, with the answer; 0 if the stream does not report it."""
+    """The session's length in tokens at the last request, with the answer; 0 if the stream does not report the
+    length."""
     turns: int = 0
     tool_calls: int = 0
     api_retries: int = 0
@@ -112,7 +113,7 @@ class Outcome:
     """Tools that were denied, as `Name` or `Name(argument)`."""
     warnings: tuple[str, ...] = ()
     message: str = ""
-    """The description of the failure, in the CLI's words if it has any."""
+    """The description of the failure, in the CLI's words if the CLI described the failure."""
     remedy: str = ""
     retryable: bool = False
     """Whether a later retry may succeed without help."""

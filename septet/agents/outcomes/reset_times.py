@@ -27,7 +27,7 @@ def names_reset(words: str) -> bool:
 
 
 def find_reset(words: str, said_at: float) -> float | None:
-    """Return the end of a limit, in seconds since the epoch; `None` if the message does not name it.
+    """Return the end of a limit, in seconds since the epoch; `None` if the message does not name the end.
 
     Args:
         words: The message.

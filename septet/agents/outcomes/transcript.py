@@ -173,5 +173,5 @@ def to_text(value: object) -> str:
 
 
 def to_object(value: object) -> dict[str, Any]:
-    """Return an object as it is, and an empty object for any other value."""
+    """Return `value` if it is an object, and an empty object for any other value."""
     return value if isinstance(value, dict) else {}

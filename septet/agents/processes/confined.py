@@ -21,7 +21,7 @@ FAILURE_BYTES = 600
 
 
 class SandboxStart:
-    """The start of bubblewrap: its arguments, and the descriptors that it reads.
+    """The start of bubblewrap: its arguments, and the descriptors that bubblewrap reads.
 
     Arguments that name the machine's folders go over a descriptor: the guest can read the command line.
     """
@@ -84,7 +84,7 @@ def report_to(report: int) -> tuple[str, str]:
 
 
 def exit_code_inside(code: int, report: bytes) -> int | None:
-    """Return the exit code of the program inside, negative for a signal; `None` if it never started.
+    """Return the exit code of the program inside, negative for a signal; `None` if the program never started.
 
     Args:
         code: Bubblewrap's exit code; negative if bubblewrap was killed, with all processes inside.

@@ -134,7 +134,7 @@ def names_in(folder: str) -> list[str]:
 
 
 def status_of(path: str, *, follow: bool = False) -> os.stat_result | None:
-    """Return the status of a file; `None` if it is gone."""
+    """Return the status of a file; `None` if the file is gone."""
     try:
         return os.stat(path, follow_symlinks=follow)
     except OSError:

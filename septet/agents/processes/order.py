@@ -33,7 +33,7 @@ class Limits:
     """The bytes of memory that the run may use; `None` for three quarters of the memory of the machine or
     container."""
     disk_bytes = 0
-    """The bytes on disk that the existing files which the run has written may take."""
+    """The bytes on disk that files written by the run may take; deleted files do not count."""
     tree_entries = 0
     """The number of files and folders that the run may write."""
     tree_bytes = 0

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from septet.agents.processes.process_tree import die_with_parent
 
 FIRST_USER = 0x70000000
-"""The base of a run's user id, plus the process id: no two living runs share an id, and no account has it."""
+"""The base of a run's user id, plus the process id: no two living runs share an id, and no account has the id."""
 GROUP_ON_DISK, ROOT_GROUP_INSIDE = 65533, 65532
 """The group on disk of the guests' files, and the group that guests, who are no members, see in place of root's
 group."""
@@ -39,7 +39,7 @@ NO_NEW_PRIVILEGES = 38
 
 
 class RunUser:
-    """The user of one run, and the namespace that maps it to root on disk."""
+    """The user of one run, and the namespace that maps the user to root on disk."""
 
     def __init__(self) -> None:
         """Make the user of this process.

@@ -46,7 +46,7 @@ CLOCK_SECONDS = 1.0
 
 
 def limit_own_process(order: Order, *, has_own_user: bool) -> None:
-    """Set the kernel's limits for this process, which becomes the agent, and for all that it starts."""
+    """Set the kernel's limits for this process, which becomes the agent, and for all its descendants."""
     limits = order.limits
     lower_limit(resource.RLIMIT_CORE, NO_DUMP)
     if limits.memory_bytes != 0:

@@ -25,7 +25,7 @@ RESOLVE_SECONDS = 3.0
 silent."""
 NETWORK_OF_NAT64 = ipaddress.ip_network("64:ff9b::/96")
 LOCAL_NETWORK_OF_NAT64 = ipaddress.ip_network("64:ff9b:1::/48")
-"""The network of RFC 8215 for use within an organization; some releases of Python treat it as global."""
+"""The network of RFC 8215 for use within an organization; some releases of Python treat the network as global."""
 PORT_LIMIT = 65536
 HTTP_PORT = 80
 HEAD_BYTES = 1 << 14
@@ -207,7 +207,7 @@ def is_public(text: str) -> bool:
 
 
 def is_own(address: str) -> bool:
-    """Return whether an address is this machine's: it would be the source of a packet to it. Sends nothing."""
+    """Return whether an address is this machine's: a packet to the address would come from it. Sends nothing."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as trial:
         try:

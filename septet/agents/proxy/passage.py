@@ -27,7 +27,7 @@ OUTPUT = frozenset(
     {b"output_tokens", b"completion_tokens", b"candidatesTokenCount", b"thoughtsTokenCount", b"outputTokens"}
 )
 LONGEST = 64
-"""The longest name with its number, in bytes."""
+"""The length, in bytes, of the longest name of a count with its number."""
 
 
 class Connections:
@@ -196,7 +196,7 @@ class Passage:
         self.sent_bytes += len(data)
 
     def part_of(self, data: bytes) -> tuple[bytes, bool]:
-        """Return the part of the guest's bytes that belongs to the request, and whether more bytes follow it.
+        """Return the part of the guest's bytes that belongs to the request, and whether more bytes follow.
 
         Raises:
             ValueError: The bytes are not the body of a request.

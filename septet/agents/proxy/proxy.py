@@ -76,7 +76,7 @@ class Proxy:
             client.close()
 
     def serve_client(self, client: socket.socket, place: tuple[str, int]) -> None:
-        """Serve one connection to its end; `place` is the address and port that accepted it."""
+        """Serve one connection to its end; `place` is the address and port that accepted the connection."""
         _, port = place
         self.connections.add(client)
         try:
@@ -96,7 +96,7 @@ class Proxy:
             self.free.release()
 
     def serve_request(self, client: socket.socket) -> None:
-        """Read a request, and pass it on or refuse it."""
+        """Read a request, and pass the request on or refuse it."""
         given = read_request(client)
         if given is None:
             return

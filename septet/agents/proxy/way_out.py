@@ -1,4 +1,4 @@
-"""The supervisor starts, replaces and ends the proxy process of its guest.
+"""Start, replace and end the proxy process of a supervisor's guest.
 
 The supervisor keeps the sockets that listen in the guest's network: it replaces a proxy that was killed, and the
 guest loses only the connections of that moment.
@@ -83,7 +83,7 @@ class WayOut:
         return True
 
     def await_listening(self) -> str:
-        """Wait until the proxy releases the guest; return the reason if it cannot, or an empty text."""
+        """Wait until the proxy releases the guest; return the reason of a failure, or an empty text."""
         self.close_pipes()
         self.control.settimeout(READY_SECONDS)
         try:
@@ -128,7 +128,7 @@ class WayOut:
             return
 
     def await_log(self) -> None:
-        """Wait half a second at most until the proxy has written its log: it then closes its end of the socket."""
+        """Wait half a second at most for the proxy to write its log and then close its end of the socket."""
         try:  # the socket is closed if no further proxy could be started
             self.control.settimeout(LOG_SECONDS)
             self.control.recv(1)

@@ -31,7 +31,7 @@ _OWNER_ONLY_FOLDER: Final = 0o700
 R = TypeVar("R")
 _SET_ASIDE: Final = "set-aside"
 _KEPT_FILES: Final = 1024
-"""The number of cached records and ends of runs: a step reads those of its work order many times."""
+"""The number of cached records and ends of runs: a step reads the records of its work order many times."""
 
 
 class _Home(msgspec.Struct):
@@ -158,7 +158,7 @@ class Runs:
         return lock_is_held(self.lock_of(order_id))
 
     def next_serial(self, order_id: str, runs: Sequence[Run]) -> int:
-        """Return the number for a work order's next run after those of `lately`, with the writer's lock held."""
+        """Return the next run's number, after the runs of `lately`; the caller holds the writer's lock."""
         serials = (run.record.serial for run in runs if run.record is not None)
         return 1 + max((read_archive(self.folder_of(order_id)).serial, *serials))
 

@@ -1,4 +1,4 @@
-"""Only the work order's latest attempt may write, and only while it holds the writer's lock.
+"""Permit writes only to the work order's latest attempt, and only while this attempt holds the writer's lock.
 
 Each attempt is recorded in the work order's folder before it does anything. An attempt that was stopped for longer
 than its time-out finds a later attempt there when it wakes, and stops. Otherwise it would commit, push and open a
@@ -46,7 +46,8 @@ class Attempt(msgspec.Struct, frozen=True):
     activity_id: str
     """The id of the activity in its workflow run; plain numbers count the activities."""
     number: int = 1
-    """The number of the attempt of its activity; it begins anew when a person resets the activity."""
+    """The number of the attempt among its activity's attempts; a person's reset of the activity restarts the
+    count."""
     started_at: float = 0.0
     """The time at which the server handed the attempt out, in seconds by the server's clock."""
     worker: WorkerId = (0, 0)
@@ -62,7 +63,7 @@ class Lease:
     runs: Runs
     order_id: str
     epoch: int
-    """The number of attempts of the work order on this host, with this attempt."""
+    """The number of attempts of the work order on this host, including this attempt."""
     _line: bytes
     """The attempt's line; any line behind it or in its place belongs to a later attempt."""
     _begins_at: int
@@ -129,7 +130,7 @@ class Lease:
             raise SupersededError(f"A later attempt at {self.order_id} has begun: this one writes nothing more.")
 
     def make_way(self) -> bool:
-        """Kill the stopped worker of an earlier attempt that holds the writer's lock; return whether it was found.
+        """Kill the stopped worker of an earlier attempt with the writer's lock; return whether one was found.
 
         Raises:
             SupersededError: A later attempt has begun, and it makes way itself.
@@ -264,8 +265,8 @@ def worker_id(pid: int) -> WorkerId:
 def end_stopped_writer(runs: Runs, order_id: str, older_writers: Collection[WorkerId]) -> bool:
     """Kill a stopped worker that holds a work order's writer's lock; return whether there was such a worker.
 
-    Its children in the worktree die too; its other agents live on and are adopted. Any other holder, for example a
-    person's `septet rescue restore`, is left alone.
+    The worker's children in the worktree die too; the worker's other agents live on and are adopted. Any other
+    holder, for example a person's `septet rescue restore`, is left alone.
 
     Args:
         runs: The runs of this host.

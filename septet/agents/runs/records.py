@@ -73,7 +73,7 @@ class RunKey:
 
 @dataclass(frozen=True, slots=True)
 class Payer:
-    """The owner of a run's costs, as each attempt of its turn reports it to the history of costs."""
+    """The owner of a run's costs, whom each attempt of the turn reports to the history of costs."""
 
     project: str
     order_id: str

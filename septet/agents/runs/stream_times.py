@@ -14,7 +14,7 @@ _OWNER_ONLY: Final = 0o600
 
 
 class Written(NamedTuple):
-    """A position of a stream, and a time by which the bytes before it were written."""
+    """A position of a stream, and a time by which the bytes before this position were written."""
 
     position: int
     seconds: float

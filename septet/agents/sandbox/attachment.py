@@ -121,7 +121,7 @@ async def end_agent(run: Run, why: str, *, within_seconds: float = 15.0) -> Exit
 
 @contextmanager
 def short_address(folder: Path, name: str = _SOCKET_NAME) -> Iterator[str]:
-    """Yield an address of a socket in the folder that fits the system's limit; it is valid during the block."""
+    """Yield an address, valid during the block, of a socket in the folder, within the system's limit."""
     address = str(folder / name)
     if len(os.fsencode(address)) <= _LONGEST_ADDRESS_BYTES:
         yield address

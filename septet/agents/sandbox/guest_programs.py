@@ -88,7 +88,7 @@ def _describe(sandbox: Sandbox, env: Mapping[str, str], name: str, what: str) ->
 
 
 def _paths_to_name(sandbox: Sandbox, env: Mapping[str, str], program: str) -> list[str]:
-    """Return the paths to name so that guests find a program: the program, and the toolchain around it."""
+    """Return the paths that a setting has to name so that guests find a program: its path and its toolchain."""
     home, path = sandbox.world.home, Path(program)
     needs = Needs(env.get("PATH", ""), home)
     needs.add_program(path)

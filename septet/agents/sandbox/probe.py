@@ -76,7 +76,7 @@ def probe(adapter: Adapter, host: Machine, worktree: Path, sandbox: Sandbox = _U
 
 
 def _missing_inside(program: str, version: str | None, complaint: str) -> SeptetError | None:
-    """Return the error of a program that starts only outside of the sandbox; `None` if there is a version."""
+    """Return the error of a program that starts only outside of the sandbox; `None` if `version` is known."""
     if version is not None:
         return None
     remedy = "Start the worker (`septet up`) again with the folders that it needs added to SEPTET_GUEST_PATHS."

@@ -20,7 +20,8 @@ RUNNER_LOCK: Final = "lock"
 _SOCKET: Final = "control.sock"
 _AGAIN_SECONDS: Final = 2.0
 _ANSWER_SECONDS: Final = 15.0
-"""The longest wait for a runner: a runner that ends first gives its agents two seconds and sweeps them."""
+"""The longest wait for a runner: a runner that ends first gives its agents two seconds, and kills their
+leftovers."""
 
 
 def take_lock(folder: Path) -> int:

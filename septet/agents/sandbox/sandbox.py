@@ -1,4 +1,4 @@
-"""The sandbox of a host: bubblewrap, if it can confine guests here."""
+"""The sandbox of a host: bubblewrap, if bubblewrap can confine guests here."""
 
 import json
 import os
@@ -51,7 +51,7 @@ class Sandbox:
     gives_up_root: bool = False
     """Whether a worker that is root starts each guest as a user of its own."""
     remains_root: str = ""
-    """The reason why root is not given up: guests are then the kernel's user 0, without its capabilities."""
+    """The reason why root is not given up: guests then run as the kernel's user 0, without root's capabilities."""
 
     @property
     def confines(self) -> bool:
@@ -162,7 +162,7 @@ def _try_sandbox(env: Mapping[str, str], world: World, bundled: Path | None) -> 
 
 
 def _try_program(program: Path, env: Mapping[str, str], world: World) -> Sandbox:
-    """Start a bubblewrap as guests are started; for root start it again as root if root cannot be given up."""
+    """Start a bubblewrap as guests are started; a root worker tries again as root if root cannot be given up."""
     sandbox = Sandbox(str(program), world=world)
     if os.geteuid() != 0:
         return _start_once(sandbox, env)

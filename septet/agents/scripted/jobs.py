@@ -198,7 +198,7 @@ def predicted_files(task: PromptTask, plan_path: str) -> list[str]:
 
 
 def _record_path(task: PromptTask, plan_path: str, *, in_changelog: bool) -> str:
-    """Return the file that records the change: the changelog if it exists and code changes, or its own file."""
+    """Return the file that records the change: the changelog if it exists and code changes, or a new file."""
     if in_changelog and _unreleased_heading(read(task.folder / "CHANGELOG.md") or ""):
         return "CHANGELOG.md"
     stem = plan_path.rpartition("/")[2].removesuffix(".md").replace("-planner-", "-")

@@ -69,7 +69,7 @@ class Scenario:
     script_type: ClassVar[type[Script]] = Script
 
     def __init__(self, name: str, content: dict[str, Any]) -> None:
-        """Check each part of `content`, and keep it.
+        """Check and keep each part of `content`.
 
         Raises:
             RefusalError: A key is unknown or a value is of another type.

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class UnknownSessionError(Exception):
-    """There is no session of this id."""
+    """No session has this id."""
 
 
 class ScriptedSession:
-    """One session. It is on disk from its beginning, so that a killed session can be resumed."""
+    """One session, which is on disk from its beginning, so that a killed session can be resumed."""
 
     def __init__(self, path: Path | None, content: dict[str, Any]) -> None:
         """Take the content of the file at `path`; without a path the session is never saved."""
@@ -49,7 +49,7 @@ class Memory:
     """The agent's folder."""
 
     def __init__(self, home: Path) -> None:
-        """Make a missing folder."""
+        """Take the agent's folder, and make a missing folder."""
         self._sessions = home / "sessions"
         self._starts = home / "starts"
         for folder in (self._sessions, self._starts):

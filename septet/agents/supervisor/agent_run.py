@@ -45,7 +45,7 @@ WHY_LIMIT = 60
 
 
 class Supervisor(AgentProcess):
-    """One agent, from its start to its record."""
+    """The supervisor of one agent, from the agent's start to the record of its end."""
 
     def __init__(self, order: Order, locks: list[int], client: socket.socket, user: RunUser | None = None) -> None:
         """Take the order with its locks; `client` is the first attached attempt, `user` was made for the guest."""

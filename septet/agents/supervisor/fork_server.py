@@ -109,7 +109,7 @@ class Runner:
         return moved
 
     def settle(self) -> None:
-        """Reap the supervisors that have ended, and kill the processes that they left."""
+        """Reap the supervisors that have ended, and kill the processes that these supervisors left."""
         began_at = time.monotonic()
         while self.reap() and (seconds := time.monotonic() - began_at) < SWEEP_SECONDS:
             for stray in children(os.getpid()):

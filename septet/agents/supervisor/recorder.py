@@ -1,4 +1,4 @@
-"""Record a program's output: a recorder, a process beside its supervisor, reads pipes and writes files.
+"""Record a program's output: a recorder, which is a process of its own, reads pipes and writes files.
 
 So the program has no open file of the engine, which the program could reopen, truncate or fill with holes. The
 recorder outlives a killed supervisor, with which the program dies, until the program's output is on disk;

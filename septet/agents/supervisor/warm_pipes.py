@@ -9,7 +9,8 @@ from septet.agents.processes.event_lines import object_at_end
 from septet.agents.supervisor.recorder import open_pipe
 
 LINE_LIMIT_BYTES = 16 * 1024 * 1024
-"""The longest line that is parsed; a longer line is passed on, and the reader of the stream skips it too."""
+"""The longest line that is parsed; a longer line is passed on unread, and the reader of the stream skips the line
+too."""
 _NO_EVENT: dict[str, object] = {}
 
 

@@ -36,7 +36,7 @@ REQUEST_SECONDS = 2.0
 
 
 class WarmSupervisor(Supervisor):
-    """One process, from its first turn to its end."""
+    """The supervisor of one warm process, from the first turn to the end of the process."""
 
     def __init__(self, order: Order, locks: list[int], client: socket.socket, user: RunUser | None = None) -> None:
         """Take the first turn's order; the third lock shows that the process lives."""
@@ -177,7 +177,7 @@ class WarmSupervisor(Supervisor):
         return self.attached_at + self.order.limits.orphan_seconds if self.is_idle else super().next_look()
 
     def end_agent(self, cause: str, why: str = "") -> None:
-        """Request the agent's end; between turns the agent is killed, because it must not continue."""
+        """Request the agent's end; between turns kill the agent, because the agent must not continue."""
         if self.is_idle:
             self.is_ending = True
         else:

@@ -178,7 +178,7 @@ class StreamReading:
         )
 
     def _with_text(self, outcome: Outcome) -> Outcome:
-        """Return the outcome of a run without events: its output counts if it is an answer.
+        """Return the outcome of a run without events, whose output counts if the output is an answer.
 
         An error in the output counts before a plain answer, but not before JSON; `is_answer=bool` proves nothing.
         """
@@ -201,7 +201,7 @@ class StreamReading:
         return TurnProgress(self.run, session_id, progress.last_event, progress.tokens, progress.turns, self.epoch)
 
     def _session(self, session_id: str | None, *, spoke: bool) -> str | None:
-        """Return the session, also if the CLI names it only in its last event, or has printed no event.
+        """Return the session, even if the CLI names the session only in its last event, or has printed no event.
 
         A resumed session exists whatever the outcome of the run; a new session begins with its first event.
         """

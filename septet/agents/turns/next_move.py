@@ -70,7 +70,7 @@ class Start:
 
     @property
     def begins_as(self) -> StartReason:
-        """The reason that a new session's prompt gives: a start that waited repeats the reason before it."""
+        """The reason that a new session's prompt states: the last reason that is no wait."""
         reasons = (*self.earlier, self.because)
         return next((because for because in reversed(reasons) if because != "waited"), "first")
 

@@ -167,7 +167,7 @@ class TurnRuns:
         return hand_over(move, starts, outcome) if self._request.has_fallback else move
 
     def open(self, run: Run) -> tuple[StreamReading, list[Run]]:
-        """Open a run's stream for this attempt, and return it with all started runs of the request."""
+        """Open a run's stream for this attempt, and return the stream with all started runs of the request."""
         runs = self._runs.lately(self._request.order_id)
         own_runs = [each for each in runs if self.owns(each) and (each.has_started or each.folder == run.folder)]
         dialect = self._adapter_of(run).dialect(_used_before(run, runs))

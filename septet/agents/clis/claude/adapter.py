@@ -36,9 +36,10 @@ _TOOLS: Final[Mapping[Tools, tuple[str, ...]]] = {
     "read": ("--tools", "Read,Glob,Grep"),
     "none": ("--tools", ""),
 }
-"""The options by tools; the disallowed tools would let the CLI continue after its result, despite `_QUIET`."""
+"""The options by kind of tools; the disallowed tools would let the CLI continue after its result, despite
+`_QUIET`."""
 _MANY_TURNS: Final = ("--input-format", "stream-json", "--replay-user-messages")
-"""The CLI reads turns from stdin, and repeats each turn on stdout when it begins the turn."""
+"""The options with which the CLI reads turns from stdin, and repeats each turn on stdout when the turn begins."""
 _CAPABILITIES: Final = Capabilities(
     tested_version="2.1.332",
     memory_mib=400,

@@ -66,12 +66,12 @@ class BackgroundTasks:
             self._close(task_id, str(patch.get("status") or event.status))
 
     def take_result(self) -> None:
-        """Record the open tasks at a result: the last result covers everything before it."""
+        """Record the open tasks at a result; the last result covers all earlier tasks."""
         self._left, self._stopped = dict(self._open), {}
 
     @property
     def waits_for(self) -> WaitsFor:
-        """The kind of tasks that the CLI waits for after its last result; it continues when a task ends."""
+        """The kind of tasks for which the CLI waits after its last result; the CLI continues when a task ends."""
         if self._stopped:
             return ""
         if self._open:

@@ -54,9 +54,9 @@ class StreamTotals:
     result: Event | None = None
     """The last result of the session itself."""
     stray_result: Event | None = None
-    """The last result of another session; it counts if the session's own result is missing."""
+    """The last result of another session, which counts if the session's own result is missing."""
     bare_result: Event | None = None
-    """The last object with a result and no type; it counts without any other result."""
+    """The last object with a result and no type, which counts if no other result exists."""
     context_tokens: int = 0
     """The tokens read and written for the session's own last message."""
     stop_reason: str | None = None

@@ -34,7 +34,7 @@ _HOST_OF_KEYS: Final = "api.openai.com"
 _USUAL_PROVIDER: Final = "openai"
 _USUAL_ADDRESS: Final = "https://api.openai.com/v1"
 _KEY: Final = "CODEX_API_KEY"
-"""The variable of the key that the CLI reads; it reads `OPENAI_API_KEY` only if a provider names that variable."""
+"""The variable of the key that the CLI reads; `OPENAI_API_KEY` is read only if a provider names that variable."""
 _KEYS: Final = (_KEY, "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY")
 _REQUESTS: Final = (*RESPONSES, *CHAT, *MODELS)
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -44,7 +44,7 @@ _KEPT_SETTINGS: Final = (
     "preferred_auth_method", "forced_login_method", "forced_chatgpt_workspace_id", "cli_auth_credentials_store",
     "chatgpt_base_url", "openai_base_url", "check_for_update_on_startup", "analytics",
 )  # fmt: skip
-"""The settings of the model, its address and its login."""
+"""The settings that a guest keeps: of the model, and of the model's address and login."""
 _CAPABILITIES: Final = Capabilities(
     tested_version="0.171.0",
     memory_mib=200,

@@ -23,7 +23,7 @@ _INVALID: Final = "invalid"
 _LACKED: Final = re.compile(r"Model tried to call unavailable tool '([^']+)'")
 _STATUS_BY_NAME: Final = {"ProviderAuthError": 401, "ContextOverflowError": 413, "ProviderModelNotFoundError": 404}
 _STOPS: Final = frozenset({"wall_limit", "idle_limit", "exited", *endings.RESOURCES})
-"""Causes that end an agent from outside; `exited` if a signal ended it."""
+"""The causes that end an agent from outside; with `exited`, only if a signal ended the agent."""
 _STOPS_ON_REQUEST: Final = frozenset(
     ("ended", why) for why in (endings.TURN_LIMIT, endings.AFTER_RESULT, endings.BUDGET)
 )
