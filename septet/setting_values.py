@@ -1,4 +1,4 @@
-"""The forms of settings in the environment: texts with commas, pairs, addresses."""
+"""Parse the values of environment variables: lists with commas, pairs, addresses."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ def in_lower_case(word: object) -> object:
 
 
 def absolute(path: Path) -> Path:
-    """Return an absolute path; `~` is the user's home."""
+    """Return an absolute path, in which `~` becomes the user's home."""
     return path.expanduser().absolute()
 
 
@@ -59,7 +59,7 @@ def _split_teams(what: str) -> Callable[[object], object]:
 
 
 def _split_pairs(text: str) -> list[tuple[str, str]]:
-    """Return the pairs `NAME=VALUE` between commas; empty parts are left out."""
+    """Return the pairs `NAME=VALUE` between commas, without empty parts."""
     pairs = (part.strip().partition("=") for part in text.split(",") if part.strip())
     return [(name.strip(), value.strip()) for name, _, value in pairs]
 
@@ -68,7 +68,7 @@ def split_logins(variable: str, text: str) -> dict[str, Path]:
     """Return the paths of logins by name.
 
     Raises:
-        ValueError: A part is not `NAME=PATH`, or two parts have one name.
+        ValueError: A part is not `NAME=PATH`, or two parts have the same name.
     """
     pairs = _split_pairs(text)
     logins = {name: Path(path) for name, path in pairs if path}

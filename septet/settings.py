@@ -1,4 +1,4 @@
-"""The only reader of the environment."""
+"""Read the environment; no other module does."""
 
 import os
 from collections.abc import Mapping
@@ -41,10 +41,10 @@ class Settings(SettingFields):
     branch_prefix: BranchPrefix = Field(
         default_factory=lambda: "" if os.environ.get("SEPTET_BRANCH_PREFIX") == "" else DEFAULT_PREFIX
     )
-    """The prefix of the branches of work orders, if a repository's settings name none; empty: agents choose the
-    whole names."""
+    """The prefix of the branches of work orders, if a repository's settings name no prefix; empty: agents choose
+    the whole names."""
     environ: Mapping[str, str] = Field(default_factory=lambda: dict(os.environ), repr=False, exclude=True)
-    """The whole environment, of which each kind of process gets an allowed part."""
+    """The whole environment; each kind of process gets only the variables that it may have."""
 
     @model_validator(mode="after")
     def _has_a_key_for_its_app(self) -> "Settings":
@@ -82,7 +82,7 @@ class Settings(SettingFields):
 
     @property
     def file_limit_bytes(self) -> int:
-        """The largest file that may be committed, pushed or kept, in bytes; 0: no limit."""
+        """The most bytes of a file that may be committed, pushed or kept in a snapshot; 0: no limit."""
         return self.file_limit_mib * MIB
 
     @property
@@ -92,9 +92,9 @@ class Settings(SettingFields):
 
     @property
     def guest_resources(self) -> dict[str, int]:
-        """The limits of one guest, by the names of an order's limits; 0: no limit.
+        """The limits of one agent or check in the sandbox, by the names of an order's limits; 0: no limit.
 
-        Without a memory limit, the supervisor takes the limit of its own machine or container.
+        Without a memory limit, the supervisor derives a limit from its machine or container.
         """
         memory = {} if self.memory_limit_mib is None else {"memory_bytes": self.memory_limit_mib * MIB}
         return memory | {
@@ -112,13 +112,13 @@ class Settings(SettingFields):
 
     @cached_property
     def git_env(self) -> dict[str, str]:
-        """The environment of engine git, which reads only the engine's own configuration."""
+        """The environment of the engine's git, which reads only the engine's configuration."""
         variables = self._variables(*_FOR_EVERY_PROCESS, *_FOR_NETWORK, *_FOR_GIT)
         return {**variables, "GIT_CONFIG_GLOBAL": str(self.git_configuration), "GIT_CONFIG_NOSYSTEM": "1"}
 
     @property
     def git_configuration(self) -> Path:
-        """The configuration that engine git reads in place of the user's; `write_configuration` makes it."""
+        """The configuration file of the engine's git, which `write_configuration` makes."""
         return self.state_dir / "gitconfig"
 
     @property
@@ -128,12 +128,12 @@ class Settings(SettingFields):
 
     @property
     def server_env(self) -> dict[str, str]:
-        """The environment of the embedded server, without keys: others can read it while the server runs."""
+        """The environment of the embedded server, without keys, because other processes can read it."""
         return self._variables(*_FOR_EVERY_PROCESS)
 
     @property
     def webhook_secrets(self) -> dict[str, str]:
-        """By forge: the secret that signs its webhooks, if Septet takes them."""
+        """The secret that signs a forge's webhooks, by forge; only forges whose webhooks Septet accepts."""
         secrets = {
             "github": self.github_webhook_secret,
             "gitlab": self.gitlab_webhook_secret,
@@ -144,21 +144,21 @@ class Settings(SettingFields):
 
     @property
     def forge_login_env(self) -> dict[str, str]:
-        """The environment of `gh` and `glab`, which read their own logins."""
+        """The environment of `gh` and `glab`, in which both programs find their logins."""
         return self._variables(*_FOR_EVERY_PROCESS, *_FOR_LOGINS)
 
     @cached_property
     def agent_programs(self) -> dict[str, str]:
-        """By agent: the path that `SEPTET_<AGENT>_PATH` gives."""
+        """The program's path in `SEPTET_<AGENT>_PATH`, by agent."""
         names = (name for name in self.environ if name.startswith("SEPTET_") and name.endswith("_PATH"))
         return {name[7:-5].lower().replace("_", "-"): self.environ[name] for name in names}
 
     @property
     def agent_logins(self) -> dict[str, dict[str, Path]]:
-        """By agent: its further logins by name, in the order of `SEPTET_<AGENT>_LOGINS`.
+        """The further logins of an agent by name, in the order of `SEPTET_<AGENT>_LOGINS`, by agent.
 
         Raises:
-            ValueError: A login is not `NAME=PATH`, or two logins have one name.
+            ValueError: A login is not `NAME=PATH`, or two logins have the same name.
         """
         names = (name for name in self.environ if name.startswith("SEPTET_") and name.endswith("_LOGINS"))
         texts = {name: self.environ[name] for name in names if name != "SEPTET_FORGE_LOGINS"}
@@ -169,7 +169,7 @@ class Settings(SettingFields):
 
 
 def load_settings(sandbox: SandboxChoice | None = None) -> Settings:
-    """Read the environment, and mask its keys from now on; `sandbox` takes precedence over its value there.
+    """Read the environment, and mask its keys from now on; `sandbox` takes precedence over `SEPTET_SANDBOX`.
 
     Raises:
         InvalidInputError: A variable is not valid; the message names it.

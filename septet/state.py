@@ -14,83 +14,83 @@ from septet.system.durable import write_first
 
 _TOKEN_BYTES: Final = 32
 _OTHERS: Final = 0o077
-"""The permissions of the group and of all others."""
+"""The permission bits of the group and of all other users."""
 
 
 @dataclass(frozen=True)
 class StateDir:
-    """The folders under `SEPTET_STATE_DIR`. The host is this directory, not the machine."""
+    """The folders under `SEPTET_STATE_DIR`. A host of Septet is one such directory, not a machine."""
 
     root: Path
 
     @cached_property
     def mirrors(self) -> Path:
-        """One bare mirror for each repository."""
+        """The folder with one bare mirror for each repository."""
         return self.root / "mirrors"
 
     @cached_property
     def workspaces(self) -> Path:
-        """One clone for each work order."""
+        """The folder with one clone for each work order."""
         return self.root / "workspaces"
 
     @cached_property
     def vaults(self) -> Path:
-        """One repository of snapshots for each repository."""
+        """The folder with one repository of snapshots (a vault) for each repository."""
         return self.root / "vaults"
 
     @cached_property
     def restores(self) -> Path:
-        """Snapshots that people restored without naming a folder; only people remove them."""
+        """The folder of snapshots that people restored without naming a folder; only people remove these files."""
         return self.root / "restored"
 
     @cached_property
     def runs(self) -> Path:
-        """One folder for each work order, with one for each agent run."""
+        """The folder with one folder for each work order, which contains one folder for each agent run."""
         return self.root / "runs"
 
     @cached_property
     def agent_homes(self) -> Path:
-        """The scripted agent's memory of its sessions."""
+        """The folder in which the scripted agent records its sessions."""
         return self.root / "agents"
 
     @cached_property
     def homes(self) -> Path:
-        """The sessions of agents' CLIs, for each work order."""
+        """The folder with the sessions of agents' CLIs, for each work order."""
         return self.root / "homes"
 
     @cached_property
     def key_scanner(self) -> Path:
-        """The compiled rules of the scanner for keys."""
+        """The folder of the compiled rules of the scanner for keys."""
         return self.root / "scanner"
 
     @cached_property
     def forge_pauses(self) -> Path:
-        """The pauses of forges: a file for each used-up limit, named by a hash."""
+        """The folder of the pauses of forges, with a file for each used-up limit, whose name is a hash."""
         return self.root / "forge-pauses"
 
     @cached_property
     def logins(self) -> Path:
-        """The records of the user's logins that are lent to agents, without the logins themselves."""
+        """The folder of the records about the user's logins that agents use, without the logins themselves."""
         return self.root / "logins"
 
     @cached_property
     def packages(self) -> Path:
-        """The files that agents' CLIs have unpacked, for all work orders."""
+        """The folder of the files that agents' CLIs have unpacked, for all work orders."""
         return self.root / "packages"
 
     @cached_property
     def scratch(self) -> Path:
-        """Temporary repositories."""
+        """The folder of temporary repositories."""
         return self.root / "scratch"
 
     @cached_property
     def tokens(self) -> Path:
-        """The task tokens of the activities that run here."""
+        """The folder of the task tokens of the activities that run on this host."""
         return self.root / "tokens"
 
     @cached_property
     def base_checks(self) -> Path:
-        """The results of repositories' checks before any work: a folder for each base commit and settings."""
+        """The folder of the results of checks before any work, with a folder for each base commit and settings."""
         return self.root / "base-checks"
 
     @cached_property
@@ -105,74 +105,74 @@ class StateDir:
 
     @cached_property
     def held_turns(self) -> Path:
-        """Turns of agents whose use was not reported to the accounts of their budgets yet."""
+        """The folder of the turns whose use is not yet reported to the accounts of budgets."""
         return self.root / "held"
 
     @cached_property
     def cost_notes(self) -> Path:
-        """The costs of agents that were not reported to the history of their project yet."""
+        """The folder of the costs that are not yet reported to the history of their project."""
         return self.root / "costs"
 
     @cached_property
     def runner(self) -> Path:
-        """The lock and the socket of the runner."""
+        """The folder with the lock and the socket of the runner."""
         return self.root / "runner"
 
     @cached_property
     def pipelines(self) -> Path:
-        """One folder for each pipeline: its solutions, results and report."""
+        """The folder with one folder for each pipeline, which contains solutions, results and report."""
         return self.root / "pipelines"
 
     @cached_property
     def trash(self) -> Path:
-        """Files that the janitor is about to remove; nothing needs them any more."""
+        """The folder of files that are no longer needed and that the janitor removes."""
         return self.root / "removed"
 
     @cached_property
     def janitor_file(self) -> Path:
-        """The start of the janitor's last pass."""
+        """The file with the time at which the janitor's last pass started."""
         return self.root / "janitor.json"
 
     @cached_property
     def server_file(self) -> Path:
-        """The address of the embedded server, for clients on this machine."""
+        """The file with the address of the embedded server, for clients on this machine."""
         return self.root / "server.json"
 
     @cached_property
     def api_token_file(self) -> Path:
-        """The HTTP API's token, for clients of this user; no confined agent can read it."""
+        """The file with the HTTP API's token, for clients of this user; no confined agent can read the file."""
         return self.root / "api-token"
 
     @cached_property
     def page_key_file(self) -> Path:
-        """The page's key, which opens the page after each start of its server."""
+        """The file with the page's key, which stays valid after a restart of the page's server."""
         return self.root / "page-key"
 
     @cached_property
     def page_file(self) -> Path:
-        """The file that `septet open` gives a browser: it leads to the page without the key in an argument."""
+        """The file that `septet open` opens in a browser, so that no process argument contains the page's key."""
         return self.root / "open.html"
 
     @cached_property
     def health_file(self) -> Path:
-        """The time of the last poll by this host's worker that the server saw, for a container's health check."""
+        """The file with the time of the last worker poll that the server saw, for a container's health check."""
         return self.root / "health.json"
 
     @cached_property
     def server_log(self) -> Path:
-        """The output of the embedded server."""
+        """The file with the output of the embedded server."""
         return self.root / "server.log"
 
     @cached_property
     def database(self) -> Path:
-        """The embedded server's database."""
+        """The file of the embedded server's database."""
         return self.root / "temporal.db"
 
     def prepare(self) -> None:
-        """Make the folders, for this user only, and close paths that an earlier release left open to others.
+        """Make the folders for this user only, and remove other users' permissions that an earlier release left.
 
         Raises:
-            UsageError: The directory was copied or moved: its contents still refer to the earlier path.
+            UsageError: The directory was copied or moved, but its contents still refer to the earlier path.
         """
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._refuse_other_path()
@@ -197,7 +197,7 @@ class StateDir:
                 _close_to_others(path)
 
     def _refuse_other_path(self) -> None:
-        """Refuse to serve from another path than at first, because work would be done at the earlier path."""
+        """Refuse a path that differs from the first path, because work would be done at the first path."""
         path, own = self.root / "path", os.path.abspath(self.root)  # noqa: PTH100 -- links on the way stay
         if not path.exists():
             write_first(path, os.fsencode(own))
@@ -207,19 +207,19 @@ class StateDir:
             raise UsageError(message, remedy=f"Put it back, or make {before} a link to it.")
 
     def host_id(self) -> str:
-        """Return this host's id, made on first use."""
+        """Return this host's id, which the first call makes."""
         return _once(self.root / "host-id", secrets.token_hex(6))
 
     def is_of_host(self, host: str) -> bool:
-        """Say whether this is the state directory of a host; make no id."""
+        """Return whether this is the state directory of a host, without making an id."""
         return (self.root / "host-id").exists() and self.host_id() == host
 
     def api_token(self) -> str:
-        """Return the HTTP API's token, made on first use: a file that only this user reads."""
+        """Return the HTTP API's token, which the first call writes to a file for this user only."""
         return _once(self.api_token_file, secrets.token_urlsafe(_TOKEN_BYTES))
 
     def page_key(self) -> str:
-        """Return the key that opens the page, made on first use: a file that only this user reads."""
+        """Return the key that opens the page, which the first call writes to a file for this user only."""
         return _once(self.page_key_file, secrets.token_hex(_TOKEN_BYTES))
 
 
@@ -231,7 +231,7 @@ def _close_to_others(path: Path) -> None:
 
 
 def _once(path: Path, word: str) -> str:
-    """Return the word in a file; without a file, write this word first. Of two processes the first one wins."""
+    """Return the word in a file; write `word` first if the file is missing. The first of two processes wins."""
     if not path.exists():
         write_first(path, f"{word}\n".encode("ascii"))
     return path.read_text(encoding="ascii").strip()

@@ -1,15 +1,15 @@
-"""Find the line of a key in a TOML text: the standard library's parser does not report lines."""
+"""Find the line of a key in a TOML text, because the standard library's parser does not report lines."""
 
 import tomllib
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 _LONGEST_STATEMENT_LINES: Final = 50
-"""The most lines of a statement: longer ones are skipped, so that the search stays fast on any file."""
+"""The most lines of a statement: longer statements are skipped, so that the search is fast in any file."""
 
 
 def line_of(text: str, path: Sequence[int | str]) -> int:
-    """Return the line, from 1, on which the value at `path` begins; else the line of the nearest key.
+    """Return the line, from 1, on which the value at `path` begins, or else the line of the nearest key.
 
     Args:
         text: A valid TOML text.
@@ -37,7 +37,7 @@ def _keys(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _statements(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Yield each statement with its first line; lines without a whole statement are left out."""
+    """Yield each statement with the number of its first line; skip lines without a whole statement."""
     first = 0
     while first < len(lines):
         statement = _statement_at(lines, first)
@@ -47,7 +47,7 @@ def _statements(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def _statement_at(lines: Sequence[str], first: int) -> Sequence[str]:
-    """Return the lines of the statement that begins at `first`; empty without one, or if it is too long."""
+    """Return the lines of the statement that begins at `first`; empty if none begins, or if it is too long."""
     if "=" not in lines[first] and not lines[first].lstrip().startswith("["):
         return ()
     for last in range(first + 1, min(first + _LONGEST_STATEMENT_LINES, len(lines)) + 1):
@@ -65,7 +65,7 @@ def _is_toml(statement: str) -> bool:
 
 
 def _path(value: object) -> list[str]:
-    """Return the keys of the one value in nested tables; an inline table with one key counts as a path."""
+    """Return the keys that lead to the only value in nested tables; an inline table with one key is a path too."""
     path: list[str] = []
     while isinstance(value, dict) and len(value) == 1:
         ((key, value),) = value.items()
