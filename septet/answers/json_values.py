@@ -62,7 +62,7 @@ def whole_scalar(text: str) -> list[JsonCandidate]:
 def values_in(text: str) -> Iterator[JsonCandidate]:
     """Yield the outermost arrays and objects of a text in their order, also broken values.
 
-    An empty `[]` or `{}` counts only if it stands alone; in prose it is skipped.
+    An empty `[]` or `{}` counts only if the text holds nothing else; in prose the empty value is skipped.
     """
     text = text.strip(_AROUND)
     for opening, reading in _readings_in(text):

@@ -37,7 +37,8 @@ _USUAL: Final = Patience()
 def hold_lock(path: Path, patience: Patience = _USUAL) -> Iterator[int]:
     """Hold the lock on file `path` during the block; wait for its present holder first.
 
-    The block gets the lock's descriptor: a process that inherits it holds the lock as long as the process lives.
+    The block gets the lock's descriptor: a process that inherits the descriptor holds the lock as long as the
+    process lives.
 
     Raises:
         HaltedError: The work that waits was halted.

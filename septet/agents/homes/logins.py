@@ -5,8 +5,8 @@ without any secret, record the copies that are out: after the death of a worker,
 login, the next worker, or the janitor writes its copy back.
 
 A refresh token works once, so two agents must not use the same token. A login that would expire within a run is
-lent as an expired login: the first agent refreshes it in its first second, and no other agent gets the login until
-the new login is written back.
+lent as an expired login: the first agent refreshes the login within a second, and no other agent gets the login
+until the new login is written back.
 """
 
 import hashlib

@@ -1,7 +1,8 @@
 """A control group (version 2) for each guest, if the worker may make groups.
 
 The kernel bounds groups only below a group without processes of its own. So the worker has to be in a group below
-the delegated group, where systemd's `DelegateSubgroup=` puts it, and guests get groups next to the worker's group.
+the delegated group, where systemd's `DelegateSubgroup=` puts a worker, and guests get groups next to the worker's
+group.
 """
 
 import os

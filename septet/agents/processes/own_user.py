@@ -2,7 +2,7 @@
 
 The guest sees its files over mounts with mapped owners: a file of root on disk belongs to the run's own user
 there, and a file that this user writes belongs to root on disk. So no file changes its owner. The mounts are made
-in a mount namespace of this process alone; they lie in a small file system of their own, because the folders
+in a mount namespace of this process alone, and in a small file system of their own, because the folders
 around the originals may be closed to all but root. The mapped mounts need Linux 5.12 or later, and a file system
 that supports them.
 """

@@ -95,7 +95,7 @@ class ResourceWatch:
     def look(self, supervisor: int, own: Container[int] = ()) -> tuple[str, str]:
         """Return the name of a limit that is reached, and the limit in words; both are empty if none is reached.
 
-        The children in `own` belong to the supervisor: they do not count for the guest.
+        The children in `own` belong to the supervisor, and do not count for the guest.
         """
         if not LINUX:
             return "", ""

@@ -83,7 +83,7 @@ def limit_use(process: int) -> None:
     """Bound a guest's share of the kernel's watches, System V memory and messages.
 
     The bounds are settings of the guest's own namespaces; this process has entered the user namespace. If the
-    settings cannot be written, as in some containers, they stay as they are.
+    settings cannot be written, as in some containers, the settings stay unchanged.
     """
     turn_switches(BOUNDS_OF_USERS)
     with suppress(OSError):

@@ -12,7 +12,7 @@ FOR_PROXY = b"proxy-"
 LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~\x80-\xff]+) HTTP/1\.[01]")
 NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 OTHER_ENDS = re.compile(rb"[\r\n\0]")
-"""The bytes that end a line for some servers, and so must not stand inside a field."""
+"""The bytes that end a line for some servers, and so must not be inside a line of a head."""
 
 
 class RequestHead:

@@ -1,6 +1,6 @@
 """Start, replace and end the proxy process of a supervisor's guest.
 
-The supervisor keeps the sockets that listen in the guest's network: it replaces a proxy that was killed, and the
+The supervisor keeps the sockets that listen in the guest's network. It replaces a proxy that was killed, and the
 guest loses only the connections of that moment.
 """
 

@@ -175,8 +175,8 @@ class Runs:
     def lock_writer(self, order_id: str) -> int | None:
         """Take the lock of the workspace's one writer and return its descriptor; `None` if the lock is held.
 
-        The holder passes the lock on to the supervisor of the agent that it starts; the lock is free when that
-        agent and every process below it are dead, or when a warm agent stands still after its turn.
+        The holder passes the lock on to the supervisor of the agent that the holder starts; the lock is free when
+        that agent and every process below it are dead, or when a warm agent is stopped after its turn.
         """
         self.folder_of(order_id).mkdir(mode=_OWNER_ONLY_FOLDER, parents=True, exist_ok=True)
         return take_lock(self.lock_of(order_id))

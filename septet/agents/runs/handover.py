@@ -8,7 +8,7 @@ from septet.agents.runs.usage import read_usage
 def pass_on(runs: Runs, lane: str) -> None:
     """Archive the ended runs of a lane; the caller holds the writer's lock, so no run is about to begin.
 
-    A run without a recorded end stays as it is, until it is finalized.
+    A run without a recorded end is not archived until the run is finalized.
 
     Raises:
         OSError: The disk refused; nothing has changed.

@@ -1,8 +1,8 @@
 """Permit writes only to the work order's latest attempt, and only while this attempt holds the writer's lock.
 
-Each attempt is recorded in the work order's folder before it does anything. An attempt that was stopped for longer
-than its time-out finds a later attempt there when it wakes, and stops. Otherwise it would commit, push and open a
-pull request for the second time.
+Each attempt is recorded in the work order's folder before the attempt does anything. An attempt that was stopped
+for longer than its time-out finds a later attempt there when it wakes, and stops. Otherwise it would commit, push
+and open a pull request for the second time.
 
 If a worker repeats an attempt, for example after a refusal because the runner is down, the new line replaces the
 old line: a work order has one line for each activity and worker, after any number of attempts.
@@ -133,7 +133,7 @@ class Lease:
         """Kill the stopped worker of an earlier attempt with the writer's lock; return whether one was found.
 
         Raises:
-            SupersededError: A later attempt has begun, and it makes way itself.
+            SupersededError: A later attempt has begun, which does the same work.
         """
         self.check()
         attempts = _attempts(_attempts_file(self.runs, self.order_id).read_bytes())

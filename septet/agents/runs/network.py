@@ -153,7 +153,8 @@ def recording_refusals(call: "StepCall", run: Run) -> Iterator[None]:
 def record_refusals(call: "StepCall", run: Run) -> None:
     """Record the number of hosts that a run and its checks were refused; repeated calls count a host once.
 
-    Without metrics nothing is read. If the file of recorded hosts cannot be written, they count again.
+    Without metrics nothing is read. If the file of recorded hosts cannot be written, a later call counts the hosts
+    again.
     """
     if not RECORDER.is_on:
         return

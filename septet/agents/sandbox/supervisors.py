@@ -20,7 +20,7 @@ class Supervisors:
 
     A spare supervisor waits for the next agent, so that no agent waits for a fork. Supervisors with an order live
     on when this process ends; the fork server ends with it. On a host with a runner the runner forks supervisors,
-    and they end with the runner.
+    which end with the runner.
     """
 
     def __init__(

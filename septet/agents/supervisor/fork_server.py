@@ -1,11 +1,11 @@
 """The fork server and the runner: small processes that fork supervisors.
 
-`start.py` runs them. The fork server of one worker gets a socket as stdin, receives further sockets over it, and
-forks a supervisor for each socket; it ends when its worker dies. A runner serves workers that come and go, for
-example containers, and its supervisors die with it. It gets a listening socket as stdin and the number of its
-lock's descriptor as argument, and each connection becomes a supervisor's socket. The runner kills the processes
-that the agent of a killed supervisor left: these processes become its children, and other processes may be unable
-to see them.
+`start.py` runs both programs. The fork server of one worker gets a socket as stdin, receives further sockets over
+it, and forks a supervisor for each socket; the fork server ends when its worker dies. A runner serves workers that
+come and go, for example containers, and its supervisors die with the runner. A runner gets a listening socket as
+stdin and the number of its lock's descriptor as argument, and each connection becomes a supervisor's socket. The
+runner kills the processes that the agent of a killed supervisor left: these processes become its children, and
+other processes may be unable to see them.
 """
 
 import gc

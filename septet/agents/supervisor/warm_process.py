@@ -1,8 +1,8 @@
 """The supervisor of a warm process: an agent that serves many turns, each a run of its own.
 
 The supervisor holds the agent's stdin, and writes the output into the files of the current turn's run. After a
-turn's result it stops the agent's process group, kills the leftovers of tools, and only then releases the
-writer's lock: until the next turn the agent cannot write. The next turn comes as an order over the socket
+turn's result the supervisor stops the agent's process group, kills the leftovers of tools, and only then releases
+the writer's lock: until the next turn the agent cannot write. The next turn comes as an order over the socket
 `warm.sock` in the workspace's folder of runs, with the locks of the writer and the run; `end <why>` ends the
 process at any time.
 """

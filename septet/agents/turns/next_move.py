@@ -141,7 +141,7 @@ def _after_api_error(starts: Sequence[StartReason], last: Outcome, session: Sess
 def _has_broken_session(last: Outcome, session: SessionUse) -> bool:
     """Return whether an error may come from a session that was resumed or that had worked before the error.
 
-    An unknown error counts only at the first request of a resumed session, because it may pass.
+    An unknown error counts only at the first request of a resumed session, because the error may pass.
     """
     if not last.may_be_of_session or last.kind == "context_length":
         return last.may_be_of_session

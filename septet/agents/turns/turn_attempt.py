@@ -90,7 +90,7 @@ class NeedsStart:
 class TurnAttempt:
     """One attempt at one request, which decides the next step, and runs the step when the caller requests this.
 
-    A cancel leaves the agent running, for the next attempt to adopt; `end_agent` ends it.
+    A cancel leaves the agent running, for the next attempt to adopt; `end_agent` ends the agent.
     """
 
     request: TurnRequest
@@ -143,7 +143,7 @@ class TurnAttempt:
 
         Args:
             needs: The decision; its lock is passed on.
-            request: The request for this agent; agent and login may differ from those of the last start.
+            request: The request for this agent; agent and login may differ from the last start's.
 
         Raises:
             AgentCrashedError: The machine lacks a resource, supervisors end before they start an agent, or

@@ -203,8 +203,8 @@ class TurnProcess:
     ) -> socket.socket:
         """Send the order to the process's supervisor and return the attempt's attachment.
 
-        A living process stands still from the connection until it has the order. So this function connects after
-        the run's files are written, over which a busy disk may take long.
+        A living process's supervisor only waits from the connection until the order arrives. So this function
+        connects after the run's files are written, over which a busy disk may take long.
 
         Args:
             supervisors: The source of a supervisor for a new process.
@@ -240,7 +240,7 @@ def _connect_to_warm(folder: Path) -> socket.socket:
     """Return a connection to the warm process of the workspace that has its runs in `folder`.
 
     Raises:
-        AgentCrashedError: The process has ended since it was found.
+        AgentCrashedError: The process has ended in the meantime.
     """
     connected = connect_to_warm_process(folder)
     if connected is None:

@@ -1,6 +1,6 @@
 """claude's events: the fields that matter, and its background tasks.
 
-While a task is open a result is interim, and the CLI continues after it.
+While a task is open, a result is interim, and the CLI continues after the result.
 """
 
 from collections.abc import Iterable

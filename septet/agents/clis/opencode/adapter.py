@@ -69,7 +69,7 @@ _OWN_KEY: Final = "apiKey"
 _KEPT_SETTINGS: Final = (
     "$schema", "model", "small_model", "provider", "enabled_providers", "disabled_providers",
 )  # fmt: skip
-"""The settings that a guest keeps: of the CLI's model and providers."""
+"""The settings that a guest gets: of the CLI's model and providers."""
 _CAPABILITIES: Final = Capabilities(
     tested_version="1.18.33",
     memory_mib=600,
