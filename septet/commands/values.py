@@ -91,8 +91,8 @@ def values(step: Step, workspace: Workspace, progress: Progress, issue: Mapping[
         step: The step.
         workspace: The work order's workspace.
         progress: The results of the earlier steps.
-        issue: The issue in the form for agents; `body` is read from it. Its JSON is one line, so that no text
-            inside it can look like a line of the command.
+        issue: The issue in the form for agents; its `body` is a value. The issue's JSON is one line, so that
+            no text in the JSON can look like a line of the command.
     """
     issue_json = json.dumps(issue, ensure_ascii=False)
     facts = {

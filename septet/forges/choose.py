@@ -89,7 +89,7 @@ def forge_name(address: Address, settings: Settings) -> str:
     """Return the name of the repository's forge.
 
     Raises:
-        InvalidInputError: The host has no known forge, or the address is no repository of its forge.
+        InvalidInputError: The host has no known forge, or the address is no repository on the forge.
     """
     return "local" if address.path is not None else _kind_of(address, settings).name
 
@@ -128,7 +128,7 @@ def hosts_with_key(settings: Settings) -> tuple[str, ...]:
 
 
 def no_key_for(host: str) -> InvalidInputError:
-    """Return the error for a forge without a key: the worker could not push the work that it pays for."""
+    """Return the error for a forge without a key: the worker could not push the finished work."""
     usual = {name for kind in KINDS for name in Settings.model_fields[f"{kind.name}_hosts"].default}
     naming = "" if host in usual else f", {_naming(host)}"
     return InvalidInputError(
@@ -153,7 +153,7 @@ def refuse_without_key(address: Address, settings: Settings) -> None:
 
 
 def fork_for(address: Address, settings: Settings) -> str:
-    """Return the fork that the settings name for a repository, such as `me/r`; empty if they name no fork."""
+    """Return the fork that the settings name for a repository, such as `me/r`; empty if none is named."""
     return settings.forks.get(f"{address.host}/{address.project}".lower(), "")
 
 

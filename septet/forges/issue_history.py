@@ -99,7 +99,7 @@ class RequestCheck:
     on_unknown_edits: UnknownEdits
 
     def label_refusal(self, label: str) -> str:
-        """Return why a label does not count; empty if an account that may push has set it."""
+        """Return why a label does not count; empty if an account that may push has set the label."""
         set_by = self.history.set_by
         if self.history.set_at is not None and self.writers.may_write(set_by):
             return ""
@@ -192,8 +192,8 @@ class RequestReader:
         Args:
             number: The number of the issue.
             label: The label that requests the work.
-            delivered: The request that a webhook delivered for the label; its time is the webhook's arrival.
-            commanded: The request in a comment of an account that may push; it replaces the label.
+            delivered: The request that a webhook delivered for the label, with the time of the webhook's arrival.
+            commanded: The request in a comment of an account that may push, which replaces the label's request.
 
         Raises:
             ForgeUnavailableError: The forge did not answer.

@@ -40,7 +40,7 @@ def open_once(find: Find, create: Create, new: NewPullRequest) -> PullRequest:
     refuses a second pull request.
 
     Raises:
-        ForgeUnavailableError: The forge did not answer, or reports an open pull request that it does not list yet.
+        ForgeUnavailableError: The forge did not answer, or reports an open pull request that is not listed yet.
         ForgeLagsError: The forge does not know the pushed branch yet, or the branch has no changes: a retry shows.
         ForgeError: The forge refused.
     """

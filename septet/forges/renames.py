@@ -47,7 +47,7 @@ NAMES: Final = RepositoryNames()
 
 
 class _Shown(Protocol):
-    """An issue or a pull request: it has a number and a page on a forge."""
+    """An issue or a pull request, with a number and a page on a forge."""
 
     @property
     def number(self) -> int: ...

@@ -1,1 +1,1 @@
-"""git as the engine uses it: mirror and workspace, vault and snapshots, evidence."""
+"""The engine's use of git: mirrors and workspaces, vaults and snapshots, evidence."""

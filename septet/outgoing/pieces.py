@@ -37,7 +37,7 @@ class Piece:
 
 
 def pieces_of(text: str) -> list[Piece]:
-    """Return the pieces of a Markdown text; joined, they are the text."""
+    """Return the pieces of a Markdown text; the joined pieces are the text."""
     pieces: list[Piece] = []
     for kind, part in _regions(text):
         pieces += [Piece("code", part)] if kind == "code" else _pieces_in(part, with_code=kind == "words")

@@ -1,9 +1,9 @@
 """Cleans every text of an agent before a forge gets it: titles, bodies, replies, comments, messages.
 
-It removes text that acts on a forge in the worker's name: text that closes other issues, mentions people, skips
-CI, gives commands or signs for others. It also removes text that people do not see, and pictures that report a
-reader to another server: HTML comments, invisible characters, pictures from elsewhere. Words, tables and code
-stay.
+The module removes text that acts on a forge in the worker's name: text that closes other issues, mentions people,
+skips CI, gives commands or signs for others. The module also removes text that people do not see, and pictures
+that report a reader to another server: HTML comments, invisible characters, pictures from elsewhere. Words, tables
+and code stay.
 """
 
 import html
@@ -265,7 +265,7 @@ def without_unseen(tag: str) -> str:
 
 
 def without_fence_words(code: str) -> str:
-    """Return code as a page shows it: after a fence only the language stays."""
+    """Return code as a page shows it: after the fence's opening, only the language stays."""
     first, newline, rest = code.partition("\n")
     return f"{_FENCE_WORDS.sub(_first, first) if newline else first}{newline}{rest}"
 
@@ -280,7 +280,7 @@ def _character(match: re.Match[str]) -> str:
 
 
 def _defined(match: re.Match[str], labels: str) -> str:
-    """Make the definition of an unused link visible: otherwise only programs would read it."""
+    """Make the definition of an unused link visible: otherwise only programs would read the definition."""
     is_used = labels.count(f"[{match['label'].lower()}]") > 1
     return match[0] if is_used else f"{match[1]}\\{match[2]}"
 

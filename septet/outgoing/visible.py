@@ -27,8 +27,8 @@ _MOST_DEFINITIONS: Final = 1000
 def visible_text(text: str) -> str:
     """Return the part of a Markdown text that a forge shows to people; code stays as shown.
 
-    It removes HTML comments, invisible characters, alternative texts of pictures, link titles, and definitions of
-    unused links.
+    The function removes HTML comments, invisible characters, alternative texts of pictures, link titles, and
+    definitions of unused links.
     """
     pieces = without_hidden(_without_definitions(readable(text)))
     return "".join(
@@ -77,13 +77,13 @@ def _known_as(label: str) -> str:
 
 
 def _with_address(match: re.Match[str], definitions: Mapping[str, tuple[str, str]]) -> str:
-    """Return a link with its address in place of its label, which a page does not show."""
+    """Return a link with the address in place of the label, which a page does not show."""
     definition = definitions.get(_known_as(match["label"]))
     return match[0] if definition is None else f"{match['words']}({definition[1]})"
 
 
 def _endless(content: str) -> int | None:
-    """Return the offset of an unclosed part in a block of HTML: a browser shows nothing after it."""
+    """Return the offset of an unclosed part in a block of HTML: a browser shows nothing after this offset."""
     for begin, end in _NEVER_SHOWN:
         place = content.rfind(begin)
         if place >= 0 and content.find(end, place) < 0:

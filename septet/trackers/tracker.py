@@ -85,7 +85,7 @@ class LabelSetter:
     """The account's role; empty if the tracker does not report the account."""
 
     def refusal(self, label: str, trusted_apps: Collection[str]) -> str:
-        """Return why a label does not count; empty if a member, or an app that the settings name, has set it."""
+        """Return why a label does not count; empty if a member, or an app in `trusted_apps`, has set the label."""
         is_named = self.standing == "app" and self.name.lower() in {each.lower() for each in trusted_apps}
         if self.standing == "member" or is_named:
             return ""

@@ -1,4 +1,4 @@
-"""An API over HTTP: its address, its key, and how to read its refusals."""
+"""An API over HTTP: the address, the key, and the reading of refusals."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -46,7 +46,7 @@ class HttpApi:
     ) -> Iterator["ApiClient"]:
         """Yield a client for the block, and raise Septet's errors for its failures.
 
-        httpx is imported here: a worker whose repositories are local does not need it.
+        httpx is imported here: a worker whose repositories are local does not need httpx.
 
         Args:
             what: The request in words, for errors.

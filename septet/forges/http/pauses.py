@@ -25,7 +25,7 @@ _TOLD_SECONDS: Final = 5.0
 _WAITING_SECONDS: Final = 30.0
 """The longest wait of one client in all; a longer pause is an error, and the work order waits."""
 _LEAST_SECONDS: Final = 1.0
-"""The shortest wait, even if the forge names less: it has just refused."""
+"""The shortest wait, even if the forge names a shorter wait: the forge has just refused."""
 _RESETS: Final = ("x-ratelimit-reset", "ratelimit-reset")
 _REMAINING: Final = ("x-ratelimit-remaining", "ratelimit-remaining")
 

@@ -83,7 +83,7 @@ def _see_that_it_can_move(checkout: Git, base: str, before: str, after: str, rem
     """Check that a checkout is clean, and that git alone can move it from one commit to another.
 
     Raises:
-        RefusedTransitionError: The checkout is not clean, or git alone cannot move it.
+        RefusedTransitionError: The checkout is not clean, or git alone cannot move the checkout.
     """
     stands = f"{base} is checked out in {checkout.work_tree}"
     if any((Path(checkout.text("rev-parse", "--absolute-git-dir")) / name).exists() for name in _UNDER_WAY):

@@ -102,7 +102,7 @@ class LocalRecords:
         return self.store.put(contents, f"{kind}-{record.number}.json", content)
 
     def until_done(self, change: Callable[[StoreContents], T | None]) -> T:
-        """Call `change` until it returns a result; it returns `None` if another writer was faster."""
+        """Call `change` until it returns a result; `change` returns `None` if another writer was faster."""
         for _ in range(self.tries):
             if (result := change(self.store.read())) is not None:
                 return result

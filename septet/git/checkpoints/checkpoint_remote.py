@@ -1,4 +1,4 @@
-"""The checkpoint remote: it keeps snapshots so that another host can continue when their host is gone.
+"""The checkpoint remote keeps a host's snapshots, so that another host can continue when the first host is gone.
 
 One ref for each work order, `refs/septet/checkpoints/<work order>/<digest of its first run>`. Its commits are a
 chain that only its holder may extend: each commit names the host that wrote it, and a push carries a lease on the
@@ -98,7 +98,7 @@ class CheckpointRef:
         vault.run("update-ref", self.local, commit)
 
     def _make(self) -> None:
-        """Make the bare repository next to its place and move it into place; the first of two hosts wins."""
+        """Make the bare repository `folder` in one step, unless another host was faster."""
         if self.folder is None or self.folder.exists():
             return
         self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

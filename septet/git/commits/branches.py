@@ -1,4 +1,4 @@
-"""The branch of a work order: whether its name may be used, and how it is made."""
+"""The branch of a work order: check the branch's name, and make the branch."""
 
 import os
 import re
@@ -31,8 +31,8 @@ def branch_refusal(place: Place, name: str, *, began_at: str = "", token: str | 
     """Return why `name` cannot be this work order's branch, in words for the agent; `None` if the name is usable.
 
     A branch at a commit that the engine pushed for this work order is allowed. So is a branch at the worktree's
-    HEAD, since the agent has pushed it; but not at `began_at`, the commit of another work order that this work
-    order continues.
+    HEAD, because the agent has pushed such a branch; but not at `began_at`, the commit of another work order that
+    this work order continues.
 
     Raises:
         GitUnavailableError: The origin was not reached.
@@ -89,7 +89,7 @@ def free_name(
 
 
 def _refusal_there(place: Place, name: str, there: RemoteRefs, began_at: str) -> str | None:
-    """Return a name's conflict with the remote's branches, also without regard to case; `None` without it."""
+    """Return a name's conflict with the remote's branches, also without regard to case; `None` if none."""
     if f"{_HEADS}{name}" == there.head:
         return f"{name} is the default branch there: use another branch for the work"
     shas = _branch_shas(there)
@@ -168,7 +168,7 @@ def create_branch(place: Place, name: str) -> None:
 
 
 def bring_branch_to_head(place: Place, name: str, since: str) -> str:
-    """Move branch `name` forward to HEAD and check it out, if an agent has left HEAD on another branch or on none.
+    """Move branch `name` forward to HEAD and check it out, if an agent left HEAD on another branch or on none.
 
     Files and index stay unchanged. Nothing changes if HEAD lacks a commit of the branch or `since`, the work's
     first commit, or if an operation such as a merge is unfinished.

@@ -29,15 +29,15 @@ def commit_all(
 ) -> str:
     """Commit everything that HEAD does not hold, and return HEAD's commit; a clean worktree stays unchanged.
 
-    Commits of the agent stay below the new commit. No hook runs. The agent's index is updated: afterwards `git
-    status` in the worktree is clean.
+    Commits of the agent stay below the new commit. No hook runs. The agent's index is updated: afterwards
+    `git status` in the worktree is clean.
 
     Args:
         place: The work order's place.
         message: The whole message, untrusted text.
         sign: Sign with the worker's own git settings.
-        examine: Raises if the work must not be committed. It gets the index that holds the work, or `None` if HEAD
-            holds all of it, then HEAD's commit, then the tree of the work.
+        examine: Raises if the work must not be committed. The arguments are the index that holds the work
+            (`None` if HEAD holds all work), HEAD's commit, and the tree of the work.
         merges: A second parent, unless HEAD contains it; its files are in the worktree already.
 
     Raises:
@@ -72,7 +72,7 @@ def commit_all(
 def with_trailer(message: str, trailer: str) -> str:
     """Return a message with a trailer such as `Assisted-by: claude` after its other trailers.
 
-    The message stays unchanged if it has the line already, or if `trailer` is empty.
+    The message stays unchanged if the message has the line already, or if `trailer` is empty.
     """
     text = message.rstrip()
     if not text or not trailer or trailer in text.splitlines():

@@ -1,7 +1,7 @@
 """The claims of issues: a ref for each taken issue, `refs/septet/issues/<number>`, in the repository itself.
 
 Git creates a ref only if there is none, so only one of several concurrent claimants gets an issue. The ref stays
-when Temporal has deleted the work order, and only accounts that may push can create it.
+when Temporal has deleted the work order, and only accounts that may push can create a ref.
 """
 
 import json
@@ -79,7 +79,7 @@ class IssueClaims:
             number: The issue's number.
             order_id: The work order for the issue.
             claimant: The claimant's id.
-            claimed_at: The time of the claim, which becomes the date of its commit.
+            claimed_at: The time of the claim, which becomes the date of the claim's commit.
             left_by: Claimants that ended without completing: their claims may be taken over.
 
         Raises:

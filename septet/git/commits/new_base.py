@@ -137,7 +137,7 @@ def is_behind(place: Place, work: MovedWork) -> bool:
 
 
 def refuse_erased_base(place: Place, head: str, tip: str) -> None:
-    """Refuse the branch's commit `head` if it holds a commit that the base, now at `tip`, no longer has.
+    """Refuse the branch's commit `head` if `head` holds a commit that the base, now at `tip`, no longer has.
 
     The base's present commit is recorded.
 

@@ -39,7 +39,7 @@ def copy_pushes(lane: Place, place: Place) -> None:
 
 
 def _key(place: Place, branch: str) -> str:
-    """Return the key of a branch's pushes: a lane serves several work orders, and each has its own pushes."""
+    """Return the key of a branch's pushes, which differs for each work order that a lane serves."""
     return f"{place.visitor}{_OF}{branch}" if place.visitor else branch
 
 

@@ -1,1 +1,1 @@
-"""git itself: its programs, remotes, addresses and configuration, as the engine runs them."""
+"""Run git: its processes, and the remotes, addresses, configuration, packs and locks that the engine needs."""

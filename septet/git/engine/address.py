@@ -1,4 +1,4 @@
-"""The address of an origin: the form for git, the form for people, and the folder name made from it."""
+"""The address of an origin: the form for git, the form for people, and the folder name made from the address."""
 
 import hashlib
 import os.path
@@ -23,7 +23,7 @@ _SHOWN_LENGTH: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The address of a repository. It holds no credentials, so it may be shown and stored."""
+    """The address of a repository. An address holds no credentials, so it may be shown and stored."""
 
     url: str
     """The absolute path, or the URL, that git uses."""
@@ -59,7 +59,7 @@ def parse_address(repository: str, *, home: Path | None = None, cwd: Path | None
     Args:
         repository: A path, or an address in one of git's forms; credentials in the address are dropped.
         home: The folder that `~` stands for.
-        cwd: The folder that a relative path starts from; without it a relative path is refused.
+        cwd: The folder that a relative path starts from; without `cwd`, a relative path is refused.
 
     Raises:
         InvalidInputError: The form is not allowed, or git could read the text as an option.

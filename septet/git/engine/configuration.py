@@ -1,8 +1,8 @@
 """The engine's own git configuration, written when a worker starts, from its user's settings for keys and names.
 
-git reads a user's configuration again with each command, and agents of the same user can write it: a proxy, a
-rewritten address or a trace to a file would then expose the worker's keys. So the engine's git reads only this
-file, and no setting that could lead git to another host gets into it.
+git reads a user's configuration again with each command, and agents of the same user can write this configuration:
+a proxy, a rewritten address or a trace to a file would then expose the worker's keys. So the engine's git reads
+only this file, and no setting that could lead git to another host gets into it.
 """
 
 import re

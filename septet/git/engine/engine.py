@@ -1,4 +1,4 @@
-"""Engine git: it always names its directories, never runs an agent's hooks, and never prompts."""
+"""Run git for the engine: always with named directories, never with an agent's hooks, never with a prompt."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -173,7 +173,7 @@ class SecretConfig:
     """Settings with a key for one git process, kept in memory behind a descriptor that the process inherits."""
 
     path: str = ""
-    """The path that git includes; empty without settings, or if the environment passes them."""
+    """The path that git includes; empty without settings, or if the environment passes the settings."""
     descriptors: tuple[int, ...] = ()
     """The descriptors that the process inherits."""
     env: Mapping[str, str] = field(default_factory=dict, repr=False)

@@ -51,7 +51,7 @@ def join_packs(repository: Git, objects: Path | None = None) -> None:
 
 
 def join_precious_packs(mirror: Git, scratch: Path) -> None:
-    """Join packs in a repository whose objects are precious: git refuses to remove any of its packs.
+    """Join packs in a repository whose objects are precious: git refuses to remove a pack of such a repository.
 
     git runs in an empty repository over the same objects, without refs and without that setting.
 

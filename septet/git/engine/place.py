@@ -59,7 +59,7 @@ class Place:
 
     @property
     def git(self) -> Git:
-        """The worktree's repository, as the agent left it. Its config is not trusted."""
+        """The worktree's repository, as the agent left it. The repository's config is not trusted."""
         return Git(self.worktree / ".git", self.worktree, self.env)
 
 

@@ -26,9 +26,9 @@ A server may count objects for long before it answers.
 _SILENT_LISTING_SECONDS: Final = 20
 """The seconds for which the transfer of a list of refs may be slower than `_SLOWEST_BYTES_PER_SECOND`."""
 _SHALLOW: Final = b"shallow roots are not allowed to be updated"
-"""git's warning about a ref that it does not fetch; its exit code is 0."""
+"""git's warning about a ref that git does not fetch; git still exits with 0."""
 _REJECTED: Final = 1
-"""git's exit code if it reached the remote and the remote rejected the ref; other failures may have it too."""
+"""git's exit code if it reached the remote and the remote rejected the ref; other failures may share the code."""
 _LED_ON: Final = re.compile(rb"returned error: 30[12378]\b")
 _LEADS_TO: Final = re.compile(rb"^.*<= Recv header: location: (\S+)/info/refs\b", re.MULTILINE | re.IGNORECASE)
 """The redirect in git's trace of a server's answer."""
@@ -233,7 +233,7 @@ class Remote:
     def _ssh(self, git: Git) -> str:
         """Return the user's ssh command with options against prompts.
 
-        A `GIT_SSH_COMMAND` of the environment stays unchanged: it need not be OpenSSH.
+        A `GIT_SSH_COMMAND` of the environment stays unchanged, because the command need not be OpenSSH.
         """
         if own := self.env.get("GIT_SSH_COMMAND"):
             return own

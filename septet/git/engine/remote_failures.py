@@ -157,7 +157,7 @@ _OWNED: Final = re.compile(r"dubious ownership in repository at '(.+)'$", re.MUL
 
 
 def shallow(url: str) -> InvalidInputError:
-    """Return the error for an origin that lacks a part of its history: git does not fetch from it."""
+    """Return the error for an origin that lacks a part of its history: git does not fetch from such an origin."""
     path = shlex.quote(url) if url.startswith("/") else "PATH"
     return InvalidInputError(
         f"repository: {url} is a shallow clone, which lacks a part of its history.",
@@ -190,7 +190,7 @@ def _is_failure(line: str) -> bool:
 
 
 def printable(output: bytes) -> str:
-    """Return the end of git's or a remote's output, without control characters; it is untrusted text."""
+    """Return the end of git's or a remote's output, without control characters; the text is untrusted."""
     text = output.decode(errors="replace").replace("\r", "\n")
     clean = "".join(character for character in text if character.isprintable() or character == "\n")
     return "\n".join(line.strip() for line in clean.splitlines() if line.strip())[-SHOWN_CHARACTERS:]

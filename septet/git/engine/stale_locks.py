@@ -1,4 +1,4 @@
-"""Lock files that a killed git left: removed if no process can hold them, and respected otherwise.
+"""Remove lock files that a killed git left, and respect lock files that a process may hold.
 
 If several work orders write at once, as in a vault, the repository has a guard next to it: every thread and git of
 the engine that may make lock files shares the guard, and a sweep needs it alone. The kernel knows which processes
@@ -28,7 +28,7 @@ _SUFFIX: Final = ".lock"
 
 
 def guard_of(git_dir: Path) -> Path:
-    """Return the guard of a repository: a file next to it, which stays when the repository is removed."""
+    """Return the guard file next to a repository, which stays when the repository is removed."""
     return git_dir.with_name(f"{git_dir.name}.guard")
 
 

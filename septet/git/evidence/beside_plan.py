@@ -2,7 +2,7 @@
 
 A rescue keeps what snapshots hold. Files that no snapshot holds, such as ignored files over their limit, move out
 of the worktree and stay on disk as long as the rescue. A file that set-up left and no snapshot holds is removed
-only if it was touched later: its change time shows that, and no guest can set a change time.
+only if the file was touched later: the change time shows a touch, and no guest can set a change time.
 """
 
 import os
@@ -101,7 +101,7 @@ class PlanAlone:
                 keeps the half-restored state of that call; its rescue exists already.
 
         Raises:
-            EvidenceError: The plan is at a place where it cannot be kept alone; nothing was changed.
+            EvidenceError: The plan cannot be kept alone at its path; nothing was changed.
             SnapshotError: The workspace could not be secured first, or the disk failed halfway: repeat the call
                 with the same snapshot.
         """
@@ -158,7 +158,7 @@ class PlanAlone:
         """Return the plan's file and the folders above; a link on this path must be as in the first snapshot.
 
         Raises:
-            EvidenceError: No snapshot holds the file, or it is behind a new link or in the place of a file.
+            EvidenceError: No snapshot holds the file, or the path has a new link or takes the place of a file.
         """
         own = os.fsencode(self.path)
         for link in (each for each in (*above(own), own) if each in now and now[each].mode == LINK):
@@ -222,7 +222,7 @@ def _touched_in(place: Place, tops: Collection[bytes], before: BeforeAgents) -> 
 def _touched(
     folder: int, path: bytes, is_newer: Callable[[os.stat_result], bool], depth: int
 ) -> tuple[list[bytes], bool]:
-    """Return the touched paths of a file or a folder, and whether a part of it was not touched.
+    """Return the touched paths of a file or a folder, and whether a part of the folder was not touched.
 
     A touched folder without an untouched part counts as one path.
     """

@@ -67,8 +67,8 @@ class Difference:
 def difference(place: Place, *, limit_bytes: int) -> Difference:
     """Return the difference from the base commit, with at most `limit_bytes` of the patch.
 
-    It uses a copy of the engine's index and the settings of the engine's view, so it may run while an agent or a
-    step runs. A symlink is shown as a symlink and never followed.
+    The function uses a copy of the engine's index and the settings of the engine's view, so it may run while an
+    agent or a step runs. A symlink is shown as a symlink and never followed.
 
     Raises:
         WorkspaceError: The worktree's `.git` is missing or leads elsewhere, or git would wait at a pipe.

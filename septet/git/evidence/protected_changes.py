@@ -89,7 +89,7 @@ def protected_changes(
 
 
 def _reason(paths: ProtectedPaths, path: str, entry: _Entry, links: Mapping[str, str]) -> str | None:
-    """Return the symlink by which a path counts, in words; empty if its own name counts, `None` for no reason."""
+    """Return the symlink by which a path counts, in words; empty if its own name counts, `None` if neither."""
     if paths.cover(path):
         return ""
     if paths.lead_through(path) and {entry.mode, entry.old_mode} & set(_NO_FOLDERS):

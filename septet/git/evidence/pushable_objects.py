@@ -42,10 +42,10 @@ def refuse_unfit_commits(place: Place, sha: str) -> None:
     """Refuse commits up to `sha`, not yet on the origin, that hold too large files or malformed objects.
 
     Sizes are checked before any content is read. Commits and trees are checked as a receiving git with
-    `transfer.fsckObjects` does; many forges do not check them.
+    `transfer.fsckObjects` does; many forges have no such check.
 
     Raises:
-        EvidenceError: They do; the message names the file or the fault.
+        EvidenceError: A commit is refused; the message names the file or the fault.
         GitError: git failed, or took too long.
     """
     if sha == place.base_sha:

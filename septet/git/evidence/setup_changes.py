@@ -90,7 +90,7 @@ def refuse_changes(place: Place, changes: SetupChanges, head_before: str) -> Non
 
 
 def exclude_files(place: Place, paths: tuple[bytes, ...], reason: str) -> None:
-    """Exclude new files of this workspace from git: they stay on disk, and no commit holds them.
+    """Exclude new files of this workspace from git: the files stay on disk, and no commit holds them.
 
     Each file has its own line, so a file that an agent adds next to it is the agent's work. Earlier exclusions
     stay. The caller holds the writer's lock.

@@ -1,6 +1,7 @@
 """Submodules that the work has moved, and whether other people can fetch their new commits.
 
-The engine reads from the submodule's origin. It runs no git in a submodule: its folder and `.git` are the agent's.
+The engine reads from the submodule's origin. The engine runs no git in a submodule: the folder and the `.git` are
+the agent's.
 """
 
 import os
@@ -111,7 +112,7 @@ def _urls(git: Git, blob: str) -> dict[bytes, str]:
 
 
 def _absolute(url: str, origin: str) -> str:
-    """Return the absolute form of a URL that may be relative to the origin's; empty if it leads above the host."""
+    """Return the absolute URL for a URL that may be relative to `origin`; empty if the URL leads above the host."""
     if not url.startswith(("./", "../")):
         return url
     base = origin.rstrip("/")

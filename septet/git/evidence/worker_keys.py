@@ -37,7 +37,7 @@ class KeysFoundError(FindingsError):
 def refuse_keys_in_files(place: Place, changes: Iterable[FileChange]) -> None:
     """Refuse changed files of the worktree that hold more keys than in the base commit.
 
-    It reads the files in the worktree, and starts git only for a file that holds a key.
+    The function reads the files in the worktree, and starts git only for a file that holds a key.
 
     Raises:
         KeysFoundError: A file holds more; the message names files and lines.
@@ -63,7 +63,7 @@ def refuse_keys_in_commits(place: Place, since: str, sha: str) -> None:
     Raises:
         KeysFoundError: A commit adds a key; the message names the commit.
         EvidenceError: The commits have more text than is searched.
-        GitError: git could not read them, or not in time.
+        GitError: git could not read the commits, or not in time.
     """
     if not hidden_values():
         return
@@ -80,7 +80,7 @@ def refuse_keys_in_commits(place: Place, since: str, sha: str) -> None:
 def _count_in(file: BinaryIO) -> tuple[int, int]:
     """Return the number of keys in a file, and the number of the first line with a key; 0 for a file without keys.
 
-    It reads the file in parts, each with the end of the part before, in which a key may begin.
+    The file is read in parts, each with the end of the part before, in which a key may begin.
     """
     count = first_line = newlines = 0
     before, overlap_bytes = b"", longest_form_bytes() - 1

@@ -1,1 +1,1 @@
-"""Snapshots: the complete state of a workspace, kept where no agent can reach it."""
+"""Snapshots: the complete state of a workspace, kept out of the reach of agents."""

@@ -69,7 +69,7 @@ class _Latest:
                 self._baselines.popitem(last=False)
 
     def find(self, path: Path, stamp: tuple[int, ...]) -> SnapshotBaseline | None:
-        """Return the baseline of the ledger with this stamp; `None` if it is not in memory."""
+        """Return the baseline of the ledger with this stamp; `None` if the baseline is not in memory."""
         with self._guard:
             baseline = self._baselines.get(path)
         # `objects` belongs to one snapshot.
@@ -122,7 +122,7 @@ def _stamp(place: Place) -> tuple[int, ...]:
 
 
 def begin(place: Place) -> SnapshotBaseline:
-    """Return the base commit's content as a baseline: it is not stored again, and none of it counts as ignored.
+    """Return the base commit's content as a baseline: this content is not stored again, and counts as not ignored.
 
     An unreadable mirror only costs work: the next snapshot stores all files.
     """

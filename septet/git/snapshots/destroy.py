@@ -54,7 +54,7 @@ def return_to(
 
     Args:
         place: The workspace.
-        snapshot: One of its snapshots.
+        snapshot: A snapshot of the workspace.
         options: The reason and the limits of the rescue.
         adding: More files of the vault for the workspace, by path; folders before their content.
         passes_on: Whether the snapshot may be of another work order, whose settings in `.git` are dropped.
@@ -86,7 +86,7 @@ def return_git_folder(place: Place, snapshot: Snapshot, options: SnapshotOptions
 def _change(
     place: Place, snapshot: Snapshot, options: SnapshotOptions, content_of: _Content, *, always: bool = False
 ) -> Snapshot | None:
-    """Secure the workspace and change it to the result of `content_of`; return the rescue.
+    """Secure the workspace, write the result of `content_of` to the workspace, and return the rescue.
 
     Args:
         place: The workspace.
@@ -118,8 +118,8 @@ def _change(
 def own_repository(place: Place, options: SnapshotOptions) -> tuple[tuple[str, ...], Snapshot | None]:
     """Restore the engine's settings and files in `.git` after a guest; return the changed paths and their rescue.
 
-    Settings are no work and cost no rescue, but a snapshot holds them too. If nothing was touched, it takes no
-    snapshot and starts no process.
+    Settings are no work and cost no rescue, but a snapshot holds them too. If nothing was touched, the function
+    takes no snapshot and starts no process.
 
     Args:
         place: The workspace; no guest works in it.

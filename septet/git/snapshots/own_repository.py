@@ -61,7 +61,7 @@ def own_items(
         items: The worktree's content, from a snapshot.
         baseline: The content before the first agent: its hooks, settings and attributes survive.
         root: The worktree's path, which settings may name.
-        passes_on: Whether another work order gets the worktree: of its `.git` only commits, refs and index stay.
+        passes_on: Whether another work order gets the worktree: only commits, refs and index stay in `.git`.
 
     Raises:
         GitError: The vault cannot be read or written.
@@ -181,7 +181,7 @@ def _part(items: Mapping[bytes, Item], path: bytes) -> dict[bytes, tuple[int, st
 
 
 def _target(path: bytes, content: bytes, root: Path) -> bytes:
-    """Return the submodule's repository, below the worktree, that a `.git` file names; empty if it names none."""
+    """Return the submodule's repository, below the worktree, that a `.git` file names; empty if none."""
     word, _, target = content.strip().partition(b" ")
     folder = normpath(join(os.fsencode(root), dirname(path), target))
     below = folder.removeprefix(os.fsencode(root) + b"/")

@@ -1,7 +1,7 @@
 """`rescue.patch`: the changes since the base commit, in the form of `git apply`.
 
-A snapshot holds raw bytes; a patch needs them as the repository would commit them, with converted line endings and
-encodings. So the changed files are written again, to a folder that no agent can reach, and staged from that
+A snapshot holds raw bytes; a patch needs the bytes that the repository would commit, with converted line endings
+and encodings. So the changed files are written again, to a folder that no agent can reach, and staged from that
 folder.
 """
 
@@ -31,7 +31,7 @@ _DIFF: Final = ("diff-index", "--cached", "--binary", "--find-renames", "--no-ex
 
 
 def write_patch(place: Place, snapshot: Snapshot, to: Path) -> Path | None:
-    """Write the difference between the base commit and a snapshot to `to`; return it, or `None` if it is empty.
+    """Write the difference between the base commit and a snapshot to `to`; return `to`, or `None` if equal.
 
     The patch has tracked and untracked files, binary files, modes, renames and links, whether the agent committed
     them or not. Ignored files, submodules and paths that are too long to open are only in the snapshot. No filter

@@ -54,7 +54,7 @@ class OwnRepository(Wire):
 
 
 def note_baseline(place: Place, snapshot: Snapshot) -> None:
-    """Record the snapshot from before the first agent: its `.git` is the engine's, or set-up's.
+    """Record the snapshot from before the first agent, whose `.git` only the engine and set-up have written.
 
     Raises:
         SnapshotError, GitError: The snapshot cannot be read.
@@ -116,7 +116,7 @@ def _stamp(place: Place, depends_on: Collection[str]) -> str:
 
 @dataclass(slots=True)
 class _Look:
-    """One reading of a worktree's repositories. Paths are plain strings: it runs after each guest."""
+    """One reading of a worktree's repositories. Paths are plain strings, because a reading follows each guest."""
 
     root: str
     digest: "hashlib._Hash" = field(default_factory=hashlib.sha256)

@@ -117,7 +117,7 @@ def _object_files(objects: Path) -> Iterator[Path]:
 
 
 def _link(source: Path, to: Path) -> None:
-    """Link an object file, which is never written again; copy it if it is on another disk."""
+    """Link an object file, which is never written again; copy the file if `to` is on another disk."""
     to.parent.mkdir(exist_ok=True)
     with suppress(FileExistsError):
         try:

@@ -1,4 +1,4 @@
-"""A scan of a worktree, compared with the last snapshot: the changed names, and whether they are too large."""
+"""A scan of a worktree, compared with the last snapshot: the changed names, and a check of their size."""
 
 import os
 import stat

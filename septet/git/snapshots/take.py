@@ -1,6 +1,6 @@
 """Take a snapshot: survey the worktree, store the changes, and sync them to disk before returning.
 
-The agent's repository is never used to read files: its config, filters, hooks and index have no effect. A
+Files are never read by the agent's repository, so its config, filters, hooks and index have no effect. A
 `.gitignore` decides where a file is kept, and not whether, except for the limit on ignored files.
 """
 
@@ -151,7 +151,7 @@ class _Taking:
         return msgspec.structs.replace(snapshot, commit=commit)
 
     def _scan(self, past: SnapshotBaseline) -> tuple[Scene, Sorting]:
-        """Scan the worktree; scan again with large folders if one of them is no longer ignored."""
+        """Scan the worktree; scan again with large folders if a large folder is no longer ignored."""
         place, root = self.place, self.root
         limit = self.options.ignored_limit_bytes
         vault = Git(place.vault, place.worktree, place.env)

@@ -1,4 +1,4 @@
-"""Files of a workspace that no snapshot holds: they stay, move next to the workspace, or are refused."""
+"""Files of a workspace that no snapshot holds: keep them, move them next to the workspace, or refuse them."""
 
 import os
 import stat
@@ -21,7 +21,7 @@ _SHOWN_PATHS: Final = 5
 
 
 def moved_out(place: Place) -> Path:
-    """Return the folder next to a workspace for files that were moved out of it."""
+    """Return the folder next to a workspace for files that were moved out of the workspace."""
     return place.worktree.with_name(f"{place.worktree.name}~left")
 
 
@@ -59,7 +59,7 @@ def set_aside(place: Place, paths: Iterable[bytes]) -> None:
 
 
 def without_heavy(want: Mapping[bytes, Item], left_out: Mapping[bytes, str]) -> dict[bytes, Item]:
-    """Return the wanted content without ignored folders that are over the limit now: they stay unchanged."""
+    """Return the wanted content without the ignored folders over the limit, which stay unchanged."""
     heavy = {path for path, reason in left_out.items() if reason == OVER_LIMIT}
     return {
         path: item

@@ -58,7 +58,7 @@ class Builder:
     present: set[bytes]
     """The ids of objects that the vault has; the pack skips them."""
     usual: Mapping[int, int]
-    """git's mode → the usual permission bits of its files and folders."""
+    """git's mode → the usual permission bits of files and folders with this mode."""
     now_ns: int
     """The file system's clock before the first file is read."""
     file_limit_bytes: int = 0
@@ -169,7 +169,7 @@ class _Reading:
         return EntryKind.TRACKED if tracked else EntryKind.UNTRACKED
 
     def _content(self, full: bytes, name: bytes, row: Figures) -> tuple[bytes, str, int]:
-        """Return a name's object id, or the reason why it has none and its size."""
+        """Return a name's object id, or the reason for no object and the size."""
         builder = self._builder
         if full in builder.sorting.left_out:
             return b"", OVER_LIMIT, builder.sorting.left_out[full]
@@ -230,7 +230,7 @@ def tree_content(entries: Mapping[bytes, LedgerEntry]) -> bytes:
 
 
 def git_mode(mode: int) -> int:
-    """Return git's mode for a file's mode; the file's type if git has no mode for it."""
+    """Return git's mode for a file's mode; the file's type if git has no mode for the type."""
     if stat.S_ISREG(mode):
         return PROGRAM if mode & stat.S_IXUSR else FILE
     return stat.S_IFMT(mode)

@@ -1,7 +1,7 @@
 """The engine's own index of a worktree: the look of each folder at the last snapshot, and its objects.
 
 git's index is not enough: it has no permission bits, no empty folder and no ignored file, and the agent can write
-it. The ledger saves work and is never the only source: without it a snapshot reads every file again.
+git's index. The ledger saves work and is never the only source: without a ledger, a snapshot reads every file.
 """
 
 from collections.abc import Mapping
@@ -120,7 +120,7 @@ def new_ledger(
 
 
 def load(path: Path) -> Ledger | None:
-    """Return the ledger at `path`; `None` if it is missing, torn or of another version."""
+    """Return the ledger at `path`; `None` if the file is missing, torn or of another version."""
     try:
         body = whole_body(path.read_bytes())
     except FileNotFoundError:

@@ -28,7 +28,7 @@ _TYPE_MASK: Final = 0o170000
 
 
 class Figures(NamedTuple):
-    """The figures of `lstat` for one name. A folder has only its mode: its times change with its entries."""
+    """The figures of `lstat` for one name. A folder has only a mode: a folder's times change with its entries."""
 
     mode: int
     """Type and permission bits; 0 if `lstat` failed."""
@@ -100,7 +100,7 @@ def look_at(root: int, heavy: Collection[bytes] = (), limit_bytes: int = 0) -> S
 
     Args:
         root: The worktree's root.
-        heavy: Ignored folders that were over the limit last time: they are read only until they exceed it again.
+        heavy: Ignored folders that were over the limit last time, which are read only until they exceed the limit.
         limit_bytes: The limit of ignored files, in bytes.
     """
     survey = Survey()
@@ -228,7 +228,7 @@ def _pack(numbers: list[int]) -> bytes:
 
 
 def _usage(folder: int, limit_bytes: int, depth: int = 0) -> int:
-    """Return the bytes on disk of the files below `folder`; the count stops once it exceeds the limit."""
+    """Return the bytes on disk of the files below `folder`; the count stops above the limit."""
     names, numbers, folders = _list(folder, b"", Survey())
     used_bytes = disk_usage(Look(os.fsencode("\0".join(names)), _pack(numbers)).entries())
     for name in folders:

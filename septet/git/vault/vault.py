@@ -39,7 +39,7 @@ _SNAPSHOT_REF: Final = re.compile(rf"{REFS}[^/]+/\d+-(?:base|checkpoint|rescue)"
 
 
 def prepare(place: Place) -> None:
-    """Create the vault of the work order's repository if it is missing, and the work order's folder in it.
+    """Create the vault of the work order's repository if missing, and the work order's folder in the vault.
 
     Safe to repeat, and for two work orders at the same time. The vault borrows the objects of the mirror.
 

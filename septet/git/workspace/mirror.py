@@ -65,7 +65,7 @@ def _see_whole(mirror: Git, commit: str) -> None:
     """Check that a commit and all its objects are present.
 
     Raises:
-        GitError: Objects are missing, and the origin no longer has them.
+        GitError: Objects are missing that the origin no longer has.
     """
     try:
         mirror.run("rev-list", "--objects", "--quiet", commit, timeout_seconds=600.0)
@@ -130,7 +130,7 @@ class Base:
 
 
 def refresh_mirror(mirror: Path, remote: Remote, base: str | None = None) -> Base:
-    """Fetch the origin into `mirror`, which is made if it is missing, and return the commit to start from.
+    """Fetch the origin into `mirror`, which is made if missing, and return the commit to start from.
 
     Concurrent calls take turns. Branches that are gone from the origin stay in the mirror.
 
@@ -225,7 +225,7 @@ def _fetch_base(mirror: Path, remote: Remote, base: str | None) -> Base:
 
 
 def _create(mirror: Path, remote: Remote) -> None:
-    """Make an empty mirror next to its place and move it into place when it is whole."""
+    """Make an empty mirror next to the path `mirror`, and move the mirror to that path when it is whole."""
     unfinished = mirror.with_suffix(".new")
     shutil.rmtree(unfinished, ignore_errors=True)
     _make(unfinished, remote.env)

@@ -70,11 +70,12 @@ def switch(
 ) -> Snapshot | None:
     """Restore a lane's snapshot `start` with the plan in it, and return the rescue of files that no snapshot held.
 
-    The last snapshot holds the work of the work order before: only a difference from it is rescued.
+    The lane's last snapshot holds the work of the work order before: only a difference from this snapshot is
+    rescued.
 
     Args:
         place: The lane.
-        start: One of its snapshots.
+        start: A snapshot of the lane.
         options: The reason and the limits of the rescue.
         plan: The name of a snapshot of the same repository, and the path of the file in it.
 

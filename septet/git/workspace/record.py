@@ -84,7 +84,7 @@ def record_for(start: OrderStart, address: Address, base: Base) -> WorkspaceReco
 def copy_record(state: StateDir, source: str, order_id: str, first_run_id: str) -> None:
     """Copy the record of another workspace on this host: the same repository and the same commit.
 
-    A work order that has a record already keeps it.
+    A work order that has a record already keeps that record.
 
     Raises:
         NotFoundError: The other workspace is not on this host.

@@ -1,1 +1,1 @@
-"""An agent's worktree, read as data: nothing in it configures or starts anything."""
+"""Read an agent's worktree as data: no file of the worktree configures or starts anything."""

@@ -1,4 +1,4 @@
-"""A worktree's `.git`, read as data: no file that an agent may have left in it configures or starts anything."""
+"""Read a worktree's `.git` as data: no file that an agent may have left there configures or starts anything."""
 
 import os
 import re
@@ -26,7 +26,7 @@ REMEDY: Final = (
     "`septet retry ID --from STEP` starts that step again from its checkpoint. To look at the work first, "
     "write it to a new folder: `septet rescue restore SNAPSHOT --to DIR`."
 )
-"""The remedy for a broken `.git`: it sends no person into a worktree, where git obeys an agent's settings."""
+"""The remedy for a broken `.git`, which sends no person into a worktree: git obeys an agent's settings there."""
 
 
 _BUSY: Final = "Wait for that process or end it, then run `septet retry ID`."
@@ -65,7 +65,7 @@ def switch_head(git_dir: Path, branch: str, was: Head) -> None:
     """Make `branch` the current branch, if HEAD is unchanged. No file and no index changes.
 
     Raises:
-        WorkspaceError: HEAD has moved, or a running git process is writing it.
+        WorkspaceError: HEAD has moved, or a running git process is writing HEAD.
     """
     lock = git_dir / "HEAD.lock"
     try:
@@ -93,7 +93,7 @@ def unfinished_operation(git_dir: Path) -> str:
 
 
 def clear_locks(git_dir: Path) -> None:
-    """Remove lock files that a killed git left behind. Call it only while no agent runs in the worktree.
+    """Remove lock files that a killed git left behind. No agent may run in the worktree meanwhile.
 
     Raises:
         WorkspaceError: A folder of `.git` leads elsewhere.
@@ -106,7 +106,7 @@ def clear_locks(git_dir: Path) -> None:
 
 
 def refuse_links(git_dir: Path, branch: str = "") -> None:
-    """Refuse a `.git` whose folders lead elsewhere, so that writes stay inside it and git waits for no pipe.
+    """Refuse a `.git` whose folders lead elsewhere, so that writes stay inside `.git` and git waits for no pipe.
 
     Raises:
         WorkspaceError: `.git`, its objects, or a folder above `branch` is not a plain folder, or `info/exclude` is

@@ -105,7 +105,7 @@ def hold_head(place: Place) -> Head:
 
 
 def _write_attributes(place: Place) -> None:
-    """Write the view's attributes, if they are missing or from an earlier release."""
+    """Write the view's attributes, if the file is missing or from an earlier release."""
     path = view_folder(place) / "info" / "attributes"
     if read_file(path) != _ATTRIBUTES:
         write_atomically(path, _ATTRIBUTES)
@@ -173,7 +173,7 @@ def give_index(place: Place, git_dir: Path) -> None:
 
 
 def touched_index(place: Place) -> bytes | None:
-    """Return the agent's index if the agent changed it; `None` if it is unchanged or unreadable."""
+    """Return the agent's index if the agent changed it; `None` if the index is unchanged or unreadable."""
     content = read_file(place.worktree / ".git" / "index")
     if content is None or content[-_CHECKSUM_BYTES:] == read_file(view_folder(place) / "given"):
         return None

@@ -274,7 +274,7 @@ class StartAnswer(Foreign):
         return changes | ({"delegateId": self.viewer.id} if self.viewer.app and not self.issue.delegate else {})
 
     def _next_state(self) -> str | None:
-        """Return the id of the team's first started state; `None` without it, or if the issue needs no move."""
+        """Return the id of the team's first started state; `None` if none exists or the issue needs no move."""
         if self.issue.state.type in {"started", *CLOSED}:
             return None
         first = min(self.issue.team.states.nodes, key=lambda each: each.position, default=None)
