@@ -34,7 +34,8 @@ from septet.telemetry.recorder import RECORDER
 Decide = Callable[[Client, str, CommentCommand, str], Awaitable[Task]]
 """Runs a command about a work order: the server, the order's id, the command, and the person who decides."""
 _REMEMBERED: Final = timedelta(hours=12)
-"""The time for which every server remembers a comment; later only the comment's answer is left, on the forge."""
+"""The time for which every server remembers a comment; later, only the comment's answer on the forge shows that
+the command was obeyed."""
 _NO_ORDER: Final = "There is no work order for this yet. Comment `/septet run` on the issue to start one."
 _log = structlog.get_logger()
 
@@ -63,8 +64,8 @@ class CommentActivities:
     async def check_commenter(self, call: CommentCall) -> CommenterStanding:
         """Check with the forge whether a comment's author may push, and find the comment's work order.
 
-        Idempotent; writes nothing. All later attempts of the command use the work order that this finds. An old
-        comment that has its answer on the forge is not obeyed again.
+        Idempotent; writes nothing. All later attempts of the command use the work order that this call finds. An
+        old comment that has an answer on the forge is not obeyed again.
 
         Raises:
             ApplicationError: The forge did not answer, or refused.
@@ -90,8 +91,8 @@ class CommentActivities:
     async def obey_comment(self, call: CommentCall) -> CommandAnswer:
         """Carry out a command about a work order, and return the answer.
 
-        As idempotent as decisions: this repeats no decision of an earlier attempt, and the answer reports the work
-        order's state.
+        Idempotent as decisions are: this repeats no decision of an earlier attempt, and the answer reports the
+        work order's state.
 
         Raises:
             ApplicationError: The server or a worker did not answer.

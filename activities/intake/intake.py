@@ -55,7 +55,7 @@ _log = structlog.get_logger()
 
 
 async def no_intakes(client: Client, key: str) -> tuple[IntakeInput, ...]:
-    """Return none: this worker was started without a function that finds other intakes."""
+    """Return no intake: this worker was started without a function that finds other intakes."""
     del client, key
     return ()
 
@@ -122,7 +122,7 @@ class IntakeActivities:
         return IssueClaim(is_own=is_own, order_id=order_id, intake=intake, requested=requested)
 
     def _check(self, request: ClaimIssue) -> IssueRequest | str | None:
-        """Return the request, or why no account with push rights has made a request; `None` if none is needed."""
+        """Return the request, or the reason why no account with push rights made one; `None` if none is needed."""
         _, forge = self.host.forges.of(request.repository)
         if not isinstance(forge, TellingForge):
             return None
@@ -210,14 +210,14 @@ class IntakeActivities:
 
 
 def in_turn(numbers: Sequence[int], passed_over: Sequence[int]) -> tuple[int, ...]:
-    """Return the issues for one pass: new issues first, then some that earlier passes did not take."""
+    """Return the issues for one pass: first new issues, then some issues that earlier passes did not take."""
     new = [each for each in numbers if each not in passed_over]
     again = [each for each in passed_over if each in numbers][:LOOKED_AT_AGAIN]
     return tuple(new + again)[:TAKEN_AT_ONCE]
 
 
 def claims_of(host: Host, address: Address) -> IssueClaims:
-    """Return the claims of a repository, with this host's key: on its fork if Septet pushes to a fork."""
+    """Return the claims of a repository, or of its fork if Septet pushes to one, with this host's key."""
     fork = fork_for(address, host.settings)
     url = address.beside(fork).url if fork else address.url
     return IssueClaims(Remote(url, host.settings.git_env, host.forges.token(address)), host.state.scratch)

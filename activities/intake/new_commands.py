@@ -17,9 +17,9 @@ from septet.forges.values import NewComment
 from septet.system.timestamps import timestamp
 
 _OLDEST: Final = timedelta(days=3)
-"""The age from which a command no longer counts, as for deliveries."""
+"""The age from which a command no longer counts; the same holds for deliveries."""
 _LATE: Final = timedelta(minutes=2)
-"""The time by which a list may lag, and clocks may differ."""
+"""The time by which a forge's list may lag, or clocks may differ."""
 _log = structlog.get_logger()
 
 
@@ -60,7 +60,7 @@ class _Origin:
 
 
 def _take(comments: list[NewComment], known_ids: Iterable[int], since: datetime, origin: _Origin) -> IssuesFound:
-    """Return as many commands as one pass obeys; the next pass continues after them."""
+    """Return as many commands as one pass obeys; the next pass continues after these commands."""
     known, passed = frozenset(known_ids), list[NewComment]()
     commands: list[CommandComment] = []
     for comment in comments:

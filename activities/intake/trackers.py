@@ -28,7 +28,7 @@ from septet.trackers.words import cancelled_message, parse_reply, what_is_missin
 
 _WHY_LIMIT: Final = 2000
 _LOOKS: Final = 6
-"""The attempts to read a work order that an issue names: the work order may be about to start."""
+"""The most attempts to read a work order that an issue names: the work order may be about to start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class TrackerActivities:
 
     @activity.defn(name="tell_session")
     async def tell_session(self, message: SessionMessage) -> None:
-        """Write a message in a session as one activity. Idempotent: its key finds an earlier message.
+        """Write a message in a session as one activity. Idempotent: an earlier message is found by its key.
 
         Raises:
             ApplicationError: The tracker did not answer, or refused.
@@ -69,7 +69,7 @@ class TrackerActivities:
     async def obey_prompt(self, prompt: SessionPrompted) -> SessionMessage:
         """Carry out a person's answer in a session, and return the reply.
 
-        As idempotent as decisions: this repeats no decision of an earlier attempt.
+        Idempotent as decisions are: this repeats no decision of an earlier attempt.
 
         Raises:
             ApplicationError: The tracker, the server or a worker did not answer.

@@ -15,7 +15,7 @@ from septet.git.evidence.evidence import plan_file
 from septet.system.preview import preview
 
 _PLAN_LIMIT: Final = 50_000
-"""The most characters; a longer plan is cut, with a note."""
+"""The most characters of a plan in a comment; a longer plan is cut, with a note."""
 _READ_BYTES: Final = 1024 * 1024
 _log = structlog.get_logger()
 
@@ -92,7 +92,7 @@ def _text(host: Host, call: StepCall, path: str, content: bytes, result: StepRes
 
 
 def _longest_run(text: str) -> int:
-    """Return the length of the longest run of backticks, so that no plan closes its own fence."""
+    """Return the length of the longest row of backticks: a longer fence cannot be closed by the plan's text."""
     longest = run = 0
     for character in text:
         run = run + 1 if character == "`" else 0

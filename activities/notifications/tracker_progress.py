@@ -27,7 +27,7 @@ _log = structlog.get_logger()
 def report_to_tracker(host: Host, place: Place, call: StepCall, result: StepResult) -> tuple[str, ...]:
     """Report a step that has just ended to a tracker; return failures as warnings.
 
-    Idempotent: each message is found by its key, and a link by its address.
+    Idempotent: an earlier message is found by its key, and an earlier link by its address.
     """
     issue = call.workspace.tracker
     if issue is None:

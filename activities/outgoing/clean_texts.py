@@ -44,7 +44,7 @@ def outgoing_of(host: Host, call: StepCall, *, closes: bool = True, masks: list[
 
 
 def outgoing_for(host: Host, claim: AnyClaim, masks: list[str] | None = None) -> Outgoing:
-    """Return a cleaner of the texts of a claim's work order, by its repository's settings."""
+    """Return a cleaner of the texts of a claim's work order, by the settings of the work order's repository."""
     closes = claim.repository_settings.pull_request.closes_issue
     return outgoing_of(host, claim.call, closes=closes, masks=masks)
 
@@ -88,7 +88,7 @@ def _own_references(call: StepCall) -> frozenset[str]:
 
 
 def _sign_off(host: Host, claim: AnyClaim) -> str:
-    """Return the committer's sign-off line; empty if neither repository nor worker wants one."""
+    """Return the committer's sign-off line; empty if neither the repository nor the worker wants the line."""
     if not (claim.repository_settings.sign_off or host.settings.sign_off):
         return ""
     who = identity(view_git(claim.place)).environ

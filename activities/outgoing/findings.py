@@ -72,12 +72,12 @@ def _key_finding(match: KeyMatch, salt: bytes) -> KeyFinding:
 
 
 def _without(value: bytes, path: str) -> str:
-    """Return a path in which the key's value is masked."""
+    """Return the path with the key's value masked."""
     return path.replace(value.decode(errors="replace") or MASK, MASK)
 
 
 def _salt(place: Place) -> bytes:
-    """Return the salt of a work order's finding ids, which agents cannot read: ids do not reveal short values."""
+    """Return the salt of a work order's finding ids. Agents cannot read the salt, so ids reveal no short value."""
     path = place.records / _SALT
     if not path.exists():
         write_first(path, secrets.token_hex(_SALT_BYTES).encode())
@@ -112,7 +112,7 @@ def refuse_findings(
 
 
 def refuse_paths(host: Host, claim: AnyClaim, changes: tuple[ProtectedChange, ...], *, opens: bool) -> None:
-    """Check that none of these changes waits for a person; raise as `refuse_findings` does.
+    """Check that no change in `changes` waits for a person; raise as `refuse_findings` does.
 
     Args:
         host: This host.
@@ -132,7 +132,7 @@ def changes_of_protected(
         host: This host; its settings count if the repository has none as of the base commit.
         claim: The claim on the work.
         tree: A tree or a commit.
-        began_at: The commit from which the work began; the claim's when empty.
+        began_at: The commit from which the work began; if empty, the claim's `began_at`.
     """
     protected = claim.repository_settings.protected
     if protected is None:
@@ -143,7 +143,7 @@ def changes_of_protected(
 
 
 def on_protected(host: Host, claim: AnyClaim) -> OnProtected:
-    """Return the setting for protected paths: the repository's as of the base commit, else the worker's."""
+    """Return the setting for protected paths: the repository's as of the base commit, or else the worker's."""
     return claim.repository_settings.on_protected or host.settings.on_protected
 
 

@@ -22,7 +22,7 @@ from septet.system.invisible import escape_invisible
 from septet.system.text import cut, name_some
 
 MOST_BYTES: Final = 256 * 1024
-"""The bound of texts and patches together: a model has to hold and heed all of them."""
+"""The most bytes of texts and patches together: a model has to hold and heed all of them."""
 _CONTEXT_LINES: Final = 8
 _ISSUE_CHARACTERS: Final = 32_768
 _NAMED: Final = 200
@@ -84,13 +84,13 @@ class Leaving(Wire):
     branch: str
     head: str
     since: tuple[str, ...]
-    """The commits that the forge already has, with all their ancestors."""
+    """The commits that the forge already has, together with all ancestors of these commits."""
     texts: dict[str, str]
     """The texts, by the names that a reader uses, for example `(body)`."""
 
     @property
     def digest(self) -> str:
-        """The name of exactly this content: a commit's id stands for all of its files."""
+        """The digest that names exactly this content: a commit's id stands for all files of the commit."""
         content = json.dumps(self.model_dump(mode="json"), sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()
 
@@ -117,7 +117,7 @@ class LeavingParts:
         Args:
             leaving: The outgoing content.
             patches: The patch of each commit, the newest first.
-            most_bytes: The bound of all shown parts together.
+            most_bytes: The most bytes of all shown parts together.
         """
         parts = [Part(name, text.encode(errors="replace")) for name, text in leaving.texts.items()]
         oldest_first = list(patches)[::-1]
@@ -181,7 +181,7 @@ def suspicion(path: str, line: int, kind: str, what: str, content: bytes) -> Key
 
     Args:
         path: The part's path, as the reader names it.
-        line: From 1; 0 if the reader names no line.
+        line: The line, counted from 1; 0 if the reader names no line.
         kind: `injected`, `leak` or `backdoor`.
         what: The suspicion, in words that may be shown.
         content: The present content at that path.

@@ -54,7 +54,7 @@ def read_plan_text(place: Place, path: str) -> bytes:
 def exclude_plan(place: Place, lease: Lease, path: str) -> None:
     """Make git ignore the plan's file.
 
-    A file of the base is the repository's own, and stays in its commits.
+    A plan's file that is in the base belongs to the repository, and stays in its commits.
 
     Raises:
         WorkspaceError: `.git` is damaged.
@@ -82,7 +82,7 @@ def refuse_plan(claim: AnyClaim, tree: str) -> None:
 
 
 def plan_paragraph(claim: AnyClaim, outgoing: Outgoing) -> str:
-    """Return the plan as a part of the pull request's text, folded; empty if the text has none."""
+    """Return the plan as a folded part of the pull request's text; empty if the text holds no plan."""
     plan = claim.call.progress.plan_path
     if not plan or claim.repository_settings.pull_request.plan != "body":
         return ""

@@ -1,4 +1,4 @@
-"""Outgoing content that waits for a reader: kept for the reader, and pushed only after the reader's answer."""
+"""Keep outgoing content for a reader, and allow the push only after the reader's answer."""
 
 from pathlib import Path
 from typing import Final
@@ -36,7 +36,7 @@ def refuse_unread(host: Host, claim: AnyClaim, leaving: Leaving) -> None:
 
 
 def is_read(claim: AnyClaim) -> bool:
-    """Return whether a reader has read HEAD's commit for this call already."""
+    """Return whether a reader has already read HEAD's commit for this claim's call."""
     reading, leaving = claim.call.reading, read_model(claim.place.records / _FILE, Leaving)
     is_same = reading is not None and leaving is not None and leaving.digest == reading.digest
     return is_same and leaving is not None and leaving.head == claim.evidence.head.sha

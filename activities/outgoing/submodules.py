@@ -44,7 +44,7 @@ def _is_there(host: Host, claim: AnyClaim, submodule: MovedSubmodule, number: in
     """Return whether a submodule's origin has its commit.
 
     Raises:
-        EvidenceError: The origin is not checked.
+        EvidenceError: Septet does not check this origin.
         ForgeError, GitError, NotFoundError: The origin did not answer.
     """
     address = origin_of(claim.place, submodule)

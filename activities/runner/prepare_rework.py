@@ -1,4 +1,4 @@
-"""Prepare a round on a pull request: bring the worktree to the forge's branch, read the words to answer."""
+"""Prepare a round on a pull request: bring the worktree to the forge's branch, and read the words to answer."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -41,8 +41,8 @@ class PrepareRework:
     async def run(self, call: StepCall) -> PreparedRework:
         """Bring the worktree to the branch, write a conflict into the worktree, and freeze the words to answer.
 
-        Idempotent: a prepared try is returned unchanged. Leaves the worktree, and the words in the records of its
-        place; a rescue holds earlier changes of the worktree.
+        Idempotent: a prepared try is returned unchanged. Leaves the changed worktree, and the words in the place's
+        records; a rescue holds earlier changes of the worktree.
 
         Raises:
             ApplicationError: The forge, the origin or the disk refused.
@@ -129,9 +129,9 @@ class _Preparation:
         return self._checkpoint(rework), frozen.model_copy(update={"words": words})
 
     def _lay_merge(self, rework: Rework, unpushed: str, tips: RemoteTips) -> Rework:
-        """Write a merge into the worktree: of commits that others pushed, or else of a base that conflicts.
+        """Merge into the worktree the commits that others pushed, or else the base, if the base conflicts.
 
-        A base that merges without a conflict is no longer an event.
+        If the base merges without a conflict, its event needs no answer any more.
         """
         wants_base = any(event.kind == "conflict" for event in rework.events)
         theirs = unpushed or (tips.base if wants_base else "")

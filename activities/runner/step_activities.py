@@ -137,7 +137,7 @@ class ReadOutgoing:
 
 @dataclass(frozen=True, slots=True)
 class FinalizeJson:
-    """Completes the result of a step; undoes each change of the worktree."""
+    """Completes the result of a step, and undoes each change of the worktree."""
 
     runner: StepRunner
 
@@ -149,7 +149,7 @@ class FinalizeJson:
 
 @dataclass(frozen=True, slots=True)
 class EndWork:
-    """Runs on the host of the workspace, as the steps do."""
+    """Ends a cancelled step; runs on the host of the workspace, as the steps do."""
 
     runner: StepRunner
 

@@ -38,7 +38,7 @@ def leave_over_budget(
         host: The host.
         prepared_step: The step, or its finalizer.
         refusal: The error that names the budget.
-        unread: The result of the step if a finalizer is over budget.
+        unread: The step's result without a readable answer, if a finalizer is over budget.
 
     Raises:
         OverBudgetError: The workflow does not wait for budgets, or no account would notify it: Temporal retries
@@ -142,7 +142,7 @@ class StepRunner:
             return await StepAttempt(self.host, prepared_step, heartbeats).end(Verdict.CANCELLED, CANCELLED)
 
     async def _find_pushed(self, attempt: StepAttempt) -> Pushed | None:
-        """Return the step's push from before a restore, and report its agent's use until the backup."""
+        """Return the work that the step pushed before a restore, and report its agent's use until the backup."""
         step = attempt.prepared_step
         if not step.call.progress.branch_name:  # then nothing was pushed
             return None
@@ -163,7 +163,7 @@ class StepRunner:
         attempt.result = await stoppable_thread(self.host.threads.network, stop, leaving)
 
     async def _report(self, prepared_step: PreparedStep, result: StepResult) -> StepResult:
-        """Report to the issue how the step ended, and the plan that waits for approval, if settings want it."""
+        """Report to the issue how the step ended, and a plan that waits for approval, if the settings say so."""
         for report in _reporters(prepared_step, result):
             warnings = await stoppable_thread(
                 self.host.threads.network,

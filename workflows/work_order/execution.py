@@ -190,7 +190,7 @@ class WorkOrderBase(WorkOrderHandlers):
     async def _open_own_workspace(
         self, opening: OpenWorkspace, queue: str | None = None, lane: Workspace | None = None
     ) -> None:
-        """Open a workspace; if the work began in a lane, other work orders' work in that lane is included."""
+        """Open a workspace; if the work began in a lane, keep the lane's record of where the work began."""
         workspace = await OPEN_WORKSPACE.start(
             opening,
             task_queue=queue,
