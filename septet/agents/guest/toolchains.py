@@ -202,7 +202,7 @@ def _root_of(toolchain: Toolchain, home: Path, env: Mapping[str, str]) -> Path:
 
 
 def _leads_into(entry: Path, root: Path) -> bool:
-    """Return whether links lead into a toolchain: fnm makes a link for each shell."""
+    """Return whether an entry of PATH leads into a toolchain through links: fnm makes a link for each shell."""
     return Path(os.path.realpath(entry)).is_relative_to(root)
 
 

@@ -14,7 +14,7 @@ from septet.agents.processes.exit_file import utc_text
 
 NETWORK_LOG = "network.jsonl"
 REFUSED_BYTES = 1 << 18
-"""The size of the first part of the log, in which refusals and hosts that did not answer have a line each."""
+"""The most bytes of lines about refusals and hosts that did not answer; further refusals are only counted."""
 MOST_BYTES = 1 << 24
 """The size of a log, in bytes, at which no further request is permitted."""
 MOST_COUNTED = 200

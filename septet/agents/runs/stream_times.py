@@ -18,7 +18,7 @@ class Written(NamedTuple):
 
     position: int
     seconds: float
-    """The time, in seconds since 1970, at which the file was changed."""
+    """The time in seconds since 1970, read from the time of the file's last change."""
 
 
 def note_written(run: Run, position: int, seconds: float) -> None:

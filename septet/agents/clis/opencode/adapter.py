@@ -56,7 +56,7 @@ _LOGIN_HOSTS: Final[Mapping[str, tuple[str, ...]]] = {
     "anthropic": ("console.anthropic.com",),
     "openai": ("auth.openai.com", "chatgpt.com"),
 }
-"""Further hosts that opencode reaches with a login in its file."""
+"""Further hosts to which opencode connects if its login file has a login, by provider."""
 
 
 def _host_of(provider: str) -> str:
