@@ -85,7 +85,7 @@ def see_fit_to_leave(host: Host, claim: AnyClaim, staged: Git | None, head: str,
 
 
 def assistance(host: Host, claim: AnyClaim) -> str:
-    """Return the line that names the agent and its requested model; empty if the settings want no line."""
+    """Return the line that names the agent and the requested model; empty if the settings want no line."""
     if not claim.repository_settings.assisted_by:
         return ""
     agent, asked = _implementer(host, claim)
@@ -110,7 +110,7 @@ def _implementer(host: Host, claim: AnyClaim) -> tuple[str, str | None]:
 def run_checks(host: Host, claim: AnyClaim) -> None:
     """Run the checks in order, confined as agents are, in the agents' environment: argv, never a shell.
 
-    New files that a check leaves and git does not ignore are removed: they are not part of the work.
+    A new file that a check leaves and git does not ignore is removed: the file is not part of the work.
 
     Raises:
         EvidenceError: A check failed; the message holds the output of the first failed check.
@@ -137,7 +137,7 @@ def run_checks(host: Host, claim: AnyClaim) -> None:
 
 
 def _files_before(place: Place, folder: Path) -> frozenset[bytes]:
-    """Return the new files from before the first check of this run, even if a worker has died since."""
+    """Return the new files that existed before the first check of this run, even if a worker has died since."""
     file = folder.with_name(_FILES_BEFORE)
     if not file.exists():
         write_durably(file, b"\0".join(new_files(place)))

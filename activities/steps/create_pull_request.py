@@ -1,4 +1,4 @@
-"""Prove step 7 by the forge: the branch is pushed, and its pull request stands at the commit."""
+"""Prove step 7 by the forge: the branch is pushed, and the head of its pull request is the commit."""
 
 import re
 from contextlib import suppress
@@ -110,7 +110,7 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
 
 
 def _work_on_base(host: Host, claim: Claim[CreatePullRequestAnswer], branch: str, commit: str) -> MovedWork:
-    """Return the work on the present base, and move the worktree there: later rounds begin with that work.
+    """Return the work on the present base, and move the worktree to that work: later rounds begin with it.
 
     Raises:
         EarlierStepError: The base was force-pushed, and an agent has to merge the work with it.
@@ -192,7 +192,7 @@ def _find_or_open(
 def _add_to(
     forge: Forge, earlier: PullRequest, claim: Claim[CreatePullRequestAnswer], new: NewPullRequest
 ) -> PullRequest:
-    """Return the existing pull request; add work that joined an earlier branch, or a notice, to its text."""
+    """Return the existing pull request; if work joined its branch or there is a notice, add that to the text."""
     if not claim.call.workspace.began_at and not new.notice:
         return earlier
     try:
@@ -211,7 +211,7 @@ def _new(
     changes: tuple[ProtectedChange, ...],
     outgoing: Outgoing,
 ) -> NewPullRequest:
-    """Return the pull request to open: with the agent's text, or the issue's title if the agent gave a URL."""
+    """Return the pull request to open, with the agent's text, or with the issue's title if the answer is a URL."""
     call, answer = claim.call, claim.answer
     text = answer if isinstance(answer, PullRequestText) else None
     wishes, body = claim.repository_settings.pull_request, outgoing.markdown(text.body) if text else ""
@@ -236,9 +236,9 @@ def _new(
 
 
 def _closes(body: str, workspace: Workspace) -> str:
-    """Return the line that closes the issue at the merge; empty without an issue, or if the body has the line.
+    """Return the line by which the merge closes the issue; empty without an issue, or if the body has the line.
 
-    If Linear knows the repository, it heeds its issue's key as a forge heeds an issue's number.
+    If Linear knows the repository, Linear heeds the key of its issue as a forge heeds an issue's number.
     """
     if workspace.tracker is not None:
         verb, named = "Fixes", workspace.tracker.key

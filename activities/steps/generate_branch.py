@@ -22,10 +22,10 @@ from septet.system.masking import mask
 
 
 def prove_generate_branch(host: Host, claim: Claim[GenerateBranchAnswer]) -> Proof:
-    """Put the prefix before the agent's name, check name and remote, and make the branch the worktree's.
+    """Put the prefix before the agent's name, check name and remote, and check the branch out in the worktree.
 
-    If the work order already has a branch on the forge, from before its return to an earlier step, it continues
-    with that branch: another branch would become a second pull request.
+    If the work order already has a branch on the forge, from before its return to an earlier step, it keeps that
+    branch: another branch would become a second pull request.
 
     Raises:
         UnclearAnswerError: The name is a link whose two parts differ.
@@ -111,7 +111,7 @@ def _earlier_branch(host: Host, claim: Claim[GenerateBranchAnswer], there: Remot
 def _was_pushed_before(host: Host, claim: Claim[GenerateBranchAnswer], name: str, sha: str | None) -> bool:
     """Return whether the work order has pushed the branch after the backup from which its host was restored.
 
-    `False` if a person approves plans: the push may belong to another plan.
+    This returns `False` if a person approves plans: the push may belong to another plan.
     """
     call = claim.call
     if sha is None or call.approve_plan or not was_restored(host.runs, call.workspace.place_id):

@@ -53,7 +53,7 @@ def prove_implement_plan(host: Host, claim: ImplementClaim) -> Proof:
 
 
 def _see_submodules(host: Host, claim: ImplementClaim) -> tuple[str, ...]:
-    """Check that the origins of submodules have their commits; if no submodule has moved, request nothing."""
+    """Check that the origins of moved submodules have the submodules' commits; without any, send no request."""
     folders = (claim.place.worktree / change.path for change in claim.evidence.files_changed)
     if not any(folder.is_dir() and not folder.is_symlink() for folder in folders):
         return ()
@@ -85,7 +85,7 @@ def _is_success(answer: ImplementPlanAnswer | ExecutionAnswer) -> bool:
 
 
 def _is_gone(claim: ImplementClaim, path: str) -> bool:
-    """Return whether a file of the base commit is gone: git lists a renamed file under its new name only."""
+    """Return whether a file of the base commit is gone: git lists a renamed file only under the new name."""
     worktree = claim.place.worktree
     if why_outside(worktree, path) is not None or os.path.lexists(worktree / path):
         return False

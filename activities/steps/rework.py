@@ -1,4 +1,4 @@
-"""Prove a round on a pull request by git and the forge: push the commit, then write answers on the forge."""
+"""Prove a round on a pull request by git and the forge: push the commit, and then write answers on the forge."""
 
 from functools import partial
 from typing import Final

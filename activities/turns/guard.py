@@ -53,7 +53,7 @@ async def leave_paused_or_reset(request: TurnRequest) -> None:
     takes a rescue, returns to the step's checkpoint and begins anew.
 
     Raises:
-        ApplicationError: The attempt was paused or reset; this uses up no try of an agent.
+        ApplicationError: The attempt was paused or reset; the step loses no start of an agent.
         AgentError: The agent could not be ended.
     """
     details = activity.cancellation_details()
@@ -112,7 +112,7 @@ class WorkEndedError(Exception):
 
 
 class AttemptFailedError(Exception):
-    """The attempt failed, and no later one can help."""
+    """The attempt failed, and no later attempt can help."""
 
     def __init__(self, error: SeptetError) -> None:
         super().__init__(error.message)

@@ -27,16 +27,16 @@ from septet.contracts.budget import QuotaPause
 from septet.errors import AgentApiUnavailableError, InvalidInputError, SeptetError
 
 WORTH_A_MOVE_SECONDS: Final = 300.0
-"""The seconds of the longest pause for which a turn waits: another agent would begin the step anew."""
+"""The longest pause of a login for which a turn waits, in seconds: another agent would begin the step anew."""
 _AT_ONCE_SECONDS: Final = 0.1
 _MARGIN_SECONDS: Final = 1.0
 _POLL_SECONDS: Final = 4.0
 _CLOCKS_DIFFER_SECONDS: Final = 60.0
-"""The seconds after which a pause is over although the server's clock has not ended its workflow yet."""
+"""The seconds after which a pause is over, even if the pause's workflow still runs by the server's clock."""
 _DIGEST_LENGTH: Final = 24
 
 _REPORTED: Final = "limit-told"
-"""The file beside a run whose usage limit was reported."""
+"""The file beside a run that marks the run's usage limit as reported."""
 
 _log = structlog.get_logger()
 
@@ -48,7 +48,7 @@ class UsageLimit:
     run: Run
     adapter: Adapter
     login: str
-    """The name of the further login; empty for the worker's own."""
+    """The name of the further login; empty for the worker's own login."""
     until: float
     """The time at which the limit resets, in Unix seconds; the end of the run if the reset is unknown."""
     message: str
@@ -113,7 +113,7 @@ def own_login(host: Host) -> NamedLogin:
 
 
 def check_logins(host: Host) -> None:
-    """Check that each further login can be used; their keys are masked from then on.
+    """Check that each further login can be used; the keys of these logins are masked after that.
 
     Raises:
         AgentMissingError: The settings name logins of an agent that does not exist.
@@ -125,7 +125,7 @@ def check_logins(host: Host) -> None:
 
 
 def login_digest(host: Host, adapter: Adapter, login: NamedLogin, model: str | None) -> str:
-    """Return a digest that names a login: of its keys, equal on all hosts; without keys, of this host and login.
+    """Return a digest of a login's keys, equal on all hosts; without keys, a digest of host and login.
 
     Args:
         host: The host.

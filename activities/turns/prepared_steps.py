@@ -56,7 +56,8 @@ class PreparedStep(PreparedTurn):
     call: StepCall
     repository_settings: RepositorySettings
     starts_from: str
-    """The checkpoint to return to before an agent begins anew; empty if the history names no checkpoint."""
+    """The checkpoint to which the worktree returns before an agent begins anew; empty if the history names
+    none."""
     began_at: str
     """The commit from which the work order began: every difference from this commit is the work."""
     earlier: StepResult | None = field(default=None, kw_only=True)
@@ -156,7 +157,7 @@ def opened_place(host: Host, call: StepCall) -> Place:
 
 
 def _prepare(host: Host, call: StepCall, place: Place, settings: RepositorySettings, turn: Turn) -> PreparedStep:
-    """Record the attempt, and return its turn: a finalizer's turn if the turn is about its session."""
+    """Record the attempt, and return its turn; a turn about a session alone counts as a finalizer's turn."""
     workspace, name = call.workspace, call.name
     fence = take_fence(host.runs, place.order_id, workspace.visit)
     request = TurnRequest(

@@ -29,7 +29,7 @@ _WARNING_LENGTH: Final = 200
 _HELD: Final = {HELD_USD: "usd", HELD_TOKENS: "tokens", HELD_SECONDS: "seconds"}
 _PROMPT_BYTES_A_TOKEN: Final = 4
 _STREAM_BYTES_A_TOKEN: Final = 12
-"""Streams repeat texts, and add much around them."""
+"""The estimated bytes of a stream for each token: streams repeat texts, and add much around the texts."""
 
 
 def begin_result(call: StepCall, turn: TurnResult | None, changes: tuple[FileChange, ...]) -> StepResult:
@@ -118,7 +118,7 @@ def with_reasons(result: StepResult, verdict: Verdict, reasons: tuple[str, ...])
 
 
 def add_warnings(result: StepResult, *warnings: str) -> StepResult:
-    """Add warnings to the result's warnings, as many as fit."""
+    """Add warnings to the warnings of the result, as many as fit."""
     if not warnings:
         return result
     return result.model_copy(update={"warnings": _bound_texts((*result.warnings, *warnings))})
@@ -148,7 +148,7 @@ def warnings_of(result: TurnResult) -> tuple[str, ...]:
 
 
 def context_of(result: TurnResult) -> int:
-    """Return the tokens of a run's session as its CLI reports them, or else a high estimate."""
+    """Return the tokens of a run's session, as the CLI reports them; without a report, a high estimate."""
     return result.outcome.context_tokens or _guess_context(result.run, result.outcome.session_id)
 
 

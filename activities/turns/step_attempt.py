@@ -98,7 +98,7 @@ class StepAttempt:
         return result
 
     async def _begin(self) -> None:
-        """Undo changes since the previous step, and meanwhile request the answers for the first start."""
+        """Undo changes since the previous step, and meanwhile request the answers that the first start needs."""
         seeing = shielded_thread(self.host.threads.disk, see_untouched, self.host, self.prepared_step)
         if self.budget is None or activity.info().attempt > 1:
             self.warnings = await seeing
@@ -180,9 +180,10 @@ def _changes(prepared_step: PreparedStep) -> tuple[FileChange, ...]:
 def see_untouched(host: Host, prepared_step: PreparedStep) -> tuple[str, ...]:
     """Keep changes since the previous step in a rescue, undo them, and return warnings about them.
 
-    Ignored files count, `.git` does not: a person's `git status` writes in it, and the evidence shows commits and
-    branches. If an agent of this step, or an agent from before a reset, has begun, nothing is compared: the retry
-    handles that agent's work. A second try keeps the worktree of the first try, but not its plan.
+    Ignored files count; `.git` does not count, because a person's `git status` writes in `.git`, and the evidence
+    shows commits and branches. If an agent of this step, or an agent from before a reset, has begun, nothing is
+    compared: the retry handles that agent's work. A second try keeps the worktree of the first try, but not its
+    plan.
 
     Raises:
         SnapshotError: The worktree could not be secured; nothing was changed.

@@ -121,7 +121,7 @@ class SummariseSession:
         return SessionSummary(warning=no_summary(why), model=turn.outcome.model, usage=turn.usage)
 
     def _undo(self, call: SummariseCall, place: Place) -> None:
-        """Return the worktree to its checkpoint: not every CLI can be started without tools."""
+        """Return the worktree to its checkpoint: some CLIs cannot be started without tools that write."""
         checkpoint = call.workspace.checkpoint
         if checkpoint and self.host.snapshots.differs(place, checkpoint):
             self.host.snapshots.return_to(place, checkpoint, _UNDONE, call.name)

@@ -38,7 +38,8 @@ from septet.errors import AgentApiUnavailableError, BudgetSpentError, SeptetErro
 _POLL_SECONDS: Final = 60.0
 """The seconds between polls if the workflow does not wait for budgets, because an earlier release began it."""
 _UNLISTED_SECONDS: Final = 900.0
-"""The seconds between polls if too many turns wait for the account to notify all: long, for each turn polls."""
+"""The seconds between polls if more turns wait than the account can notify: a long time, because each turn
+polls."""
 
 _AHEAD_SECONDS: Final = 1.0
 """The seconds for which answers that were requested ahead of a start count as current."""
@@ -81,7 +82,7 @@ class TurnBudget:
     """The turn's use at the last reservation, and the request that the reservation returned."""
 
     async def request_ahead(self) -> None:
-        """Request the answers for the first start ahead of it; after an error, the start requests them itself."""
+        """Request the first start's answers ahead of the start; after an error, the start requests them again."""
         try:
             self._ahead = await self._request_answers()
         except (SeptetError, OSError) as error:

@@ -33,7 +33,7 @@ async def note_costs(host: Host, turn: PreparedTurn, model: str | None = None, *
     Args:
         host: The turn's host.
         turn: The turn.
-        model: The model as its CLI names it, if known.
+        model: The model, as the agent's CLI names it, if known.
         completes: Whether the turn's work order has its pull request after the turn.
     """
     try:

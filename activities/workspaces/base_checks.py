@@ -1,8 +1,8 @@
-"""Run the repository's checks on the base commit once, in a copy beside planning; report before paid work.
+"""Run the repository's checks on the base commit once, in a copy, during planning; report before paid work.
 
 The copy is made of a workspace after its set-up, before its first agent. Guests see the copy at the workspace's
-path, because files that set-up makes may hold that path. Without a sandbox, guests could not see the copy there,
-and no check runs.
+path, because files that set-up makes may hold that path. Without a sandbox, guests could not see the copy at that
+path, so no check runs.
 """
 
 import os
@@ -37,7 +37,7 @@ _RECORDS: Final = "runs"
 _LOCK: Final = "lock"
 _COPY_SECONDS: Final = 600.0
 _SPARE_SECONDS: Final = 900.0
-"""The seconds for the copy, beside the checks' own time."""
+"""The seconds for making the copy, in addition to the checks' own time."""
 _REMEDY: Final = (
     'Mend {} on the base branch and start a new work order; without `on_failing_base = "refuse"` in '
     f"{SETTINGS_PATH}, the work begins anyway."
@@ -47,7 +47,7 @@ _log = structlog.get_logger()
 
 
 def look_at_base(host: Host, place: Place, settings: RepositorySettings, *, is_fresh: bool, again: bool) -> None:
-    """Run the checks on the base commit, unless their result is known: beside the work, or before the work.
+    """Run the checks on the base commit, unless their result is known: during the work, or before the work.
 
     Idempotent: checks that died begin anew. Leaves the result for all work orders of this host.
 
@@ -82,7 +82,7 @@ def look_at_base(host: Host, place: Place, settings: RepositorySettings, *, is_f
 
 
 def _look(host: Host, place: Place, settings: RepositorySettings, folder: Path, *, waits: bool) -> None:
-    """Run the checks in a copy, unless their result exists: with `waits` in this call, else in another thread.
+    """Run the checks in a copy, unless their result exists: in this call if `waits`, otherwise in another thread.
 
     If another opening runs the checks already, `waits` waits for their end; without `waits`, nothing runs.
     """

@@ -68,7 +68,7 @@ class HostActivities:
 
     @activity.defn(name="deliver_cancel")
     async def deliver_cancel(self, work: CancelledWork) -> None:
-        """Let the attempts of a cancelled work order in this process notice the cancel now. Idempotent.
+        """Make the attempts of a cancelled work order in this process notice the cancel now. Idempotent.
 
         Raises:
             ApplicationError: No attempt of the work order runs here: another worker of this host may run it.
@@ -105,13 +105,13 @@ class HostActivities:
             return request.workspace.model_copy(update=here)
 
     def _move(self, move: WorkspaceMove, workspace: Workspace) -> ChainState:
-        """Move as the only writer: an older attempt on this host may still be delayed."""
+        """Move the workspace as the only writer: an older attempt on this host may still run."""
         with take_fence(self.host.runs, workspace.place_id, workspace.visit).lease.hold():
             forget_setup(move.place)
             return move_here(move, self.host.snapshots.options("the work order comes back to this host"))
 
     def _set_up(self, place: Place, workspace: Workspace) -> None:
-        """Run set-up here as well: files that git ignores may be missing."""
+        """Run set-up on this host as well: files that git ignores may be missing here."""
         settings = load_repository_settings(read_frozen_inputs(place).files.get)
         hold = partial(writing, self.host, workspace.place_id, workspace.visit)
         set_up_workspace(self.host, place, settings, hold)

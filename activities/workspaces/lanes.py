@@ -34,7 +34,7 @@ class LaneActivities:
 
     @activity.defn(name="enter_lane")
     async def enter_lane(self, request: EnterLane) -> Workspace:
-        """Make a lane ready for a work order: as fresh as a new workspace, with the work order's plan, if any.
+        """Make a lane ready for a work order: as clean as a new workspace, with the work order's plan, if any.
 
         Hosts without a free slot for an agent pass on a lane that any host may open.
 
@@ -121,5 +121,5 @@ def _session_before(request: EnterLane, workspace: Workspace) -> KeptSession | N
 
 
 def _was_to_be_elsewhere(request: EnterLane) -> bool:
-    """Return whether a lost host had to open the lane: it may have opened the lane without a report."""
+    """Return whether a lost host was to open the lane; that host may have opened the lane without a report."""
     return request.lane.workspace is not None and not request.lane.task_queue

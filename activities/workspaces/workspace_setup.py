@@ -53,7 +53,7 @@ _log = structlog.get_logger()
 
 
 class _SetupRecord(Wire):
-    """The progress of a workspace's set-up; its record lies beside the vault, out of the reach of guests."""
+    """The progress of a workspace's set-up; the record lies beside the vault, out of the reach of guests."""
 
     before: str
     """The snapshot from which set-up begins."""
@@ -205,7 +205,7 @@ def _let_through(hosts: Sequence[str]) -> str:
 
 
 def _keep(host: Host, place: Place, before: str, head: str) -> str:
-    """Take a checkpoint of the files that set-up left, which are not the agents' work, and return its name.
+    """Take a checkpoint with the files that set-up left, which are no agent's work; return the checkpoint's name.
 
     Raises:
         SetupError: Set-up has changed what would be committed.

@@ -50,7 +50,7 @@ _CHANGED: Final = IssueChangedError.__name__.removesuffix("Error")
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """The choices of the work order, or else of its repository, or else of the worker."""
+    """The choices of the work order; if it makes no choice, the repository's choice, or else the worker's."""
 
     request: OpenWorkspace
     repository: RepositorySettings
@@ -88,8 +88,8 @@ class WorkspaceActivities:
     async def open_workspace(self, request: OpenWorkspace) -> Workspace:
         """Open a work order's own workspace, and refuse unusable inputs before any agent starts.
 
-        If this host has no free slot for an agent, it passes the work order on, a few times at most: another host
-        may have a slot.
+        If this host has no free slot for an agent, it passes the work order on to other hosts, a few times at
+        most.
 
         Idempotent: this uses the results of an earlier attempt, and restarts an interrupted set-up. Leaves
         mirror, clone, vault and inputs on disk, and the files of the repository's set-up.
@@ -120,10 +120,11 @@ class WorkspaceActivities:
 
         Args:
             request: The repository, the issue and the agents.
-            place_id: The id of its folder: the work order's id, or a lane's.
+            place_id: The id of the workspace's folder: the work order's id, or a lane's id.
             run_id: The Temporal run of the workspace.
-            hold: Takes the right to write in the workspace, for its set-up; the running attempt's when absent.
-            issue: Filled with the issue as soon as it is read, for the report of a failure.
+            hold: Takes the right to write in the workspace for the set-up; if absent, the running attempt takes
+                the right.
+            issue: Filled with the issue as soon as the issue is read, for the report of a failure.
 
         Raises:
             SeptetError: The repository, the issue, a command or the agent cannot be used, or set-up failed.
