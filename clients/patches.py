@@ -7,14 +7,14 @@ from typing import Final, Literal
 _FILE: Final = "diff --git "
 _NEXT_FILE: Final = "\n" + _FILE
 _HEADERS: Final = ("index ", "--- ", "+++ ", "similarity index ", "new file mode ", "rename from ")
-"""What says again what the heading and the colours say."""
+"""The beginnings of git's lines that repeat what the heading and the colours show."""
 
 LineKind = Literal["added", "removed", "place", "note", "same"]
 
 
 @dataclass(frozen=True, slots=True)
 class PatchLine:
-    """One line; its sign is part of the text."""
+    """One line of a patch; the text includes the line's sign."""
 
     kind: LineKind
     text: str
@@ -22,7 +22,7 @@ class PatchLine:
 
 @dataclass(frozen=True, slots=True)
 class PatchFile:
-    """What a patch says of one file."""
+    """The part of a patch that is about one file."""
 
     path: str
     lines: tuple[PatchLine, ...]
@@ -36,7 +36,7 @@ def files_of(patch: str) -> tuple[PatchFile, ...]:
 
 
 def difference(before: str, after: str) -> Iterator[PatchLine]:
-    """Yield an edit of a text as the lines of a diff: all between equal lines at its beginning and its end."""
+    """Yield an edit of a text as a diff: all lines between the equal beginning and the equal end are changes."""
     old, new = before.splitlines(), after.splitlines()
     most = min(len(old), len(new))
     head = next((at for at in range(most) if old[at] != new[at]), most)
@@ -60,7 +60,7 @@ def _path(names: str, lines: list[str]) -> str:
 
 
 def _lines(lines: list[str]) -> Iterator[PatchLine]:
-    """Yield the lines; before the first `@@` there are only git's notes on the file."""
+    """Yield the lines of a file's patch; the lines before the first `@@` are git's notes on the file."""
     kinds: dict[str, LineKind] = {"+": "added", "-": "removed", "@": "place"}
     in_hunk = False
     for line in lines:

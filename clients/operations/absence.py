@@ -1,4 +1,4 @@
-"""Wait through a server's absence: report it once to the person who waits, and continue when it is back."""
+"""Wait until an absent server is back: report the absence once to the person who waits, and then continue."""
 
 import asyncio
 import time
@@ -15,10 +15,10 @@ from septet.errors import ServerNotReachedError
 
 Seen = TypeVar("Seen")
 PATIENCE: Final = timedelta(minutes=15)
-"""Long enough to move or upgrade a server."""
+"""The longest wait for an absent server: enough time to move or upgrade a server."""
 _AGAIN_SECONDS: Final = 1.0
 _RETRIES_SECONDS: Final = 30.0
-"""The seconds after which a failed watch had an answer meanwhile: the SDK stops its retries after ten."""
+"""The seconds after which a failed watch must have had an answer; the SDK stops its retries after ten seconds."""
 
 
 @dataclass(slots=True)
@@ -28,11 +28,11 @@ class Absence:
     subject: str
     """The id of the work order or pipeline that the caller waits for."""
     watch: str = ""
-    """The command that watches the subject again; by default `septet watch` with its id."""
+    """The command that watches the subject again; by default `septet watch` with the subject's id."""
     patience: timedelta = PATIENCE
     _since: datetime | None = None
     _ends: float = 0.0
-    """The end of the patience, by the monotonic clock."""
+    """The end of the wait for the server, by the monotonic clock."""
 
     @property
     def lasts(self) -> bool:
@@ -44,7 +44,7 @@ class Absence:
         self._since = None
 
     def bear(self, error: ServerNotReachedError | RPCError) -> str:
-        """Return the notice of the server's absence, which does not change until the server is back.
+        """Return the notice of the server's absence; the notice is the same until the server is back.
 
         Raises:
             ServerNotReachedError: The server refuses, or has been away for too long.
@@ -66,12 +66,12 @@ class Absence:
 async def outlast(
     looks: Callable[[], AsyncGenerator[Seen, None]], absence: Absence, tell: Callable[[str], None]
 ) -> AsyncGenerator[Seen, None]:
-    """Yield the items of a watch, across all absences of the server.
+    """Yield the items of a watch; start the watch again after each absence of the server.
 
     Args:
-        looks: Starts the watch; called again after each absence.
-        absence: The record of the current absence, and how long it may last.
-        tell: Shows the notice of an absence; called once for each.
+        looks: The function that starts the watch.
+        absence: The record of the current absence, with the longest duration of an absence.
+        tell: The function that shows the notice of an absence, called once for each absence.
 
     Raises:
         ServerNotReachedError: The server refuses, or has been away for too long.
@@ -96,7 +96,7 @@ async def outlast(
 
 
 async def outlast_wait(wait: Callable[[], Awaitable[Seen]], absence: Absence, tell: Callable[[str], None]) -> Seen:
-    """Return the result of a wait, across all absences of the server; as `outlast`."""
+    """Return the result of a wait; start the wait again after each absence of the server, as `outlast` does."""
 
     async def looks() -> AsyncGenerator[Seen, None]:
         yield await wait()

@@ -1,6 +1,7 @@
 """The dry run of a work order, from its repository at the base and the announcements of the workers.
 
-It starts and keeps nothing: it reads a repository of this disk in place, and a remote one into a temporary folder.
+A dry run starts and keeps nothing. It reads a repository on this disk in place, and mirrors a remote repository in
+a temporary folder.
 """
 
 import asyncio
@@ -92,7 +93,7 @@ async def _worker_of(operations: Operations) -> AnnouncedAgents | None:
 async def _budgets(
     operations: Operations, order: WorkOrderInput, repository: RepositorySettings, settings: Settings, project: str
 ) -> dict[str, str]:
-    """Return the limits that would apply; those of the day and the project from their accounts."""
+    """Return the limits that would apply; the accounts of the day and of the project have their limits."""
     own = repository.budget_for(order.budget or settings.order_budget or "")
     limits = {"work order": str(own or "")}
     for scope, by_settings in ((f"{PROJECT}/{project}", settings.project_budget), (DAY, settings.day_budget)):
@@ -117,7 +118,7 @@ def _step(
     files: Mapping[str, bytes],
     agent_and_default: tuple[str, str | None],
 ) -> DryRunStep:
-    """Return a step's settings, for an agent and the worker's default model."""
+    """Return the settings of a step with an agent and the worker's default model."""
     own = order.steps.get(step, StepSettings())
     limits = repository.limits_for(step, own.over(order.timeouts), own)
     classes = tuple(IssueClass) if step is Step.BUILD_PLAN else _ONE
@@ -147,7 +148,7 @@ def _read_base(address: Address, base: str | None, settings: Settings) -> _BaseV
 
 @contextmanager
 def _git_dir(address: Address, settings: Settings) -> Iterator[tuple[Path, Mapping[str, str]]]:
-    """Yield the git folder of a repository on this disk, else the place of a temporary mirror."""
+    """Yield the git folder of a repository on this disk, or the folder for a temporary mirror."""
     with tempfile.TemporaryDirectory(prefix="septet-dry-run-") as folder:
         env = {**settings.git_env, "GIT_CONFIG_GLOBAL": str(Path(folder) / "gitconfig")}
         write_configuration(Path(folder) / "gitconfig", settings.user_git_env)

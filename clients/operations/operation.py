@@ -11,7 +11,7 @@ from septet.contracts.replies import Reply
 from septet.contracts.wire import Wire
 
 Effect = Literal["reads", "adds", "ends", "restores"]
-"""The effect of a tool: it changes nothing, starts work that costs money, ends work, or makes a folder."""
+"""The effect of a tool: the tool changes nothing, starts work that costs money, ends work, or makes a folder."""
 OrderId = Annotated[
     str,
     StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$"),
@@ -34,19 +34,19 @@ class Operation:
 
     run: Callable[..., Awaitable[Any]]
     route: str = ""
-    """Method and path of HTTP; empty without a route in the table."""
+    """The method and the path of the HTTP route; empty for an operation without a route in the table."""
     tag: str = ""
     """The section of the HTTP reference."""
     may_miss: bool = True
-    """Whether its subject may not exist."""
+    """Whether the operation's subject may be missing, so that the route may answer 404."""
     creates: bool = False
     tool: str = ""
-    """The name of the agents' tool; empty without a tool."""
+    """The name of the agents' tool; empty for an operation without a tool."""
     effect: Effect = "reads"
     for_tool: Mapping[str, Any] = field(default_factory=dict)
-    """Types and defaults that differ for the tool, by the names of arguments or fields."""
+    """The types and defaults that the tool has instead, by the names of arguments or fields."""
     before_tool: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
-    """Changes an agent's arguments before they are parsed."""
+    """The function that changes an agent's arguments before they are parsed."""
 
     @property
     def name(self) -> str:

@@ -48,7 +48,7 @@ class LazyPart(Generic[Kind]):
     @overload
     def __get__(self, operations: "Operations", owner: type) -> Kind: ...
     def __get__(self, operations: "Operations | None", owner: type) -> Kind | Self:
-        """Return the part of an instance; the class itself has none."""
+        """Return the part of an instance of the operations; for the class itself, return this descriptor."""
         return self if operations is None else self.of(operations)
 
     def of(self, operations: "Operations") -> Kind:
@@ -111,7 +111,7 @@ class Operations:
 
 
 async def connect_operations(settings: Settings, address: str | None = None) -> Operations:
-    """Connect to the server of the settings, or to the one at `address`.
+    """Connect to the server at `address`, by default to the server of the settings.
 
     Raises:
         ServerNotReachedError: The server does not answer.
@@ -121,7 +121,7 @@ async def connect_operations(settings: Settings, address: str | None = None) -> 
 
 
 OperationsContext = Callable[[], AbstractAsyncContextManager[Operations]]
-"""Yields the operations during a block."""
+"""A function whose context yields the operations during a block."""
 
 
 @asynccontextmanager
@@ -151,7 +151,7 @@ class Connection:
         """Yield the operations during the block.
 
         Raises:
-            ServerNotReachedError: The server does not answer, or no longer.
+            ServerNotReachedError: The server does not answer.
         """
         try:
             async with lend(await self._connect()) as operations:

@@ -48,7 +48,7 @@ class OrderReading:
     log_cache: LogCache
     starting: Starting
     nobody_works_on: Callable[[WorkflowExecutionDescription], Awaitable[str]]
-    """Returns a notice, with its remedy, if no worker runs for a work order; else an empty text."""
+    """The function that returns a notice if no worker runs for a work order; else an empty text."""
 
     async def detail(self, order_id: str) -> DetailReply:
         """Return a work order with its agent runs on this host, its history, and the reason of its wait.
@@ -144,7 +144,7 @@ class OrderReading:
         Args:
             order_id: The work order.
             after: The id of the last entry that the caller has.
-            offset: The number of entries to skip after it.
+            offset: The number of entries to skip after the entry `after`.
             limit: The most entries to return.
 
         Raises:

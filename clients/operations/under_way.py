@@ -17,7 +17,7 @@ def elapsed_seconds(task: Task) -> float:
 
 
 def _end(task: Task) -> datetime:
-    """Return the end of a work order, or now; a completed one's `updated_at` changes with its pull request."""
+    """Return a work order's end, or now. After completion, `updated_at` changes with the pull request."""
     last = task.steps[-1] if task.steps else None
     if task.status is Status.COMPLETED and last is not None and last.ended_at:
         return datetime.fromisoformat(last.ended_at)
@@ -34,6 +34,6 @@ class StepUnderWay:
     standing: str = RUNNING
     """Whether the step runs, waits, or has no worker."""
     tokens: int = 0
-    """The tokens of the step's last agent so far, as far as this host has its stream."""
+    """The tokens of the step's last agent run so far; 0 if this host does not have the run's stream."""
     doing: LogEntry | None = None
     """The agent's tool call that has no result yet."""

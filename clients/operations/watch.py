@@ -22,7 +22,7 @@ from workflows.wire.search_attributes import HOST
 _LOOK_SECONDS: Final = 0.5
 """The pause between reads of this host's disk; the server's news arrives without polling."""
 _DESCRIBE_SECONDS: Final = 2.0
-"""The pause between reads of the reason of a wait: to describe a workflow is free."""
+"""The pause between reads of the reason of a wait; a description of a workflow costs no Temporal Action."""
 _FIRST_ENTRIES: Final = 200
 """The most log entries in the first reply."""
 
@@ -34,7 +34,7 @@ class Watch:
     orders: WorkOrders
     view: WorkspaceView
     nobody_works: Callable[[WorkflowExecutionDescription], Awaitable[str]]
-    """Returns a notice, with its remedy, if no worker runs for the work order; else an empty text."""
+    """The function that returns a notice if no worker runs for the work order; else an empty text."""
     patience: timedelta = timedelta(0)
     """The longest absence of the server before the watch ends with an error."""
     _nobody: str = ""
@@ -60,11 +60,11 @@ class Watch:
     async def looks(self) -> AsyncGenerator[WatchReply, None]:
         """Yield the work order now, after each change, and last when it is closed.
 
-        It queries a worker only on news, so the watch of an unchanged work order costs no Temporal Action.
+        The watch queries a worker only on news, so the watch of an unchanged work order costs no Temporal Action.
 
         Raises:
             NotFoundError: The work order does not exist.
-            ServerNotReachedError: The server does not answer, or not for longer than `patience`.
+            ServerNotReachedError: The server has not answered for longer than `patience`.
         """
         order_id = self.view.order_id
         absence = Absence(order_id, patience=self.patience)
@@ -106,7 +106,7 @@ class Watch:
         return await (self.orders.without_worker(row) if self._nobody else self.orders.get_of_row(row))
 
     async def _see(self, task: Task, running: str, row: WorkflowExecutionDescription | None = None) -> WatchReply:
-        """Return the reply on a work order from the server and this host's disk; `row` saves a read."""
+        """Return the reply on a work order from the server and this host's disk; `row` saves a server call."""
         now = asyncio.get_running_loop().time()
         if task.is_closed:
             self._waiting, self._stuck, self._nobody = None, None, ""
@@ -121,7 +121,7 @@ class Watch:
         return self._last
 
     def _has_moved(self, task: Task) -> bool:
-        """Return whether the status differs from the last reply's: then the reason of the wait may be gone."""
+        """Return whether the status differs from the last reply; if so, the reason of the wait may be outdated."""
         return self._last is not None and self._last.task.status is not task.status
 
     def _reply(self, task: Task, running: str, waiting: str | None) -> WatchReply:
@@ -144,5 +144,5 @@ class Watch:
 
 
 def _lasting_part(look: WatchReply) -> WatchReply:
-    """Return a reply without its elapsed time and its entries, whose change or repeat is no news."""
+    """Return a reply without its elapsed time and its log entries, whose changes do not count as news."""
     return look.model_copy(update={"elapsed_seconds": 0.0, "log_entries": ()})

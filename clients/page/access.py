@@ -1,8 +1,8 @@
 """Admit to the page each browser that once opened the link of `septet up` or `septet serve`.
 
-The state directory keeps the link's key. Two more keys are derived from it. The cookie holds the looking key,
-which permits no decision. The page's own script keeps the deciding key and sends it with each decision
-(`clients/http/access.py` checks it). None of the keys reveals the API's token.
+The state directory keeps the link's key. Two other keys are derived from the link's key. The cookie contains the
+looking key, which permits no decision. The page's script keeps the deciding key and sends it with each decision
+(`clients/http/access.py` checks this key). None of the keys reveals the API's token.
 """
 
 import hmac

@@ -57,8 +57,8 @@ class Language:
     """The tokens of a family of languages."""
 
     pieces: re.Pattern[str]
-    """The tokens; the groups are the page's classes: `c` comment, `s` string, `m` number, `f` name, `k`
-    keyword; or `word`."""
+    """The pattern of tokens. Its groups have the names of the page's classes (`c` comment, `s` string, `m` number,
+    `f` name, `k` keyword) or the name `word`."""
     words: frozenset[str] = frozenset()
     """The language's keywords, in lower case."""
 
@@ -86,18 +86,18 @@ _LANGUAGES: Final = {
     "json": _language(r"(?!)", _DOUBLE, "false null true"),
     "htm html svg vue xhtml xml": _TAGS,
 }
-"""By the suffixes of files, or whole names, in lower case."""
+"""The languages, by the suffix of a file or by its whole name, in lower case."""
 LANGUAGES: Final = {name: language for names, language in _LANGUAGES.items() for name in names.split()}
 
 
 def language_of(path: str) -> Language | None:
-    """Return the language of a file; `None` for an unknown name."""
+    """Return the language of a file; `None` if the file's name is unknown."""
     file = PurePosixPath(path.lower())
     return LANGUAGES.get(file.suffix.removeprefix(".") or file.name)
 
 
 def pieces_of(language: Language, code: str) -> Iterator[tuple[str, str]]:
-    """Yield a code's text in pieces, each with its class on the page; empty for a piece without colour."""
+    """Yield the pieces of a code's text with their classes on the page; the class is empty for no colour."""
     at, before = 0, ""
     for piece in language.pieces.finditer(code):
         kind, text = piece.lastgroup or "", piece[0]
@@ -113,12 +113,12 @@ def pieces_of(language: Language, code: str) -> Iterator[tuple[str, str]]:
 
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _COLOURED_LINES: Final = 2000
-"""The lines of a file above which it has no colours, because they would take too long."""
+"""The most lines of a file that gets colours; the colours of a longer file would take too long."""
 _COLOURED_CHARACTERS: Final = 100_000
 _COLOURED_IN_ALL: Final = 300_000
-"""The characters of one review after which files have no colours either."""
+"""The most characters of one review that get colours; later files have no colours."""
 _COLOURED_LINE: Final = 1000
-"""The length of a line above which its file has no colours: a program wrote it."""
+"""The most characters of a line in a file that gets colours; a program wrote a file with a longer line."""
 _PLANS: Final = "specs/"
 
 
@@ -130,7 +130,7 @@ class ReviewLine:
     old: int | None
     new: int | None
     code: Markup
-    """The escaped code with its sign, in colours if the language is known."""
+    """The escaped code with the line's sign, in colours if the language is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class ReviewFile:
 
 
 def review_of(patch: str, plan_path: str | None) -> tuple[ReviewFile, ...]:
-    """Return the files of a patch, plans last."""
+    """Return the files of a patch; plans come last."""
     files, left = [], _COLOURED_IN_ALL
     for file in files_of(patch):
         size = sum(len(line.text) for line in file.lines)
@@ -204,7 +204,7 @@ def _coloured(file: PatchFile) -> list[Markup]:
 
 
 def _colour(language: Language, lines: Sequence[PatchLine]) -> list[Markup]:
-    """Return the lines' code in colours, without signs: read as one text, so that long strings match."""
+    """Return the lines' code in colours, without signs; the lines are one text, so that long strings match."""
     coloured: list[list[Markup]] = [[] for _ in lines]
     at = 0
     for kind, text in pieces_of(language, "\n".join(line.text[1:] for line in lines)):

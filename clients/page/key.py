@@ -1,12 +1,12 @@
-"""The page's keys: they open the page alone.
+"""The page's keys, which open the page and nothing else.
 
-The state directory keeps the key, so that a link outlives its server; `septet open --new-key` makes another one. A
-page that other machines reach has a new key with each start of its server.
+The state directory keeps the link's key, so that a link outlives its server; `septet open --new-key` makes another
+key. A page that other machines reach has a new key with each start of its server.
 
-The link contains the key. The cookie holds the looking key, which is derived from the key; a browser sends the
-cookie to every port of the same host name. So the page has its own host name, which only the link reveals:
-browsers resolve all names below `localhost` to this machine. The deciding key is derived from the key too, and
-the page's script keeps it: no other port reads it.
+The link contains its key. The cookie contains the looking key, which is derived from the link's key. A browser
+sends the cookie to every port of the same host name, so the page has its own host name, which only the link
+reveals: browsers resolve all names below `localhost` to this machine. The deciding key is derived from the link's
+key too. The page's script keeps the deciding key, which no other port can read.
 """
 
 import hmac
@@ -37,7 +37,7 @@ def deciding_key(key: str) -> str:
 def page_host(token: str | None) -> str:
     """Return the host name of the page and Temporal's web UI for browsers, derived from the API's token.
 
-    It is the same after each start, because a browser's data belongs to a name.
+    The name is the same after each start, because a browser stores data by host name.
     """
     if token is None:
         return LOOPBACK
@@ -45,7 +45,7 @@ def page_host(token: str | None) -> str:
 
 
 def page_link(address: str, key: str | None, path: str = "/") -> str:
-    """Return the link to open in a browser; without a key the link has no token."""
+    """Return the link to open in a browser; without a `key`, the link has no key."""
     return f"{address}{path}?{urlencode({'token': key})}" if key is not None else f"{address}{path}"
 
 

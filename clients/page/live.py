@@ -24,7 +24,7 @@ Answer = TypeVar("Answer")
 
 _LOOK_SECONDS: Final = 2.0
 _LOOK_SHARE: Final = 5
-"""The pause in multiples of the read's duration, so that a long board is read more rarely."""
+"""The least pause between reads, in multiples of the read's duration: a large board is read more rarely."""
 _KEEPALIVE_SECONDS: Final = 10.0
 _COME_BACK_MS: Final = 2000
 OF_A_LOOK: Final = ("overview", "steps", "plan", "diff")
@@ -115,7 +115,7 @@ class Pieces:
     def changed_pieces(self, look: WatchReply, detail: DetailReply) -> dict[str, str]:
         """Return the changed pieces.
 
-        A long plan or patch takes long: call it outside the event loop; it renders only changed ones.
+        Call this method outside the event loop, because a long plan or patch takes long to render.
         """
         path = look.plan.path if look.plan is not None else None
         plan = look.plan, look.task.plan_path, look.task.waits_for_a_decision
@@ -133,15 +133,15 @@ class Pieces:
 
 
 def _facts(reply: WatchReply | DetailReply) -> tuple[object, ...]:
-    """Return the facts whose change may change history, runs and rescues."""
+    """Return the facts of a reply after whose change the history, runs and rescues may differ."""
     task = reply.task
     return task.status, task.stage, task.updated_at, len(task.steps), task.rescues
 
 
 async def keep_alive(events: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
-    """Yield the events, and comments between them, by which the server notices that the browser is gone.
+    """Yield the events, with comments between them that show the server whether the browser is still connected.
 
-    On an error the stream ends, and the browser connects again by itself. The events are closed with it.
+    On an error the stream ends and closes `events`, and the browser connects again by itself.
     """
     yield f"retry: {_COME_BACK_MS}\n\n".encode()
     async with aclosing(events):

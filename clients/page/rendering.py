@@ -43,9 +43,9 @@ STATIC: Final = {
     "septet.svg": "image/svg+xml",
 }
 CARDS_SHOWN: Final = 60
-"""The most cards in one stage of the board; the rest is only counted."""
+"""The most cards in one stage of the board; the page shows only the number of further cards."""
 _HEADINGS: Final = {"h1": "h3", "h2": "h4", "h3": "h5", "h4": "h6", "h5": "h6"}
-"""The tags of a plan's headings, which are below the page's own."""
+"""The tags of a plan's headings on the page, whose own headings have higher levels."""
 
 _MINUTE_SECONDS: Final = 60
 
@@ -107,7 +107,7 @@ def _time(stamp: str) -> str:
 
 
 def _web_link(address: str | None) -> str | None:
-    """Return an address that a browser may follow; `None` for others, such as a path of the local forge."""
+    """Return an address if a browser may follow it; `None` for others, such as a path of the local forge."""
     return address if address is not None and address.startswith(("https://", "http://")) else None
 
 
@@ -123,12 +123,12 @@ def _steps_to_come(task: Task, running: str) -> list[str]:
 
 
 def _needs_first(tasks: Sequence[Task]) -> list[Task]:
-    """Return tasks in their order, but tasks that need a person first."""
+    """Return the tasks that need a person, then the other tasks, each group in the given order."""
     return sorted(tasks, key=lambda task: not standing.need_of(task))
 
 
 def _moves_of(task: Task) -> list[Target]:
-    """Return the targets of a work order's move that its page offers: other decisions have buttons."""
+    """Return the targets of a move that a work order's page offers; other decisions have their own buttons."""
     others = {Target.CANCELLED} if not task.is_closed else {Target.EXECUTING}
     return [target for target in standing.targets(task) if target not in others]
 
@@ -191,12 +191,12 @@ _NAMES: Final = (
     "url",
     "description",
 )
-"""The arguments that best describe a call, best first."""
+"""The names of the arguments that describe a tool call, the best name first."""
 _SHOWN: Final = 120
 
 
 def heading_of(entry: LogEntry) -> str:
-    """Return a tool call's heading, in one line."""
+    """Return a tool call's heading on one line."""
     call = _arguments(entry)
     words = next((str(call[name]) for name in _NAMES if call.get(name)), "") if call else entry.text
     line = without_workspace(" ".join(words.split()))
@@ -215,7 +215,7 @@ def edit_of(entry: LogEntry) -> tuple[PatchLine, ...]:
 
 
 def body_of(entry: LogEntry) -> str:
-    """Return the rest of a call: its arguments line by line if they can be parsed."""
+    """Return the text below a call's heading: the arguments, one on each line if they can be parsed."""
     call = _arguments(entry)
     if not call:
         return entry.text
@@ -230,7 +230,7 @@ def words_of(entry: LogEntry) -> str:
 
 
 def says_nothing_new(entry: LogEntry) -> bool:
-    """Return whether an entry only repeats the answer, which follows as the result, or confirms a write."""
+    """Return whether an entry only confirms a write, or repeats the answer, which also appears as the result."""
     return entry.tool == "StructuredOutput" or only_confirms(entry)
 
 

@@ -31,22 +31,22 @@ from workers.server.server_file import read_server_file
 
 @dataclass(frozen=True, slots=True)
 class TemporalUi:
-    """Addresses in Temporal's web UI."""
+    """The addresses of work orders and pipelines in Temporal's web UI."""
 
     namespace_url: str
 
     @property
     def board(self) -> str:
-        """The list of work orders."""
+        """The address of the list of work orders."""
         return self._list("WorkOrder")
 
     @property
     def pipelines(self) -> str:
-        """The list of pipelines."""
+        """The address of the list of pipelines."""
         return self._list("Pipeline")
 
     def work_order(self, order_id: str) -> str:
-        """One work order, or one pipeline."""
+        """Return the address of one work order or one pipeline."""
         return f"{self.namespace_url}/workflows/{quote(order_id, safe='')}"
 
     def _list(self, kind: str) -> str:
@@ -55,7 +55,7 @@ class TemporalUi:
 
 
 def temporal_ui(operations: Operations, address: str | None) -> TemporalUi | None:
-    """Return the UI at `address`, else of this host's embedded server; `None` if neither is known."""
+    """Return the UI at `address`, else the UI of this host's embedded server; `None` if neither is known."""
     client = operations.client
     if address is None:
         server = read_server_file(operations.state)
@@ -66,7 +66,7 @@ def temporal_ui(operations: Operations, address: str | None) -> TemporalUi | Non
 
 
 _ANY_TITLE: Final = "Any"
-"""A title for an estimate, which does not depend on it."""
+"""The title of a work order that is only estimated; the estimate does not depend on the title."""
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
@@ -77,7 +77,7 @@ def page_router(operations: Operations, key: str | None, ui: TemporalUi | None, 
         operations: The operations on work orders and pipelines.
         key: The page's key; `None` admits every browser.
         ui: Temporal's own web UI, if known.
-        who: The person who decides here, as histories show it.
+        who: The name that histories show for decisions on the page.
     """
     page, access = _Views(operations, ui, who), PageAccess(key)
 
@@ -92,7 +92,7 @@ def page_router(operations: Operations, key: str | None, ui: TemporalUi | None, 
 
 
 def _guard(handler: Handler, access: PageAccess) -> Handler:
-    """Return a handler that checks the page's access, and shows people an error as a page."""
+    """Return a handler that checks the access to the page, and shows an error as a page."""
 
     async def guarded_handler(request: Request) -> Response:
         response = access.refusal(request)

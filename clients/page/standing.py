@@ -32,13 +32,13 @@ class BoardView:
 
     reply: BoardReply
     steps: Mapping[str, str]
-    """The running step of each work order on this host."""
+    """The running steps of work orders on this host, by the id of the work order."""
     nobody: str = ""
     """A notice, with its remedy, if no worker runs; else empty."""
 
     @property
     def needs(self) -> tuple[Task, ...]:
-        """The work orders that need a person: waiting plans first, reviews last, each by age."""
+        """The work orders that need a person: waiting plans first, reviews last, and each group by age."""
         tasks = [task for stage in self.reply.stages.values() for task in stage if need_of(task)]
 
         def turn(task: Task) -> tuple[bool, bool, str]:
@@ -64,7 +64,7 @@ def _steps_under_way(state: StateDir, tasks: Iterable[Task]) -> Iterable[tuple[s
 
 
 def need_of(task: Task) -> str:
-    """Return a work order's request to a person; empty if it needs no person."""
+    """Return a work order's request to a person; empty if the work order needs no person."""
     match task.status, task.stage:
         case _, _ if task.stuck:
             need = f"Stuck: {task.stuck}"
@@ -99,7 +99,7 @@ def _need_of_findings(findings: tuple[KeyFinding, ...]) -> str:
 
 
 def news_of(task: Task) -> tuple[tuple[str, str], ...]:
-    """Return a browser's notifications: a key that begins with the page of the news, and words."""
+    """Return the notifications for a browser, each with a key, which begins with the page's path, and a text."""
     page, title = f"/work-orders/{quote(task.id, safe='')}", task.title or task.id
     need, key = need_of(task), _question_key(task) or task.word
     is_news = need or (task.is_closed and task.stage is not Stage.EXECUTING)
@@ -107,7 +107,7 @@ def news_of(task: Task) -> tuple[tuple[str, str], ...]:
 
 
 def _question_key(task: Task) -> str:
-    """Return the key of a work order's current question, which differs from earlier ones; else an empty text."""
+    """Return a key that differs for each question of a work order; empty without a current question."""
     budget = task.budget
     if task.waits_for_a_decision:
         return f"plan {task.plan_sha256}"
@@ -142,14 +142,14 @@ def is_local_pull(address: str | None) -> bool:
 
 
 def obstacle_of(address: str | None) -> SeptetError | None:
-    """Return why the page cannot merge a pull request of a repository on a disk; `None` if it can."""
+    """Return the error that prevents the page's merge of a pull request on a disk; `None` without an obstacle."""
     if (pull := LOCAL_PULL.fullmatch(address or "")) is None:
         return None
     return LocalForge(Path(unquote(pull["path"])), load_settings().git_env).find_obstacle(int(pull["number"]))
 
 
 def number_of_step(step: str) -> int:
-    """Return a step's place in the order, from 1; 0 for none of the seven."""
+    """Return the number of a step in the order, from 1; 0 if the name is not one of the seven steps."""
     return _STEPS.get(step, 0)
 
 

@@ -1,4 +1,4 @@
-"""Check before a work order starts that a living worker can use its agent, with the worker's own error text."""
+"""Check before a start that a living worker can use the work order's agent; errors have the worker's own text."""
 
 import asyncio
 import secrets
@@ -28,7 +28,7 @@ _ASK: Final = "check_agent"
 
 
 async def worker_agents(client: Client, task_queue: str) -> Sequence[AnnouncedAgents]:
-    """Return the living workers' announcements; nothing if a worker or the server does not report them."""
+    """Return the living workers' announcements; empty if the server or a worker does not report announcements."""
     with suppress(RPCError):
         return await announced_agents(client, task_queue) or ()
     return ()
@@ -37,14 +37,14 @@ async def worker_agents(client: Client, task_queue: str) -> Sequence[AnnouncedAg
 async def check_worker_agents(
     client: Client, hosts: Sequence[AnnouncedAgents], names: Iterable[str | None]
 ) -> None:
-    """Refuse agents that no living worker can use; `None` is a worker's default.
+    """Refuse agents that no living worker can use; `None` means a worker's default agent.
 
-    Workers are queried only if none announced the agent at its start: the agent's program may have been installed
-    since. Without announcements or living workers, nothing is refused: the work order itself reports the error
-    once a worker runs it.
+    The workers are queried only if no worker announced the agent at the worker's start, because a person may have
+    installed the agent since. Without announcements or living workers, no agent is refused; the work order reports
+    the error once a worker runs it.
 
     Raises:
-        AgentMissingError: No living worker can use it; message and remedy are a worker's own.
+        AgentMissingError: No living worker can use the agent; a worker wrote the message and the remedy.
     """
     if not hosts:
         return
@@ -54,7 +54,7 @@ async def check_worker_agents(
 
 
 def check_forge_key(hosts: Sequence[AnnouncedAgents], repository: str) -> None:
-    """Refuse a repository if all living workers report their keys and none has a key for its forge.
+    """Refuse a repository if all living workers report their keys and no worker has a key for its forge.
 
     Raises:
         InvalidInputError: No living worker has a key.
@@ -68,7 +68,7 @@ def check_forge_key(hosts: Sequence[AnnouncedAgents], repository: str) -> None:
 
 
 async def _refuse(client: Client, hosts: Sequence[AnnouncedAgents], name: str | None) -> None:
-    """Query the hosts, and raise unless one of them can use the agent now."""
+    """Query the hosts, and raise an error unless at least one host can use the agent now."""
     answers = await asyncio.gather(*(_ask(client, host, name) for host in hosts))
     errors = [answer.error for answer in answers if answer is not None]
     if None in errors:
@@ -78,7 +78,7 @@ async def _refuse(client: Client, hosts: Sequence[AnnouncedAgents], name: str | 
 
 
 async def _ask(client: Client, host: AnnouncedAgents, name: str | None) -> AgentAnswer | None:
-    """Return a host's answer; `None` if the host is gone or its server does not support the call."""
+    """Return a host's answer; `None` if the host is gone or the server does not support the call."""
     try:
         answer: AgentAnswer = await client.execute_activity(
             _ASK,
@@ -106,7 +106,7 @@ def _error_of(hosts: Sequence[AnnouncedAgents], name: str | None) -> TaskError:
 
 
 def first_agent(agents: Sequence[str | None], hosts: Sequence[AnnouncedAgents]) -> str:
-    """Return a work order's agent: the first named, else a living worker's default, else an empty name."""
+    """Return a work order's agent: the first named agent, else a living worker's default, else an empty name."""
     return next(iter(agents), None) or (hosts[0].default if hosts else "")
 
 

@@ -57,7 +57,7 @@ def checked_order(order: WorkOrderInput, *, is_here: bool) -> WorkOrderInput:
 
     Args:
         order: The input.
-        is_here: Whether its workers see the disk of this machine; else paths are not checked.
+        is_here: Whether the workers see the disk of this machine; otherwise paths are not checked.
 
     Raises:
         InvalidInputError: The repository or the agent does not exist; the message names it.
@@ -78,7 +78,7 @@ def checked_pipeline(order: "PipelineInput", *, is_here: bool) -> "PipelineInput
 
     Args:
         order: The input.
-        is_here: Whether its workers see the disk of this machine; else paths are not checked.
+        is_here: Whether the workers see the disk of this machine; otherwise paths are not checked.
 
     Raises:
         InvalidInputError: The repository or an agent does not exist; the message names it.
@@ -93,7 +93,7 @@ def checked_pipeline(order: "PipelineInput", *, is_here: bool) -> "PipelineInput
 
 
 def check_agents(names: Iterable[str]) -> None:
-    """Refuse a name that is no agent's; the remedy names the closest agent.
+    """Refuse a name that is not the name of an agent; the remedy names the closest agent.
 
     Raises:
         InvalidInputError: The agent does not exist.
@@ -126,7 +126,7 @@ def check_folder(path: Path) -> None:
 
 
 def one_of(word: str, choices: Iterable[str]) -> str:
-    """Return a remedy for a word that is not among the choices: the closest choice first."""
+    """Return a remedy that lists the choices, the choice closest to the wrong word first."""
     choices = list(choices)
     near = get_close_matches(word.lower(), choices, n=1)
     listed = f"Choose one of: {', '.join(choices)}."
@@ -134,7 +134,7 @@ def one_of(word: str, choices: Iterable[str]) -> str:
 
 
 def _with_short_title(order: WorkOrderInput) -> WorkOrderInput:
-    """Return a work order whose title is one line; a longer title is copied to the head of the description."""
+    """Return a work order with a title of one line; a longer title is copied to the head of the description."""
     if order.title is None:
         return order
     line = " ".join(order.title.split())

@@ -1,4 +1,4 @@
-"""Check the open work orders of an issue, and the earlier work orders of a new one."""
+"""Check the open work orders of an issue, and the work orders that a new work order waits for."""
 
 import asyncio
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from workflows.wire.search_attributes import ISSUE, PULL_REQUEST, REPOSITORY, ST
 
 
 async def check_start(orders: WorkOrders, order: WorkOrderInput, order_id: str | None, *, again: bool) -> None:
-    """Refuse a work order that comes after a missing one, or repeats an issue's open work order.
+    """Refuse a work order that waits for a missing work order, or repeats an issue's open work order.
 
     Raises:
         InvalidInputError: A work order named in `after` does not exist.
@@ -46,7 +46,7 @@ async def _check_exists(orders: WorkOrders, order_id: str) -> None:
 
 
 async def _check_issue(orders: WorkOrders, order: WorkOrderInput, order_id: str | None) -> None:
-    """Refuse a second work order for an issue; the server itself refuses a second one of the same id."""
+    """Refuse a second work order for an issue; the server itself refuses a second work order of the same id."""
     if order.issue is None:
         return
     for row in await _of_issues(orders, "WorkOrder", order.repository, (order.issue,)):

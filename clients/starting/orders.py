@@ -58,7 +58,7 @@ class Starting:
     """Whether the workers are on this machine, so that folders can be checked."""
 
     async def add_intake(self, intake: IntakeInput) -> IntakeReply:
-        """Check an intake for mistakes, and add it, so that the issues of its label become work orders.
+        """Check an intake for mistakes, and add it, so that issues with the intake's label become work orders.
 
         Raises:
             InvalidInputError: The repository or the agent does not exist, or a tracker has no key.
@@ -82,12 +82,12 @@ class Starting:
         Args:
             order: The input; its stage decides whether the work order waits on the board first.
             order_id: The id; generated when absent.
-            key: The same key and input return the same work order.
-            again: Start another one for an issue that has an open one.
+            key: The key of a repeat: calls with the same key and input return the same work order.
+            again: Whether to start another work order for an issue that has an open work order.
 
         Raises:
             InvalidInputError: The repository, the agent, or a work order in `after` does not exist.
-            AgentMissingError: No worker can use its agent.
+            AgentMissingError: No worker can use the work order's agent.
             AlreadyRunningError: The id was used before, or the issue has an open work order.
             TrackerError, TrackerUnavailableError: The issue's tracker refused or did not answer.
         """
@@ -108,7 +108,7 @@ class Starting:
         """Start a work order as `start` does, but return without a worker's answer.
 
         Returns:
-            The work order as its input describes it, once the server has it, and the task of its estimate.
+            The work order as the input describes it, once the server has it, and the task that estimates its cost.
 
         Raises:
             SeptetError: As for `start`.
@@ -123,7 +123,7 @@ class Starting:
             raise
 
     async def estimate(self, order: WorkOrderInput) -> Estimate:
-        """Return a work order's estimate from earlier ones; its agent may be a worker's default."""
+        """Return a work order's estimate from earlier work orders; the agent may be a worker's default."""
         look = asyncio.to_thread(agents_asked_for, order, self.git_env, is_here=self.is_here)
         agents, hosts = await asyncio.gather(look, worker_agents(self.orders.client, self.orders.task_queue))
         return await self._estimate_for(order, first_agent(agents, hosts))
@@ -133,7 +133,7 @@ class Starting:
         return await self.costs.estimate(Question(project=project, agent=agent, model=order.model or ""))
 
     async def estimate_rest(self, task: Task) -> Estimate | None:
-        """Return the estimate for the rest of a work order that waits with its plan; `None` for others.
+        """Return the estimate for the rest of a work order that waits with its plan; `None` for other work orders.
 
         Raises:
             SeptetError: The server refused.
@@ -164,7 +164,7 @@ class Starting:
     async def _prepare(
         self, order: WorkOrderInput, order_id: str | None, *, again: bool
     ) -> tuple[WorkOrderInput, str]:
-        """Return the result of `prepare`, and the work order's agent; empty if no worker announced a default."""
+        """Return the result of `prepare`, and the agent's name; empty if no worker announced a default."""
         order = checked_order(order, is_here=self.is_here)
         if order_id and await was_used(self.state, order_id) and not await self.orders.exists(order_id):
             message = f"The id {order_id} was used before, by a work order that was deleted from Temporal."
@@ -192,7 +192,7 @@ class Starting:
     async def find_order(
         order: WorkOrderInput, order_id: str | None, *, again: bool
     ) -> tuple[WorkOrderInput, str | None]:
-        """Return a work order and its id, with its issue read from the tracker if it is in one."""
+        """Return a work order and its id; if the work order names a tracker's issue, read the issue there."""
         if order.tracker is None:
             return order, order_id
         return await asyncio.to_thread(find_order, order, order_id, load_settings(), again=again)

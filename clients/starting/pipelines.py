@@ -37,7 +37,7 @@ from workers.watching.announced_agents import AnnouncedAgents
 
 _ANY_TITLE: Final = "One issue"
 PipelineAgents = tuple[str, str]
-"""The planner's and the executor's agent; empty if no worker announced a default."""
+"""The names of the planner's and the executor's agent; a name is empty if no worker announced a default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class PipelineOperations:
             InvalidInputError: The repository or an agent does not exist, the id is invalid, or issues form a
                 circle.
             NotFoundError: The repository is on this machine and lacks the branch or an issue.
-            AgentMissingError: No worker can use one of its agents, named or default.
+            AgentMissingError: No worker can use one of the pipeline's agents, named or default.
             AlreadyRunningError: The id was used before, or the key with another input.
         """
         if key and await self.pipelines.exists(pipeline_id or pipeline_id_of_key(key)):
@@ -75,7 +75,7 @@ class PipelineOperations:
         return reply.model_copy(update={"estimate": estimate})
 
     async def prepare(self, order: PipelineInput) -> tuple[PipelineInput, PipelineAgents]:
-        """Check a pipeline for mistakes, and return the input to start, and its agents.
+        """Check a pipeline for mistakes, and return the input to start and the pipeline's agents.
 
         Raises:
             SeptetError: As for `start`.
@@ -179,7 +179,7 @@ def _agents_of(order: PipelineInput, default: str) -> PipelineAgents:
 
 
 def _read_issues(order: PipelineInput, settings: Settings) -> list[PipelineIssue]:
-    """Return the issues as the pipeline would read them: those of the forge with title and dependencies."""
+    """Return the issues as the pipeline would read them; the forge's issues have title and dependencies."""
     numbers = tuple(str(issue.number) for issue in order.issue_list if issue.number is not None)
     if not numbers and order.label is None:
         return list(order.issue_list)

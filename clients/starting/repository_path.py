@@ -12,7 +12,7 @@ _GITHUB: Final = "https://github.com"
 _PAGE: Final = re.compile(
     r"(?P<repository>[a-z+]+://[^?#]+?)/(?:-/)?(?:issues?|pulls?|merge_requests)/(?P<number>[1-9][0-9]{0,8})(?:[/?#].*)?"
 )
-"""The page of an issue or a pull request, as browsers show its address."""
+"""The pattern of the address of an issue's or a pull request's page in a browser."""
 _SHORT: Final = re.compile(
     r"(?P<project>[A-Za-z0-9][A-Za-z0-9-]*/(?!\.{1,2}(?:#|$))[A-Za-z0-9._-]+?)(?:\.git)?(?:#(?P<number>[1-9][0-9]{0,8}))?"
 )
@@ -22,16 +22,17 @@ _WITH_HOST: Final = re.compile(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}
 
 @dataclass(frozen=True, slots=True)
 class RepositoryReference:
-    """The repository that a person named, and the issue if they named one."""
+    """The repository that a person named, and the issue if the person named an issue."""
 
     repository: str
     issue: int | None = None
 
 
 def parse_reference(text: str, *, folder: Path | None = None) -> RepositoryReference:
-    """Return the repository of a text, and the issue: `o/r#42` and the address of an issue name both.
+    """Return the repository and the issue that a text names: `o/r#42` and the address of an issue name both.
 
-    A folder that exists here goes before `o/r` on GitHub; any other path is a path on this machine.
+    If a folder `o/r` exists here, the text names the folder; otherwise it names the repository on GitHub. Any
+    other path is a path on this machine.
 
     Args:
         text: The text.
@@ -49,7 +50,7 @@ def parse_reference(text: str, *, folder: Path | None = None) -> RepositoryRefer
 
 
 def issue_number(text: str) -> int | None:
-    """Return the number of a text like `42` or `#42`; `None` for other texts, and for a folder of that name."""
+    """Return the number of a text such as `42` or `#42`; `None` for other texts, and if a folder has this name."""
     match = _NUMBER.fullmatch(text.strip())
     return int(match[1]) if match is not None and not _is_folder(Path.cwd(), text.strip()) else None
 
@@ -76,7 +77,7 @@ def whole_path(repository: str) -> str:
 
 
 def enclosing_repository(folder: Path) -> Path | None:
-    """Return the repository that a folder is or lies in, checkout or bare; `None` without one."""
+    """Return the checkout or bare repository that is the folder or contains it; `None` without a repository."""
     return next((path for path in (folder, *folder.parents) if is_repository(path)), None)
 
 

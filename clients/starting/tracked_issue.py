@@ -1,4 +1,4 @@
-"""Find the issue that a person names by the address of its page, in a tracker or on a forge."""
+"""Find the issue that a person names by the address of the issue's page, in a tracker or on a forge."""
 
 import re
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ def tracker_key(text: str) -> str:
 def with_issue_of_page(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a work order's input, with an issue page's address split into its parts.
 
-    An issue of a tracker is not read yet: `find_order` does that.
+    This function does not read a tracker's issue; `find_order` reads the issue.
     """
     text = fields.get("repository")
     if isinstance(text, str) and (key := tracker_key(text)):
@@ -43,7 +43,7 @@ def check_unread_order(order: WorkOrderInput, settings: Settings, *, is_here: bo
     """Check a work order without its tracker, which is read when the work order starts.
 
     Raises:
-        InvalidInputError: As for `checked_order`; or no key is set here for the tracker.
+        InvalidInputError: As for `checked_order`; or the settings here have no key for the tracker.
     """
     if order.tracker is not None:
         _tracker_for(order.tracker.tracker, settings)
@@ -81,7 +81,7 @@ def id_of_issue(order: WorkOrderInput, *, again: bool) -> str | None:
 
 
 def with_issue_of(order: WorkOrderInput, first: WorkOrderInput) -> WorkOrderInput:
-    """Return a repeated work order with the issue that its first start read, if both name the same issue."""
+    """Return a repeated work order with the issue that the first start read, if both name the same issue."""
     if order.tracker is None or first.tracker is None or order.tracker.key != first.tracker.key:
         return order
     repository = first.repository if tracker_key(order.repository) else order.repository
@@ -96,7 +96,7 @@ class FoundIssue:
     repository: str
     tracked: TrackedIssue
     agent: str | None
-    """The agent of its project or team; the worker's default when absent."""
+    """The agent of the issue's project or team; the worker's default when absent."""
 
 
 def find_tracked_issue(key: str, repository: str | None, settings: Settings) -> FoundIssue:
@@ -119,7 +119,7 @@ def find_tracked_issue(key: str, repository: str | None, settings: Settings) -> 
 
 
 def expect_team(page: "TeamPage", settings: Settings) -> None:
-    """Check that the settings here have the key for a team's issues, and the repositories of their code.
+    """Check that the settings here have the key for a team's issues and the repositories for these issues.
 
     Raises:
         InvalidInputError: A setting is missing.

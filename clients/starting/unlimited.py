@@ -6,7 +6,7 @@ from septet.contracts.order import WorkOrderInput
 
 
 def find_unlimited(order: WorkOrderInput) -> str:
-    """Return a notice of the named agents that the budget cannot limit, because they do not report the amounts."""
+    """Return a notice of the named agents that the budget cannot limit, because these agents report no amounts."""
     if order.budget is None:
         return ""
     limit = parse_limit(order.budget)

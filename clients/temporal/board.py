@@ -25,12 +25,12 @@ _WATCHES: Final = 'WorkflowType="PullRequest" AND ExecutionStatus IN ("Running",
 _ROWS: Final = (
     f'(({_ORDERS} AND (SeptetStage IS NULL OR SeptetStage!="review")) OR ({_WATCHES} AND SeptetStage IS NOT NULL))'
 )
-"""A completed work order's own row stays in review for ever: its watch, begun before it closed, has the task's
-row."""
+"""The query for the board's rows. A completed work order's own row stays in review for ever, so the board uses the
+row of its watch, which began before the work order closed."""
 _FAILED: Final = 'ExecutionStatus IN ("Failed", "TimedOut")'
 _ENDED: Final = 'ExecutionStatus IN ("Canceled", "Terminated")'
 _PLANNED: Final = '(ExecutionStatus="Completed" AND SeptetStage="done")'
-"""A work order for a plan alone has no watch over a pull request."""
+"""The query for completed work orders that made only a plan, which have no watch over a pull request."""
 _STAGES: Final[Mapping[Stage, str]] = {
     **{
         stage: f'{_ORDERS} AND ExecutionStatus="Running" AND SeptetStage="{stage}"'
@@ -47,10 +47,10 @@ _STAGES: Final[Mapping[Stage, str]] = {
         f'OR (ExecutionStatus="Running" AND SeptetStage="blocked"))) OR ({_WATCHES} AND SeptetStage="blocked"))'
     ),
 }
-"""A terminated work order could not record its end: its execution's status goes before its attributes. A pull
-request is in execution while agents answer its review."""
+"""The queries for the rows of a stage. A terminated work order could not record its end, so the status of its
+execution overrides its attributes. A pull request is in execution while agents answer its review."""
 _COMPLETED: Final = f"(({_ORDERS} AND {_PLANNED}) OR ({_WATCHES} AND SeptetStage IS NOT NULL))"
-"""The rows whose status is `completed`, with any end of the pull request."""
+"""The query for the rows with status `completed`, with any end of the pull request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,14 @@ class TaskCounts:
     completed: int
 
     def plus(self, other: "TaskCounts") -> "TaskCounts":
-        """Return the sum of both."""
+        """Return the sum of these counts and the other counts."""
         stages = {stage: count + other.stages[stage] for stage, count in self.stages.items()}
         return TaskCounts(stages, self.completed + other.completed)
 
 
 @dataclass(frozen=True, slots=True)
 class TaskPage:
-    """Some rows of the board, newest first, each task once."""
+    """Some rows of the board, newest first; each task has one row."""
 
     tasks: tuple[Task, ...]
     next: str | None
@@ -89,10 +89,10 @@ class BoardRows:
         limit: int = TASKS_AT_ONCE,
         closed_within: timedelta | None = None,
     ) -> BoardReply:
-        """Return a page of the work orders by stage, with the numbers of all; `after` is a page's `next`.
+        """Return a page of the work orders by stage, with the counts of all; `after` is the `next` of a page.
 
-        With `closed_within`, the page omits work orders that were done before that. If one page holds all
-        requested rows, its own rows are counted, with the rows that were done earlier.
+        With `closed_within`, the page omits work orders that were done longer ago. If one page has all requested
+        rows, the counts come from these rows and from the server's count of the omitted rows.
 
         Raises:
             NotFoundError: `after` is the `next` of no page.
@@ -127,7 +127,7 @@ class BoardRows:
         """Return a page of rows.
 
         Args:
-            project: The only project.
+            project: The only project of the rows; `None` for all projects.
             after: The `next` of the page before.
             limit: The most rows.
             since: Omit rows that were done before this time.
@@ -147,7 +147,7 @@ class BoardRows:
         return TaskPage(tuple(tasks.values()), following)
 
     async def _with_reason(self, task: Task, row: WorkflowExecution) -> Task:
-        """Return a task with its error, also if it failed too early to record it, such as by a wrong input."""
+        """Return a task with its error, even if it failed too early to record the error, as by a wrong input."""
         if row.status is not WorkflowExecutionStatus.FAILED or task.error is not None:
             return task
         try:
@@ -159,7 +159,7 @@ class BoardRows:
         return task
 
     async def all(self, project: str | None = None) -> AsyncIterator[Task]:
-        """Yield all rows, newest first, each task once.
+        """Yield all rows, newest first; each task has one row.
 
         Raises:
             ServerNotReachedError: The server refused.
@@ -175,7 +175,7 @@ class BoardRows:
             after = page.next
 
     async def counts(self, project: str | None = None, *, until: datetime | None = None) -> TaskCounts:
-        """Count the tasks; with `until`, only those that were done by then.
+        """Count the tasks; with `until`, count only tasks that were done by this time.
 
         A work order that was reset counts once, although the server keeps its earlier runs too.
 
@@ -197,7 +197,7 @@ class BoardRows:
     async def _closed_before(self, project: str | None, until: datetime | None) -> list[int]:
         """Return the number of closed runs of each kind that a later run replaced.
 
-        They are read before all are counted, so that a task that closes meanwhile is not subtracted.
+        Call this method before all runs are counted, so that a task that closes meanwhile is not subtracted.
         """
         last = await taken_up_again(self.client, _of_project(project, ""))
         kinds = (_FAILED, _ENDED, _PLANNED)
@@ -206,7 +206,7 @@ class BoardRows:
 
 
 def _and_recent(since: datetime | None) -> str:
-    """Return the condition that omits tasks that were done before a time; failed ones stay for a person."""
+    """Return the condition that omits tasks that were done before a time; failed tasks stay, for a person."""
     if since is None:
         return ""
     return f' AND (ExecutionStatus="Running" OR {_FAILED} OR CloseTime>"{since.isoformat()}")'

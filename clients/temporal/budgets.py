@@ -73,13 +73,13 @@ class BudgetClient:
             raise
 
     async def list(self, *, after: str = "", limit: int = BUDGETS_AT_ONCE) -> BudgetsReply:
-        """Return a page of budgets: first the day's and all projects', then others, newest first.
+        """Return a page of budgets: first the budgets of the day and of all projects, then others, newest first.
 
-        An account that was opened again is listed at the place of its open run only.
+        An account that was opened again appears once, at the place of its open run.
 
         Args:
             after: The `next` of the page before.
-            limit: The most budgets other than the day's and the projects'.
+            limit: The most budgets other than the budgets of the day and of projects.
 
         Raises:
             NotFoundError: `after` is the `next` of no page.
@@ -99,7 +99,7 @@ class BudgetClient:
         """Set a budget, or create it.
 
         Raises:
-            InvalidInputError: The name is no budget's, or the step is unknown.
+            InvalidInputError: `scope` is not the name of a budget, or the step is unknown.
             RefusedTransitionError: The limit is invalid.
             ServerNotReachedError: The server or the account did not answer.
         """
@@ -113,10 +113,10 @@ class BudgetClient:
 
         Args:
             scope: The budget's name.
-            call: The amount; a `RaiseCall` may name the limit that the caller saw, and raises no other limit.
+            call: The amount. A `RaiseCall` may name the limit that the caller saw; another limit is not raised.
 
         Raises:
-            InvalidInputError: The name is no budget's, or the step is unknown.
+            InvalidInputError: `scope` is not the name of a budget, or the step is unknown.
             NotFoundError: The budget does not exist.
             RefusedTransitionError: The amount cannot be added.
             ServerNotReachedError: The server or the account did not answer.
@@ -150,10 +150,10 @@ class BudgetClient:
         """Return the accounts' views, without silent accounts and without runs that a later run replaced.
 
         Args:
-            accounts: The scope of each, and the id of its run if that has ended.
+            accounts: The scope of each account, and the id of its run; the id is empty for an open run.
 
         Raises:
-            ServerNotReachedError: An account was silent, and no account of its batch or an earlier batch answered.
+            ServerNotReachedError: An account did not answer, nor did any account of its batch or an earlier batch.
         """
         views = list[AccountView]()
         for first in range(0, len(accounts), _AT_ONCE):
@@ -197,7 +197,7 @@ class BudgetClient:
         return False
 
     async def _ask(self, scope: str, account: FoundAccount) -> AccountView:
-        """Return an account's view: from a query, or from its state at its end."""
+        """Return an account's view from a query; for an ended account, from the account's last state."""
         if account.ended_with is not None:
             book = AccountBook(account.ended_with)
             book.take_time(datetime.now(UTC))
@@ -207,10 +207,10 @@ class BudgetClient:
 
 
 def whole_scope(name: str) -> str:
-    """Return the scope of a name: a name without a slash is a work order's.
+    """Return the scope of a name; a name without a slash is the id of a work order.
 
     Raises:
-        InvalidInputError: The name is no budget's.
+        InvalidInputError: The name is not the name of a budget.
     """
     try:
         _NAME.validate_python(name)

@@ -1,4 +1,4 @@
-"""Carries out commands in comments, as other clients carry out decisions, for the workers that read comments."""
+"""Carry out the commands of comments as decisions on work orders, for the workers that read comments."""
 
 from collections.abc import Awaitable, Callable
 
@@ -21,11 +21,11 @@ def comment_decisions(task_queue: str) -> Callable[[Client, str, CommentCommand,
     async def decide(client: Client, order_id: str, command: CommentCommand, who: str) -> Task:
         """Carry out a command once for all attempts of the activity, and return the work order after it.
 
-        An earlier attempt may have acted and then been lost. The id of the workflow that obeys the command
-        identifies its update; a later run identifies its reset.
+        An earlier attempt may have acted before it was lost. To find its effect, this function checks for an
+        update whose id is the id of the command's workflow, and for a later run, which shows a reset.
 
         Raises:
-            RefusedTransitionError: The work order's state does not allow it now.
+            RefusedTransitionError: The work order's state does not allow the command now.
             NotFoundError: The work order is gone.
             ServerNotReachedError: No worker answers.
         """
@@ -68,7 +68,7 @@ async def _is_done(orders: WorkOrders, order_id: str, command: CommentCommand, i
     """Return whether an earlier attempt carried out a command.
 
     Raises:
-        RefusedTransitionError: A person has continued the work order since: the command is not about that work.
+        RefusedTransitionError: A person has continued the work order since; the command is not about the new work.
         NotFoundError: The work order is gone.
     """
     if await orders.was_reset_since(order_id, info.scheduled_time):

@@ -1,4 +1,4 @@
-"""Read the costs of work orders from their projects' histories, and estimate the cost of the next one."""
+"""Read the costs of work orders from their projects' histories, and estimate the cost of the next work order."""
 
 import asyncio
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _ANSWER_WITHIN_SECONDS: Final = 10.0
 """The longest wait for one history of costs. Other queries wait less: a worker may have to replay the history
 before it answers, and a sum fails if one history is missing."""
 _ESTIMATE_WITHIN_SECONDS: Final = 3.0
-"""A work order starts without an estimate rather than late."""
+"""The longest wait for an estimate; after this time, a work order starts without an estimate."""
 _AT_ONCE: Final = 20
 _UNKNOWN: Final = "Estimate: unknown."
 _NO_ANSWER: Final = "The history of costs did not answer in time; workers answer for it."
@@ -36,15 +36,15 @@ class CostClient:
     task_queue: str = "septet"
 
     async def show(self, by: CostKey, since: str = "", project: str = "") -> CostsReply:
-        """Return the use by project, step, agent, login, model or week, the dearest first; weeks in order.
+        """Return the use by project, step, agent, login, model or week: the dearest group first; weeks in order.
 
         Args:
             by: The key of the groups.
-            since: The first week to count, or an age such as `4w`; all when empty.
-            project: The only project to count; all when empty.
+            since: The first week to count, or an age such as `4w`; all weeks when empty.
+            project: The only project to count; all projects when empty.
 
         Raises:
-            InvalidInputError: `since` is no week.
+            InvalidInputError: `since` is neither a week nor an age.
             ServerNotReachedError: The server or a history did not answer.
         """
         since = first_week(since, datetime.now(UTC).date())

@@ -43,16 +43,16 @@ class OrderDecisions:
 
     orders: WorkOrders
     update_id: str | None = None
-    """The id of its updates, for a decision that may come twice: a workflow run takes one update of an id."""
+    """The id of a decision's updates, for a decision that may be sent twice: a workflow run accepts an id once."""
     nobody_works_on: Callable[[WorkflowExecutionDescription], Awaitable[str]] | None = None
-    """Returns a notice, with its remedy, if no worker runs for a work order; else an empty text."""
+    """The function that returns a notice if no worker runs for a work order; else an empty text."""
 
     async def cancel(self, order_id: str, who: str = "", why: str = "") -> TaskReply:
         """Stop a work order's agent, keep the work in a rescue, and return the work order.
 
-        If no worker runs, the cancel is only requested: the reply reports that, and a worker carries it out later.
+        If no worker runs, the cancel is only requested; the reply reports the request, and a worker cancels later.
 
-        If payloads are sealed, the reason is omitted: the server could read the reason of a cancel.
+        If payloads are sealed, the reason is omitted, because the server could read the reason of a cancel.
         """
         call = MoveCall(to=Target.CANCELLED, who=who, why=why)
         if await self._is_reworked(order_id):
@@ -75,7 +75,7 @@ class OrderDecisions:
         return (task.status, task.stage) == (Status.COMPLETED, Stage.EXECUTING)
 
     async def move(self, order_id: str, call: MoveCall) -> TaskReply:
-        """Move a work order on the board; a refusal lists the stages that it may move to."""
+        """Move a work order on the board; a refusal lists the stages that the work order may move to."""
         task = await self.orders.get(order_id)
         check_move(task, call.to)
         again = RetryCall(who=call.who, why=call.why, feedback=call.feedback)
@@ -105,7 +105,7 @@ class OrderDecisions:
         why: str = "",
         findings: tuple[str, ...] = (),
     ) -> TaskReply:
-        """Approve a plan, by default the one that waits now; `plan_sha256` names a plan.
+        """Approve a plan, by default the plan that waits now; `plan_sha256` names a plan.
 
         With `findings`, approve only these findings in the work, by their ids.
         """
@@ -121,9 +121,9 @@ class OrderDecisions:
     async def reject(
         self, order_id: str, feedback: str, plan_sha256: str | None = None, who: str = "", why: str = ""
     ) -> TaskReply:
-        """Reject a plan, by default the one that waits now, so that it is planned again with the feedback.
+        """Reject a plan, by default the plan that waits now, so that the agent plans again with the feedback.
 
-        For a work order that waits with findings, its agent removes them, with the feedback.
+        If the work order waits with findings, its agent removes the findings, with the feedback.
         """
         plan = plan_sha256 or await self._waiting_plan(order_id)
         if plan is None:
@@ -133,9 +133,9 @@ class OrderDecisions:
         return await self._decide_described(order_id, "reject_plan", decision)
 
     async def retry(self, order_id: str, call: RetryCall | None = None) -> TaskReply:
-        """Continue a work order under its id: a closed one at a step, by default at the failed step.
+        """Continue a work order under its id; a closed work order continues at a step, by default the failed step.
 
-        For an open work order: a blocked one may start, and a host that does not answer is polled again now.
+        An open work order that is blocked may start; a host that does not answer is polled again now.
         """
         call = call or RetryCall()
         task = await self.orders.get(order_id)
@@ -241,7 +241,7 @@ class OrderDecisions:
 
 
 def _refuse_closed(task: Task) -> None:
-    """Refuse to continue a work order whose pull request was closed: it gets no second one."""
+    """Refuse to continue a work order whose pull request was closed: a work order gets no second pull request."""
     if task.word == "closed" and task.error is not None:
         message = f"The pull request of {task.id} was closed without a merge."
         raise RefusedTransitionError(message, remedy=task.error.remedy)

@@ -39,11 +39,11 @@ _FOLLOWED: Final = (
     'AND SeptetStage IN ("review", "executing") AND SeptetPullRequest {} "{}"'
 )
 _MOST_ROWS: Final = 10_000
-"""The most rows read of one repository, latest first: a check names a commit, which the index does not have."""
+"""The most rows to read for one repository, latest first; a check names a commit, which the index lacks."""
 
 
 async def nudge_followers(client: Client, event: PullRequestTouched, digest: str) -> tuple[str, ...]:
-    """Make the watches of a pull request that an agent follows check it now, and return their ids.
+    """Make the watches of a pull request that an agent follows check it now, and return the ids of the watches.
 
     Args:
         client: The client.
@@ -76,7 +76,7 @@ async def _is_followed(row: WorkflowExecution) -> bool:
 
 
 def _is_about(checks: PullRequestTouched, task: Task) -> bool:
-    """Return whether checks are of a task's commit, or of its pull request if the event names pull requests."""
+    """Return whether checks are about a task's commit, or its pull request if the event names pull requests."""
     if checks.commit and checks.commit == task.commit_sha:
         return True
     return bool(checks.pull_requests) and pull_request_number(task.pr_url or "") in checks.pull_requests
@@ -90,7 +90,7 @@ _NOBODY_WATCHES: Final = WebhookReply(accepted=False, why="No work order watches
 _NOBODY_FOLLOWS: Final = WebhookReply(accepted=False, why="No agent follows this pull request.")
 _TOO_OLD: Final = WebhookReply(accepted=False, why="The comment is more than three days old.")
 _MOST_AGE: Final = timedelta(days=3)
-"""The greatest age of a command: GitHub redelivers for three days, and an older command is not meant any more."""
+"""The greatest age of a command: GitHub redelivers for three days, and an older command may be outdated."""
 _NOTED_EVERY: Final = timedelta(minutes=10)
 _NOTED: Final[dict[tuple[str, str, str], datetime]] = {}
 """The times at which this process last recorded that a repository sends webhooks."""
@@ -101,8 +101,8 @@ _KNOWN: Final = WebhookReply(accepted=False, why="This delivery was already rece
 class Deliveries:
     """The webhooks' events for one Temporal namespace.
 
-    The ids of the workflows that a delivery starts contain its digest, so that the server itself refuses a repeat
-    within its retention; after that, the forge shows what was done.
+    The ids of the workflows that a delivery starts contain the delivery's digest, so that the server itself
+    refuses a repeat within its retention. After the retention, the forge shows what was done.
     """
 
     client: Client
@@ -116,7 +116,7 @@ class Deliveries:
             digest: The delivery's identity.
 
         Raises:
-            ServerNotReachedError: The server refused; the forge may send it again.
+            ServerNotReachedError: The server refused; the forge may send the event again.
             InvalidInputError: The event names no repository.
         """
         with server_refusals():
@@ -132,7 +132,7 @@ class Deliveries:
                     return _NOTHING
 
     async def take_session(self, event: SessionStarted | SessionPrompted | None) -> WebhookReply:
-        """Start the workflow that acts on a tracker's event, and return its id, which contains the event's id.
+        """Start the workflow that acts on a tracker's event, and return the workflow's id.
 
         Raises:
             ServerNotReachedError: The server refused; the tracker sends the event again.

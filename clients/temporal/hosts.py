@@ -24,7 +24,7 @@ from workflows.wire.search_attributes import HOST, STAGE
 _PIPELINES: Final = 'WorkflowType="Pipeline" AND ExecutionStatus="Running"'
 _RUNNING: Final = 'WorkflowType IN ("WorkOrder", "PullRequest") AND ExecutionStatus="Running"'
 _MAY_WORK: Final = f'{STAGE.name} != "review"'
-"""A work order in review needs no report, because no agent works."""
+"""The condition that omits work orders in review, which need no report because no agent works."""
 _ANSWERED_WITHIN: Final = timedelta(seconds=20)
 _AT_ONCE: Final = 32
 """The most reports at once. If none of the first 32 workflows answers, no worker runs, and reporting stops."""
@@ -34,14 +34,14 @@ _NAMED: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class AbandonedHost:
-    """The workflows that received the report of a dead host: ids, sorted."""
+    """The sorted ids of the workflows that use, or may use, a dead host."""
 
     work_orders: list[str]
-    """Work orders with a workspace there, and completed ones whose pull request an agent reworks there."""
+    """The work orders with a workspace on the host, and completed work orders in rework on the host."""
     pipelines: list[str]
-    """Pipelines with lanes there: a work order that enters such a lane later opens it on another host."""
+    """The pipelines with lanes on the host. A later work order opens such a lane on another host."""
     unanswered: list[str]
-    """Work orders and pipelines that may be there, but for which no worker answered."""
+    """The work orders and pipelines that may be on the host, but for which no worker answered."""
 
 
 async def give_up(client: Client, host: str, within: timedelta = _ANSWERED_WITHIN) -> AbandonedHost:

@@ -1,4 +1,4 @@
-"""The typed client of intakes: each is a Temporal Schedule, whose input selects the issues."""
+"""The typed client of intakes. An intake is a Temporal Schedule, whose input selects the issues."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
@@ -119,9 +119,9 @@ class IntakeClient:
         return IntakeRemovedReply(removed=name)
 
     async def of_repository(self, key: str) -> tuple[IntakeInput, ...]:
-        """Return the active intakes of a repository, by its address's key.
+        """Return the active intakes of a repository; `key` is the key of the repository's address.
 
-        Intakes that these keys cannot open are left out.
+        An intake that this process has no key to open is omitted.
 
         Raises:
             RPCError: The server refused.
@@ -136,7 +136,7 @@ class IntakeClient:
         return tuple(intakes)
 
     async def note_delivery(self, key: str, now: datetime) -> None:
-        """Record at the intakes of a repository that it sends webhooks, about once an hour.
+        """Record at the intakes of a repository, about once an hour, that the repository sends webhooks.
 
         Raises:
             RPCError: The server refused.
@@ -167,7 +167,7 @@ class IntakeClient:
 
         Raises:
             NotFoundError: The schedule is not Septet's.
-            SealedError: These keys cannot open it.
+            SealedError: This process lacks the key of the input.
         """
         try:
             content = await read_json(self.client.data_converter, _inputs_of(description)[0])
@@ -211,7 +211,7 @@ def _inputs_of(description: ScheduleDescription) -> Sequence[Payload]:
 
 
 def _sealed_choices(description: ScheduleDescription) -> dict[str, Any]:
-    """Return the visible fields of an intake that these keys cannot open."""
+    """Return the visible fields of an intake whose input this process cannot open."""
     key = key_id_of(_inputs_of(description)[0].metadata)
     every = next((each.every for each in description.schedule.spec.intervals), timedelta())
     return {"repository": f"(sealed with key {key})", "label": "", "every_seconds": int(every.total_seconds())}

@@ -39,7 +39,7 @@ _AT_WORK: Final = (IssueStatus.PLANNING, IssueStatus.EXECUTING)
 
 
 async def with_needs(client: Client, view: PipelineView) -> PipelineView:
-    """Return a pipeline with its work orders' requests to people, each once, read without a worker."""
+    """Return a pipeline with the requests of its work orders to people, without a query of a worker."""
     orders = [issue.order_id for issue in view.issues if issue.status in _AT_WORK]
     needs = await asyncio.gather(*(_need_of(client, order_id) for order_id in orders))
     return view.model_copy(update={"needs": tuple(dict.fromkeys(filter(None, needs)))})
@@ -65,10 +65,10 @@ _LIST: Final = 'WorkflowType="Pipeline" AND ExecutionStatus!="ContinuedAsNew"'
 _BEGUN_SECONDS: Final = 0.5
 _LOOK_SECONDS: Final = 3.0
 KnownViews = dict[tuple[str | None, int], PipelineView]
-"""Pipelines as they were last read, by Temporal run and length of the history."""
+"""The last read views of pipelines, by Temporal run and length of its history."""
 PipelineDecision = Literal["pause", "resume", "stop", "skip", "replan", "cancel"]
 _OF_AN_ISSUE: Final = frozenset({"skip", "replan"})
-"""Decisions that name one issue."""
+"""The decisions that name one issue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class PipelineClient(Executions[PipelineView]):
     view: ClassVar[type[PipelineView]] = PipelineView
 
     async def start(self, order: PipelineInput, pipeline_id: str | None = None, *, key: str = "") -> PipelineReply:
-        """Start a pipeline and return it as its input describes it, without waiting for a worker.
+        """Start a pipeline and return it as the input describes it, without a wait for a worker.
 
         With a key the start is idempotent: the same key and input return the same pipeline.
 
@@ -118,8 +118,8 @@ class PipelineClient(Executions[PipelineView]):
     async def views(self, pipeline_id: str) -> AsyncGenerator[PipelineView, None]:
         """Yield a pipeline now, after each change, and last when it is over.
 
-        It queries a worker only on news, so the watch of an unchanged pipeline costs no Temporal Action. It reads
-        the requests of work orders to people from the server every few seconds.
+        The watch queries a worker only on news, so the watch of an unchanged pipeline costs no Temporal Action.
+        Every few seconds, it reads from the server the requests of work orders to people.
         """
         await self.describe(pipeline_id)
         async with follow_workflow(self.handle(pipeline_id)) as news:
@@ -144,7 +144,7 @@ class PipelineClient(Executions[PipelineView]):
         Args:
             after: The `next` of the page before.
             limit: The most pipelines.
-            known_views: The views of the caller's previous call, updated in place: they are not read again.
+            known_views: The views of the caller's previous call, updated in place; unchanged views are not read.
 
         Raises:
             NotFoundError: `after` is the `next` of no page.
@@ -187,7 +187,7 @@ class PipelineClient(Executions[PipelineView]):
     async def cancel(self, pipeline_id: str, who: str = "", why: str = "") -> PipelineReply:
         """Cancel a pipeline: stop its agents and work orders, whose work goes to rescues.
 
-        If no worker runs, the cancel is only requested, and the reply reports that.
+        If no worker runs, the cancel is only requested, and the reply reports that no worker runs.
         """
         call = PipelineCall(who=who, why=why)
         by = f"cancelled by {call.who}" if call.who else ""
@@ -198,7 +198,7 @@ class PipelineClient(Executions[PipelineView]):
         return PipelineReply(pipeline=view)
 
     async def without_result(self, row: WorkflowExecution, *, has_failed: bool) -> PipelineView:
-        """Return a pipeline from a worker, else as its input describes it."""
+        """Return a pipeline from a worker; without an answer, return the pipeline as its input describes it."""
         del has_failed
         cause = await self.stuck_cause(row)
         view = await self.answer_of(row.id, self.query, PipelineView) if cause is None else None
@@ -212,7 +212,7 @@ class PipelineClient(Executions[PipelineView]):
         return await why_nobody_works_on(self.client, await self.describe(pipeline_id), self.state)
 
     def at_close(self, view: PipelineView, row: WorkflowExecution, error: TaskError | None) -> PipelineView:
-        """Return a pipeline with its real end."""
+        """Return a pipeline with the end that the server recorded."""
         return view_at_close(view, row, error)
 
     def remedy_for_closed(self, view: PipelineView) -> str:
@@ -223,7 +223,7 @@ class PipelineClient(Executions[PipelineView]):
     async def _known_or_asked(
         self, rows: Sequence[WorkflowExecution], known_views: KnownViews
     ) -> Sequence[PipelineView]:
-        """Return the rows' pipelines and remember them; only pipelines with a longer history are read again."""
+        """Return and remember the rows' pipelines; only a pipeline whose history has grown is read again."""
 
         async def look(row: WorkflowExecution) -> tuple[tuple[str | None, int], PipelineView]:
             mark = (row.run_id, (await self.describe(row.id)).history_length)

@@ -19,7 +19,7 @@ _HAS_THE_ROW: Final = (WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.
 
 
 async def watch_of(client: Client, order_id: str) -> WorkflowExecutionDescription | None:
-    """Return the watch of a work order; `None` for a missing one, or one that neither runs nor completed."""
+    """Return the watch of a work order; `None` if the watch is missing, or neither runs nor is completed."""
     try:
         description = await client.get_workflow_handle(watch_id(order_id)).describe()
     except RPCError:
@@ -50,7 +50,7 @@ async def with_watch(client: Client, task: Task) -> Task:
 
 
 async def tell_watches(client: Client, pr_url: str, news: "PullRequestNews | None" = None) -> tuple[str, ...]:
-    """Send news to the watches of a pull request, or make them check it now; return their ids.
+    """Send news to the watches of a pull request, or make the watches check it now; return the ids of the watches.
 
     Raises:
         RPCError: The server refused.

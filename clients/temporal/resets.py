@@ -26,21 +26,21 @@ _NOT_REAPPLIED: Final = (
     ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_UPDATE,
     ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_CANCEL_REQUEST,
 )
-"""Decisions on the work that a reset takes back do not count for the work that follows."""
+"""The events that a reset does not repeat: decisions on the work before the reset do not count for later work."""
 _RESET: Final = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW
 _OPENING: Final = "open_workspace"
 _NOBODY: Final = "septet-claims"
-"""A queue that no worker serves: the claim does nothing; its id is the lock that the server gives to one
-client."""
+"""A queue that no worker serves, because a claim has no work to do: its id is a lock, which the server gives to
+one client only."""
 _CLAIM_LASTS: Final = timedelta(minutes=2)
-"""The lifetime of a killed client's claim, which other clients must wait for."""
+"""The lifetime of a killed client's claim; other clients must wait for its end."""
 
 
 @asynccontextmanager
 async def claim(client: Client, order_id: str) -> AsyncIterator[None]:
     """Hold the exclusive claim to reset a work order during the block.
 
-    The server would carry out each of two resets, also with one request id (as of release 1.32).
+    The server would carry out both of two resets, even with the same request id (as of release 1.32).
 
     Raises:
         RetryUnderWayError: Another client holds the claim.
@@ -64,7 +64,7 @@ async def claim(client: Client, order_id: str) -> AsyncIterator[None]:
 
 
 async def delete_run(client: Client, name: str, run_id: str = "") -> None:
-    """Delete a run of a workflow from the server, by default the last one.
+    """Delete a run of a workflow from the server, by default the last run.
 
     Raises:
         ServerNotReachedError: The server refused.
@@ -83,7 +83,7 @@ async def reset(
     The server takes no signal together with the reset: "unsupported post reset operation", as of release 1.32.
 
     Raises:
-        RefusedTransitionError: The new run has been ended before the signal came.
+        RefusedTransitionError: The new run was ended before the signal arrived.
         ServerNotReachedError: The server refused.
     """
     request = ResetWorkflowExecutionRequest(
@@ -108,7 +108,7 @@ def _reason_of(client: Client, previous_run: PreviousRun) -> str:
 
 
 async def reset_point(run: WorkflowHandle[Any, Any], task: Task, from_step: Step | None) -> int:
-    """Return the workflow task that scheduled the step, else the last reached step, else the first task.
+    """Return the workflow task that scheduled the step, or by default the last reached step, else the first task.
 
     A step that never began, such as the step after a waiting plan, begins after the previous step; a work order
     that ends with its plan continues at its end.
@@ -143,11 +143,11 @@ async def _last_task_of(run: WorkflowHandle[Any, Any]) -> int:
 
 
 async def _tasks_of(run: WorkflowHandle[Any, Any], step: str) -> tuple[int, int, int]:
-    """Return three workflow tasks: before any step, of the last begun step, and of this step; 0 for a missing one.
+    """Return three workflow tasks: before any step, of the last begun step, and of `step`; 0 for a missing task.
 
-    The first is the task that learned of the opening's failure, else the first task. The first step after a reset
-    already knows the reset's reason: instead of its task, this returns the task that the reset took back, which
-    did not know it.
+    The first is the task that received the failure of the workspace's opening, else the workflow's first task. The
+    task of the first step after a reset already knows the reset's reason. In its place, this function returns the
+    task that the reset took back, which did not know the reason.
     """
     first = last = taken_back = opening = 0
     has_failed = False

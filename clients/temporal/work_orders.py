@@ -39,7 +39,7 @@ _AND_IS: Final[Mapping[Status, str]] = {
     Status.FAILED: ' AND ExecutionStatus IN ("Failed", "TimedOut")',
     Status.CANCELLED: ' AND ExecutionStatus IN ("Canceled", "Terminated")',
 }
-"""Filters by status. For closed ones they use the server's own status, which a terminated work order has too."""
+"""The filters by status. For closed work orders, they use the server's status, which terminated ones have too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,19 +48,19 @@ class OrderFilter:
 
     status: Status | None = None
     is_open: bool = False
-    """Whether only open work orders count."""
+    """Whether the list has only open work orders."""
     agent: str = ""
     repository: str = ""
-    """The address, the path or the project of the only repository."""
+    """The address, the path or the project of the repository whose work orders are listed; empty for all."""
     within: timedelta | None = None
-    """The greatest age of the start."""
+    """The greatest time since the start of a work order."""
 
     @property
     def query(self) -> str:
         """The filter as Temporal's query.
 
         Raises:
-            InvalidInputError: The query cannot contain such a name.
+            InvalidInputError: A query cannot contain a name of the filter.
         """
         query = f'WorkflowType="WorkOrder"{_AND_IS[self.status] if self.status else ""}'
         if self.is_open:
@@ -101,7 +101,7 @@ class WorkOrders(Executions[Task]):
             return watch
 
     async def run(self, order: WorkOrderInput, order_id: str | None = None, *, key: str = "") -> TaskReply:
-        """Start a work order, which may wait on the board first, as its input has it.
+        """Start a work order; the work order waits on the board first if its input says so.
 
         With a key the start is idempotent: the same key and input return the same work order. Without `order_id`
         the id is derived from the key, so that the server itself refuses a second start.
@@ -148,7 +148,7 @@ class WorkOrders(Executions[Task]):
 
         Raises:
             AlreadyRunningError: The id was used before.
-            CircleError: It and others would wait for each other, or it for itself.
+            CircleError: The work order would wait for itself, directly or through other work orders.
             InvalidInputError: The id is invalid, or the input requests work that is not possible yet.
             ServerNotReachedError: The server refused.
         """
@@ -165,7 +165,7 @@ class WorkOrders(Executions[Task]):
         return row
 
     async def list(self, which: OrderFilter = EVERY_ORDER, *, limit: int = 100, after: str = "") -> TasksReply:
-        """Return a page of work orders from the server's index, open ones first, each once.
+        """Return a page of work orders from the server's index, open work orders first, each work order once.
 
         Args:
             which: The filter.
@@ -208,11 +208,11 @@ class WorkOrders(Executions[Task]):
         return moves
 
     async def waiting_for(self, order_id: str, *, tells_next_try: bool = False) -> str | None:
-        """Return the cause of a work order's wait: a full disk, a pause, a host without a slot; else `None`.
+        """Return the cause of a work order's wait, such as a full disk or a host without a slot; else `None`.
 
         Args:
             order_id: The work order.
-            tells_next_try: Add the time of the next attempt: for a caller that reads this only once.
+            tells_next_try: Whether to add the time of the next attempt, for a caller that reads the cause once.
 
         Raises:
             NotFoundError: The work order does not exist.
@@ -245,7 +245,7 @@ class WorkOrders(Executions[Task]):
         return task if task is not None else await task_of_row(row)
 
     def at_close(self, view: Task, row: WorkflowExecution, error: TaskError | None) -> Task:
-        """Return a work order with its real end."""
+        """Return a work order with the end that the server recorded."""
         return task_at_close(view, row, error)
 
     def remedy_for_closed(self, view: Task) -> str:
@@ -267,7 +267,7 @@ class WorkOrders(Executions[Task]):
         return await self.answer_of(workflow_id, "history", tuple[Move, ...]) or ()
 
     async def _refuse_circle(self, order_id: str, after: Sequence[str]) -> None:
-        """Refuse a new work order that closes a circle with existing ones."""
+        """Refuse a new work order that closes a circle with existing work orders."""
 
         async def comes_after(other: str) -> Sequence[str]:
             try:
