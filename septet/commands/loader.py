@@ -9,7 +9,7 @@ from septet.contracts.names import REWORK, IssueClass, Step
 from septet.errors import CommandError
 
 ReadAtBase = Callable[[str], bytes | None]
-"""Reads a file of the target repository as of the base commit, by its path; `None` without such a file."""
+"""Reads a file of the target repository as of the base commit, by path; `None` without a file at the path."""
 
 FOLDER: Final = ".septet/commands"
 """The folder for a repository's own commands."""

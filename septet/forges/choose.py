@@ -73,11 +73,11 @@ def _ask(argv: Sequence[str], host: str, env: Mapping[str, str]) -> str:
 
 
 LOGINS: Final = LoginTokens()
-"""The instance of this process."""
+"""The login tokens of this process."""
 
 
 KINDS: Final[tuple[ForgeKind, ...]] = (GITHUB, GITLAB, GITEA)
-"""All forges except `local`; a new forge is a new package and a name here."""
+"""All forges except `local`; a new forge needs a package and an entry in this tuple."""
 WEBHOOK_KINDS: Final = {kind.name: kind.webhook for kind in KINDS}
 """The webhook kinds by the name in their paths, such as `POST /webhooks/github`."""
 _HOSTS_NAMES: Final = ", ".join(f"SEPTET_{kind.name.upper()}_HOSTS" for kind in KINDS)

@@ -19,7 +19,7 @@ class ForgeKind:
     nests: bool
     """Whether a repository may be in a group of a group."""
     connect: Callable[[Address, str | None, str | None], Forge]
-    """Returns a repository's forge, by its address, the API's address (`None`: from the host) and the key."""
+    """Takes a repository's address, the API's address (`None`: from the host) and the key; returns the forge."""
     webhook: WebhookKind
     """The form of the forge's events at `POST /webhooks/<name>`."""
     login: tuple[str, ...] = ()

@@ -54,7 +54,7 @@ class InstallationTokens:
     """The tokens of installations; each token is requested again before the token ends."""
 
     _known: dict[tuple[str, str, str], tuple[float, str]] = field(default_factory=dict)
-    """The time of the request, by the monotonic clock, and the token, by App, API and repository."""
+    """App, API and repository → the time of the request, by the monotonic clock, and the token."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def token(self, app: GitHubApp, api_url: str, project: str) -> str:
@@ -125,4 +125,4 @@ def _base64(content: bytes) -> str:
 
 
 INSTALLATIONS: Final = InstallationTokens()
-"""The instance of this process."""
+"""The installation tokens of this process."""

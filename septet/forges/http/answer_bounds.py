@@ -18,7 +18,7 @@ TIMEOUT_SECONDS: Final = 30.0
 MOST_BYTES: Final = 16 * 1024 * 1024
 """The most bytes of one answer: a page of a hundred issues with the longest texts has half so many."""
 MOST_BYTES_IN_ALL: Final = 64 * 1024 * 1024
-"""The most bytes of all answers within the bounds."""
+"""The most bytes of all answers of one `with` block."""
 MOST_LOG_BYTES: Final = 256 * 1024 * 1024
 """The most bytes that are read of a log to find its end."""
 CUT_LOG: Final = b"\n(The log goes on: only its first 256 MiB were read.)\n"
@@ -40,13 +40,13 @@ class AnswerBounds:
     tail_bytes: int = 0
     """The bytes that are kept of a log's end; 0 if an answer must be read whole."""
     _ends_at: float = field(init=False)
-    """The end of the time, by the monotonic clock."""
+    """The end of the block's time, by the monotonic clock."""
     _left_bytes: int = MOST_BYTES_IN_ALL
     _sockets: list[socket.socket] = field(default_factory=list)
     _timer: threading.Timer = field(init=False)
 
     def __enter__(self) -> Self:
-        """Start the time."""
+        """Start the time that all requests of the block have."""
         self._ends_at = time.monotonic() + self.seconds
         self._timer = threading.Timer(self.seconds, self._hang_up)
         self._timer.daemon = True

@@ -75,11 +75,11 @@ class ForgePauses:
     """The server by which hosts share pauses; `None` if each host learns of a limit from the forge."""
     clock: Callable[[], float] = time.time
     _until: dict[str, float] = field(default_factory=dict)
-    """The end of the pause by budget, by the machine's clock."""
+    """Budget → the end of the pause, by the machine's clock."""
     _budgets: dict[str, str] = field(default_factory=dict)
-    """The shared limit by key, for each key whose requests count for a limit of several keys."""
+    """Key → the shared limit, for each key whose requests count for a limit of several keys."""
     _unnamed: dict[str, float] = field(default_factory=dict)
-    """The seconds of the last pause without a named time, by budget."""
+    """Budget → the seconds of the last pause for which the forge named no time."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count_for(self, token: str, budget: str) -> None:

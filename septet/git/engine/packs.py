@@ -14,7 +14,7 @@ _PACKS_BEFORE_JOINING: Final = 50
 _LOOSE_FOLDERS_BEFORE_PACKING: Final = 64
 """The number of folders of loose objects, of at most 256, above which objects are packed.
 
-About 74 loose objects fill so many folders; each loose object takes a block of the disk.
+About 74 loose objects fill 64 folders; each loose object takes a block of the disk.
 """
 _FETCHED: Final = "tmp_*"
 """git's names for a pack or an object that it is writing."""

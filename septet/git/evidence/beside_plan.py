@@ -31,7 +31,7 @@ from septet.git.worktree.changes import shown_path
 from septet.system.durable import close_after
 
 _NO_WORK: Final = frozenset({b".git/index", b".git/config"})
-"""Settings, and files that git rewrites by itself: restored like the rest, but not counted as work."""
+"""Paths of settings, and of files that git rewrites by itself: both are restored, but do not count as work."""
 _INDEX_THERE: Final = frozenset({b"state", b"state/index", b"index"})
 """The paths of the index in a snapshot's commit."""
 _USABLE: Final = stat.S_IRUSR | stat.S_IXUSR

@@ -112,7 +112,7 @@ def _urls(git: Git, blob: str) -> dict[bytes, str]:
 
 
 def _absolute(url: str, origin: str) -> str:
-    """Return the absolute URL for a URL that may be relative to `origin`; empty if the URL leads above the host."""
+    """Return the absolute form of `url`, which may be relative to `origin`; empty if it leads above the host."""
     if not url.startswith(("./", "../")):
         return url
     base = origin.rstrip("/")

@@ -18,7 +18,7 @@ _SHOWN: Final = 5
 _PATH_LENGTH: Final = 200
 _SHORT: Final = 12
 _WORKERS: Final = "worker-key"
-"""The rule of a finding that is one of the worker's keys."""
+"""The name of the rule in a finding that is a key of the worker."""
 
 
 class FindingsError(EvidenceError):

@@ -32,7 +32,7 @@ _OBEYED_FOLDERS: Final = frozenset({_WORKTREES, *_FOREIGN_FOLDERS})
 ARMED: Final = (b"hooks", b"worktrees", *sorted(_FOREIGN), *sorted(_CONFIGS))
 """The names in `.git` that are renamed when no snapshot can be taken."""
 ASIDE: Final = b".left-"
-"""A part of the names of renamed files that no snapshot holds."""
+"""The part that marks the names of renamed files that no snapshot holds."""
 _PASSED_ON: Final = frozenset({
     b"HEAD", b"config", b"config.worktree", b"description", b"hooks", b"index", b"info", b"modules", b"objects",
     b"packed-refs", b"refs", b"shallow",
