@@ -8,16 +8,16 @@ from septet.contracts.views import LogEntry
 _DONE: Final = re.compile(
     r"(created|updated|written|edited) successfully|successfully (created|updated|written)", re.IGNORECASE
 )
-"""The answer of a successful edit, which repeats its call."""
+"""The pattern of the answer of a successful edit, which repeats the call."""
 EDITS: Final = frozenset({"Write", "Edit", "Delete"})
-"""Tools that change files; codex reports only that such a call completed."""
+"""The tools that change files; codex reports only that a call of these tools completed."""
 _WORD: Final = re.compile(r"\S++")
 _WORKSPACES: Final = "/workspaces/"
 """The part of agents' paths that is the same on every host."""
 
 
 def only_confirms(entry: LogEntry) -> bool:
-    """Return whether an entry is a tool's answer that a file was written, which repeats its call."""
+    """Return whether an entry is a tool's answer that only confirms the write of a file."""
     first = entry.text.strip().partition("\n")[0]
     is_done = first == "completed" and entry.tool in EDITS
     return entry.kind == "tool_result" and (is_done or _DONE.search(first) is not None)

@@ -1,1 +1,1 @@
-"""The MCP server: what there is to do with work orders, as tools of an agent."""
+"""The MCP server: the operations on work orders and pipelines as tools of an agent."""

@@ -43,10 +43,10 @@ class InputResponse(Wire):
 
 
 async def input_requests(operations: Operations, detail: DetailReply) -> dict[str, JsonValue]:
-    """Return the question of a work order, by a key that occurs once in its life; nothing if it has none.
+    """Return a work order's question, by a key that no other question has; empty without a question.
 
     Raises:
-        ServerNotReachedError: It has a question, and no worker has reported it.
+        ServerNotReachedError: The work order has a question, and no worker has reported the question.
     """
     task = detail.task
     if task.findings:
@@ -61,11 +61,11 @@ async def input_requests(operations: Operations, detail: DetailReply) -> dict[st
 
 
 async def decide(operations: Operations, task: Task, response: Mapping[str, Any], who: str) -> None:
-    """Approve or reject what `task` waits with, or raise its budget, as it was when the form was made.
+    """Approve or reject the plan or findings that `task` waits with, or raise its budget, by the answer to a form.
 
     Raises:
-        InvalidInputError: The form was accepted without a decision, or with one that it does not offer.
-        RefusedTransitionError: The work order waits for something else by now.
+        InvalidInputError: The form was accepted without a decision, or with a decision that it does not offer.
+        RefusedTransitionError: The work order no longer waits for the decision of the form.
     """
     answered = _read(response)
     if answered.action != "accept":
@@ -85,7 +85,7 @@ async def decide(operations: Operations, task: Task, response: Mapping[str, Any]
 
 
 async def _raise_budget(operations: Operations, wait: BudgetWait, amount: str, who: str) -> None:
-    """Raise the budget that a task waits for, unless somebody else has changed its limit meanwhile."""
+    """Raise the budget that a task waits for, unless another person has changed the budget's limit meanwhile."""
     try:
         call = parse_decision(RaiseCall, limit=amount.strip(), step=wait.step, who=who, expected=wait.limit)
         await operations.budgets.raise_limit(wait.scope, call)
@@ -106,12 +106,12 @@ def _read(response: Mapping[str, Any]) -> InputResponse:
 
 
 def _can_all_pass(task: Task) -> bool:
-    """Return whether a person may let all findings pass: nobody can for a key of the worker."""
+    """Return whether a person may approve all findings; no person can approve a key of the worker."""
     return all(finding.id for finding in task.findings)
 
 
 def _key(detail: DetailReply, subject: str) -> str:
-    """Return a name for this question, made of its subject and its moment.
+    """Return the key of a work order's question, derived from the question's subject and its moment.
 
     Raises:
         ServerNotReachedError: No worker has reported the question or the moment.
@@ -135,7 +135,7 @@ def _form(message: str, *, can_approve: bool) -> JsonValue:
 
 
 def _budget_form(task: Task, wait: BudgetWait) -> JsonValue:
-    """Return the question for more; a daily budget also opens without an answer."""
+    """Return the form that requests a higher budget; a daily budget continues the next day without an answer."""
     resets = f" It continues by itself at {wait.until}." if wait.until else ""
     message = f"{task.id} ({task.title}) waits. {wait.message} Raise it to continue.{resets}"
     example = f"Such as {_amount_to_add(wait)}."

@@ -1,4 +1,4 @@
-"""The server at `/mcp` of the HTTP API, for agents that run for long or elsewhere."""
+"""The MCP server at `/mcp` of the HTTP API, for agents that run for a long time or on other machines."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,13 +18,13 @@ PATH: Final = "/mcp"
 
 
 def mcp_route(operations: Operations) -> Route:
-    """Return the route with the tools, for an application that guards it as it guards the others."""
+    """Return the route with the tools; the application must guard this route like its other routes."""
     return Route(PATH, _Endpoint(partial(lend, operations)), include_in_schema=False)
 
 
 @dataclass(slots=True)
 class _Endpoint:
-    """Answers each request by itself: nothing is kept between two, which the end of a process could lose."""
+    """Answers each request without a session, so that the end of a process loses no state between requests."""
 
     context: OperationsContext
     _sessions: "Callable[[], StreamableHTTPSessionManager] | None" = None
@@ -41,7 +41,7 @@ class _Endpoint:
 
 
 def _prepare_sessions(context: OperationsContext) -> "Callable[[], StreamableHTTPSessionManager]":
-    """Import what nobody has to wait for who calls no tool."""
+    """Return a factory of sessions; only this function imports the MCP server, because the import takes long."""
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
     from clients.mcp.server import mcp_server

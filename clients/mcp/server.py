@@ -1,4 +1,4 @@
-"""The server: tools are listed and called, and every answer is the object that all faces give."""
+"""The MCP server: it lists and calls tools, and answers with the same objects as the CLI and the HTTP API."""
 
 from functools import cache
 from importlib.metadata import version
@@ -35,11 +35,11 @@ a person. A step takes minutes: look again after a while, not at once."""
 
 
 def mcp_server(connect: OperationsContext, *, beside: bool) -> Server[Any]:
-    """Return the server; it reaches work orders when a tool is called, not before.
+    """Return the server, which connects to Temporal only when an agent calls a tool.
 
     Args:
-        connect: Gives the work orders.
-        beside: Whether it was started by its agent, in the folder where that works.
+        connect: The context of the operations.
+        beside: Whether the agent started the server, in the agent's own folder.
     """
 
     @cache
@@ -77,7 +77,7 @@ def mcp_server(connect: OperationsContext, *, beside: bool) -> Server[Any]:
 
 
 def _sign(tool: AgentTool, arguments: dict[str, Any], context: ServerRequestContext[Any]) -> dict[str, Any]:
-    """Name the program of the client as the one that decides, if the agent names nobody."""
+    """Return the arguments with the client's program as `who`, if the agent names no decider."""
     if "who" not in tool.takes.model_fields:
         return arguments
     return {"who": client_name(context), **arguments}
@@ -95,7 +95,7 @@ async def _answer(
 
 
 async def serve_stdio(context: OperationsContext) -> None:
-    """Serve until stdin ends. What anything else prints meanwhile goes to stderr."""
+    """Serve until stdin ends. Meanwhile, all other output of this process goes to stderr."""
     server = mcp_server(context, beside=True)
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())

@@ -1,4 +1,4 @@
-"""Work orders as tasks of the Tasks extension: a call that takes hours is answered at once and then looked up."""
+"""Work orders as tasks of the Tasks extension: the server answers a long call at once, and the client polls."""
 
 import json
 from collections.abc import AsyncIterator
@@ -38,13 +38,13 @@ from septet.errors import (
 from septet.system.masking import mask_json
 
 _POLL_MS: Final = 5000
-"""A step takes minutes."""
+"""The pause between polls of a client, in milliseconds: a step takes minutes."""
 
 Json = dict[str, JsonValue]
 
 
 def created_task(reply: TaskReply) -> Json:
-    """Return the handle of the started work."""
+    """Return the task, as the handle of the started work."""
     return _mask_values({"resultType": "task", **_envelope(DetailReply(task=reply.task), "working")})
 
 
@@ -57,7 +57,7 @@ def detailed_task(detail: DetailReply, asks: Json) -> Json:
 
 
 def json_rpc_error(error: TaskError, code: int) -> dict[str, Any]:
-    """Return an error of ours as one of the protocol; its data has type, message and remedy."""
+    """Return one of Septet's errors as an error of the protocol, whose data has type, message and remedy."""
     data: dict[str, Any] = json.loads(mask_json(error.model_dump_json().encode()))
     return {"code": code, "message": f"{data['message']} {data['remedy']}".strip(), "data": data}
 
@@ -140,7 +140,7 @@ class TaskMethods:
     server: Server[Any]
 
     def register(self) -> None:
-        """Serve them, and advertise them where the server is discovered: older clients see no difference."""
+        """Add the methods to the server, and advertise them at discovery; older clients see no difference."""
         self.server.add_request_handler("server/discover", RequestParams, self.discover)
         self.server.add_request_handler("tasks/get", RequestParams, self.get)
         self.server.add_request_handler("tasks/update", RequestParams, self.update)
@@ -171,7 +171,7 @@ class TaskMethods:
         """Carry out the answers of a person; answers to old questions change nothing.
 
         Raises:
-            MCPError: No worker reports the question now: the client sends the answers again.
+            MCPError: No worker reports the question now; the client may send the answers again.
         """
         params = _read(UpdateParams, context)
         async with self._operations() as operations:
@@ -183,7 +183,7 @@ class TaskMethods:
         return {}
 
     async def cancel(self, context: Context, _: RequestParams) -> Json:
-        """End a task; a closed one stays as it is."""
+        """Cancel a task; a closed task does not change."""
         params = _read(TaskParams, context)
         async with self._operations() as operations:
             with suppress(RefusedTransitionError):
@@ -209,7 +209,7 @@ def _read(kind: type[Params], context: Context) -> Params:
     """Return the parameters of a request by a client that declared the extension.
 
     Raises:
-        MCPError: It did not, or its protocol has no such method.
+        MCPError: The client did not declare the extension, or its protocol does not have the method.
         ValidationError: The parameters are not valid.
     """
     if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
@@ -239,7 +239,7 @@ def _declares_tasks(context: Context) -> bool:
 
 
 def _shows_forms(context: Context) -> bool:
-    """Return whether the client shows forms to a person: an elicitation capability that names no mode means so."""
+    """Return whether the client shows forms to a person. An elicitation capability without a mode means forms."""
     capabilities = context.session.client_capabilities
     elicitation = capabilities.elicitation if capabilities is not None else None
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)

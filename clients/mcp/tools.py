@@ -29,9 +29,9 @@ _HINTS: Final[Mapping[Effect, ToolAnnotations]] = {
     "restores": ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False),
 }
 _IDS: Final = frozenset({"order_id", "pipeline_id"})
-"""Arguments that a tool calls `id`."""
+"""The names of arguments that a tool names `id`."""
 _DEFAULTS: Final = {Parameter.empty: ...}
-"""What the model calls an argument without default."""
+"""The model's default for an argument without a default."""
 
 
 class _ToolInput(StrictWire):
@@ -76,11 +76,11 @@ class AgentTool:
         """Return the input with these arguments.
 
         Args:
-            arguments: As the agent gives them.
+            arguments: The arguments as the agent sent them.
             beside: Whether the agent works in the folder of this process: a repository may be a relative path.
 
         Raises:
-            InvalidInputError: They are not those of the tool; the message names the first that is wrong.
+            InvalidInputError: The arguments do not fit the tool; the message names the first wrong argument.
         """
         try:
             text = json.dumps(self.operation.before_tool(arguments))
@@ -94,10 +94,10 @@ class AgentTool:
         return request
 
     async def answer(self, operations: Operations, request: StrictWire) -> Reply:
-        """Carry out the operation with an input that was read.
+        """Carry out the operation with an input that `read` returned.
 
         Raises:
-            SeptetError: The operation cannot be done.
+            SeptetError: The operation failed or was refused.
         """
         arguments = {}
         for each in self.operation.arguments:
@@ -114,7 +114,7 @@ TOOLS: Final = {each.tool: AgentTool(each) for each in (*ORDER_OPERATIONS, *BUDG
 
 
 def tool_result(reply: Reply | ErrorReply) -> CallToolResult:
-    """Return an answer as an object, and as text for clients that know no objects; keys are masked."""
+    """Return an answer as an object, and as text for clients that cannot read objects; keys are masked."""
     structured = json.loads(mask_json(reply.model_dump_json().encode()))
     text = TextContent(text=json.dumps(structured, ensure_ascii=False))
     return CallToolResult(content=[text], structured_content=structured, is_error=not reply.ok)
@@ -125,10 +125,10 @@ def _field_of(argument: Parameter) -> str:
 
 
 class _Untitled(GenerateJsonSchema):
-    """Schemas without the titles that only say the name again: an agent pays for every word."""
+    """Makes schemas without titles, which only repeat the names: an agent pays for each word."""
 
     def field_title_should_be_set(self, schema: object) -> bool:
-        """Say no."""
+        """Return false: no field gets a title."""
         del schema
         return False
 
@@ -139,6 +139,6 @@ def _schema(model: type[Wire], mode: JsonSchemaMode) -> dict[str, Any]:
 
 
 def _any_of(good: dict[str, Any], bad: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of an answer: some clients hold errors against a tool's schema too."""
+    """Return the schema of an answer or an error; some clients check errors against a tool's schema too."""
     definitions = good.pop("$defs", {}) | bad.pop("$defs", {})
     return {"type": "object", "anyOf": [good, bad], "$defs": definitions}
