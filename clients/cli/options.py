@@ -111,7 +111,7 @@ Limit = Annotated[int, option(metavar="N", help="How many to list at most.", lea
 
 @option_group
 class Server:
-    """The server that a command calls, and the form of its answer: the last options of such a command."""
+    """The server that a command calls, and the form of the command's answer: the command's last options."""
 
     address: Address = None
     as_json: Json = False

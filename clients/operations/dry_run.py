@@ -83,7 +83,7 @@ async def dry_run(
 
 
 async def _worker_of(operations: Operations) -> AnnouncedAgents | None:
-    """Return the announcement of a living worker; `None` without one."""
+    """Return the announcement of a living worker; `None` if no worker is alive."""
     with suppress(RPCError):
         hosts = await announced_agents(operations.client, operations.task_queue)
         return hosts[0] if hosts else None

@@ -39,7 +39,7 @@ def check_choice(
         single: The given options that allow only one work order.
 
     Raises:
-        UsageError: Neither or both choose work orders, or an option allows only one.
+        UsageError: Neither ids nor filters, or both, choose work orders; or an option allows only one work order.
     """
     is_chosen = bool(choice.everything or choice.repo or choice.agent or error_type)
     if not ids and not is_chosen:

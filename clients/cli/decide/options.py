@@ -1,4 +1,4 @@
-"""What the commands that decide about work are options."""
+"""The options of the commands that decide about work."""
 
 from dataclasses import KW_ONLY
 from typing import Annotated, Final

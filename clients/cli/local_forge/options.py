@@ -1,4 +1,4 @@
-"""What the commands for issues and pull requests of a repository on this machine are options."""
+"""The options of the commands for issues and pull requests of a repository on this machine."""
 
 from dataclasses import KW_ONLY
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""What the commands that recover work are options."""
+"""The options of the commands that recover work."""
 
 from dataclasses import KW_ONLY
 from pathlib import Path

@@ -50,7 +50,7 @@ class WatchPicture:
         self._last = look
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield heading, steps, the agent's call, figures, plan and changes, as far as they fit."""
+        """Yield heading, steps, the agent's call, figures, plan and changes, as far as the terminal has room."""
         look = self._last
         if look is None:
             return

@@ -1,4 +1,4 @@
-"""What the commands that serve are options."""
+"""The options of the commands that serve."""
 
 from dataclasses import KW_ONLY
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the commands that start work are options."""
+"""The options of the commands that start work."""
 
 from dataclasses import KW_ONLY
 from pathlib import Path

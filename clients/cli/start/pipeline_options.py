@@ -1,4 +1,4 @@
-"""What the commands are given that start work on many issues: pipelines and intakes."""
+"""The options of the commands that start work on many issues: pipelines and intakes."""
 
 from dataclasses import KW_ONLY
 from pathlib import Path

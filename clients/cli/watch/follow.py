@@ -123,7 +123,7 @@ async def _check_exists(agent_logs: AgentLogs, settings: Settings, address: str 
 
 
 def _print_entries(entries: "Iterator[LogEntry]", log: "LogText | None") -> None:
-    """Print entries for people, or as one JSON object a line if `log` is `None`."""
+    """Print entries for people; if `log` is `None`, print each entry as a JSON object on a line."""
     for entry in entries:
         if log is None:
             print_json(entry.model_dump(mode="json"))

@@ -1,4 +1,4 @@
-"""What the commands that show work are options."""
+"""The options of the commands that show work."""
 
 from dataclasses import KW_ONLY
 from typing import Annotated, Literal
