@@ -1,4 +1,4 @@
-"""Work that runs beside a worker, and ends with the worker."""
+"""Run work at the same time as a worker, and end the work together with the worker."""
 
 import asyncio
 import contextlib

@@ -129,7 +129,7 @@ def changes_of_protected(
     """Return a tree's changes of protected paths since the work began, without changes on the forge's branch.
 
     Args:
-        host: This host; its settings count if the repository has none as of the base commit.
+        host: This host; its settings count if the repository has no such setting as of the base commit.
         claim: The claim on the work.
         tree: A tree or a commit.
         began_at: The commit from which the work began; if empty, the claim's `began_at`.

@@ -1,6 +1,6 @@
 """Run a turn within its budgets; only this module starts agents for work orders.
 
-It reserves room before each start of an agent, and reports the turn's use to the accounts.
+This module reserves room before each start of an agent, and reports the turn's use to the accounts.
 """
 
 import asyncio

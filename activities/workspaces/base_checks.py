@@ -56,7 +56,7 @@ def look_at_base(host: Host, place: Place, settings: RepositorySettings, *, is_f
         place: The workspace after its set-up.
         settings: The repository's settings as of the base commit; they decide whether a failing base is refused.
         is_fresh: Whether no agent has worked in the workspace since its set-up.
-        again: Whether a person has retried, or an earlier attempt died: then failed checks run again.
+        again: Whether failed checks run again, because a person has retried or an earlier attempt died.
 
     Raises:
         BaseFailsError: A check fails on the base commit, and the repository refuses a failing base.

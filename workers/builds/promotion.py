@@ -106,7 +106,7 @@ async def builds_with_workers(deployment: Deployment) -> Mapping[str, timedelta]
 
 
 async def opens_workspaces(deployment: Deployment) -> bool:
-    """Return whether any host takes new work; drained hosts take none.
+    """Return whether any host takes new work; drained hosts take no new work.
 
     Raises:
         RPCError: The server refused.

@@ -39,7 +39,7 @@ _ABOUT: Final = b"septet-payload-1"
 
 @dataclass(frozen=True)
 class SealingCodec(PayloadCodec, WithSerializationContext):
-    """Seals every written payload, and opens sealed ones.
+    """Seals every payload that is written, and opens sealed payloads that are read.
 
     An unsealed payload is read as it is, so that work from before the keys continues. A worker that requires seals
     replaces an unsealed payload by a mark, which the converter of values and the workflows refuse: if the codec

@@ -1,4 +1,4 @@
-"""Finds news of running activities, such as a pause or a reset. The server itself pushes at most a cancel.
+"""Find news of running activities, for example a pause or a reset. The server itself pushes at most a cancel.
 
 The answer to a heartbeat reports the news, but each heartbeat costs. A description of a workflow costs nothing,
 and counts the workflow's state transitions. If a transition is not explained by a heartbeat, the attempt sends a
@@ -50,7 +50,7 @@ class _Seen:
 
 @dataclass(frozen=True, slots=True)
 class AttemptsLook:
-    """Compares the server's descriptions of one process's attempts with the previous ones."""
+    """Compares the server's descriptions of one process's attempts with the previous descriptions."""
 
     client: Client
     attempts: RunningAttempts

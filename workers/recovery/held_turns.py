@@ -53,7 +53,7 @@ class LeftTurns:
         """Report the turns that were left, and return their number.
 
         Raises:
-            SeptetError: An account was not reached; the remaining turns are reported at the next look.
+            SeptetError: An account was not reached; the remaining turns are reported at the next call.
         """
         count, now = 0, time.monotonic()
         for place_id, turn in await asyncio.to_thread(self._find):

@@ -157,7 +157,7 @@ class _Server:
 
 @asynccontextmanager
 async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Run other work beside the block; an error of the work ends the block and is raised."""
+    """Run other work during the block; an error of the work ends the block and is raised."""
     try:
         async with asyncio.TaskGroup() as group:
             task = group.create_task(work)

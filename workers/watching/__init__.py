@@ -1,1 +1,1 @@
-"""The repeated looks of a worker beside its activities."""
+"""The checks that a worker repeats at the same time as its activities."""

@@ -12,7 +12,7 @@ from workers.watching.announced_agents import AGENT, DEFAULT, FORGE_KEY, METRICS
 
 
 class _Announcement(SimplePlugin):
-    """A name that the server shows beside a worker."""
+    """A name that the server shows with a worker."""
 
 
 def announcements(host: Host) -> list[SimplePlugin]:

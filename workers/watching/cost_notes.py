@@ -44,7 +44,7 @@ class CostTeller:
         """Report the notes that are due, and return their number.
 
         Raises:
-            RPCError: The server refused; the notes are reported at the next look.
+            RPCError: The server refused; the notes are reported at the next call.
         """
         lock = await asyncio.to_thread(self._lock_if_due)
         if lock is None:

@@ -105,7 +105,7 @@ class Board:
         return self._seats.due(_now())[:_AT_A_TIME]
 
     def _is_stock_due(self) -> bool:
-        """Return whether to read the left-out work orders: few known ones wait, or the last reading is old."""
+        """Return whether to read the left-out work orders: few known orders wait, or the last reading is old."""
         age = _now() - self._stock_at
         return age >= _STOCK_LASTS or (age >= _STOCK_AGAIN and self._seats.is_low)
 

@@ -1,1 +1,1 @@
-"""The hosts of a workspace: the activities there, and the consequences of a host's silence."""
+"""The hosts of a workspace: the activities on a host, and the consequences of a host's silence."""

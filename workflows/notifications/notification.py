@@ -1,4 +1,4 @@
-"""The workflow that notifies people of a work order: it outlives the work order, which never waits for it."""
+"""The workflow that notifies people of a work order; it outlives the work order, which never waits for its end."""
 
 from datetime import timedelta
 from typing import Final

@@ -1,4 +1,4 @@
-"""The work orders of a pipeline: it starts one for each issue, follows it, and ends it if the issue is skipped."""
+"""Run a pipeline's work orders: start one for each issue, follow it, and end it if the issue is skipped."""
 
 import asyncio
 from collections.abc import Callable

@@ -121,7 +121,7 @@ class PipelineState:
         return lane.model_copy(update=values)
 
     def has_lane_on(self, host: str) -> bool:
-        """Return whether a lane was left on a host, or opens there."""
+        """Return whether a lane was left on a host, or is to open on that host."""
         return any(host_of(lane) == host for lane in self.lanes.values())
 
     def is_lost(self, lane: Lane) -> bool:
@@ -148,7 +148,7 @@ class PipelineState:
             self.change_issue(issue, **_values_from(report, issue))
 
     def _place_executors(self) -> None:
-        """Place unopened executors on the planner's host, because the plan's snapshot is in the vault there."""
+        """Place unopened executors on the planner's host, because the plan's snapshot is in that host's vault."""
         place = {"task_queue": self.planner.task_queue, "workspace": self.planner.workspace}
         for lane in self.executors:
             if not is_open(lane):

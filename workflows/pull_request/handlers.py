@@ -212,7 +212,7 @@ class PullRequestHandlers:
     @host_gone.validator
     @reads_input("host_gone", str)
     def _works_on(self, host: str) -> None:
-        """Refuse the report on a host without a round under way."""
+        """Refuse the report on a host on which no round is running."""
         if self._task.stage is not Stage.EXECUTING or not self._follower.hosts.holds(host):
             raise refusal(f"no agent works on this pull request on host {host}")
 

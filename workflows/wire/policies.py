@@ -85,7 +85,7 @@ def step_options(limits: Timeouts) -> ActivityOptions:
     A cancelled work order waits for the activity, which ends the agent, takes a rescue and reports the rescue.
 
     All tries together have no limit: a usage limit may delay the activity until the next month, and nothing is
-    lost meanwhile. The server would also keep a timer of such a limit after the step is done.
+    lost meanwhile. The server would also keep the timer of that limit after the step is done.
     """
     return ActivityOptions(
         start_to_close_timeout=_AGENT_STARTS * timedelta(seconds=limits.wall_seconds) + _AROUND_AN_AGENT,

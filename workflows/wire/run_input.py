@@ -44,8 +44,8 @@ def parse_input(
         inputs: The inputs, the first one undecoded.
         kind: The type of the input.
         ids: The pattern of valid ids.
-        by_workflow: Whether a workflow of Septet gave the input, perhaps of a later release: it may have unknown
-            fields, which are refused in a person's input.
+        by_workflow: Whether a workflow of Septet gave the input: the workflow may be of a later release, whose
+            unknown fields are accepted. In a person's input, unknown fields are refused.
 
     Raises:
         ApplicationError: Of type `InvalidInput`, non-retryable: location and message, never the value. Of type

@@ -24,8 +24,8 @@ def reads_input(name: str, kind: type[Any], *, by_worker: bool = False) -> Calla
     Args:
         name: The update's name, for messages.
         kind: The type of the input; a missing input is read as an empty object.
-        by_worker: Whether a worker of Septet sends the update, perhaps of a later release: it may have unknown
-            fields, which are refused in a person's update.
+        by_worker: Whether a worker of Septet sends the update: the worker may be of a later release, whose unknown
+            fields are accepted. In a person's update, unknown fields are refused.
 
     Raises:
         ApplicationError: The update is refused: the message names update and field, never the value.

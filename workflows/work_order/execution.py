@@ -236,7 +236,7 @@ class WorkOrderBase(WorkOrderHandlers):
         await self._visit.leave(self._order, task=self._state.task, outline=self._outline, plan=plan)
 
     def _branch_and_snapshot(self) -> tuple[str, str]:
-        """Return the branch and the last snapshot of a completed work order; else empty texts."""
+        """Return the branch and the last snapshot of a completed work order; otherwise return empty texts."""
         task = self._state.task
         return (task.branch_name or "", self._checkpoint) if task.status is Status.COMPLETED else ("", "")
 

@@ -82,7 +82,7 @@ _MOST_FILES = 20
 
 
 class LaneVisit:
-    """The lane that a work order has, and the session of its agent there."""
+    """The lane that a work order has, and the session of the work order's agent in that lane."""
 
     def __init__(self, hosts: HostWatch) -> None:
         """Start without a lane."""
