@@ -79,7 +79,7 @@ def take_hold(place: Place, ref: CheckpointRef, host: str, tip: str) -> None:
 
 
 def claim(place: Place, ref: CheckpointRef, host: str) -> None:
-    """Make `host` the holder of the work order, because the last opening of the workspace was on `host`.
+    """Make `host`, which opened the workspace last, the holder of the work order, whichever host held it before.
 
     Raises:
         StaleError: Another host was faster.

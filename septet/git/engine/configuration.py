@@ -27,7 +27,7 @@ _TAKEN: Final = re.compile(
     """,
     re.VERBOSE,
 )
-"""Names, keys and certificates to commit, sign and connect with; git prints the names in lower case."""
+"""The settings that are taken: identity, keys, certificates and others; git prints names in lower case."""
 _LEFT_OUT: Final = re.compile(r"url\..*\.(insteadof|pushinsteadof)|http\.(.*\.)?proxy|remote\..*\.proxy")
 """Settings that lead a command to another host; the worker logs a warning for each."""
 ELSEWHERE: Final = "Name the address itself; for a proxy, set HTTPS_PROXY in the worker's environment."

@@ -18,7 +18,7 @@ from septet.system.durable import close_after
 _OPENED: Final = frozenset({
     b".gitignore", b".gitattributes", b".gitmodules", b"HEAD", b"commondir", b"config", b"packed-refs",
 })  # fmt: skip
-"""Names that count in any folder: a `.git` file or link in another folder may lead there."""
+"""The names of files that git may open in any folder: a `.git` file or link may lead to any folder."""
 _OPENED_FOLDERS: Final = frozenset({GIT_FOLDER, b"refs"})
 _MODULES: Final = b".git/modules"
 _LONGEST_PATH_BYTES: Final = 4096

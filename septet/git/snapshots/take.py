@@ -45,7 +45,7 @@ _HEADS: Final = b".git/refs/heads"
 _REWRITTEN: Final = frozenset({
     b"HEAD", b"index", b"config", b"refs", b"logs", b"COMMIT_EDITMSG", b"FETCH_HEAD", b"ORIG_HEAD",
 })  # fmt: skip
-"""Files that git rewrites without a change of work; HEAD and the branches count by the commits that they name."""
+"""Files that git rewrites without a change of work; HEAD and branches are compared by their commits."""
 _SIGNATURE: Final = "Septet <septet@localhost>"
 _NS_PER_SECOND: Final = 1_000_000_000
 

@@ -35,7 +35,7 @@ _COARSE_STEP_NS: Final = 2_000_000_000
 _SECOND_NS: Final = 1_000_000_000
 _SMALL_BYTES: Final = 1 << 20
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-"""Flags that neither follow a link nor wait at a FIFO that has just replaced the file."""
+"""The flags to open a file without following a link, or waiting at a FIFO, that has just replaced the file."""
 _TRIES: Final = 3
 _UNREADABLE_KINDS: Final[Mapping[int, str]] = {
     stat.S_IFIFO: "a FIFO",

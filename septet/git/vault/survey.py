@@ -21,7 +21,7 @@ BLOCK_BYTES: Final = 4096
 """The bytes that the smallest file takes on disk, so that a million tiny files count."""
 
 OPEN_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""Flags to open a folder: a link in its place is an error."""
+"""The flags to open a folder, by which a link in place of the folder is an error."""
 _FIGURES: Final = 5
 _SIGNED_LIMIT: Final = 1 << 63
 _TYPE_MASK: Final = 0o170000
