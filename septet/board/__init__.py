@@ -1,1 +1,1 @@
-"""The rules of the board: which work orders begin next, and which would wait for ever."""
+"""The rules of the board: find the work orders that begin next, and the work orders that would wait forever."""

@@ -1,4 +1,4 @@
-"""The board's seats: choose the waiting work orders that may begin, best score first, within limits."""
+"""Choose the waiting work orders that get a seat on the board and begin, best score first, within limits."""
 
 import hashlib
 import json
@@ -12,9 +12,9 @@ from typing import Final
 from septet.contracts.board import BoardState, HostCapacity, SeatRequest, WaitingOrders
 
 MOST_WAITING: Final = 1_600
-"""The most remembered requests: 215 KB with the longest ids; the server warns of payloads above 512 KB."""
+"""The most requests that the board remembers: 215 KB with the longest ids; the server warns above 512 KB."""
 _LISTED_WITHIN_SECONDS: Final = 60.0
-"""The delay of the server's lists."""
+"""The seconds until a change appears in the server's lists."""
 _KEY_BYTES: Final = 40
 """The most bytes of a project's name in JSON."""
 
@@ -25,17 +25,18 @@ class Seats:
 
     waiting: dict[str, SeatRequest] = field(default_factory=dict)
     holders: dict[str, str] = field(default_factory=dict)
-    """By work order: its project."""
+    """The projects of the holders of seats, by work order."""
     hosts: dict[str, tuple[int, float]] = field(default_factory=dict)
-    """By host: its limit, and the Unix time until which the limit counts."""
+    """The limit of a host and the Unix time until which the limit counts, by host."""
     project_limit: int = 0
     passed_over: bool = False
-    """Whether more work orders wait than are remembered."""
+    """Whether more work orders wait than the board remembers."""
     most_waiting: int = MOST_WAITING
-    """The most work orders that are remembered."""
+    """The most waiting work orders that the board remembers."""
     _late: set[str] = field(default_factory=set)
-    """Work orders that came after others were passed over, and that rank last. The passed-over work orders may be
-    better: the late ones get no seat before the next `take_stock`."""
+    """The work orders that arrived after the board had passed over other work orders, and that rank last. The
+    passed-over work orders may have better scores, so these late work orders get no seat before the next
+    `take_stock`."""
     _cut_at: float = 0.0
     """The Unix time at which the board last passed over a work order."""
 
@@ -74,7 +75,8 @@ class Seats:
     def take_stock(self, others: WaitingOrders, now: float) -> None:
         """Add the best waiting work orders that the board does not know.
 
-        The server may not list a work order yet that was just passed over: a complete list counts a minute later.
+        The server's lists are late and may lack a work order that was just passed over. A list therefore counts as
+        complete only a minute after the board last passed over a work order.
         """
         for each in others.waiting:
             if each.id not in self.holders and each.id not in self.waiting:
@@ -84,7 +86,7 @@ class Seats:
             self._late.clear()
 
     def keep_best(self, now: float) -> None:
-        """Remember only the first requests in turn."""
+        """Keep the first `most_waiting` requests, and pass over the others."""
         if not self._late and len(self.waiting) <= self.most_waiting:
             return
         in_turn = first_in_turn(self.waiting.values(), self.project_limit, self.holders.values())
@@ -95,27 +97,27 @@ class Seats:
 
     @property
     def is_low(self) -> bool:
-        """Whether few requests are left that may precede the passed-over requests."""
+        """Whether the board remembers only few requests that may begin before the passed-over requests."""
         return self.passed_over and len(self.waiting) - len(self._late) < self.most_waiting // 2
 
     def leave(self, order_id: str) -> None:
-        """Forget a work order that no longer waits, or whose seat is free."""
+        """Forget a work order that no longer waits, or that has left its seat."""
         self.waiting.pop(order_id, None)
         self.holders.pop(order_id, None)
         self._late.discard(order_id)
 
     def hear(self, capacity: HostCapacity, now: float) -> None:
-        """Record a host's capacity; forget hosts that were silent for too long."""
+        """Record a host's capacity, and forget hosts whose last report is too old."""
         self.project_limit = capacity.project_limit
         self.hosts[capacity.host] = (capacity.host_limit, now + capacity.seconds)
         self.hosts = {host: kept for host, kept in self.hosts.items() if kept[1] > now}
 
     def places(self, now: float) -> int:
-        """Return how many work orders may run at a time."""
+        """Return the number of work orders that may run at a time."""
         return sum(limit for limit, until in self.hosts.values() if until > now)
 
     def due(self, now: float) -> list[SeatRequest]:
-        """Return the requests that may begin now: best score first, among equals the longest wait first."""
+        """Return the requests that may begin now, by score, and with equal scores by the length of the wait."""
         free = self.places(now) - len(self.holders)
         if free <= 0:
             return []
@@ -140,9 +142,10 @@ class Seats:
 def first_in_turn(
     requests: Iterable[SeatRequest], project_limit: int, running: Iterable[str] = ()
 ) -> list[SeatRequest]:
-    """Return the requests in order of their groups: each group has as many of each project as may run at a time.
+    """Return the requests in groups; each group has at most `project_limit` requests of each project.
 
-    In a group the best score is first. A project with many requests thus hides no request of another project.
+    Within a group, the best score is first. A project with many requests thus does not displace the requests of
+    other projects.
 
     Args:
         requests: The waiting requests.
@@ -162,7 +165,7 @@ def _rank(each: SeatRequest) -> tuple[int, float, str]:
 
 
 def project_key(project: str) -> str:
-    """Return a project's name if it is short on the wire, else a digest of it."""
+    """Return a project's name if the name is short as JSON, or else a digest of the name."""
     if len(json.dumps(project, ensure_ascii=False).encode()) <= _KEY_BYTES + len('""'):
         return project
     return hashlib.sha256(project.encode()).hexdigest()[:_KEY_BYTES]
@@ -178,8 +181,8 @@ async def circle_of(
 
     Args:
         order_id: The work order.
-        after: The work orders that it comes after.
-        comes_after: Returns the work orders that a work order comes after; called for at most a hundred.
+        after: The work orders that the work order waits for.
+        comes_after: Returns the work orders that a work order waits for; called for at most a hundred work orders.
     """
     ways: deque[tuple[str, ...]] = deque((other,) for other in after)
     visited = set(after)

@@ -1,6 +1,6 @@
-"""The amounts of an account: its limits, the use, the holds of turns, and the rest.
+"""The amounts of an account: the limits, the use, the amounts that turns hold, and the rest.
 
-A limit has the name of its step; the empty name stands for the whole budget.
+Each limit has the name of its step; the empty name stands for the limit of the whole budget.
 """
 
 from collections.abc import Mapping
@@ -22,9 +22,9 @@ from septet.contracts.budget import (
 )
 
 _SHARE: Final = 0.1
-"""The part of the limit that a turn holds if no turn of its step was counted yet and others may run beside it."""
+"""The part of the limit that a turn holds if no turn of its step is counted yet and other turns may run too."""
 _TOLD: Final = 0.9
-"""The part of a share at which the agent must end: the request that passes this bound is paid too."""
+"""The part of a share at which the agent must end, because the request that exceeds this bound is paid too."""
 
 
 class AccountAmounts:
@@ -45,7 +45,7 @@ class AccountAmounts:
         return self._state.step_limits.get(step) if step else self._state.limit
 
     def use_of(self, step: str = "") -> Spending:
-        """Return the use that counts against a limit: today's for a daily limit, else all of it."""
+        """Return the use that counts against a limit: today's use for a daily limit, or else the total use."""
         if not step:
             return self._state.today if self.is_daily() else self._state.total
         by_step = self._state.today_by_step if self.is_daily(step) else self._state.by_step
@@ -62,7 +62,7 @@ class AccountAmounts:
         return limit is not None and min(_amounts_left(limit, self.use_of(step)).values()) <= 0
 
     def is_held(self, step: str = "") -> bool:
-        """Return whether a limit exists and is not used up: a work order that waits for it waits for holds."""
+        """Return whether a limit exists and is not used up; a waiting work order then waits for held amounts."""
         return self.limit_of(step) is not None and not self.is_spent(step)
 
     def has_room(self, step: str = "") -> bool:
@@ -71,7 +71,7 @@ class AccountAmounts:
         return limit is None or min(self._left_of(step, limit).values()) > 0
 
     def room_for(self, call: ReserveCall, step: str, limit: Limit) -> tuple[Caps, Caps] | None:
-        """Return the amounts that a turn may hold, and the amounts at which its agent must end; `None` to wait."""
+        """Return the amounts that a turn may hold, and the bounds of its agent; `None` if the turn must wait."""
         left = self._left_of(step, limit)
         if step and self._is_single:
             return _whole(left)
@@ -85,13 +85,13 @@ class AccountAmounts:
         return _caps(part), _caps({name: amount * _TOLD for name, amount in part.items()})
 
     def hold(self, hold: Hold) -> None:
-        """Add a hold; beyond `MOST_HOLDS`, the oldest holds are dropped."""
+        """Add a hold, and drop the oldest holds beyond `MOST_HOLDS`."""
         self._holds[hold.key] = hold
         while len(self._holds) > MOST_HOLDS:
             self._holds.pop(next(iter(self._holds)))
 
     def open_holds(self, step: str = "") -> list[Hold]:
-        """Return the holds of turns that may still run: of one step, or of all steps."""
+        """Return the holds of the turns of one step, or of all steps, that may still run."""
         return [hold for hold in self._holds.values() if hold.is_open and step in {"", hold.step}]
 
     def count(self, key: str, use: Spending) -> list[str]:
@@ -114,13 +114,13 @@ class AccountAmounts:
         return [name for name in left if self.is_spent(name)]
 
     def give_up_older(self, call: ReserveCall) -> None:
-        """Free the hold of an earlier turn of the work order whose end was not reported: its host may be gone."""
+        """Free the hold of an earlier turn of the work order that never reported its end; its host may be gone."""
         for key, hold in self._holds.items():
             if hold.order_id == call.order_id and key != call.key and hold.is_open:
                 self._holds[key] = hold.model_copy(update={"is_open": False})
 
     def free_ended(self, now: datetime) -> bool:
-        """Free the holds of turns whose agents no longer run, and return whether this has freed a hold."""
+        """Free the holds of turns whose agents no longer run, and return whether a hold was freed."""
         has_freed = False
         for hold in self.open_holds():
             if hold.ends_at is None:  # from an earlier release
@@ -166,7 +166,7 @@ class AccountAmounts:
 
     @property
     def _is_single(self) -> bool:
-        """Whether the account is a work order's, which one agent at a time uses."""
+        """Whether the account belongs to a work order, so that only one agent at a time uses it."""
         return self._state.scope.startswith(f"{ORDER}/")
 
     def _left_of(self, step: str, limit: Limit) -> dict[str, float]:
@@ -182,7 +182,7 @@ class AccountAmounts:
         return held
 
     def _share(self, limit: Limit, step: str) -> dict[str, float]:
-        """Return the amounts for a turn of a step to hold: the dearest turn's so far, or a part of the limit."""
+        """Return the amounts that a turn of a step holds: the dearest turn's use, at least a part of the limit."""
         seen = self._state.dearest.get(step, Spending()).amounts
         return {name: max(seen[name], amount * _SHARE) for name, amount in limit.amounts.items()}
 

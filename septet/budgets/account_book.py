@@ -22,29 +22,32 @@ from septet.contracts.budget import (
 from septet.contracts.names import watched_order
 
 _FEW_CALLED: Final = 10
-"""The work orders called at once when a budget has room again; without room, a called work order waits again."""
+"""The most work orders called at once when a budget has room again; a called work order that finds no room waits
+again."""
 _MOST_CALLED: Final = 100
-"""The work orders called at once after a raise: more would fill one workflow task."""
+"""The most work orders called at once after a raise, because more calls would fill one workflow task."""
 _WAITING_SHOWN: Final = 20
 _TOLD_WITHIN_SECONDS: Final = 600.0
-"""The seconds after a turn's time limit for the report of its use; afterwards the turn holds nothing."""
+"""The seconds after a turn's time limit in which its use may be reported; afterwards the account frees the
+hold."""
 
 
 class AccountBook:
-    """One budget's account."""
+    """The account of one budget."""
 
     def __init__(self, state: AccountState) -> None:
         """Continue from `state`."""
         self._amounts = AccountAmounts(state)
         self._waiting = {order_id: state.waiting_steps.get(order_id, "") for order_id in state.waiting}
-        """By work order, oldest first: the step whose limit it waits for; empty for the whole budget's limit."""
+        """The step whose limit a work order waits for, by work order, oldest first; empty for the whole budget's
+        limit."""
         self._to_call = list(state.to_call or ())
-        """Work orders to call once each: all that waited at a raise, or when a new day began."""
+        """The work orders to call once each: all work orders that waited at a raise, or when a new day began."""
         self._to_tell = list(self._waiting) if state.to_call is None and self._amounts.is_spent() else []
-        """Work orders that waited while other turns held the rest. The rest is used up now: they request again, so
-        that Septet notifies people."""
+        """The work orders that waited while other turns held the rest, which is used up now. These work orders
+        request again, so that Septet notifies people."""
         self._is_room_new = True
-        """Whether room may exist for which no work order was called."""
+        """Whether the budget may have room for which the account has called no work order."""
 
     @property
     def state(self) -> AccountState:
@@ -60,7 +63,7 @@ class AccountBook:
         )
 
     def reserve(self, call: ReserveCall, now: datetime) -> Grant:
-        """Return whether an agent may start; first count its turn's use since the last report."""
+        """Return whether an agent may start, after counting the turn's use since the last report."""
         self.take_time(now)
         self._count(call.key, call.so_far)
         self._amounts.give_up_older(call)
@@ -90,7 +93,7 @@ class AccountBook:
         self._count(call.key, call.used)
 
     def note_time(self) -> None:
-        """Note that time has passed: the work orders called last may have ended."""
+        """Note that time has passed, so that the work orders called last may have ended."""
         self._is_room_new = True
 
     def find_mistake(self, call: LimitCall) -> tuple[str, str]:
@@ -122,7 +125,7 @@ class AccountBook:
 
     @property
     def calls_again(self) -> bool:
-        """Whether a waiting work order has room: the account calls again after a while."""
+        """Whether a waiting work order has room, so that the account calls again after a while."""
         return bool(self._find_room())
 
     @property
@@ -171,14 +174,14 @@ class AccountBook:
         )
 
     def _remedy(self) -> str:
-        """Return the command that helps the first work order that no change calls; empty if all are called."""
+        """Return the command that helps the first waiting work order without a call ahead; otherwise empty."""
         called = set(self._to_call)
         steps = (step for order_id, step in self._waiting.items() if order_id not in called)
         limited = next((step for step in steps if self._amounts.limit_of(step) is not None), None)
         return "" if limited is None else f"`{raise_command(self._amounts, limited)}`"
 
     def _decide(self, call: ReserveCall, now: datetime) -> BudgetWait | tuple[Caps, Caps]:
-        """Return why the turn must wait; else the amounts that it holds, and the bounds that end its agent."""
+        """Return why the turn must wait, or else the amounts that the turn holds and the agent's bounds."""
         held, told = Caps(), Caps()
         for step in (call.step, ""):
             limit = self._amounts.limit_of(step)
@@ -191,14 +194,14 @@ class AccountBook:
         return held, told
 
     def _list(self, order_id: str, step: str) -> bool:
-        """Add a work order to the waiting work orders, and return whether the list had a place."""
+        """Add a work order to the waiting work orders, and return whether the list has room for it."""
         is_full = order_id not in self._waiting and len(self._waiting) >= MOST_WAITING
         if not is_full:
             self._waiting[order_id] = step
         return not is_full
 
     def _count(self, key: str, use: Spending) -> None:
-        """Count a turn's use, and note the work orders whose limit this use has used up, to call them."""
+        """Count a turn's use, and note the work orders to call because this use has used up their limit."""
         for spent in self._amounts.count(key, use):
             waiting = [order_id for order_id, step in self._waiting.items() if spent in {"", step}]
             self._to_tell = [*self._to_tell, *waiting] if spent else waiting
@@ -226,7 +229,7 @@ class AccountBook:
         return [order_id for order_id, step in waiting if self._amounts.has_room(self._limiting(step))]
 
     def _limiting(self, step: str) -> str:
-        """Return the step if it has a limit; else the empty name, which stands for the whole budget."""
+        """Return the step if the step has a limit, or else the empty name, which stands for the whole budget."""
         return "" if self._amounts.limit_of(step) is None else step
 
     @property

@@ -1,4 +1,4 @@
-"""An account's messages to people: why a work order waits, and how its limits are raised."""
+"""An account's messages to people: why a work order waits, and which command raises a limit."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from septet.system.timestamps import timestamp
 
 
 def describe_wait(amounts: AccountAmounts, step: str, limit: Limit, now: datetime) -> BudgetWait:
-    """Return why a turn waits for the limit of a step or of the whole budget, and how to raise it."""
+    """Return why a turn waits for the limit of a step or of the whole budget, with the command that helps."""
     scope, is_spent = amounts.state.scope, amounts.is_spent(step)
     whose = _words_of_step(step) if step else _words_of(scope)
     state = "is used up" if is_spent else "has too little left besides what running agents hold"
@@ -27,7 +27,7 @@ def describe_wait(amounts: AccountAmounts, step: str, limit: Limit, now: datetim
 
 
 def raise_command(amounts: AccountAmounts, step: str) -> str:
-    """Return the command that raises the limit of a step or of the whole budget; queries use it too."""
+    """Return the command that raises the limit of a step or of the whole budget; safe in queries."""
     state, limit, option = amounts.state, amounts.limit_of(step), f" --step {step}" if step else ""
     by_step = state.today_by_step if amounts.is_daily(step) else state.by_step  # a query needs no patch
     use = by_step.get(step, Spending()) if step else amounts.use_of()

@@ -1,4 +1,4 @@
-"""Notes on disk of turns that hold a part of a budget, until the accounts have a report of their use."""
+"""Notes on disk about turns that hold a part of a budget, which stay until the use is reported to the accounts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,14 +12,15 @@ _SUFFIX: Final = ".json"
 
 
 class HeldTurn(Wire):
-    """A turn, and the accounts that need a report of it."""
+    """A turn, and the accounts that need a report of the turn's use."""
 
     workflow_id: str
     run_id: str
     activity_id: str
     scopes: tuple[str, ...] = ()
     is_over: bool = False
-    """Whether its attempt has ended without a report to the accounts: the next reader of the note must report."""
+    """Whether the turn's attempt has ended without a report to the accounts; the next reader of the note must
+    report."""
 
     @property
     def key(self) -> str:
@@ -38,12 +39,12 @@ def turn_key(workflow_id: str, run_id: str, activity_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class HeldTurns:
-    """The held turns of one host: a file per workspace, written only under the workspace's writer lock."""
+    """The held turns of one host, in one file for each workspace; only the holder of the writer lock may write."""
 
     root: Path
 
     def note(self, place_id: str, turn: HeldTurn) -> None:
-        """Write a note of a turn in place of its earlier note."""
+        """Write a note about a turn, which replaces the turn's earlier note."""
         self._write(place_id, (*self._others(place_id, turn.key), turn))
 
     def find(self, place_id: str, key: str) -> HeldTurn | None:
@@ -55,7 +56,7 @@ class HeldTurns:
         self._write(place_id, self._others(place_id, key))
 
     def of(self, place_id: str) -> tuple[HeldTurn, ...]:
-        """Return the held turns of a workspace; none if the file is unreadable."""
+        """Return the held turns of a workspace; empty if the file is missing or unreadable."""
         notes = read_model(self._path(place_id), _Notes) or _Notes()
         return notes.turns
 

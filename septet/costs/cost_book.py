@@ -1,4 +1,4 @@
-"""The history of a project's costs: pure decisions over a state of bounded size."""
+"""Decide how a project's history of costs changes: pure functions over a state of bounded size."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -26,9 +26,9 @@ from septet.errors import InvalidInputError
 
 _IMPLEMENT: Final = Step.IMPLEMENT_PLAN.value
 _Key = tuple[str, str, str, str, str]
-"""Week, step, agent, model and login."""
+"""The key of a row: week, step, agent, model and login."""
 _OF_OTHERS: Final = PLAN_STEPS | {SUMMARY, REWORK}
-"""Turns that an agent other than the executor may take."""
+"""The steps whose turn an agent other than the executor may take."""
 
 
 class CostBook:
@@ -58,7 +58,7 @@ class CostBook:
         )
 
     def add(self, notes: Iterable[CostNote]) -> None:
-        """Count notes; a repeated note counts nothing."""
+        """Count notes; a repeated note changes nothing."""
         for note in notes:
             self._add(note)
         self._forget_weeks()
@@ -95,7 +95,7 @@ class CostBook:
             del kept[next(iter(kept))]
 
     def _forget_weeks(self) -> None:
-        """Keep the last year by week; earlier weeks become one sum for each step, agent, model and login."""
+        """Keep the last year by week; add up earlier weeks for each step, agent, model and login."""
         weeks = sorted({key[0] for key in self._rows} - {EARLIER})
         for week in weeks[:-MOST_WEEKS]:
             self._fold(key for key in [*self._rows] if key[0] == week)
@@ -117,7 +117,7 @@ class CostBook:
 
 
 def _tells_agent(order: OrderCosts, note: CostNote) -> bool:
-    """Return whether the note names the work order's agent: the agent that carried out the plan, or may have."""
+    """Return whether the note names the work order's agent, which carried out the plan or may have done so."""
     executed = _steps_of_executor(order)
     if not _executes(note.step, note.use):
         return not executed
@@ -142,7 +142,7 @@ def _executes(step: str, use: Spending) -> bool:
 
 
 def _add_up_older(turns: Sequence[TurnCost]) -> tuple[TurnCost, ...]:
-    """Return one sum for each step of the older turns, and the latest turns unchanged."""
+    """Return the older turns added up for each step, and the latest turns unchanged."""
     told_apart = [turn for turn in turns if turn.key != EARLIER]
     older = (*(turn for turn in turns if turn.key == EARLIER), *told_apart[:-MOST_TURNS])
     sums = OrderCosts(order_id="", turns=older).by_step

@@ -1,9 +1,9 @@
 """Estimate the costs of work orders from the last completed work orders.
 
-An interval reaches from the first to the ninth decile of the known costs: of n similar costs, the next cost lies
-between the k-th smallest and the k-th largest in (n + 1 - 2k) of (n + 1) cases, whatever their distribution.
-Nine costs are the fewest for eight of ten cases. For several work orders, the intervals are added: their sum
-varies less than each of them, so that it lies in the interval more often.
+An interval reaches from the first to the ninth decile of the known costs. If n similar costs are known, the next
+cost lies between the k-th smallest and the k-th largest cost in (n + 1 - 2k) of (n + 1) cases, whatever the
+distribution. Nine is the smallest n for eight of ten cases. For several work orders, the intervals are added: the
+sum of the costs varies less than each cost, so that the sum lies in the added interval more often.
 """
 
 import math
@@ -35,9 +35,10 @@ _RECENT: Final = 20
 _FEWEST_BY_PLAN: Final = 20
 """The fewest work orders that show how costs grow with the size of the plan."""
 _FEW: Final = 0.1
-"""The part of agent runs without a cost that may be priced by their tokens."""
+"""The largest part of agent runs without a known cost whose cost is computed from the tokens."""
 _NOT_ALWAYS: Final = frozenset({Step.GENERATE_BRANCH.value, SUMMARY})
-"""A pipeline with one branch does not name the branch again, and only a long session is summarised."""
+"""The steps that not every work order has: a pipeline with one branch names the branch once, and only a long
+session is summarised."""
 _STEEPEST: Final = 2.0
 """The largest exponent by which costs grow with the size of the plan."""
 _SECONDS: Final = 60.0
@@ -48,7 +49,7 @@ _TWO_DIGITS: Final = 10
 _NO_DOLLARS: Final = " Dollars are unknown: too few agent runs reported their cost."
 _NEITHER: Final = " Dollars and tokens are unknown: agents reported neither."
 ALL_STEPS: Final = tuple(step.value for step in Step)
-"""The steps of a work order up to its pull request; later steps are not estimated."""
+"""The steps of a work order up to its pull request; the cost of later work is not estimated."""
 REST_STEPS: Final = tuple(step for step in ALL_STEPS if step not in PLAN_STEPS)
 """The steps after the plan."""
 
@@ -95,12 +96,12 @@ class Question:
 
 
 def estimate_costs(question: Question, own: CostHistory | None, others: Sequence[CostHistory] = ()) -> Estimate:
-    """Return the expected costs of the work; unknown if too few work orders were completed.
+    """Return the expected costs of the work; the costs are unknown if too few work orders were completed.
 
     Args:
         question: The work to estimate.
         own: The project's history; `None` for a project without a history.
-        others: The histories of all other projects, for a project with too few work orders of its own.
+        others: The histories of all other projects, for a project with too few work orders.
     """
     question = _with_agent(question, own, others)
     alike = _alike(question, own.completed if own is not None else ())
@@ -133,9 +134,10 @@ def _with_agent(question: Question, own: CostHistory | None, others: Sequence[Co
 
 
 def _alike(question: Question, orders: Sequence[OrderCosts]) -> list[OrderCosts]:
-    """Return the last work orders with all these steps and the same agents.
+    """Return the last work orders that have all these steps and the same agents.
 
-    If they suffice, only work orders of the same model count, and only work orders in or outside of pipelines.
+    If enough work orders have the same model, only these count; the same holds for work orders that, like the
+    question, are in a pipeline or not.
     """
     needed = set(question.steps) - _NOT_ALWAYS
     alike = [
@@ -154,7 +156,7 @@ def _alike(question: Question, orders: Sequence[OrderCosts]) -> list[OrderCosts]
 
 @dataclass(frozen=True, slots=True)
 class _Forecast:
-    """The costs of completed work orders, at least `FEWEST`, as a measure of the work ahead."""
+    """The forecast for the remaining work, from the costs of at least `FEWEST` completed work orders."""
 
     orders: Sequence[OrderCosts]
     question: Question
@@ -165,7 +167,7 @@ class _Forecast:
         return _tells_growth(self.orders) and any(work.plan_bytes for work in self.question.work)
 
     def amounts(self, steps: Collection[str]) -> Amounts:
-        """Return the expected costs of these steps, for all the work ahead."""
+        """Return the expected costs of these steps in all the remaining work."""
         return Amounts(
             usd=self._dollars(steps),
             tokens=self._interval(self.orders, steps, lambda use: float(use.tokens)),
@@ -175,7 +177,8 @@ class _Forecast:
     def _dollars(self, steps: Collection[str]) -> Interval | None:
         """Return the expected dollars; `None` if too few costs are known.
 
-        If too few work orders have known costs only, all work orders count, with estimates for the unknown costs.
+        If too few work orders have a known cost for every run, all work orders count, with estimates for the other
+        runs.
         """
         orders = [each for each in self.orders if not any(turn.use.unpriced for turn in _turns_of(each, steps))]
         if len(orders) < FEWEST:
@@ -185,7 +188,7 @@ class _Forecast:
     def _interval(
         self, orders: Sequence[OrderCosts], steps: Collection[str], amount: Callable[[Spending], float]
     ) -> Interval:
-        """Return the sum of the intervals of each work order ahead."""
+        """Return the sum of the intervals of all work orders that remain."""
         parts = []
         for work, count in Counter(self.question.work).items():
             ahead = {step for step in steps if step in work.steps or step == SUMMARY}
@@ -203,7 +206,7 @@ def _turns_of(order: OrderCosts, steps: Collection[str]) -> list[TurnCost]:
 
 
 def _with_prices(orders: Sequence[OrderCosts]) -> list[OrderCosts]:
-    """Price the few runs without a cost by the tokens of the other runs; return an empty list for many."""
+    """Estimate the costs of few unpriced runs by their tokens; return an empty list for many unpriced runs."""
     uses = [turn.use for order in orders for turn in order.turns]
     priced = [use for use in uses if not use.unpriced]
     tokens = sum(use.tokens for use in priced)
@@ -231,7 +234,7 @@ def _tells_growth(orders: Sequence[OrderCosts]) -> bool:
 
 
 def _by_plan(costs: Sequence[float], orders: Sequence[OrderCosts], plan_bytes: int) -> Sequence[float]:
-    """Return the costs adjusted to a plan of this size, along a line through their logarithms."""
+    """Return the costs adjusted to a plan of this size, along a line through the logarithms of sizes and costs."""
     if not plan_bytes or not _tells_growth(orders) or min(costs) <= 0:
         return costs
     sizes = [math.log(order.plan_bytes) for order in orders]
@@ -251,7 +254,7 @@ def _unknown(question: Question, count: int) -> Estimate:
 
 
 def _in_words(question: Question, estimate: Estimate) -> str:
-    """Return an estimate in one sentence, with the number of its work orders."""
+    """Return an estimate in one sentence, with the number of work orders from which it is computed."""
     amounts = estimate.remaining
     if amounts is None:
         return ""
@@ -271,7 +274,7 @@ def _in_words(question: Question, estimate: Estimate) -> str:
 
 
 def _aim_in_words(question: Question) -> str:
-    """Return the purpose, such as ` to finish` or ` for 3 issues`; empty for a whole work order."""
+    """Return the estimated work in words: ` to finish` or ` for 3 issues`; empty for a whole work order."""
     count = len(question.work)
     issues = count_noun(count, "issue") if question.of_pipeline else ""
     verb = "to finish" if question.is_rest else "for" if issues else ""

@@ -1,4 +1,4 @@
-"""Notes on disk of the costs of turns, until the history of their project has a report of them."""
+"""Notes on disk about the costs of turns, which stay until they are reported to the history of their project."""
 
 import os
 from contextlib import suppress
@@ -28,11 +28,11 @@ class NoteFiles:
 
     @property
     def _due(self) -> Path:
-        """A file that exists once a work order is completed: `is_due` then reads no notes."""
+        """The file that exists once a work order is completed, so that `is_due` need read no notes."""
         return self.root / "due"
 
     def note(self, note: CostNote) -> None:
-        """Write a note of a turn's use up to now."""
+        """Write a note about a turn's use up to now."""
         self.root.mkdir(mode=0o700, exist_ok=True)
         write_durably(self.root / f"{note.key}{_NEW}", note.model_dump_json().encode())
         if note.completes:
@@ -57,9 +57,9 @@ class NoteFiles:
         return False
 
     def take(self) -> list[tuple[Path, CostNote]]:
-        """Take and return all notes in the order of writing, including notes that a process took before it died.
+        """Take and return all notes in the order of writing, including notes that a dead process had taken.
 
-        A later note of a turn has a new file.
+        A note that is written afterwards has a new file, also for the same turn.
         """
         self._due.unlink(missing_ok=True)
         for path in sorted(self.root.glob(f"*{_NEW}")):
@@ -78,7 +78,7 @@ class NoteFiles:
 
 
 def _is_due(note: os.DirEntry[str], oldest: float) -> bool:
-    """Return whether a note must be reported now; a note that is replaced meanwhile is young."""
+    """Return whether a note must be reported now; a note that is replaced during this call is not old."""
     with suppress(FileNotFoundError):
         return note.name.endswith(_TAKEN) or (note.name.endswith(_NEW) and note.stat().st_mtime < oldest)
     return False

@@ -1,4 +1,4 @@
-"""Every metric of Septet: its name, its labels and its meaning."""
+"""All metrics of Septet, with their names, labels and meanings."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,7 +19,7 @@ class MetricKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric, as Prometheus shows it."""
+    """The description of one metric for Prometheus."""
 
     name: str
     """The name without `_total`, which Prometheus adds to a counter's name."""

@@ -1,4 +1,4 @@
-"""The recorder of values, which drops them until a worker that serves metrics sets a sink."""
+"""The recorder of metric values, which drops all values until a worker that serves metrics sets a sink."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from typing import Final
 from septet.telemetry.metrics import Metric
 
 Sink = Callable[[Metric, float, Mapping[str, str]], None]
-"""Takes a value of a metric, with its labels."""
+"""A function that receives a value of a metric, with the labels of the value."""
 
 _MOST_VALUES: Final = 100
 _LONGEST_VALUE: Final = 80
@@ -23,12 +23,12 @@ class Recorder:
 
     _sink: Sink | None = None
     _values: dict[tuple[str, str], set[str]] = field(default_factory=dict)
-    """By metric and label: the values so far."""
+    """The values up to now, by metric and label."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def is_on(self) -> bool:
-        """Whether a sink is set; without a sink, no value need be computed."""
+        """Whether a sink is set; without a sink, the caller need not compute a value."""
         return self._sink is not None
 
     def send_to(self, sink: Sink | None) -> None:

@@ -20,7 +20,7 @@ from septet.telemetry.recorder import RECORDER, Recorder
 def record_step(call: StepCall, result: StepResult, recorder: Recorder = RECORDER) -> None:
     """Record the result of an attempt at a step.
 
-    An answer that was not read has no verdict yet; its finalizer records the verdict.
+    An unread answer has no verdict yet; the finalizer's result records the verdict.
     """
     step, agent = call.name, result.agent
     if is_settled(result):
@@ -31,7 +31,7 @@ def record_step(call: StepCall, result: StepResult, recorder: Recorder = RECORDE
 
 
 def record_finalizer(finalizing: FinalizeCall, result: StepResult, recorder: Recorder = RECORDER) -> None:
-    """Record the result of a finalizer: its own tokens and time, and the step's verdict if it is final."""
+    """Record the result of a finalizer: its tokens and time, and the step's verdict if the verdict is final."""
     earlier, step, agent = earlier_of(finalizing), finalizing.call.name, result.agent
     if starts_since(result, earlier):
         recorder.record(FINALIZER_RUNS, step=step, agent=agent, outcome=result.verdict)
@@ -51,7 +51,7 @@ def record_end(ending: EndCall, result: StepResult, recorder: Recorder = RECORDE
 
 
 def record_summary(call: SummariseCall, summary: SessionSummary, recorder: Recorder = RECORDER) -> None:
-    """Record the use of a request for a lane's summary, which is no attempt at a step and has no verdict."""
+    """Record the use of a summary turn in a lane, which is no attempt at a step and has no verdict."""
     if summary.usage != Usage():
         agent = call.workspace.agent
         recorder.record(AGENT_STARTS, step=call.name, agent=agent)
@@ -107,7 +107,7 @@ def _record_since(call: StepCall, result: StepResult, earlier: StepResult | None
 def _record_use(
     call: StepCall | SummariseCall, agent: str, model: str | None, usage: Usage, recorder: Recorder
 ) -> None:
-    """Record tokens and cost for the project that the work order names, as its budget and `septet costs` do."""
+    """Record tokens and cost for the project that the work order names, as budgets and `septet costs` do."""
     project = call.project or call.workspace.project
     tokens = {
         "input": usage.input_tokens,
