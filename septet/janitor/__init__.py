@@ -1,1 +1,1 @@
-"""The janitor: how long a host keeps workspaces, runs, snapshots and mirrors, and their removal."""
+"""The janitor, which removes workspaces, runs, snapshots and mirrors after their retention times."""

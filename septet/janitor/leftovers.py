@@ -1,4 +1,4 @@
-"""Files that belong to no work order: locks, results of checks on base commits, unfinished drafts."""
+"""Remove old files that belong to no work order: locks, results of checks on base commits, unfinished drafts."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from septet.system.durable import DRAFTS
 from septet.system.locks import lock_is_held, remove_lock
 
 Refusing = Callable[[SweptKind, str], AbstractContextManager[None]]
-"""Returns a block whose errors prevent one removal, and no other."""
+"""A function that returns a context in which an error prevents this removal and no other removal."""
 
 
 def sweep_leftovers(state: StateDir, terms: Terms, now: datetime, refusing: Refusing) -> None:
@@ -26,7 +26,7 @@ def sweep_leftovers(state: StateDir, terms: Terms, now: datetime, refusing: Refu
 
 
 def _remove_locks(state: StateDir, terms: Terms, now: datetime, refusing: Refusing) -> None:
-    """Remove the locks of work orders of which nothing else is kept; the opening of a workspace makes the lock."""
+    """Remove the old locks of work orders without other files; the opening of a workspace makes the lock again."""
     for lock in sorted(state.workspaces.glob(f"*{LOCK_SUFFIX}")):
         order_id = lock.name.removesuffix(LOCK_SUFFIX)
         made_at = datetime.fromtimestamp(changed_at(lock), UTC)
@@ -57,7 +57,7 @@ def _remove_drafts(state: StateDir, terms: Terms, now: datetime) -> None:
 
 
 def folder_names(folder: Path) -> Iterator[str]:
-    """Yield the sorted names of the folders in a folder; none without such a folder."""
+    """Yield the sorted names of the folders in a folder; yield no name if the folder is missing."""
     if not folder.is_dir():
         return
     with os.scandir(folder) as entries:

@@ -1,6 +1,6 @@
-"""One pass of the janitor over a host: workspaces, runs, snapshots and mirrors whose retention time is over.
+"""One pass of the janitor over a host: remove workspaces, runs, snapshots and mirrors after their retention time.
 
-The pass reads work orders, never the files of their worktrees: its cost does not depend on their number.
+The pass reads records of work orders but no files in worktrees: its cost does not depend on the number of files.
 """
 
 import os
@@ -56,15 +56,15 @@ class Sweep:
     find_owner: FindOwner
     now: datetime
     go_on: Callable[[], bool] = lambda: True
-    """Called before each work order; false if the worker stops or the pass lasts too long."""
+    """The check before each work order; returns false if the worker stops or the pass lasts too long."""
     _removals: list[SweptItem] = field(default_factory=list)
     _refusals: list[SweptItem] = field(default_factory=list)
     _forgot: set[Path] = field(default_factory=set)
-    """Vaults in which snapshots were forgotten."""
+    """The vaults in which this pass has forgotten snapshots."""
     _kept_count: int = 0
 
     def run(self) -> SweepReport:
-        """Remove everything that is due, and return the report. An error in one removal prevents no other."""
+        """Remove all due items, and return the report. An error in one removal prevents no other removal."""
         note = ""
         with self._refusing("runs", self.state.trash.name):
             clear_trash(self.state.trash)
@@ -156,7 +156,7 @@ class Sweep:
             remove_closed(home, self.state.trash)
 
     def _runs_alone(self) -> None:
-        """Remove due runs of work orders of which nothing else is kept."""
+        """Remove the due runs of work orders without a record on this host."""
         for order_id in folder_names(self.state.runs):
             with self._refusing("runs", order_id):
                 since = datetime.fromtimestamp(changed_at(self.state.runs / order_id), UTC)
@@ -168,7 +168,7 @@ class Sweep:
                     self._runs(order_id, max(since, owner.closed_at or since))
 
     def _snapshots(self, place: Place, since: datetime) -> None:
-        """Forget old snapshots of a work order whose workspace is gone, and with the last one its records."""
+        """Forget old snapshots of a work order without a workspace; remove the records after the last one."""
         if os.path.lexists(place.worktree):
             return
         vault = vault_at(place)
@@ -185,7 +185,7 @@ class Sweep:
                 remove_closed(place.records, self.state.trash)
 
     def _moved_here(self, vault: Git) -> None:
-        """Forget old snapshots that came from another host, for a work order that began with them on this host."""
+        """Forget old snapshots that this host fetched from another host, for work orders without a record here."""
         for order_id in sorted(set(owners(vault)) - set(folder_names(vault.git_dir / RECORDS))):
             with self._refusing("snapshot", order_id):
                 every, owner = list_snapshots(vault, order_id), self.find_owner(order_id)
@@ -197,7 +197,7 @@ class Sweep:
                 self._tell_forgotten(vault, old)
 
     def _old(self, every: list[Snapshot], since: datetime | None) -> list[Snapshot]:
-        """Return the snapshots whose retention time is over, counted from the end of their work if it is known."""
+        """Return the snapshots whose retention time is over, counted from the work order's end if known."""
         days = self.terms.snapshots_days
         moments = ((one, _moment(one.taken_at)) for one in every)
         return [one for one, taken_at in moments if is_over(max(since or taken_at, taken_at), days, self.now)]
@@ -208,7 +208,7 @@ class Sweep:
         self._removals += [SweptItem(kind="snapshot", name=one.name, size_bytes=one.size_bytes) for one in old]
 
     def _repository(self, vault: Git) -> None:
-        """Remove the mirror and the vault of a repository of which nothing else is kept."""
+        """Remove the mirror and the vault of a repository that has been unused for the retention time."""
         mirror = self._mirror_of(vault)
         lock = mirror_lock(mirror)
         if any(folder_names(vault.git_dir / RECORDS)):
@@ -226,7 +226,7 @@ class Sweep:
             self._removals.append(SweptItem(kind="mirror", name=mirror.name))
 
     def _room(self, vault: Git) -> None:
-        """Free the space of unneeded files, and of many small packs."""
+        """Remove unneeded objects and unfinished packs, and join many small packs."""
         mirror, kept_for = self._mirror_of(vault), timedelta(days=self.terms.forgotten_days)
         with self._refusing("snapshot", vault.git_dir.name):
             clear_unfinished_packs(vault.git_dir, kept_for)
@@ -243,7 +243,7 @@ class Sweep:
 
     @contextmanager
     def _written_by_nobody(self, order_id: str) -> Iterator[None]:
-        """Hold the lock of a work order's one writer.
+        """Hold the lock that only the writer of a work order holds, and end a waiting agent process.
 
         Raises:
             BlockingIOError: Another process holds the lock.

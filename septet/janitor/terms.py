@@ -13,12 +13,13 @@ SweptKind = Literal["workspace", "runs", "snapshot", "mirror"]
 _LANE: Final = re.compile(r"(.+)-(?:planner|executor-[1-9][0-9]*)")
 _CLOCKS_APART: Final = timedelta(hours=1)
 _LONGEST_PAUSE: Final = timedelta(days=2)
-"""The longest pause between two passes: after a longer one the host was off, or its clock has jumped."""
+"""The longest pause between two passes; a longer pause means that the host was off, or that its clock has
+jumped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How long a host keeps things: days after the work order closed."""
+    """The retention times of a host, in days after the end of the work order."""
 
     workspaces_days: float
     runs_days: float
@@ -27,9 +28,10 @@ class Terms:
     ignored_limit_bytes: int
     """The most bytes of ignored files in the snapshot before a removal."""
     forgotten_days: float = 2.0
-    """The days until the vault drops unneeded objects: an unfinished snapshot may need them."""
+    """The days until the vault drops unneeded objects, because an unfinished snapshot may need new objects."""
     drop_ignored: bool = False
-    """Whether a person allows the loss of ignored files over the limit with their workspace."""
+    """Whether a person allows the removal of a workspace with ignored files over the limit, which are then
+    lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class Owner:
 
 
 FindOwner = Callable[[str], Owner]
-"""Finds the owner of a workspace by its id."""
+"""A function that returns the owner of a workspace, by the workspace's id."""
 
 
 class SweptItem(Wire):
@@ -54,11 +56,11 @@ class SweptItem(Wire):
     snapshot: str | None = None
     """The snapshot with a removed workspace's last state."""
     size_bytes: int | None = None
-    """The size in its last snapshot; no files are counted for it."""
+    """The size in the item's last snapshot, which is known without counting files."""
 
 
 class SweepReport(Wire):
-    """The result of one pass; lists are cut at a hundred."""
+    """The result of one pass; each list has at most a hundred items."""
 
     host: str = ""
     removed: tuple[SweptItem, ...] = ()
@@ -79,7 +81,7 @@ def pipeline_of(place_id: str) -> str | None:
 
 
 def combine_owners(own: Owner, pipeline: Owner) -> Owner:
-    """Return the owner of a work order's workspace or a lane: closed if neither runs and one is closed."""
+    """Return both owners combined: running if either owner runs, or else closed if either owner is closed."""
     owners = (own, pipeline)
     if any(each.status == "running" for each in owners):
         return Owner("running")
@@ -89,12 +91,12 @@ def combine_owners(own: Owner, pipeline: Owner) -> Owner:
 
 
 def distrust(last_pass: datetime | None, now: datetime, server_now: datetime) -> str:
-    """Return why this pass may remove nothing: ages count only by clocks that agree; empty if they do.
+    """Return why this pass may remove nothing, if the clocks do not agree; empty if the pass may remove files.
 
-    A clock that jumps makes everything old at once. Then the next pass is the first that removes.
+    If the clock jumps, all files seem old at once. Files are then removed by the next pass at the earliest.
 
     Args:
-        last_pass: The start of the pass before, by this host's clock; `None` before the first pass.
+        last_pass: The start of the previous pass, by this host's clock; `None` before the first pass.
         now: The time of this host's clock.
         server_now: The time of the Temporal server's clock.
     """

@@ -1,1 +1,1 @@
-"""Keys: the scanner that finds them in new lines, and the keys that seal texts and files."""
+"""Keys: the scanner that finds keys in new lines, and the keys that seal texts and files."""

@@ -29,7 +29,7 @@ _ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _MOST_BYTES: Final = 64 * 1024
 _COMMAND_SECONDS: Final = 30.0
 _LOAD_AGAIN_SECONDS: Final = 5.0
-"""The shortest pause between two reads of the source for a missing key, or after a failed read."""
+"""The fewest seconds between two reads of the source for a missing key, or after a failed read."""
 _RUN_IT: Final = "Run it in a shell to see why; it must print the keys and exit with 0."
 _FORM: Final = "Each line is an id, a space and 32 bytes in base64. `septet codec new-key ID` prints such a line."
 
@@ -50,7 +50,7 @@ class SealKey:
 
 
 class KeyRing:
-    """The keys of one process, which are read again if their source changes or a key is missing."""
+    """The keys of one process, which the process reads again if the source changes or a key is missing."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class KeyRing:
 
         Args:
             load: Returns the lines of all keys.
-            fingerprint: Returns quickly a value that differs once the lines have changed.
+            fingerprint: Returns quickly a value that changes with the lines.
             clock: Returns the seconds of a clock.
 
         Raises:
@@ -78,7 +78,7 @@ class KeyRing:
         self._tried_at = clock()
 
     def seal(self, content: bytes, about: bytes = b"") -> SealedBox:
-        """Return content sealed by the first key; it opens only with the same `about`."""
+        """Return `content` sealed by the first key; the box opens only with the same `about`."""
         self._follow_source()
         key = next(iter(self._keys.values()))
         nonce = secrets.token_bytes(_NONCE_BYTES)
@@ -88,8 +88,8 @@ class KeyRing:
         """Return the content of a box.
 
         Raises:
-            UnknownKeyError: The key is unknown here; the box opens once the key arrives.
-            DamagedSealError: The box was changed, has another `about`, or was never sealed by this key.
+            UnknownKeyError: This process does not have the key; the box opens once the key arrives.
+            DamagedSealError: The box was changed, or was sealed with another `about` or another key.
         """
         key = self._key_of(box)
         nonce, content = box.content[:_NONCE_BYTES], box.content[_NONCE_BYTES:]
@@ -100,7 +100,7 @@ class KeyRing:
             raise DamagedSealError(message) from error
 
     def knows(self, box: SealedBox) -> bool:
-        """Return whether the box's key is known; the source is not read again."""
+        """Return whether the box's key is known, without reading the source again."""
         key = self._keys.get(box.key_id)
         return key is not None and key.check == box.key_check
 
@@ -122,7 +122,7 @@ class KeyRing:
         return self._clock() - self._tried_at >= _LOAD_AGAIN_SECONDS or self._fingerprint() != self._tried
 
     def _follow_source(self) -> None:
-        """Read a changed source; while it cannot be read, for example a half-written file, the keys stay."""
+        """Read a changed source; the keys stay while the source is unreadable, such as a half-written file."""
         if self._fingerprint() == self._read or not self.may_read_again:
             return
         try:
@@ -143,7 +143,7 @@ def parse_keys(lines: str) -> Mapping[str, SealKey]:
     """Return the keys by their ids, in their order; empty lines and lines that begin with # are skipped.
 
     Raises:
-        InvalidInputError: A line is not a key, or no line is; the message names the line and never the key.
+        InvalidInputError: A line is not a key, or no line has a key; the message names the line, never the key.
     """
     keys: dict[str, SealKey] = {}
     for number, line in enumerate(lines.splitlines(), 1):
@@ -199,7 +199,7 @@ def keys_in_file(path: Path) -> KeyRing:
 
 
 def keys_of_command(command: str, env: Mapping[str, str]) -> KeyRing:
-    """Return the keys that a command prints; it runs at the start, and again if a key is missing.
+    """Return the keys that a command prints; the command runs at once, and again if a key is missing.
 
     Args:
         command: The command line, split as a shell would; no shell runs.
@@ -237,7 +237,8 @@ def _parse_line(line: str, number: int) -> SealKey:
 _SALT_BYTES: Final = 16
 _PASSES: Final = 2
 _MEMORY_KIB: Final = 64 * 1024
-"""libsodium's interactive parameters: a guess costs a tenth of a second and 64 MiB."""
+"""The memory of one stretch, by libsodium's interactive parameters: a guess costs a tenth of a second and 64
+MiB."""
 
 
 class SealError(SeptetError):

@@ -12,7 +12,7 @@ MESSAGE: Final = "(the commit's message)"
 HEAD: Final = "(the commit's head)"
 """The paths of lines outside files: the commit's message, and its head with author and committer."""
 NAME: Final = -1
-"""The number of a new file's path, which is no line and is pushed too."""
+"""The number that stands for the path of a new file, which is no line but is pushed too."""
 
 
 @dataclass(frozen=True, slots=True)

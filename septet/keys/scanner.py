@@ -1,8 +1,8 @@
 """Scan added lines for text that looks like a key.
 
-The scanner is the program Kingfisher, from its maker's package. It gets all added lines as one text, without a
-repository's environment and settings, and without requests to the network. Septet reports a finding by file, line
-and rule, and only compares the value.
+The scanner is the program Kingfisher from its maker's package. The program reads all added lines as one text,
+without a repository's environment and settings, and sends no network requests. Septet reports a finding by file,
+line and rule, and uses the found value only for comparisons.
 """
 
 import json
@@ -30,7 +30,8 @@ _OPTIONS: Final = (
     "--no-validate", "--no-update-check", "--no-ignore", "--no-dedup", "--no-extract-archives", "--quiet",
     "--format", "jsonl", "--confidence", "medium", "--jobs", "1",
 )  # fmt: skip
-"""The options: no finding is validated at its provider, and no comment beside a key excludes it."""
+"""The program's options: no finding is validated at its provider, and no comment next to a key excludes the
+key."""
 _WORDS: Final = re.compile(
     rb"PRIVATE KEY|://[^\s/@:]{1,200}:[^\s/@]{1,200}@"
     rb"|(?i:passw|pwd|secret|token|credential|api.?key|auth)\w{0,40}[\"']?\s{0,8}[:=]"
@@ -64,28 +65,28 @@ _PRIVATE_KEY: Final = "private-key"
 
 @dataclass(frozen=True, slots=True)
 class KeyMatch:
-    """An added line in which a text begins that looks like a key."""
+    """An added line that contains the beginning of a text that looks like a key."""
 
     line: AddedLine
     rule: str
     """The scanner's name of the kind of key, for example `github-pat`."""
     value: bytes
-    """The text, for comparisons alone: it is never shown and never kept."""
+    """The text that looks like a key, for comparisons alone: never show or keep it."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyScanner:
-    """Scans added lines; its compiled rules lie in a folder of the engine."""
+    """Scans added lines with rules whose compiled form is in a folder of the engine."""
 
     folder: Path
-    """The folder of the compiled rules, made for this user alone. The first scan of a release compiles the
-    rules for seconds; other scans wait meanwhile, because each would compile the same rules."""
+    """The folder of the compiled rules, for this user alone. The first scan of a release takes seconds to compile
+    the rules; other scans wait, because each scan would compile the same rules."""
 
     def scan(self, lines: Sequence[AddedLine]) -> tuple[KeyMatch, ...]:
         """Return the texts that look like keys, in the order of the lines.
 
-        Lock files and generated files are left out. In test data only findings of high confidence count, without
-        private keys.
+        Lock files and generated files are left out. In test data, only findings of high confidence count, and
+        private keys do not count.
 
         Raises:
             EvidenceError: The scanner did not finish, so the result is unknown.
@@ -107,7 +108,7 @@ class KeyScanner:
         return self._run(content)
 
     def _run(self, content: bytes, *kept: int) -> bytes:
-        """Run the program with these descriptors: it holds the lock to its end, even if this process dies."""
+        """Run the program with these descriptors, which hold the lock until the program ends."""
         scratch = self.folder / "scratch"
         scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
         argv = (get_binary_path(), "scan", "-", *_OPTIONS, "--rule-cache-dir", str(self.folder / "rules"))
@@ -163,7 +164,7 @@ class _Text:
         return sorted(matches, key=lambda pair: order[pair[0].line])
 
     def _line(self, number: int) -> AddedLine | None:
-        """Return the line of a number, or the next line: a match may begin with the blank line before."""
+        """Return the line with a number, or the next line, because a match may begin in the blank line before."""
         for line in self._numbered[max(0, number - 1) : number + 1]:
             if line is not None:
                 return line
@@ -171,9 +172,10 @@ class _Text:
 
 
 def may_hold_a_key(line: bytes) -> bool:
-    """Return whether a rule could match, in linear time: a word that names a key, or a run that may be a key.
+    """Return in linear time whether a rule could match: a word names a key, or a run of characters may be a key.
 
-    Such a run has a digit and a capital, or letters and digits without signs: no words and ordinary paths.
+    A run that may be a key has a digit and a capital, or only letters and digits. Words and ordinary paths are no
+    such runs.
     """
     if _WORDS.search(line):
         return True

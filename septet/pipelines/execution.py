@@ -12,10 +12,10 @@ _NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class CheckedExecution:
-    """The mistakes and warnings of a checked answer."""
+    """The mistakes and warnings that the check of an answer found."""
 
     findings: tuple[str, ...] = ()
-    """False or missing claims; the executor reads them."""
+    """The false or missing claims, which the executor reads."""
     warnings: tuple[str, ...] = ()
 
 
@@ -29,8 +29,8 @@ def check_execution(
 
     Args:
         answer: The executor's answer.
-        solution: The solution; `None` if it is not on this host.
-        claimed_files: The changed files in the answer, as `normal_path` spells them.
+        solution: The solution; `None` if this host does not have the solution.
+        claimed_files: The changed files in the answer, in the spelling of `normal_path`.
         changed_files: The files that git reports as changed, except the plan's file.
     """
     false = sorted(set(claimed_files) - set(changed_files))

@@ -1,4 +1,4 @@
-"""The issues of a pipeline on their forge."""
+"""Read the issues of a pipeline from the forge."""
 
 from collections.abc import Collection, Sequence
 from typing import Final
@@ -22,7 +22,7 @@ def read_issues(forge: Forge, request: ReadIssues) -> tuple[PipelineIssue, ...]:
         NotFoundError: Issues are missing, or no open issue has the label.
         InvalidInputError: Issues are closed, or too many issues have the label.
         ForgeUnavailableError: The forge did not answer.
-        ForgeError: The forge refused.
+        ForgeError: The forge refused the request.
     """
     issues = forge.open_issues(request.label) if request.label else ()
     if request.label and not issues:
@@ -36,7 +36,7 @@ def read_issues(forge: Forge, request: ReadIssues) -> tuple[PipelineIssue, ...]:
 
 
 def _all_open(numbers: Sequence[int], issues: Sequence[Issue], repository: str) -> Sequence[Issue]:
-    """Return the found issues, if all wanted issues were found and are open."""
+    """Return the issues, after checking that all wanted issues were found and are open."""
     there = {issue.number for issue in issues}
     if missing := [number for number in numbers if number not in there]:
         message = f"issues: {repository} has no {_numbers(missing)}."

@@ -1,4 +1,4 @@
-"""The issues of a pipeline: their file, their dependencies and order, and the short record of closed issues."""
+"""The issues of a pipeline: their file, dependencies and order, and the short form of closed issues."""
 
 import heapq
 import json
@@ -21,7 +21,7 @@ def circle_in(after: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """Return one circle, with its first member repeated at its end; empty without a circle.
 
     Args:
-        after: By each thing, the things that it comes after, which are keys too.
+        after: The things that a thing comes after, by thing; all of them are keys too.
     """
     finished_ids: set[str] = set()
     for start in after:
@@ -50,12 +50,12 @@ _COMES_AFTER: Final = re.compile(
     r"((?:[ \t]{0,4}(?:,|;|&|and\b)?[ \t]{0,4}#\d{1,18})+)",
     re.IGNORECASE | re.MULTILINE,
 )
-"""A line such as "Depends on #12, #13" or "- Blocked by: #12". All parts are bounded, because strangers write the
-line."""
+"""The pattern of a line such as "Depends on #12, #13" or "- Blocked by: #12". All parts are bounded, because
+strangers write the line."""
 
 
 def order_issues(issues: Iterable[PipelineIssue]) -> list[PipelineIssue]:
-    """Return the issues with each after its dependencies, otherwise in the given order.
+    """Return the issues with each issue after its dependencies, and otherwise in the given order.
 
     Raises:
         InvalidInputError: An id is repeated, a dependency is unknown, or the dependencies form a circle.
@@ -81,7 +81,7 @@ def order_issues(issues: Iterable[PipelineIssue]) -> list[PipelineIssue]:
 
 
 def merge_issues(issues: Sequence[PipelineIssue], read: Sequence[PipelineIssue]) -> list[PipelineIssue]:
-    """Return the named issues with the facts from their forge; without named issues, all read issues."""
+    """Return the named issues with the facts from the forge; without named issues, all issues from the forge."""
     by_id = {issue.id: issue for issue in read}
     return [_merge_issue(issue, by_id) for issue in issues] or list(read)
 
@@ -97,7 +97,7 @@ def _merge_issue(issue: PipelineIssue, read: Mapping[str, PipelineIssue]) -> Pip
 
 
 def read_issue_file(path: Path) -> tuple[PipelineIssue, ...]:
-    """Return the issues of a file: `[{id, title, body, depends_on?}]`, or numbers of the forge.
+    """Return the issues of a JSON file, which lists `{id, title, body, depends_on?}` or numbers of the forge.
 
     Raises:
         NotFoundError: The file cannot be read.
@@ -131,7 +131,7 @@ def issues_in(content: bytes, place: str) -> tuple[PipelineIssue, ...]:
 
 
 def depends_on_in(body: str, ids: Collection[str], own: str = "") -> tuple[str, ...]:
-    """Return the issues that a body names as dependencies, limited to `ids` and without its `own`."""
+    """Return the issues of `ids` that a body names as dependencies, without the issue `own` itself."""
     numbers = [number for match in _COMES_AFTER.finditer(body) for number in re.findall(r"#(\d+)", match[1])]
     return tuple(dict.fromkeys(number for number in numbers if number in ids and number != own))
 
@@ -158,7 +158,7 @@ def _as_id(value: object) -> object:
 
 
 def _refuse(issues: Sequence[PipelineIssue], places: dict[str, int]) -> None:
-    """Refuse issues that have no order."""
+    """Raise an error for issues whose dependencies allow no order."""
     twice = [issue.id for place, issue in enumerate(issues) if places[issue.id] != place]
     if twice:
         message = f"issues: these ids occur more than once: {_join(twice)}."
@@ -185,9 +185,9 @@ def _join(names: Sequence[str]) -> str:
 
 TITLE_BYTES: Final = 80
 MANY: Final = 200
-"""Above this number of issues, their titles are cut when the pipeline starts."""
+"""The number of issues above which the issues' titles are cut when the pipeline starts."""
 _ALL_BYTES: Final = 1_600_000
-"""The most bytes of all issues as JSON; a Temporal payload holds two million."""
+"""The most bytes of all issues as JSON; a Temporal payload holds two million bytes."""
 _FEW: Final = 5
 _WORDS_BYTES: Final = 160
 

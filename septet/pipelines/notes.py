@@ -1,4 +1,4 @@
-"""The notes that a pipeline adds to its two agents' prompts: the answer's form, and a solution's criteria."""
+"""The notes for the prompts of a pipeline's agents: the form of the answer, and criteria for a solution."""
 
 import json
 from typing import Final

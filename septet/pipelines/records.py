@@ -1,4 +1,4 @@
-"""The documents of a pipeline on disk: both documents of results while it runs, and the report at its end.
+"""Write the documents of a pipeline to disk: both documents of results, and at the end the report.
 
 Each document replaces the previous document, whole and durable: after any crash the disk has a valid document.
 """
@@ -36,19 +36,19 @@ _NOT_PLANNED: Final = frozenset({IssueStatus.WAITING, IssueStatus.PLANNING})
 
 
 def solution_in(state: IssueState) -> Solution | None:
-    """Return an issue's solution as far as the pipeline's state holds it."""
+    """Return the part of an issue's solution that the pipeline's state contains."""
     return state.solution.model_dump(mode="json") if state.solution is not None else None
 
 
 def files_in(state: IssueState) -> tuple[str, ...]:
-    """Return an issue's changed files as far as the pipeline's state holds them."""
+    """Return those of an issue's changed files that the pipeline's state contains."""
     return tuple(change.path for change in state.files_modified)
 
 
 def planning_results(
     view: PipelineView, solution_of: Callable[[IssueState], Solution | None] = solution_in
 ) -> PlanningResults:
-    """Return `planning-results.json`: an entry for each issue whose planning is over, in the pipeline's order."""
+    """Return the content of `planning-results.json`: all issues after their planning, in order."""
     results = tuple(_planning_result(state, solution_of) for state in view.issues if _is_past_planning(state))
     return PlanningResults(created_at=view.created_at, results=results)
 
@@ -56,7 +56,7 @@ def planning_results(
 def execution_results(
     view: PipelineView, files_of: Callable[[IssueState], tuple[str, ...]] = files_in
 ) -> ExecutionResults:
-    """Return `execution-results.json`: an entry for each planned issue that is over, in the pipeline's order."""
+    """Return the content of `execution-results.json`: all planned issues that are over, in order."""
     results = tuple(
         ExecutionResult(
             issue_id=state.issue_id,
@@ -97,7 +97,7 @@ _LOCK: Final = ".lock"
 
 
 def note(store: PipelineStore, some: PipelineView) -> PipelineView:
-    """Write the state of some issues, and both documents; return the pipeline with all issues on this disk.
+    """Write the states of some issues and both documents; return the pipeline with all issues on this disk.
 
     Args:
         store: The pipeline's folder.
@@ -111,7 +111,7 @@ def note(store: PipelineStore, some: PipelineView) -> PipelineView:
 
 
 def report(store: PipelineStore, view: PipelineView) -> None:
-    """Write the state of the given issues, as `note` does, and the report on all issues.
+    """Write the states of the given issues and both documents, as `note` does, and then the report on all issues.
 
     Raises:
         OSError: The disk refused.
@@ -150,6 +150,6 @@ def _solution(store: PipelineStore, state: IssueState) -> Solution | None:
 
 
 def _files(store: PipelineStore, state: IssueState) -> tuple[str, ...]:
-    """Return all files that an issue changed, if this host knows them; else the first files."""
+    """Return all files that an issue changed if this host has the list, or else the first files."""
     record = store.execution(state.issue_id) if state.status is IssueStatus.COMPLETED else None
     return record.files_modified if record is not None else files_in(state)

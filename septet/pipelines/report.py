@@ -1,4 +1,4 @@
-"""The final report of a pipeline, for people and for programs."""
+"""Write the report of a pipeline for people and for programs."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def report_of(view: PipelineView) -> PipelineReport:
 
 
 def as_markdown(report: PipelineReport) -> str:
-    """Return the report as Markdown; each text of a stranger is on one line, and starts no markup."""
+    """Return the report as Markdown; each text of a stranger is on one line, and cannot start markup."""
     view = report.pipeline
     counts = ", ".join(f"{count} {status}" for status, count in report.counts.items()) or "none"
     lines = [

@@ -1,4 +1,4 @@
-"""Choose the next issue of a pipeline: pure decisions over the states of its issues."""
+"""Choose the next issue of a pipeline: pure functions of the states of the issues."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
@@ -17,7 +17,7 @@ def next_to_plan(
     Args:
         issues: All issues, in the pipeline's order.
         ready: The work orders that wait for the planner.
-        held_back: The work orders that a person has moved away on the board.
+        held_back: The work orders that a person has moved on the board so that they must not begin.
         plans_ahead: The most plans that may wait for an executor; plans that wait for another issue do not count.
     """
     all_issues = list(issues)
@@ -43,7 +43,7 @@ def next_to_execute(issues: Mapping[str, IssueState], passed_over: Collection[st
 
     Args:
         issues: All issues, by id.
-        passed_over: The issues that are about to be skipped.
+        passed_over: The issues that the pipeline will skip.
     """
     working = [issue for issue in issues.values() if issue.status is IssueStatus.EXECUTING]
     for issue in issues.values():
@@ -56,7 +56,7 @@ def next_to_execute(issues: Mapping[str, IssueState], passed_over: Collection[st
 
 
 def find_doomed(issues: Mapping[str, IssueState], to_skip: Collection[str]) -> list[tuple[IssueState, str]]:
-    """Return the issues that cannot be carried out, each with the dependency that did not or will not succeed.
+    """Return the issues that cannot be carried out, each with the dependency that failed or will not succeed.
 
     Args:
         issues: All issues, by id.
@@ -73,7 +73,7 @@ def find_doomed(issues: Mapping[str, IssueState], to_skip: Collection[str]) -> l
 
 
 def overlap(one: IssueState, other: IssueState) -> bool:
-    """Return whether two issues may change the same file, by the changed or else the predicted files.
+    """Return whether two issues may change the same file, by the changed files or else the predicted files.
 
     An issue with unknown files overlaps with every issue.
     """
@@ -103,7 +103,7 @@ def _meet(one: str, other: str) -> bool:
 
 
 def held_by(issue: IssueState, issues: Mapping[str, IssueState]) -> frozenset[str]:
-    """Return the issues whose work a branch contains: its own issue, and the chain of issues that it builds on."""
+    """Return the issues whose work an issue's branch contains: the issue, and the chain of issues below it."""
     chain = [issue.issue_id]
     while (below := issues[chain[-1]].builds_on) and below not in chain:
         chain.append(below)
@@ -113,7 +113,7 @@ def held_by(issue: IssueState, issues: Mapping[str, IssueState]) -> frozenset[st
 def below_of(issue: IssueState, issues: Mapping[str, IssueState]) -> IssueState | None:
     """Return the completed dependency on whose branch an issue builds; `None` without a completed dependency.
 
-    The branch of this dependency contains most other dependencies; among equals, it is the latest.
+    This dependency's branch contains the most other dependencies; of several such branches, the latest counts.
     """
     candidates = [issues[name] for name in issue.depends_on if issues[name].done_at]
     needs = frozenset(issue.depends_on)

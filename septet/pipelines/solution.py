@@ -1,4 +1,4 @@
-"""Check a planner's solution before its execution: complete, consistent, correct and clear.
+"""Check that a planner's solution is complete, consistent, correct and clear before its execution.
 
 Each finding is one sentence with the place and the remedy; the planner reads the findings.
 """
@@ -21,7 +21,7 @@ def normal_path(path: str) -> str:
 
 
 def normal_path_in(worktree: Path, path: str) -> str:
-    """Return a path in its normal spelling; an absolute path in the worktree becomes relative to the root."""
+    """Return a path in its normal spelling; an absolute path in the worktree becomes relative to its root."""
     pure = PurePosixPath(path.strip())
     for root in (worktree, worktree.resolve()):
         if pure.is_relative_to(root):
@@ -30,12 +30,12 @@ def normal_path_in(worktree: Path, path: str) -> str:
 
 
 def is_in(path: str, scope: str) -> bool:
-    """Return whether a file is the scope itself or is below it; both are in normal spelling."""
+    """Return whether a file is the scope itself or is below the scope; both paths are in normal spelling."""
     return PurePosixPath(path).is_relative_to(PurePosixPath(scope))
 
 
 def why_outside(worktree: Path, path: str) -> str | None:
-    """Return why a path is outside of the repository; `None` for a path inside, which need not exist.
+    """Return why a path is outside of the repository; `None` for a path inside. The path need not exist.
 
     Args:
         worktree: The worktree's root; symlinks that point outside of it are detected.
@@ -74,7 +74,7 @@ _VAGUE: Final = frozenset(
         "todo", "n/a", "na", "none", "see above", "see title", "the task is done", "the code works",
     }
 )  # fmt: skip
-"""Phrases that fit anything, so that no check is possible."""
+"""The phrases that fit any task, so that nobody can check them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class IssueScope:
 
 
 def findings(solution: SolutionAnswer, scope: IssueScope) -> tuple[str, ...]:
-    """Return the mistakes of a solution; none if it may be carried out."""
+    """Return the mistakes of a solution; empty if the executor may carry out the solution."""
     return tuple(
         dict.fromkeys(
             [
@@ -197,12 +197,12 @@ OUTLINE_LIMIT_BYTES: Final = 1024
 _SUMMARY_BYTES: Final = 160
 _TITLE_BYTES: Final = 48
 _WITH_TASKS_BYTES: Final = 560
-"""The most bytes of an outline with its tasks; the rest is for the files, which decide which issues run in
-parallel."""
+"""The most bytes of an outline with its tasks; the rest is for the files, by which the pipeline decides which
+issues run in parallel."""
 
 
 def outline_of(solution: SolutionAnswer) -> Outline:
-    """Return the outline: as many tasks and predicted files as fit into `OUTLINE_LIMIT_BYTES` of JSON."""
+    """Return the outline with the tasks and predicted files that fit into `OUTLINE_LIMIT_BYTES` of JSON."""
     files = tuple(dict.fromkeys(normal_path(path) for path in solution.predicted_files))
     outline = Outline(id=solution.id, summary=cut_line(solution.summary, _SUMMARY_BYTES), files_count=len(files))
     for task in solution.tasks:

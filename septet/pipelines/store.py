@@ -1,4 +1,4 @@
-"""A pipeline's folder on its host's disk: solutions, executions, summaries and issues' states; all durable."""
+"""A pipeline's folder on its host's disk, with durable solutions, executions, summaries and states of issues."""
 
 import os
 import re
@@ -25,9 +25,9 @@ _ISSUE: Final = re.compile(ISSUE_ID)
 _LANE: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 _KNOWN_FILES: Final = 4096
-"""The most files in the cache: each document needs all files, and reads only changed files again."""
+"""The most files in the cache, because each document needs all files and should read only changed files again."""
 _SETTLED_NS: Final = 1_000_000_000
-"""The age in nanoseconds from which a file is cached: two files of one clock tick may have the same time."""
+"""The least age in nanoseconds of a cached file, because two files of one clock tick may have the same time."""
 
 T = TypeVar("T")
 
@@ -39,16 +39,16 @@ def issue_of(pipeline: str, order_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PipelineStore:
-    """`STATE/pipelines/<pipeline>`."""
+    """The folder `STATE/pipelines/<pipeline>` in the state directory."""
 
     folder: Path
 
     def solution(self, issue_id: str) -> SolutionAnswer | None:
-        """Return the accepted solution of an issue; `None` if this host has none."""
+        """Return the accepted solution of an issue; `None` if this host has no solution."""
         return _read(self._solution_file(issue_id), partial(SolutionAnswer.model_validate_json, extra="ignore"))
 
     def solution_json(self, issue_id: str) -> dict[str, object] | None:
-        """Return the accepted solution of an issue as unchecked JSON; `None` if this host has none."""
+        """Return the accepted solution of an issue as unchecked JSON; `None` if this host has no solution."""
         return _read(self._solution_file(issue_id), from_json)
 
     def keep_solution(self, issue_id: str, solution: SolutionAnswer) -> None:
@@ -56,7 +56,7 @@ class PipelineStore:
         _write(self._solution_file(issue_id), solution)
 
     def execution(self, issue_id: str) -> ExecutionRecord | None:
-        """Return the record of an issue's execution; `None` if this host has none."""
+        """Return the record of an issue's execution; `None` if this host has no record."""
         return _read(self._execution_file(issue_id), partial(ExecutionRecord.model_validate_json, extra="ignore"))
 
     def keep_execution(self, issue_id: str, record: ExecutionRecord) -> None:
@@ -77,7 +77,7 @@ class PipelineStore:
         return ()
 
     def summary(self, lane: str) -> str:
-        """Return the summary of a lane's earlier sessions; empty if this host has none."""
+        """Return the summary of a lane's earlier sessions; empty if this host has no summary."""
         try:
             return self._summary_file(lane).read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -140,7 +140,7 @@ def _read(path: str, parse: Callable[[bytes], T]) -> T | None:
 
 @lru_cache(maxsize=_KNOWN_FILES)
 def _read_cached(path: str, parse: Callable[[bytes], T], _mark: tuple[int, int, int]) -> T | None:
-    """Return the value in a file, read once: a replaced file has another mark."""
+    """Return the value in a file, which is read again only after a replacement, because `_mark` then differs."""
     return _parse_file(path, parse)
 
 

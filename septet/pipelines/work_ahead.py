@@ -13,7 +13,7 @@ _PLANNED: Final = frozenset({IssueStatus.PLANNED, IssueStatus.EXECUTING})
 def work_ahead(issues: Iterable[IssueState]) -> tuple[WorkAhead, ...]:
     """Return the remaining work of each issue without a result: all steps, or the steps after its plan.
 
-    Running work counts as if it had only begun.
+    Running work counts as work that has just begun.
     """
     return tuple(
         WorkAhead(REST_STEPS, issue.plan_bytes) if issue.status in _PLANNED else WHOLE
