@@ -1,4 +1,4 @@
-"""Mask the keys of the agent CLIs' own files in output that shows agents' words, as the worker does."""
+"""Mask the keys in the agent CLIs' own files wherever output shows agents' words, as the worker does."""
 
 from septet.agents.clis.adapter import Machine
 from septet.agents.clis.registry import ADAPTERS

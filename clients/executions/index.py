@@ -88,7 +88,7 @@ def page_token(word: str) -> bytes | None:
 
 
 async def taken_up_again(client: Client, query: str) -> dict[str, WorkflowExecution]:
-    """Return the last runs of the work orders that were reset, by name.
+    """Return the last run of each work order that was reset, by the work order's id.
 
     Args:
         client: The client.
@@ -131,7 +131,7 @@ async def runs_of(client: Client, names: Iterable[str]) -> list[WorkflowExecutio
 
 
 def latest(runs: Iterable[WorkflowExecution]) -> dict[str, WorkflowExecution]:
-    """Return the last run of each workflow, by name."""
+    """Return the last run of each workflow, by the workflow's id."""
     last: dict[str, WorkflowExecution] = {}
     for run in runs:
         if run.id not in last or _close_time(run) > _close_time(last[run.id]):

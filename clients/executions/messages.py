@@ -42,7 +42,7 @@ _REMEDY: Final = f"{START_WORKER}."
 
 
 _TOO_LONG: Final = (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError)
-"""The errors of a time-out: the SDK may hide the cancel of its wait, so that `TimeoutError` is not raised."""
+"""The errors after a time-out: the SDK may hide the cancel of its wait and raise its own error."""
 _UPDATE_SECONDS: Final = 20.0
 _OUTCOME_WITHIN: Final = timedelta(seconds=5)
 _NO_WORKER: Final = f"{START_WORKER}; it then carries out the decision if the server has received it."

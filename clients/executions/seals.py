@@ -71,7 +71,7 @@ async def began_unsealed(client: Client, workflow_id: str, run_id: str) -> bool:
 
 
 async def _inputs_of(client: Client, workflow_id: str, run_id: str | None) -> list[Payload]:
-    """Return the inputs of a run; none for a deleted run."""
+    """Return the inputs of a run; empty for a deleted run."""
     request = GetWorkflowExecutionHistoryRequest(
         namespace=client.namespace,
         execution=ExecutionName(workflow_id=workflow_id, run_id=run_id or ""),

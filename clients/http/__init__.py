@@ -1,1 +1,1 @@
-"""The HTTP API: the same operations and replies as every other face, under the paths that scripts know."""
+"""The HTTP API: the operations and replies of the CLI and the MCP server, under the paths that scripts use."""

@@ -68,9 +68,9 @@ def _only_a_page(*others: str) -> dict[str, Any]:
 
 
 class NewWorkOrder(OrderChoices):
-    """A repository and what is to be done there: an issue's number, a request in words, or a title and a text.
+    """A repository and the work to do there: an issue's number, a request in words, or a title and a text.
 
-    The address of an issue's page says both.
+    The address of an issue's page names the repository and the work.
     """
 
     model_config = ConfigDict(
@@ -88,8 +88,8 @@ class NewWorkOrder(OrderChoices):
     agent: Annotated[Name | None, Field(json_schema_extra={"enum": [*ADAPTERS, None]})] = None
     """The agent to use; the worker's default when absent."""
     repository_url: Repository
-    """An address that git takes, or a path on the worker's host; or the address of an issue's page, on its forge
-    or in Linear, which names the issue too."""
+    """An address that git takes, or a path on the worker's host; or the address of an issue's page on the
+    repository's forge or in Linear, which names the issue too."""
     sandbox_type: Literal["git_branch", "git_worktree"] = "git_branch"
     """Both values mean the same: every work order has its own clone and branch."""
     workflow_type: Literal["agent_workflow_plan"] = "agent_workflow_plan"
@@ -104,9 +104,9 @@ class NewWorkOrder(OrderChoices):
     description: Annotated[str, StringConstraints(max_length=TEXT_LIMIT_BYTES)] | None = None
     """The issue's body, when the issue is given as text."""
     id: Annotated[str, _ORDER_ID, Field(json_schema_extra=_ORDER_SCHEMA)] | None = None
-    """The work order's id; a used one is refused. One is made when absent."""
+    """The work order's id; a used id is refused. When absent, Septet makes an id."""
     again: bool = False
-    """Start another one for an issue that has an open work order."""
+    """Whether to start another work order for an issue that has an open work order."""
 
     @model_validator(mode="after")
     def _is_an_order(self) -> "NewWorkOrder":
@@ -161,7 +161,7 @@ class NewPipeline(PipelineInput):
     )
 
     id: Annotated[str, _PIPELINE_ID, Field(json_schema_extra=_PIPELINE_SCHEMA)] | None = None
-    """The pipeline's id; a used one is refused. One is made when absent."""
+    """The pipeline's id; a used id is refused. When absent, Septet makes an id."""
 
     def order(self) -> PipelineInput:
         """Return the pipeline's input."""

@@ -57,17 +57,17 @@ _log = structlog.get_logger()
 
 
 class Problem(Wire):
-    """An error: what kind it is, what happened, and how to go on."""
+    """An error: its kind, what happened, and the remedy."""
 
     type: str
-    """`urn:septet:error:<kind>`; the kind is what the command line calls `type`."""
+    """`urn:septet:error:<kind>`; the kind is the `type` of the command line's errors."""
     title: str
     """The kind in words."""
     status: int
     detail: str
-    """What happened, where."""
+    """What happened, and where."""
     remedy: str = ""
-    """How to go on."""
+    """What to do, so that the request succeeds or the work continues."""
 
 
 def problems(*statuses: HTTPStatus) -> dict[int | str, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The routes that the table of operations cannot make: their bodies or answers have a shape of their own."""
+"""The routes that the table of operations cannot make, because their bodies or answers have their own schemas."""
 
 import asyncio
 from datetime import timedelta
@@ -62,7 +62,7 @@ _DECIDES: Final[dict[str, Any]] = {
 
 
 class ListFilter(BaseModel):
-    """Which work orders a list has."""
+    """The filter and the page of a list of work orders."""
 
     status: Status | None = None
     agent: Annotated[str, Field(max_length=200, description="Only those of this agent.")] = ""

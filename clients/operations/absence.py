@@ -23,7 +23,7 @@ _RETRIES_SECONDS: Final = 30.0
 
 @dataclass(slots=True)
 class Absence:
-    """The time in which a server does not answer."""
+    """The current absence of a server, which does not answer, and the longest wait for the server."""
 
     subject: str
     """The id of the work order or pipeline that the caller waits for."""

@@ -28,8 +28,8 @@ PipelineId = Annotated[
 class Operation:
     """One operation: a function of `Operations` and of arguments, whose docstring people and agents read.
 
-    People read the first paragraph in the HTTP reference; agents read the whole. An argument whose type is a model
-    is the body of an HTTP request. A tool takes the fields of the model instead.
+    People read the first paragraph of the docstring in the HTTP reference; agents read the whole docstring. An
+    argument whose type is a model is the body of an HTTP request. A tool takes the fields of the model instead.
     """
 
     run: Callable[..., Awaitable[Any]]

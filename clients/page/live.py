@@ -75,7 +75,7 @@ async def _pipeline_changes(operations: Operations, pipeline_id: str) -> AsyncGe
 
 
 async def _changes(name: str, variable: str, ask: Callable[[], Awaitable[Answer]]) -> AsyncGenerator[bytes, None]:
-    """Yield a piece of the page after each change of the reply that it shows."""
+    """Yield a piece of the page after each change of the reply that the piece shows."""
     loop, last = asyncio.get_running_loop(), None
     while True:
         began = loop.time()

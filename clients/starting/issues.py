@@ -60,7 +60,7 @@ async def _check_issue(orders: WorkOrders, order: WorkOrderInput, order_id: str 
 async def _of_issues(
     orders: WorkOrders, kind: str, repository: str, issues: Sequence[int]
 ) -> list[WorkflowExecution]:
-    """Return the rows of the open workflows of a kind for some issues of a repository."""
+    """Return the rows of the open workflows of one kind for the named issues of a repository."""
     address = parse_address(repository, home=Path.home())
     numbers = ", ".join(f'"{issue}"' for issue in issues)
     query = f'WorkflowType="{kind}" AND ExecutionStatus="Running" AND SeptetIssue IN ({numbers})'

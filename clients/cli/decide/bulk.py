@@ -113,7 +113,7 @@ class ManyOrders:
         ]
 
     async def _is_wanted(self, count: int) -> bool:
-        """Prompt for a confirmation and return it; without a terminal, print how to confirm."""
+        """Prompt for a confirmation and return the answer; without a terminal, print how to confirm."""
         these, word = f"these {count}" if count > 1 else "this one", ""
         if sys.stdin.isatty():
             console().print(f"{self.verb.capitalize()} {these}? [y/N] ", end="", markup=False)

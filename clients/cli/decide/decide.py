@@ -88,7 +88,7 @@ async def retry(options: RetryOptions) -> CommandReply:
 
 
 def _check_plan(plan: str | None) -> None:
-    """Refuse a plan that is no SHA-256."""
+    """Refuse a plan's name that is not a SHA-256."""
     if plan is not None and SHA256.fullmatch(plan) is None:
         remedy = "`septet plan ID` shows that of the plan that waits; without --plan, that plan is meant."
         raise UsageError("--plan must be a SHA-256: 64 hexadecimal digits.", remedy=remedy)

@@ -218,7 +218,7 @@ def _guest_network(settings: Settings, sandbox: Sandbox | SeptetError) -> list[C
 
 
 def _sandbox(sandbox: Sandbox | SeptetError) -> Check:
-    """Report the sandbox of agents; a missing sandbox is no failure, because agents also run without a sandbox."""
+    """Report the sandbox of agents; without a sandbox, agents run unconfined, and the check is a warning."""
     if isinstance(sandbox, SeptetError):
         return Check("sandbox", "failed", f"No worker can start here: {sandbox.message}", sandbox.remedy)
     if not sandbox.confines:
