@@ -1,4 +1,4 @@
-"""The inputs of operations: what people and programs give beside the id of a work order or a pipeline."""
+"""The inputs of operations, other than the id of a work order or a pipeline."""
 
 from typing import Annotated, Final
 
@@ -13,20 +13,20 @@ from septet.contracts.wire import StrictWire
 After = Annotated[str, Field(description="The `next` of the page before; the first page when absent.")]
 Limit = Annotated[int, Field(ge=1, le=1000, description="The most rows to return.")]
 FewRows = Annotated[int, Field(ge=1, le=500, description="The most rows to return.")]
-"""An agent's context is small."""
+"""The most rows that an agent may request: few, because an agent's context is small."""
 
 
 class CancelBody(StrictWire):
-    """Whose decision it is, and why."""
+    """The person who decides, and the reason."""
 
     who: Who = ""
-    """Who decides, as the history shows it; for a tool, the agent when absent."""
+    """The name of the person who decides, for the history; for a tool, the agent's name when absent."""
     why: Words = ""
     """The reason, as the history shows it."""
 
 
 class PlanBody(CancelBody):
-    """Which plan is meant."""
+    """The plan of a decision, the person who decides, and the reason."""
 
     plan_sha256: Sha256 | None = None
     """The SHA-256 of the plan that you read, as the work order has it: a decision on another plan is refused. The
@@ -34,7 +34,7 @@ class PlanBody(CancelBody):
 
 
 class ApproveBody(PlanBody):
-    """A word for a plan, or for what was found in the work: one of both."""
+    """The approval of a plan, or of findings in the work, but not of both."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -50,14 +50,14 @@ class ApproveBody(PlanBody):
 
 
 class RejectBody(PlanBody):
-    """What is wrong with a plan, or that the agent is to remove what was found in the work."""
+    """The rejection of a plan with feedback, or the request that the agent removes the findings in the work."""
 
     feedback: Annotated[Words, StringConstraints(min_length=1)]
     """Your feedback for the planner."""
 
 
 class AddBody(StrictWire):
-    """By how much an agent raises a budget."""
+    """The amount by which an agent raises a budget."""
 
     budget: BudgetName
     """`day`, `project/NAME`, `pipeline/ID`, or the id of a task."""
@@ -73,14 +73,14 @@ class AddBody(StrictWire):
 
 
 class LimitBody(LimitCall):
-    """A limit, or by how much it is raised."""
+    """The limit of a budget, or the amount by which the limit is raised."""
 
     budget: BudgetName
     """The budget: `day`, `project/NAME`, `pipeline/ID`, or the id of a work order."""
 
 
 class RaiseBody(LimitBody):
-    """By how much a budget is raised."""
+    """The amount by which a budget is raised."""
 
     expected: BudgetText | None = None
     """The limit as you saw it: nothing is added to another limit, so that a raise that is sent twice adds once.
@@ -88,14 +88,14 @@ class RaiseBody(LimitBody):
 
 
 class RestoreBody(StrictWire):
-    """Which snapshot to restore."""
+    """The snapshot to restore."""
 
     snapshot: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}/[A-Za-z0-9._-]{1,200}$")]
     """The snapshot's name, as the list of rescues has it."""
 
 
 class IssueBody(CancelBody):
-    """Whose decision it is about one issue, and why; for `replan`, the planner reads why."""
+    """The person who decides about one issue, and the reason, which the planner reads for `replan`."""
 
     issue_id: IssueId
 
