@@ -1,4 +1,4 @@
-"""The HTTP API's token: the state directory keeps it, and clients of the same user read it there."""
+"""The HTTP API's token, which the state directory keeps for the API and for clients of the same user."""
 
 from typing import Final
 

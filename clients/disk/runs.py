@@ -17,7 +17,7 @@ from septet.system.preview import scrub
 
 _MOST_EXECUTORS: Final = 16
 MOST_REFUSED: Final = 100
-"""The most refused hosts in a run's view; the run's log has the other hosts."""
+"""The most refused hosts in a run's view; the run's log has all refused hosts."""
 _REMEMBERED: Final = 50_000
 """The most runs in the cache: a lane has seven runs for each issue of its pipeline, and is read twice a second."""
 

@@ -1,4 +1,4 @@
-"""The page's templates. They escape all values: issues, plans and transcripts are other people's words."""
+"""The page's templates, which escape all values: other people wrote the issues, plans and transcripts."""
 
 import json
 import re

@@ -56,7 +56,7 @@ def check_unread_order(order: WorkOrderInput, settings: Settings, *, is_here: bo
 def find_order(
     order: WorkOrderInput, order_id: str | None, settings: Settings, *, again: bool
 ) -> tuple[WorkOrderInput, str | None]:
-    """Read a work order's issue from its tracker, and return the work order and the id that the issue gives it.
+    """Read a work order's issue from its tracker, and return the work order and its id, derived from the issue.
 
     Raises:
         SeptetError: As for `find_tracked_issue`.

@@ -243,5 +243,5 @@ class PipelineClient(Executions[PipelineView]):
 
 
 def pipeline_id_of_key(key: str) -> str:
-    """Return the id that a key gives to a pipeline without an id."""
+    """Return the id, derived from an idempotency key, of a pipeline that the caller gave no id."""
     return f"pl-{sha256(key.encode()).hexdigest()[:16]}"

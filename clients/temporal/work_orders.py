@@ -290,5 +290,5 @@ def _without_credentials(order: WorkOrderInput) -> WorkOrderInput:
 
 
 def id_of_key(key: str) -> str:
-    """Return the id that a key gives to a work order without an id."""
+    """Return the id, derived from an idempotency key, of a work order that the caller gave no id."""
     return f"wo-{sha256(key.encode()).hexdigest()[:16]}"
