@@ -81,7 +81,7 @@ class Rescues:
         return RescuesReply(rescues=rows)
 
     async def restore(self, name: str) -> RestoredReply:
-        """Restore a snapshot of this host to a new folder below the state directory; Septet never removes it.
+        """Restore a snapshot of this host to a new folder of the state directory; Septet never removes it.
 
         Raises:
             RefusedTransitionError: The snapshot was restored before.

@@ -18,7 +18,7 @@ from septet.contracts.names import READ_OUTGOING, Step
 
 _STEPS: Final = frozenset(step.value for step in Step)
 _IN_STEPS: Final = frozenset({"finalize_json", READ_OUTGOING})
-"""The activities that belong to the step before them."""
+"""The activities that belong to the preceding step."""
 _AGAIN_SECONDS: Final = 1.0
 """The pause after a server's refusal, and between two runs of one workflow."""
 _UNANSWERED_SECONDS: Final = 2.0

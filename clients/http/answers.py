@@ -21,7 +21,7 @@ class GitProgress(Wire):
     git_commit_count: int | None = None
     """The number of commits on top of the base; `None` if this host cannot count the commits."""
     git_files_changed: int = 0
-    """Files that differ from the base; of work under way as its last step left them, up to 100."""
+    """The number of files that differ from the base, or of the files that the last step reported, at most 100."""
     latest_commit_message: str | None = None
     git_branch_name: str | None = None
 

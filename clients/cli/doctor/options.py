@@ -1,4 +1,4 @@
-"""What `septet doctor` is options."""
+"""The options of `septet doctor`."""
 
 from dataclasses import KW_ONLY
 from typing import Annotated

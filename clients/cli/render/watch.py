@@ -125,7 +125,7 @@ class WatchLines:
 
 
 def show_end(look: WatchReply, out: Console) -> None:
-    """Print a closed work order's outcome, without steps in a pipe, which already has them."""
+    """Print a closed work order's outcome; on a terminal, print the steps too."""
     parts: list[RenderableType] = [figures(look)]
     if look.diff is not None and look.diff.files:
         parts.append(diff_stat(look.diff, out.width))

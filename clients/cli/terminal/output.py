@@ -109,7 +109,7 @@ def _wrap_line(line: str, width: int, indent: int) -> str:
 
 
 def _words(line: str) -> Iterator[tuple[str, str]]:
-    """Yield the unbreakable parts of a line, each with the space before it."""
+    """Yield the unbreakable parts of a line, each with the space before the part."""
     gap, command, end = "", "", 0
     for match in _WORD.finditer(line):
         word, space, end = match[0], line[end : match.start()], match.end()
