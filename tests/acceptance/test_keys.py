@@ -38,9 +38,9 @@ async def test_a_key_that_an_agent_tells_is_seen_nowhere(septet: Septet, origin:
     (keyed.state / "api-token").chmod(0o600)
     told_by_agent = f"done with {KEY} and {ENCODED} and {API_TOKEN}"
     order = keyed.scenario("wo-key", {"steps": {
-        "implement_plan": {"answer": {"success": True, "summary": told_by_agent}},
-        "create_commit": {"answer": {"commit_message": f"bug: {KEY}\n\n{' '.join(FORMS)}"}},
-        "create_pull_request": {"answer": {"title": f"Fix by {KEY}", "body": " ".join(FORMS)}},
+        "implement_plan": {"put_over": {"summary": told_by_agent}},
+        "create_commit": {"put_over": {"commit_message": f"bug: {KEY}\n\n{' '.join(FORMS)}"}},
+        "create_pull_request": {"put_over": {"title": f"Fix by {KEY}", "body": " ".join(FORMS)}},
     }})  # fmt: skip
     with keyed.up() as up:
         environments = [

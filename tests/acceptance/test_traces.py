@@ -21,7 +21,7 @@ sys.modules["opentelemetry.sdk"] = None
 from septet.settings import Settings
 from workers.observing.observers import observers
 try:
-    observers(Settings(traces="http://127.0.0.1:9"), serves=True)
+    observers(Settings(traces="http://127.0.0.1:9"))
 except Exception as error:
     print(error)
 """

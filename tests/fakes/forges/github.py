@@ -110,14 +110,12 @@ class GitHubFake(ForgeFake):
         if issue := self.issues.get(int(number)):
             return 200, self._issue_json(issue)
         if pull := self.pulls.get(int(number)):
-            return 200, {**self._pull_json(pull), "comments": 0, "pull_request": {"url": "u"}}
+            return 200, self._pull_as_issue(pull)
         return 404, {"message": "Not Found"}
 
     def _issues(self, asked: Asked) -> Answer:
         wanted = set(asked.one("labels").split(",")) - {""}
-        pulls = [
-            {**self._pull_json(pull), "comments": 0, "pull_request": {"url": "u"}} for pull in self.pulls.values()
-        ]
+        pulls = map(self._pull_as_issue, self.pulls.values())
         found = [
             issue
             for issue in [*map(self._issue_json, self.issues.values()), *pulls]
@@ -125,6 +123,12 @@ class GitHubFake(ForgeFake):
             and wanted <= {each["name"] for each in issue["labels"]}
         ]
         return 200, asked.page_of(found, "per_page", 30)
+
+    def _pull_as_issue(self, pull: PullState) -> Json:
+        """Return a pull request as GitHub lists it among issues: without its branches."""
+        whole = self._pull_json(pull)
+        issue = {key: whole[key] for key in whole if key not in {"base", "head", "merged_at"}}
+        return {**issue, "comments": 0, "pull_request": {"url": "u"}}
 
     def _comments(self, asked: Asked, number: str) -> Answer:
         notes = [self._note_json(note) for note in self._notes_of(int(number))]
