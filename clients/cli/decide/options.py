@@ -57,7 +57,7 @@ NO_CHOICE: Final = OrderChoice()
 
 @command_options
 class MoveOptions:
-    """What `septet move` is options."""
+    """The options of `septet move`."""
 
     order_id: Id
     stage: Annotated[
@@ -76,7 +76,7 @@ class MoveOptions:
 
 @command_options
 class ApproveOptions:
-    """What `septet approve` is options."""
+    """The options of `septet approve`."""
 
     ids: Ids = None
     _: KW_ONLY
@@ -92,7 +92,7 @@ class ApproveOptions:
 
 @command_options
 class RejectOptions:
-    """What `septet reject` is options."""
+    """The options of `septet reject`."""
 
     order_id: Id
     _: KW_ONLY
@@ -104,7 +104,7 @@ class RejectOptions:
 
 @command_options
 class CancelOptions:
-    """What `septet cancel` is options."""
+    """The options of `septet cancel`."""
 
     ids: Ids = None
     _: KW_ONLY
@@ -115,7 +115,7 @@ class CancelOptions:
 
 @command_options
 class RetryOptions:
-    """What `septet retry` is options."""
+    """The options of `septet retry`."""
 
     ids: Ids = None
     _: KW_ONLY
@@ -141,7 +141,7 @@ class RetryOptions:
 
 @command_options
 class BudgetsOptions:
-    """What `septet budget list` is options."""
+    """The options of `septet budget list`."""
 
     _: KW_ONLY
     after: Next = ""
@@ -151,7 +151,7 @@ class BudgetsOptions:
 
 @command_options
 class OneBudgetOptions:
-    """What `septet budget show` is options."""
+    """The options of `septet budget show`."""
 
     budget: Scope
     _: KW_ONLY
@@ -160,7 +160,7 @@ class OneBudgetOptions:
 
 @command_options
 class SetBudgetOptions:
-    """What `septet budget set` is options."""
+    """The options of `septet budget set`."""
 
     budget: Scope
     amount: Amount
@@ -171,7 +171,7 @@ class SetBudgetOptions:
 
 @command_options
 class RaiseBudgetOptions:
-    """What `septet budget raise` is options."""
+    """The options of `septet budget raise`."""
 
     budget: Scope
     amount: Amount

@@ -8,7 +8,7 @@ from clients.cli.options import SERVER, Server, command_options, option
 
 @command_options
 class DoctorOptions:
-    """What `septet doctor` is options."""
+    """The options of `septet doctor`."""
 
     _: KW_ONLY
     repo: Annotated[

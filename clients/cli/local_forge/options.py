@@ -12,7 +12,7 @@ Repo = Annotated[
 
 @command_options
 class AddIssueOptions:
-    """What `septet issue add` is options."""
+    """The options of `septet issue add`."""
 
     _: KW_ONLY
     title: Annotated[str, option(metavar="TEXT", help="The issue's title.")]
@@ -24,7 +24,7 @@ class AddIssueOptions:
 
 @command_options
 class LocalListOptions:
-    """What the commands are given that list issues or pull requests."""
+    """The options of the commands that list issues or pull requests."""
 
     _: KW_ONLY
     repo: Repo = None
@@ -34,7 +34,7 @@ class LocalListOptions:
 
 @command_options
 class OneIssueOptions:
-    """What the commands are given that show or close an issue."""
+    """The options of the commands that show or close an issue."""
 
     number: Annotated[int, argument(metavar="N", help="The issue's number.", least=1)]
     _: KW_ONLY
@@ -44,7 +44,7 @@ class OneIssueOptions:
 
 @command_options
 class OnePullRequestOptions:
-    """What the commands are given that show a pull request."""
+    """The options of the commands that show a pull request."""
 
     number: Annotated[int, argument(metavar="N", help="The pull request's number.", least=1)]
     _: KW_ONLY
@@ -54,7 +54,7 @@ class OnePullRequestOptions:
 
 @command_options
 class PullRequestsOptions:
-    """What the commands are given that merge or close pull requests."""
+    """The options of the commands that merge or close pull requests."""
 
     numbers: Annotated[list[int], argument(metavar="N", help="The pull requests' numbers.", least=1)]
     _: KW_ONLY

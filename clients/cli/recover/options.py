@@ -9,7 +9,7 @@ from clients.cli.options import SERVER, Json, Server, argument, command_options,
 
 @command_options
 class RescuesOptions:
-    """What `septet rescue list` is options."""
+    """The options of `septet rescue list`."""
 
     order_id: Annotated[str | None, argument(metavar="ID", help="Only this work order's.")] = None
     _: KW_ONLY
@@ -19,7 +19,7 @@ class RescuesOptions:
 
 @command_options
 class RestoreOptions:
-    """What `septet rescue restore` is options."""
+    """The options of `septet rescue restore`."""
 
     snapshot: Annotated[
         str,
@@ -34,7 +34,7 @@ class RestoreOptions:
 
 @command_options
 class DocsOptions:
-    """What `septet docs` is options."""
+    """The options of `septet docs`."""
 
     page: Annotated[
         str | None,
@@ -46,7 +46,7 @@ class DocsOptions:
 
 @command_options
 class HostGoneOptions:
-    """What `septet host-gone` is options."""
+    """The options of `septet host-gone`."""
 
     host: Annotated[str, argument(metavar="HOST", help="The host's id, as `septet worker` prints it.")]
     _: KW_ONLY

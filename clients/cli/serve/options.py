@@ -14,7 +14,7 @@ ApiPort = Annotated[
 
 @command_options
 class UpOptions:
-    """What `septet up` is options."""
+    """The options of `septet up`."""
 
     _: KW_ONLY
     port: Annotated[int, option(metavar="PORT", help="The embedded server's port.", least=1, most=_LAST_PORT)] = (
@@ -30,7 +30,7 @@ class UpOptions:
 
 @command_options
 class WorkerOptions:
-    """What `septet worker` is options."""
+    """The options of `septet worker`."""
 
     _: KW_ONLY
     register: Annotated[
@@ -42,7 +42,7 @@ class WorkerOptions:
 
 @command_options
 class ServeOptions:
-    """What `septet serve` is options."""
+    """The options of `septet serve`."""
 
     _: KW_ONLY
     port: ApiPort = 8888
@@ -54,7 +54,7 @@ class ServeOptions:
 
 @command_options
 class McpOptions:
-    """What `septet mcp` is options."""
+    """The options of `septet mcp`."""
 
     _: KW_ONLY
     address: Address = None
@@ -62,7 +62,7 @@ class McpOptions:
 
 @command_options
 class RunnerOptions:
-    """What `septet runner` is options."""
+    """The options of `septet runner`."""
 
     _: KW_ONLY
     as_json: Json = False
@@ -70,7 +70,7 @@ class RunnerOptions:
 
 @command_options
 class PromoteOptions:
-    """What `septet promote` is options."""
+    """The options of `septet promote`."""
 
     build: Annotated[str | None, argument(metavar="BUILD", help="The build. [default: this installation's]")] = (
         None
@@ -96,7 +96,7 @@ class PromoteOptions:
 
 @command_options
 class BackupOptions:
-    """What `septet backup` is options."""
+    """The options of `septet backup`."""
 
     folder: Annotated[Path, argument(metavar="DIR", help="A new folder.")]
     _: KW_ONLY
@@ -105,7 +105,7 @@ class BackupOptions:
 
 @command_options
 class NewKeyOptions:
-    """What `septet codec new-key` is options."""
+    """The options of `septet codec new-key`."""
 
     key_id: Annotated[str, argument(metavar="ID", help="The key's id, such as its month: 2026-11.")]
     _: KW_ONLY

@@ -145,7 +145,7 @@ NO_CHOICES: Final = OrderOptions()
 
 @command_options
 class RunOptions:
-    """What `septet run` is options."""
+    """The options of `septet run`."""
 
     target: Target = None
     _: KW_ONLY
@@ -160,7 +160,7 @@ class RunOptions:
 
 @command_options
 class CreateOptions:
-    """What `septet create` is options."""
+    """The options of `septet create`."""
 
     target: Target = None
     _: KW_ONLY
@@ -176,7 +176,7 @@ class CreateOptions:
 
 @command_options
 class DemoOptions:
-    """What `septet demo` is options."""
+    """The options of `septet demo`."""
 
     _: KW_ONLY
     scenario: Annotated[
@@ -201,7 +201,7 @@ class DemoOptions:
 
 @command_options
 class InitOptions:
-    """What `septet init` is options."""
+    """The options of `septet init`."""
 
     _: KW_ONLY
     repo: Annotated[Path, option("--repo", metavar="DIR", help="The working tree of the repository.")] = Path()

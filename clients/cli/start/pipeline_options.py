@@ -80,7 +80,7 @@ NO_OPTIONS: Final = PipelineOptions()
 
 @command_options
 class StartPipelineOptions:
-    """What `septet pipeline` is options."""
+    """The options of `septet pipeline`."""
 
     _: KW_ONLY
     pipeline: PipelineOptions = NO_OPTIONS
@@ -93,7 +93,7 @@ class StartPipelineOptions:
 
 @command_options
 class OnePipelineOptions:
-    """What the commands are given that show one pipeline."""
+    """The options of the commands that show one pipeline."""
 
     pipeline_id: PipelineId
     _: KW_ONLY
@@ -102,7 +102,7 @@ class OnePipelineOptions:
 
 @command_options
 class PipelinesOptions:
-    """What `septet pipeline list` is options."""
+    """The options of `septet pipeline list`."""
 
     _: KW_ONLY
     after: Next = ""
@@ -112,7 +112,7 @@ class PipelinesOptions:
 
 @command_options
 class DecideOnPipelineOptions:
-    """What the commands are given that decide about a whole pipeline."""
+    """The options of the commands that decide about a whole pipeline."""
 
     pipeline_id: PipelineId
     _: KW_ONLY
@@ -122,7 +122,7 @@ class DecideOnPipelineOptions:
 
 @command_options
 class SkipOptions:
-    """What `septet pipeline skip` is options."""
+    """The options of `septet pipeline skip`."""
 
     pipeline_id: PipelineId
     issue: PipelineIssue
@@ -133,7 +133,7 @@ class SkipOptions:
 
 @command_options
 class ReplanOptions:
-    """What `septet pipeline replan` is options."""
+    """The options of `septet pipeline replan`."""
 
     pipeline_id: PipelineId
     issue: PipelineIssue
@@ -163,7 +163,7 @@ class IntakeOptions:
 
 @command_options
 class AddIntakeOptions:
-    """What `septet intake add` is options."""
+    """The options of `septet intake add`."""
 
     _: KW_ONLY
     intake: IntakeOptions
@@ -172,7 +172,7 @@ class AddIntakeOptions:
 
 @command_options
 class IntakesOptions:
-    """What `septet intake list` is options."""
+    """The options of `septet intake list`."""
 
     _: KW_ONLY
     server: Server = SERVER
@@ -180,7 +180,7 @@ class IntakesOptions:
 
 @command_options
 class RemoveIntakeOptions:
-    """What `septet intake remove` is options."""
+    """The options of `septet intake remove`."""
 
     intake_id: Annotated[str, argument(metavar="ID", help="The intake, as `septet intake list` shows it.")]
     _: KW_ONLY

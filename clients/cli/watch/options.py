@@ -19,7 +19,7 @@ from septet.contracts.names import CostKey
 
 @command_options
 class OneOrderOptions:
-    """What the commands are given that show one work order."""
+    """The options of the commands that show one work order."""
 
     order_id: Id
     _: KW_ONLY
@@ -28,7 +28,7 @@ class OneOrderOptions:
 
 @command_options
 class OrdersOptions:
-    """What `septet list` is options."""
+    """The options of `septet list`."""
 
     _: KW_ONLY
     state: Annotated[
@@ -47,7 +47,7 @@ class OrdersOptions:
 
 @command_options
 class BoardOptions:
-    """What `septet board` is options."""
+    """The options of `septet board`."""
 
     _: KW_ONLY
     project: Annotated[str | None, option(metavar="PROJECT", help="Only this project.")] = None
@@ -60,7 +60,7 @@ class BoardOptions:
 
 @command_options
 class LogsOptions:
-    """What `septet logs` is options."""
+    """The options of `septet logs`."""
 
     order_id: Id
     _: KW_ONLY
@@ -75,7 +75,7 @@ class LogsOptions:
 
 @command_options
 class CostsOptions:
-    """What `septet costs` is options."""
+    """The options of `septet costs`."""
 
     _: KW_ONLY
     by: Annotated[CostKey, option(help="Group by this.")] = "project"
@@ -86,7 +86,7 @@ class CostsOptions:
 
 @command_options
 class OpenOptions:
-    """What `septet open` is options."""
+    """The options of `septet open`."""
 
     order_id: Annotated[
         str | None,
