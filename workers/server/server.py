@@ -43,8 +43,7 @@ RETENTION: Final = "30d"
 """The time for which the server keeps closed work orders; the development server's default is a day."""
 
 PUSH_OF_CANCELS: Final = ("frontend.WorkerCommandsEnabled", "system.enableCancelActivityWorkerCommand")
-"""The settings with which the server notifies a worker of a cancel at once; without them, only the answer to a
-heartbeat reports a cancel."""
+"""With these settings the server notifies a worker of a cancel at once, and not with the next heartbeat."""
 DYNAMIC_CONFIG: Final[Mapping[str, JsonValue]] = {
     # The development server's one history shard hands out 20 tasks a second by default: seven steps would
     # then wait 400 ms.

@@ -1,8 +1,7 @@
 r"""The supervisor of one agent run: a small program of its own, which outlives the worker that started it.
 
 The fork server or a runner forks the supervisor, which then receives an order. The supervisor starts the agent in
-a session of its own, enforces the limits, ends and sweeps the agent, notifies every attached client, and writes
-`exit.json`.
+a separate session, enforces the limits, ends and sweeps the agent, notifies clients, and writes `exit.json`.
 
 The agent gets neither of the order's locks. An attempt attaches over the socket `control.sock`; it may send
 `end <why>\n`, and receives `ended <json>\n`.
