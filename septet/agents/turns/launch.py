@@ -23,7 +23,7 @@ from septet.agents.turns.follow import HELD_SECONDS, HELD_TOKENS, HELD_USD
 from septet.agents.turns.guest_home import open_home, prepare_home
 from septet.agents.turns.next_move import Start
 from septet.agents.turns.request import AgentRuntime, TurnRequest
-from septet.agents.turns.warm import TurnProcess, WarmStart
+from septet.agents.turns.warm import REPLACED, TurnProcess, WarmProcessEndedError, WarmStart, end_warm
 from septet.contracts.budget import Caps
 from septet.contracts.run_limits import Timeouts
 from septet.errors import DiskFullError, WorkspaceError
@@ -68,6 +68,7 @@ def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, s
         AgentCrashedError: The runner that starts agents is missing.
         GitBusyError: A git process that no agent started works in the worktree.
         LoginBusyError: Another agent is about to refresh the login; nothing was started.
+        WarmProcessEndedError: The process that was kept for the turn has ended; nothing was started.
         OSError: The disk or the machine refused.
     """
     runtime, limits = request.runtime, request.limits
@@ -99,7 +100,11 @@ def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, s
                 ).with_resources(runtime.resources),
             ).inside(confinement)
             order.kind = WARM if turn.warm else RUN
-            attached = process.send_order(runtime.supervisors, run, order, (writer_lock, run_lock))
+            try:
+                attached = process.send_order(runtime.supervisors, run, order, (writer_lock, run_lock))
+            except WarmProcessEndedError:
+                end_warm(runtime.runs, request.order_id, REPLACED)
+                raise
             sent = True
             return run, attached
         finally:

@@ -24,6 +24,7 @@ from septet.agents.turns.launch import launch
 from septet.agents.turns.next_move import Accept, GiveUp, Move, Rung, Start
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_runs import NextStep, TurnResult, TurnRuns
+from septet.agents.turns.warm import WarmProcessEndedError
 from septet.contracts.amounts import Spending
 from septet.errors import AgentCrashedError, AgentError
 from septet.system.threads import LOOKS, shielded_thread, undoable_thread
@@ -156,6 +157,8 @@ class TurnAttempt:
             run, attached = await undoable_thread(LOOKS, _detach, launch, request, move, needs.pass_lock_on())
         except LoginBusyError as busy:
             await self._await_login(busy)
+            return None
+        except WarmProcessEndedError:
             return None
         self._login_patience_ends = None
         return await self._follow(run, await Attachment.over(attached), move.rung)

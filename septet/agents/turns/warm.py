@@ -19,7 +19,7 @@ from septet.agents.sandbox.attachment import short_address
 from septet.agents.sandbox.runner_connection import await_sweep
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.sandbox.sweep import sweep_leftovers
-from septet.errors import AgentCrashedError, AgentError
+from septet.errors import AgentError
 from septet.system.durable import read_struct
 from septet.system.locks import lock_is_held, open_lock, try_lock
 
@@ -31,6 +31,10 @@ _SOCKET: Final = "warm.sock"
 _LOOK_SECONDS: Final = 0.02
 _END_SECONDS: Final = 15.0
 """The seconds to wait for a process's end: a turn has two seconds of grace, an idle process ends at once."""
+
+
+class WarmProcessEndedError(Exception):
+    """A warm process ended before it took its next turn."""
 
 
 class WarmProcess(msgspec.Struct, frozen=True):
@@ -214,9 +218,12 @@ class TurnProcess:
 
         Raises:
             OSError: No supervisor could be started, or the disk is full.
-            AgentCrashedError: The runner is missing, or the living process has ended.
+            AgentCrashedError: The runner is missing.
+            WarmProcessEndedError: The living process has ended; nothing was sent.
         """
-        connection = supervisors.connect() if self.living is None else _connect_to_warm(run.folder.parent)
+        connection = supervisors.connect() if self.living is None else connect_to_warm_process(run.folder.parent)
+        if connection is None:
+            raise WarmProcessEndedError
         session_id = run.record.session_id if run.record is not None else None
         try:
             if self.start is None or self.lock is None:
@@ -234,17 +241,3 @@ class TurnProcess:
         """Close this side's descriptor of the lock, which the supervisor has now."""
         if self.lock is not None:
             os.close(self.lock)
-
-
-def _connect_to_warm(folder: Path) -> socket.socket:
-    """Return a connection to the warm process of the workspace that has its runs in `folder`.
-
-    Raises:
-        AgentCrashedError: The process has ended in the meantime.
-    """
-    connected = connect_to_warm_process(folder)
-    if connected is None:
-        raise AgentCrashedError(
-            f"The process that served {folder.name} has ended.", remedy="Septet tries again automatically."
-        )
-    return connected

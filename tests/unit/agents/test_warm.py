@@ -30,6 +30,7 @@ from septet.agents.turns.turn_runs import TurnResult
 from septet.agents.turns.warm import end_warm, warm_orders
 from septet.contracts.run_limits import Timeouts
 from septet.errors import AgentApiError, AgentCrashedError
+from septet.system.locks import take_lock
 
 pytestmark = pytest.mark.law
 
@@ -252,6 +253,19 @@ async def test_a_process_that_died_between_turns_is_started_anew(lab: Lab, whom:
     assert (second.outcome.text, second.recovered_by, second.agent_starts) == ("Turn 1.;Turn 2.;", None, 1)
     assert starts(lab) == ["start new", "start resume"]
     assert carriers(mark_of(first.run)) == []
+
+
+async def test_a_killed_process_that_still_holds_its_lock_serves_no_turn(lab: Lab) -> None:
+    """The kernel closes a killed process's socket before its lock: the turn waits for the lock and starts anew."""
+    first = await begun(lab, ANSWERS)
+    await wait_until(lambda: not first.run.lives())
+    os.kill(supervisor_of(first.run), signal.SIGKILL)
+    await wait_until(lambda: is_dead(agent_of(first.run)))
+    lock = await wait_until(lambda: take_lock(first.run.folder.parent / "warm.lock"))
+    asyncio.get_running_loop().call_later(0.3, os.close, lock)
+    second = await lab.run_turn(lab.warm_turn(2, session_of(first)))
+    assert (second.outcome.text, second.recovered_by, second.agent_starts) == ("Turn 1.;Turn 2.;", None, 1)
+    assert starts(lab) == ["start new", "start resume"]
 
 
 async def test_a_turn_that_meets_a_dead_agent_has_not_begun(lab: Lab) -> None:
