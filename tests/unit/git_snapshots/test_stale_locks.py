@@ -111,7 +111,7 @@ def test_a_lock_that_this_process_has_open_is_respected(place: Place) -> None:
     assert lock.exists()
 
 
-def test_who_may_only_read_a_vault_reads_it(place: Place) -> None:
+def test_a_ref_is_published_and_a_missing_guard_is_shared_by_nobody(place: Place) -> None:
     """A ref is published, and a reader without a folder for the guard shares no guard."""
     publish(place, "wo-1/0099-checkpoint", place.base_sha)
     with share_guard(place.vault / "nowhere" / "x.guard") as inherited:

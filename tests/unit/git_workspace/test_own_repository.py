@@ -380,8 +380,8 @@ def test_a_linked_repository_is_not_followed(began: Place, env: dict[str, str]) 
     assert not (began.worktree / "ran").exists()
 
 
-@pytest.mark.parametrize("kind", ["fifo", "unreadable"])
-def test_what_no_snapshot_holds_is_renamed(began: Place, kind: str) -> None:
+@pytest.mark.parametrize("kind", ["fifo", "missing"])
+def test_a_configuration_that_is_no_file_is_written_again(began: Place, kind: str) -> None:
     """A FIFO in the place of the configuration is renamed, and a missing configuration is written again."""
     config = began.worktree / ".git" / "config"
     config.unlink()

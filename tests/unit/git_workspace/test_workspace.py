@@ -241,7 +241,7 @@ def test_a_broken_record_is_an_error_with_a_remedy(place: Place, state: StateDir
         find_place(state, "wo-1", env)
 
 
-def test_a_large_repository_opens_quickly(tmp_path: Path, open_place: Open) -> None:
+def test_the_workspace_of_a_thousand_files_is_whole_and_clean(tmp_path: Path, open_place: Open) -> None:
     """The workspace of a thousand files is whole and clean."""
     origin = make_origin(tmp_path / "large")
     origin.push({f"d{number % 50}/f{number}.py": f"x = {number}\n" for number in range(1000)})

@@ -96,7 +96,7 @@ def test_a_terminal_shows_what_a_reader_needs() -> None:
     assert shorten_event(None, "info", event | {"activity": "finalize_json"})["activity"] == "finalize_json"
 
 
-def test_an_attempt_that_a_person_ended_is_no_news() -> None:
+def test_a_cancelled_attempt_logs_nothing() -> None:
     """A cancelled attempt logs no warning."""
     program = "import asyncio\n" + _PROGRAM.format(error="asyncio.CancelledError()").replace(
         "except Exception", "except BaseException"
