@@ -24,11 +24,6 @@ def test_a_failure_names_command_place_and_reason(tree: Git) -> None:
     assert "Needed a single revision" in failed.value.message
 
 
-def test_an_expected_exit_code_is_no_error(tree: Git) -> None:
-    """An exit code that the caller expects is no error."""
-    assert tree.run("diff", "--quiet", "--no-index", "a.txt", "/dev/null", ok=(0, 1)) == b""
-
-
 def test_a_worktree_without_its_repository_is_not_the_enclosing_one(tree: Git, tmp_path: Path) -> None:
     """A worktree without `.git` causes an error, even inside another repository."""
     git(tmp_path, "init", "-q")
@@ -54,31 +49,8 @@ def test_a_path_is_no_pattern(tree: Git) -> None:
     assert tree.text("diff", "--cached", "--name-only") == "*"
 
 
-def test_an_index_of_the_engines_own_leaves_the_agents_alone(tree: Git, tmp_path: Path) -> None:
-    """A file that is staged in the engine's index is not staged in the repository's index."""
-    assert tree.work_tree is not None
-    (tree.work_tree / "b.txt").write_text("b\n")
-    own = tree.using_index(tmp_path / "index")
-    own.run("add", "b.txt")
-    assert own.text("ls-files") == "b.txt"
-    assert tree.text("ls-files") == "a.txt"
-
-
-def test_a_setting_can_be_given_with_a_call(tree: Git) -> None:
-    """The argument `some__key` sets `some.key` for one call."""
-    assert tree.run("config", "some.key", some__key="of this call").strip() == b"of this call"
-
-
 def test_a_command_that_hangs_is_killed(tree: Git) -> None:
     """A command that exceeds its time is killed, and the remedy names `septet retry`."""
     with pytest.raises(GitError, match="took longer") as failed:
         tree.run("-c", "alias.hang=!sleep 60", "hang", timeout_seconds=0.2)
     assert "septet retry" in failed.value.remedy
-
-
-def test_without_git_the_remedy_is_to_install_it(tree: Git) -> None:
-    """The remedy for a git that cannot start is to install git."""
-    assert tree.work_tree is not None
-    with pytest.raises(GitError, match="could not be started") as failed:
-        Git(tree.git_dir, tree.work_tree / "no folder", tree.env).run("status")
-    assert "Install git" in failed.value.remedy

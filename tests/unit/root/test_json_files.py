@@ -21,25 +21,12 @@ class Struct(msgspec.Struct):
     number: int
 
 
-def test_a_value_is_read_as_it_was_written(tmp_path: Path) -> None:
-    """Both libraries read a value, and ignore a field of a newer release."""
-    (tmp_path / "value.json").write_text('{"number": 7, "newer": true}')
-    assert read_model(tmp_path / "value.json", Model) == Model(number=7)
-    assert read_struct(tmp_path / "value.json", Struct) == Struct(number=7)
-
-
 @pytest.mark.parametrize("content", [b"", b'{"number": 7', b'{"number": "7"}', b"\xff", b"[]"])
 def test_a_broken_file_holds_no_value(tmp_path: Path, content: bytes) -> None:
     """A file that is cut short or has another form has no value."""
     (tmp_path / "value.json").write_bytes(content)
     assert read_model(tmp_path / "value.json", Model) is None
     assert read_struct(tmp_path / "value.json", Struct) is None
-
-
-def test_a_missing_file_holds_no_value(tmp_path: Path) -> None:
-    """A missing file or folder has no value."""
-    assert read_model(tmp_path / "nowhere" / "value.json", Model) is None
-    assert read_struct(tmp_path / "nowhere" / "value.json", Struct) is None
 
 
 def test_a_model_that_the_disk_does_not_give_is_an_error(tmp_path: Path) -> None:

@@ -31,14 +31,6 @@ def test_a_lock_has_one_holder(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_a_lock_is_held_for_a_block(tmp_path: Path) -> None:
-    """The lock is held within the block, and not after the block."""
-    path = tmp_path / "below" / "lock"
-    with hold_lock(path):
-        assert lock_is_held(path)
-    assert not lock_is_held(path)
-
-
 def test_a_wait_for_a_lock_can_be_halted(tmp_path: Path) -> None:
     """A halt ends the wait for a lock of another thread."""
     path, halt, begun = tmp_path / "lock", Halt(), threading.Event()

@@ -40,17 +40,6 @@ def test_the_best_score_is_first_and_among_equals_the_oldest() -> None:
     assert due(seats) == ["d", "c", "a", "b"]
 
 
-def test_a_project_gets_no_more_than_its_limit() -> None:
-    """A project gets at most its limit of seats, and a request of another project passes a waiting one."""
-    seats = seats_with(waits("a"), waits("b"), waits("c"), waits("d", "other"), project_limit=2)
-    assert due(seats) == ["a", "b", "d"]
-    for each in seats.due(1.0):
-        seats.seat(each)
-    assert due(seats) == []
-    seats.leave("a")
-    assert due(seats) == ["c"]
-
-
 def test_hosts_have_as_many_seats_as_they_say_while_they_are_heard_of() -> None:
     """The hosts' seats add up, and a host that is silent for too long counts no more."""
     seats = seats_with(*(waits(name, name) for name in "abcdef"), host_limit=1)
@@ -59,24 +48,6 @@ def test_hosts_have_as_many_seats_as_they_say_while_they_are_heard_of() -> None:
     assert due(seats, 61.0) == ["a", "b"]
     seats.hear(serves("three", host_limit=1), 70.0)
     assert sorted(seats.hosts) == ["three", "two"]
-
-
-def test_nobody_begins_where_no_host_serves() -> None:
-    """Without a host there is no seat."""
-    seats = Seats()
-    seats.wait(waits("a"))
-    assert due(seats) == []
-
-
-def test_one_that_asks_again_has_no_seat_any_more() -> None:
-    """A work order that waits again loses its seat."""
-    seats = seats_with(waits("a"), host_limit=1)
-    (first,) = seats.due(1.0)
-    seats.seat(first)
-    seats.seat(first)
-    assert (due(seats), list(seats.holders)) == ([], ["a"])
-    seats.wait(waits("a"))
-    assert due(seats) == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -96,21 +67,6 @@ def test_a_full_board_with_the_longest_names_is_handed_on_in_little(filler: str)
     assert seats.passed_over
     assert f"{10_199:064d}" not in seats.waiting
     assert len(seats.state.model_dump_json().encode()) < HANDED_ON_BYTES
-
-
-def test_the_best_are_remembered_and_better_ones_still_come_in() -> None:
-    """The board keeps the best scores of a project, and a later request takes the place of its score."""
-    seats = seats_with(host_limit=0)
-    for number in range(3 * MOST_WAITING):
-        seats.wait(waits(f"{number}", score=number % 9))
-    seats.keep_best(1.0)
-    assert {each.score for each in seats.waiting.values()} == {5, 6, 7, 8}
-    seats.wait(waits("best", score=9))
-    seats.wait(waits("worst", score=0))
-    seats.keep_best(2.0)
-    seats.hear(serves(host_limit=1), 2.0)
-    assert due(seats, 3.0) == ["best"]
-    assert "worst" not in seats.waiting
 
 
 def test_a_project_of_many_does_not_hide_those_of_others() -> None:

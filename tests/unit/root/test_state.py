@@ -9,16 +9,6 @@ from septet.errors import UsageError
 from septet.state import StateDir
 
 
-def test_the_folders_are_the_users_alone(tmp_path: Path) -> None:
-    """All folders of the state directory are private to its user, and a second call changes nothing."""
-    state = StateDir(tmp_path / "deep" / "state")
-    state.prepare()
-    state.prepare()
-    folders = [state.root, state.mirrors, state.workspaces, state.vaults, state.runs, state.agent_homes]
-    assert {stat.S_IMODE(folder.stat().st_mode) for folder in folders} == {0o700}
-    assert {path.parent for path in (state.server_file, state.server_log, state.database)} == {state.root}
-
-
 def test_what_was_open_to_others_is_closed_to_them(tmp_path: Path) -> None:
     """Files and folders that an earlier release left readable become private; links and their targets stay."""
     root, elsewhere = tmp_path / "state", tmp_path / "elsewhere"
@@ -57,15 +47,6 @@ def test_a_copy_at_another_path_is_refused(tmp_path: Path) -> None:
     StateDir(original).prepare()
 
 
-def test_a_host_is_its_directory(tmp_path: Path) -> None:
-    """A state directory keeps its host id, and another directory has another id."""
-    one, other = StateDir(tmp_path / "one"), StateDir(tmp_path / "other")
-    one.prepare()
-    other.prepare()
-    assert one.host_id() == one.host_id() != other.host_id()
-    assert len(one.host_id()) == 12
-
-
 def test_of_two_that_make_the_id_the_first_one_wins(tmp_path: Path) -> None:
     """Threads that make the id at the same time agree on one id, and leave no other file."""
     for number in range(20):
@@ -75,12 +56,3 @@ def test_of_two_that_make_the_id_the_first_one_wins(tmp_path: Path) -> None:
             ids = set(pool.map(lambda state: state.host_id(), [state] * 8))
         assert ids == {state.host_id()}
         assert [path.name for path in state.root.glob("host-id*")] == ["host-id"]
-
-
-def test_the_token_is_made_once_and_for_its_user_alone(tmp_path: Path) -> None:
-    """The API's token is long, stays the same, and is in a private file."""
-    state = StateDir(tmp_path)
-    token = state.api_token()
-    assert len(token) >= 40
-    assert state.api_token() == token
-    assert stat.S_IMODE(state.api_token_file.stat().st_mode) == 0o600

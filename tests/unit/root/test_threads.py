@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from septet.system.threads import LOOKS, shielded_thread, stoppable_thread
+from septet.system.threads import LOOKS, shielded_thread
 
 
 @pytest.mark.law
@@ -29,26 +29,3 @@ async def test_no_number_of_cancels_tears_what_a_thread_does() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert done.is_set()
-
-
-async def test_a_thread_is_asked_to_stop_once() -> None:
-    """A second cancel does not call `stop` again."""
-    begun, goes_on, asked = threading.Event(), threading.Event(), 0
-
-    def work() -> None:
-        begun.set()
-        goes_on.wait(30)
-
-    def stop() -> None:
-        nonlocal asked
-        asked += 1
-
-    task = asyncio.create_task(stoppable_thread(LOOKS, stop, work))
-    await asyncio.to_thread(begun.wait, 30)
-    for _ in range(2):
-        task.cancel()
-        await asyncio.sleep(0)
-    goes_on.set()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert asked == 1

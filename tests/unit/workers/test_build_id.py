@@ -1,29 +1,9 @@
 import ast
-import sys
 from pathlib import Path
 
-from septet.settings import Settings
-from workers.builds import build_id as installation
-from workers.builds.build_id import build_id, import_closure
+from workers.builds.build_id import import_closure
 
 ROOT = Path(__file__).resolve().parents[3]
-
-
-def test_the_closure_holds_every_module_of_ours_that_importing_the_workflows_loads() -> None:
-    """The closure contains every module of ours that an import of the workflows loads, so that all count."""
-    import workflows.pipeline
-    import workflows.work_order  # noqa: F401
-
-    closure = import_closure(ROOT)
-    for name in (
-        "workflows.work_order",
-        "workflows.wire.policies",
-        "septet.contracts.order",
-        "septet.errors",
-        "workflows",
-    ):
-        assert name in closure
-        assert Path(sys.modules[name].__file__ or "") == closure[name]
 
 
 def test_the_closure_is_what_a_parser_finds_in_the_sources() -> None:
@@ -68,16 +48,3 @@ def test_the_closure_reaches_packages_inside_packages_and_imports_inside_functio
         "workflows.order",
         "workflows.order.run",
     ]
-
-
-def test_the_build_of_this_installation_covers_its_workflows() -> None:
-    """The folder of the build's code is the folder of all packages."""
-    assert installation.ROOT == ROOT
-    assert "workflows.work_order.workflow" in import_closure(installation.ROOT)
-
-
-def test_a_build_may_be_named(tmp_path: Path) -> None:
-    """`SEPTET_BUILD_ID` names the build; otherwise the build's id is the same on each call."""
-    settings = Settings(state_dir=tmp_path)
-    assert build_id(settings) == build_id(settings)
-    assert build_id(settings.model_copy(update={"build_id": "mine"})) == "mine"

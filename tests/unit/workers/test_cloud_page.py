@@ -30,13 +30,6 @@ def test_the_commands_make_a_namespace() -> None:
     assert commands[1] in own
 
 
-def test_an_address_comes_first_then_the_namespace_then_its_search_attributes() -> None:
-    """The page sets the address first, then makes the namespace, and then registers the search attributes."""
-    texts = ("[profile.", "\nexport TEMPORAL_PROFILE=", "\ntcld namespace create ", "\nseptet worker --register\n")
-    places = [PAGE.index(text) for text in texts]
-    assert places == sorted(places)
-
-
 def test_the_profiles_are_read_by_temporals_own_reader() -> None:
     """Temporal's own reader accepts both profiles, each with an address, a namespace and a key or certificate."""
     texts = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)

@@ -71,13 +71,6 @@ def test_a_defect_keeps_the_frames_that_are_ours() -> None:
     assert written(refused.value).ByteSize() < 4096
 
 
-def test_a_long_message_is_cut_where_its_bytes_end() -> None:
-    """A long message is cut by bytes."""
-    kept = written(ApplicationError("ü" * 4000))
-    assert len(kept.message.encode()) <= 2500
-    assert kept.message.startswith("ü" * 100)
-
-
 def chain(message: str, length: int) -> Exception:
     """Return a defect with a chain of causes."""
     error: Exception = RuntimeError(message)
@@ -106,13 +99,6 @@ async def test_a_sealed_failure_is_no_larger_than_the_server_takes(error: Except
     told = await converter.decode_failure(kept)
     assert isinstance(told, ApplicationError)
     assert told.message[:100] == str(error)[:100]
-
-
-def test_what_a_defect_came_from_never_costs_its_own_words() -> None:
-    """A defect loses its causes before its own words, so that it fits into 4096 bytes."""
-    kept = written(chain("a word " * 400, 4))
-    assert kept.message.startswith("a word")
-    assert kept.ByteSize() < 4096
 
 
 def test_the_plugin_gives_it_to_all_and_leaves_another_ones_alone() -> None:

@@ -71,16 +71,6 @@ async def client(tmp_path: Path) -> AsyncIterator[Client]:
         yield await connect(Settings(state_dir=state.root, environ={}))
 
 
-async def test_a_project_of_few_does_not_wait_for_one_of_many(client: Client) -> None:
-    """Behind eighty steps of a project, ten steps of another project get every second turn."""
-    await _queue(client, Task(id="wo-a", project="a"), 80)
-    await _queue(client, Task(id="wo-b", project="b"), 10)
-    turns = await _order_of_turns(client, 90)
-    assert (turns.count("a"), turns.count("b")) == (80, 10)
-    assert "ba" * 10 in turns or "ab" * 10 in turns
-    assert turns.rindex("b") < 30
-
-
 async def test_the_better_score_goes_before_fairness(client: Client) -> None:
     """All steps with a better score come before the others, whatever their project is."""
     await _queue(client, Task(id="wo-b", project="b"), 10)

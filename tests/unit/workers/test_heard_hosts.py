@@ -30,15 +30,6 @@ def test_a_host_whose_heartbeat_stands_still_is_silent() -> None:
     assert hosts.silent_seconds("b", 60) == 30
 
 
-def test_a_host_is_silent_no_more_when_its_heartbeat_changes() -> None:
-    """A host with a new heartbeat is alive again."""
-    hosts = heard("a", "b")
-    hosts.note([beat("a", 70), beat("b", 30)], 70)
-    hosts.note([beat("a", 80), beat("b", 80)], 80)
-    assert hosts.living(80) == {"a", "b"}
-    assert hosts.silent_seconds("b", 80) == 0
-
-
 def test_the_clocks_of_others_do_not_matter() -> None:
     """The clock of another host does not matter: each new heartbeat counts."""
     hosts = heard("a")
@@ -79,11 +70,6 @@ def test_an_empty_list_is_no_death() -> None:
     hosts.note([beat("a", 110), beat("b", 110)], 110)
     assert hosts.speaks(110)
     assert hosts.living(110) == {"a", "b"}
-
-
-def test_of_a_host_that_it_never_heard_of_it_knows_how_long_it_has_listened() -> None:
-    """An unknown host counts as silent for as long as this host has listened."""
-    assert heard("a", until=60).silent_seconds("gone", 60) == 60
 
 
 def test_of_the_hosts_that_serve_metrics_the_first_living_one_measures_for_all() -> None:

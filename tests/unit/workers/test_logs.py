@@ -1,18 +1,13 @@
 """The logs of a worker, each in a separate process, since a process sets up its logs only once."""
 
 import json
-import logging
 import subprocess
 import sys
-from types import SimpleNamespace
 from typing import Any
 
-from fakes.opened_workspace import WORKSPACE
 from temporalio.exceptions import ApplicationError
 
-from septet.contracts.lanes import SummariseCall
-from workers.observing.activity_observer import step_context
-from workers.observing.logs import library_event, shorten_event, withhold_words
+from workers.observing.logs import shorten_event, withhold_words
 
 _PROGRAM = """
 import logging, pathlib
@@ -44,22 +39,6 @@ def test_a_failure_that_was_told_is_one_line_with_its_cause() -> None:
     assert "exception" not in event
 
 
-def test_what_the_sdks_core_says_of_an_outage_has_keys() -> None:
-    """A log line of the SDK's core has a constant event, and keys for its words and fields."""
-    core = SimpleNamespace(message="gRPC call poll retried 5 times", fields={"error": "transport", "attempt": 5})
-    record = logging.LogRecord("temporalio-sdk_core::retry", logging.WARNING, "", 0, core.message, None, None)
-    record.temporal_log = core
-    event = library_event(None, "warning", {"event": f"{core.message} {core.fields}", "_record": record})
-    assert event.pop("_record") is record
-    assert event == {
-        "event": "temporal_sdk",
-        "logger": record.name,
-        "message": core.message,
-        "error": "transport",
-        "attempt": "5",
-    }
-
-
 def test_a_defect_is_logged_with_its_traceback() -> None:
     """A defect is logged with its traceback."""
     event = logged("KeyError('x')")
@@ -78,15 +57,6 @@ def test_where_payloads_are_sealed_a_defect_tells_its_place_alone() -> None:
     assert "exc_info" not in event
 
 
-def test_a_failure_does_not_repeat_its_context() -> None:
-    """The SDK's messages do not repeat the context of an activity or workflow."""
-    program = _PROGRAM.format(error="RuntimeError()") + "from temporalio import activity, workflow\n"
-    program += (
-        "assert not activity.logger.activity_info_on_message\nassert not workflow.logger.workflow_info_on_message"
-    )
-    subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, timeout=60)
-
-
 def test_a_terminal_shows_what_a_reader_needs() -> None:
     """A line on a terminal omits the first attempt and an activity with the step's name."""
     event = {"step": "build_plan", "activity": "build_plan", "attempt": 1, "event": "result_text_extracted"}
@@ -103,12 +73,6 @@ def test_a_cancelled_attempt_logs_nothing() -> None:
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, timeout=60)
     assert ended.stderr == b""
-
-
-def test_lines_about_the_summary_of_a_lane_name_it_and_its_agent() -> None:
-    """A log line about a lane's summary names the step `summarise_session` and its agent."""
-    call = SummariseCall(workspace=WORKSPACE, pipeline="p", session_id="s")
-    assert step_context([call]) == {"step": "summarise_session", "agent": "claude"}
 
 
 _SEALED = """

@@ -1,18 +1,11 @@
 """The embedded server: one for each state directory, on free ports, with a database that stays."""
 
-import asyncio
 import json
 import os
 import re
-import signal
 import socket
-import stat
-import sys
 from collections.abc import Iterator
-from contextlib import closing, suppress
 from functools import partial
-from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 import httpx
@@ -26,7 +19,7 @@ from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
 
-from septet.errors import AlreadyRunningError, ServerNotReachedError, UsageError
+from septet.errors import ServerNotReachedError, UsageError
 from septet.settings import Settings
 from septet.state import StateDir
 from workers.connection.connection import connect
@@ -34,7 +27,7 @@ from workers.server.capabilities import host_services
 from workers.server.ports import Ports
 from workers.server.preflight import PreflightError, register_search_attributes
 from workers.server.server import DYNAMIC_CONFIG, embedded_server, temporal_program
-from workers.server.server_file import ServerFile, read_server_file
+from workers.server.server_file import read_server_file
 from workflows.wire.search_attributes import ALL
 
 ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
@@ -47,23 +40,6 @@ def taken() -> Iterator[int]:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         yield listening.getsockname()[1]
-
-
-def _ask_every_port(server: ServerFile) -> set[int]:
-    """Send requests to all ports except gRPC and the web UI, and return the statuses."""
-    known = {int(address.rpartition(":")[2]) for address in (server.address, server.ui)}
-    sockets = psutil.Process(server.server_pid).net_connections()
-    listening = {each.laddr.port for each in sockets if each.status == psutil.CONN_LISTEN}
-    statuses = set()
-    for port in listening - known:
-        for host in ("127.0.0.1", "localhost", "attacker.example"):
-            with (
-                suppress(OSError, HTTPException),
-                closing(HTTPConnection("127.0.0.1", port, timeout=10)) as asking,
-            ):
-                asking.request("GET", "/api/v1/namespaces", headers={"Host": host})
-                statuses.add(asking.getresponse().status)
-    return statuses
 
 
 def _write_server_file(state: StateDir, **facts: object) -> None:
@@ -94,22 +70,6 @@ async def test_a_server_serves_its_state_directory(state: StateDir) -> None:
     assert state.database.exists()
 
 
-async def test_a_servers_files_are_its_users_alone(state: StateDir) -> None:
-    """The files of a server are private to its user."""
-    async with embedded_server(state, Ports(*free_ports(2)), ENV):
-        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in state.root.iterdir() if path.is_file()}
-    assert {state.database.name, state.server_log.name, state.server_file.name} <= modes.keys()
-    assert set(modes.values()) == {0o600}
-
-
-async def test_the_servers_own_http_api_answers_nobody(state: StateDir) -> None:
-    """The server's own HTTP API refuses requests from this machine, whatever host they name."""
-    async with embedded_server(state, Ports(*free_ports(2)), ENV) as server:
-        asked = await asyncio.to_thread(_ask_every_port, server)
-    assert HTTPStatus.FORBIDDEN in asked
-    assert HTTPStatus.OK not in asked
-
-
 async def test_a_server_forgets_workflows_that_nobody_asks_for_and_keeps_no_series_of_queues(
     state: StateDir,
 ) -> None:
@@ -132,48 +92,6 @@ async def _metrics(port: int) -> str:
 def _holds_no_workflow(told: str) -> bool:
     """Return whether the server's memory had workflows and is now empty."""
     return re.findall(r'^cache_usage\{cache_type="mutablestate".*\} (\S+)$', told, re.MULTILINE) == ["0"]
-
-
-async def test_a_state_directory_has_one_server(state: StateDir) -> None:
-    """A second server of a state directory is refused; the error names the first server, the remedy a way out."""
-    async with embedded_server(state, Ports(*free_ports(2)), ENV) as server:
-        with pytest.raises(AlreadyRunningError, match=f"process {os.getpid()} at {server.address}") as refused:
-            async with embedded_server(state, Ports(*free_ports(2)), ENV):
-                pytest.fail("a second server has started")
-    assert "SEPTET_STATE_DIR" in refused.value.remedy
-
-
-_KILLED = """
-import asyncio, os, sys
-from pathlib import Path
-from temporalio.client import Client
-from septet.state import StateDir
-from workers.server.ports import Ports
-from workers.server.server import DYNAMIC_CONFIG, embedded_server
-
-async def main():
-    ports = Ports(int(sys.argv[2]), int(sys.argv[3]))
-    async with embedded_server(StateDir(Path(sys.argv[1])), ports, dict(os.environ), config=None) as server:
-        client = await Client.connect(server.address)
-        await client.start_workflow("NobodyRuns", id="wo-1", task_queue="nobody")
-        os.kill(os.getpid(), 9)
-
-asyncio.run(main())
-"""
-
-
-async def test_a_server_ends_the_one_that_a_killed_process_left(state: StateDir) -> None:
-    """A new server ends the server of a killed process and continues with its database."""
-    argv = [sys.executable, "-c", _KILLED, str(state.root), *map(str, free_ports(2))]
-    killed = await asyncio.create_subprocess_exec(*argv, env=ENV, cwd=Path(__file__).parents[3])
-    assert await killed.wait() == -signal.SIGKILL
-    left = read_server_file(state)
-    assert left is not None
-    assert _lives(left.server_pid)
-    async with embedded_server(state, Ports(*free_ports(2)), ENV, config=None) as server:
-        assert not _lives(left.server_pid)
-        client = await Client.connect(server.address)
-        assert (await client.get_workflow_handle("wo-1").describe()).id == "wo-1"
 
 
 @pytest.mark.parametrize("option", ["--port", "--ui-port", "--api-port"])
