@@ -142,20 +142,6 @@ def test_a_daily_limit_of_a_step_begins_anew_at_midnight() -> None:
     assert account.view.today_by_step == {}
 
 
-def test_agents_that_share_the_limit_of_a_step_hold_parts_of_it() -> None:
-    """The grants of a step add up to its limit at most; further agents wait until a grant ends."""
-    account = AccountBook(AccountState(scope="project/o/r", step_limits={STEP: parse_limit("2usd")}))
-    grants = [account.reserve(reserve(f"turn-{number}", f"wo-{number}"), NOON) for number in range(12)]
-    granted = [grant for grant in grants if grant.granted]
-    assert len(granted) >= 5
-    assert sum(grant.caps.usd or 0.0 for grant in granted) <= 2.0
-    assert grants[-1].wait is not None
-    assert not grants[-1].wait.is_spent
-    assert account.reserve(reserve("c", "wo-c", step="create_commit"), NOON).granted
-    account.settle(settle("turn-0", 0.0), NOON)
-    assert account.take_callers(NOON) == [f"wo-{number}" for number in range(len(granted), 12)][:10]
-
-
 def test_who_is_refused_is_not_called_before_there_may_be_room() -> None:
     """A work order that waits for a step's limit is called when that limit is raised, not before."""
     account = book("50usd")
@@ -288,21 +274,6 @@ def test_a_budget_that_has_just_been_raised_or_removed_asks_for_no_other_raise()
         assert account.take_callers(NOON) == [], "one that is refused again is called no more"
 
 
-def test_the_command_is_for_the_first_who_is_not_called_yet() -> None:
-    """The command is for the first work order that is not called yet, which may wait for another limit."""
-    account = book("5usd", "project/o/r")
-    account.reserve(reserve("a", "wo-a"), NOON)
-    account.settle(settle("a", 5.0), NOON)
-    account.reserve(reserve("b", "wo-b"), NOON)
-    account.set_limit(LimitCall(limit="5usd"), raises=True)
-    limited = reserve("c", "wo-c", step="build_plan").model_copy(update={"step_limit": parse_limit("1usd")})
-    account.reserve(limited, NOON)
-    account.settle(settle("c", 1.0), NOON)
-    assert not account.reserve(reserve("d", "wo-d", step="build_plan"), NOON).granted
-    assert account.view.waiting == ("wo-b", "wo-d")
-    assert account.view.remedy == "`septet budget raise project/o/r 1usd --step build_plan`"
-
-
 def test_a_total_is_not_raised_by_an_amount_for_each_day() -> None:
     """A limit in all cannot be raised by a daily amount; a daily limit can be raised by both kinds."""
     account = book("5usd")
@@ -317,17 +288,6 @@ def test_a_total_is_not_raised_by_an_amount_for_each_day() -> None:
     daily = book("5usd/day", "project/o/r")
     for limit in ("2usd", "2usd/day"):
         assert daily.find_mistake(LimitCall(limit=limit)) == ("", "")
-
-
-def test_a_budget_is_not_raised_beyond_what_can_be_read() -> None:
-    """A raise to an amount that could not be read again is refused."""
-    account = book("1000000Mtok", "day")
-    assert account.find_mistake(LimitCall(limit="1tok")) == ("", "")
-    account.set_limit(LimitCall(limit="1tok"), raises=True)
-    assert str(parse_limit(account.view.limit)) == "1000000000001tok/day"
-    message, remedy = account.find_mistake(LimitCall(limit="1000000000Mtok"))
-    assert "and with 1000000000Mtok more it has too large an amount" in message
-    assert "`septet budget set day none`" in remedy
 
 
 def test_a_turn_of_a_host_that_is_gone_holds_nothing_and_still_counts_when_it_is_told() -> None:
@@ -400,19 +360,6 @@ def test_whoever_finds_the_list_full_is_told_so_and_all_who_are_on_it_are_called
     account.set_limit(LimitCall(limit="5usd"), raises=True)
     assert called(account) == names
     assert account.reserve(reserve("late", "wo-late"), NOON).granted
-
-
-def test_a_raise_right_before_a_new_run_calls_all_who_wait() -> None:
-    """The next run calls all work orders that the run before did not call after a raise."""
-    account = book("5usd", "project/o/r")
-    account.reserve(reserve("a", "wo-a"), NOON)
-    account.settle(settle("a", 5.0), NOON)
-    names = [f"wo-{number}" for number in range(50)]
-    for name in names:
-        assert not account.reserve(reserve(name, name), NOON).granted
-    account.set_limit(LimitCall(limit="95usd"), raises=True)
-    following = AccountBook(AccountState.model_validate_json(account.state.model_dump_json()))
-    assert following.take_callers(NOON) == names
 
 
 @given(st.integers(0, 10_000), st.integers(2, 12), st.sampled_from(["7usd", "7usd/day"]), st.booleans())

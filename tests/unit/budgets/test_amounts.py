@@ -36,12 +36,6 @@ def test_what_is_not_a_limit_is_refused(text: str) -> None:
         parse_limit(text)
 
 
-def test_the_lower_of_two_limits_counts_in_each_amount() -> None:
-    """A lower limit in dollars leaves the limit in minutes unchanged."""
-    lower = parse_limit("5usd,90min").lowered(parse_limit("2usd,1Mtok"))
-    assert str(lower) == "2usd,1Mtok,90min"
-
-
 def test_what_was_used_since_is_one_turn_at_most() -> None:
     """Only the increase since the last report counts, as one turn; a decrease counts as nothing."""
     before = Spending.of(Usage(input_tokens=10, cost_usd=0.1), 2.0)
@@ -65,12 +59,6 @@ def test_a_run_without_a_price_is_told_beside_others_that_have_one() -> None:
     assert [both.since(killed).unpriced, both.since(priced).unpriced] == [0, 1]
     thrice = both.plus(killed)
     assert [thrice.since(both).unpriced, thrice.since(Spending()).unpriced] == [1, 1]
-
-
-def test_what_was_used_is_told_in_the_units_of_its_limit() -> None:
-    """Use is shown in the unit of its limit."""
-    assert describe_spending(Spending(usd=4.1, tokens=9), parse_limit("5usd")) == "4.10 of 5.00 USD"
-    assert describe_spending(Spending(seconds=90), parse_limit("2min")) == "1.5 of 2 minutes"
 
 
 @pytest.mark.parametrize(

@@ -174,12 +174,6 @@ def test_a_late_step_of_another_agent_leaves_a_work_order_with_the_one_that_carr
     assert (early.agents, early.is_mixed) == (("claude", "claude"), True)
 
 
-@pytest.mark.parametrize("step", ["build_plan", "implement_plan"])
-def test_a_turn_that_two_agents_shared_makes_a_mixture(step: str) -> None:
-    """A step that two agents worked on makes the work order mixed."""
-    assert told(*((each, "claude") for each in STEPS), (step, "codex")).is_mixed
-
-
 def test_a_rework_by_another_agent_changes_nothing_of_a_work_order() -> None:
     """Neither a planner of its own, nor a summary, nor a rework makes the work order mixed."""
     turns = [(step, "codex" if step in PLAN_STEPS else "claude") for step in STEPS]

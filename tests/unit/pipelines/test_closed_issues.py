@@ -112,14 +112,6 @@ def test_what_a_closed_issue_came_to_is_cut_and_not_lost() -> None:
     assert (kept.commit_hash, kept.branch_name, kept.depends_on) == ("c" * 40, "b" * 100, first.depends_on)
 
 
-def test_a_word_about_one_issue_is_answered_with_that_issue() -> None:
-    """The answer to a message about one issue contains only that issue: a history keeps every answer."""
-    state = state_of(MOST_ISSUES, "")
-    (name, *_) = state.issues
-    assert [issue.issue_id for issue in state.view_of([name]).issues] == [name]
-    assert len(to_json(state.view_of())) < 2000
-
-
 def test_more_dependencies_than_can_be_carried_are_refused() -> None:
     """Too many dependencies are refused, and the error names the limit."""
     names = [str(number) for number in range(1, 202)]

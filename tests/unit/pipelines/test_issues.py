@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from septet.contracts.pipeline import PipelineIssue
-from septet.errors import InvalidInputError, NotFoundError
-from septet.pipelines.issues import circle_in, depends_on_in, issues_in, order_issues, read_issue_file
+from septet.errors import InvalidInputError
+from septet.pipelines.issues import depends_on_in, issues_in, order_issues, read_issue_file
 
 
 def issue(issue_id: str, *depends_on: str) -> PipelineIssue:
@@ -68,12 +68,6 @@ def test_a_long_chain_is_no_problem() -> None:
         order_issues([*chain, issue("999", "0")])
 
 
-def test_there_is_no_circle_in_a_diamond() -> None:
-    """Two paths to the same issue are no circle."""
-    assert circle_in({"a": ["b", "c"], "b": ["d"], "c": ["d"], "d": []}) == ()
-    assert circle_in({"x": [], "a": ["b"], "b": ["a"]}) == ("a", "b", "a")
-
-
 def test_a_file_holds_texts_and_numbers(tmp_path: Path) -> None:
     """A number in a file stands for an issue of the forge, in `depends_on` too."""
     file = tmp_path / "issues.json"
@@ -117,12 +111,6 @@ def test_an_entry_that_is_no_issue_is_named(content: str, words: str) -> None:
     with pytest.raises(InvalidInputError) as refused:
         issues_in(content.encode(), "f")
     assert words in str(refused.value)
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    """The error for a missing file names its path."""
-    with pytest.raises(NotFoundError, match=r"none\.json"):
-        read_issue_file(tmp_path / "none.json")
 
 
 @pytest.mark.parametrize(

@@ -4,19 +4,7 @@ from fakes.solutions import solution, task
 from hypothesis import given
 from hypothesis import strategies as st
 
-from septet.contracts.solution import Outline
 from septet.pipelines.solution import OUTLINE_LIMIT_BYTES, outline_of
-
-
-def test_a_small_solution_is_remembered_whole() -> None:
-    """The outline of a small solution has its id, summary, tasks and files, each file in one spelling."""
-    assert outline_of(solution(task(), task("T2", "./src//b.py"))) == Outline(
-        id="SOL-7",
-        summary="Totals add up.",
-        tasks=(("T1", "Add up in src/app.py (T1)"), ("T2", "Add up in ./src//b.py (T2)")),
-        files=("src/app.py", "src/b.py"),
-        files_count=2,
-    )
 
 
 lines = st.text(st.characters(blacklist_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=600).map(
