@@ -132,22 +132,6 @@ async def floor_of(client: Client, way: str = "") -> AsyncIterator[Floor]:
             keep(way, history)
 
 
-async def test_the_best_score_begins_first(client: Client) -> None:
-    """The work order with the best score begins first; among equal scores, the work order that waited longest."""
-    async with floor_of(client) as floor:
-        await floor.serve(host_limit=0)
-        for name, fields in {
-            "low": {"effort": 5}, "first": {}, "second": {}, "high": {"priority": 5, "impact": 5, "effort": 1}
-        }.items():  # fmt: skip
-            await floor.create(name, **fields)
-        await floor.until_known(4)
-        await floor.serve(host_limit=1)
-        for turn, name in enumerate(["high", "first", "second", "low"], start=1):
-            await wait_until(lambda: len(floor.began), partial(eq, turn))
-            assert floor.names()[-1] == name
-            floor.end(name)
-
-
 async def test_no_project_and_no_host_gets_more_than_its_limit(client: Client) -> None:
     """Two work orders of a project run and a third waits despite a free seat; a work order that ends frees its seat."""
     async with floor_of(client, "board/seats") as floor:
@@ -164,17 +148,6 @@ async def test_no_project_and_no_host_gets_more_than_its_limit(client: Client) -
         floor.end("a1")
         await wait_until(lambda: _is(len(floor.began) == 4))
         assert floor.names()[-1] == "a3"
-
-
-async def test_a_seat_of_one_that_was_terminated_is_found_free(client: Client) -> None:
-    """A terminated work order sends no message; the board finds its seat free because another work order waits."""
-    async with floor_of(client) as floor:
-        await floor.serve(host_limit=1)
-        first = await floor.create("first")
-        await wait_until(lambda: _is(floor.names() == ["first"]))
-        await first.terminate()
-        await floor.create("second")
-        await wait_until(lambda: _is(floor.names() == ["first", "second"]))
 
 
 async def test_a_busy_board_finds_a_seat_of_one_that_was_terminated(client: Client) -> None:
@@ -223,17 +196,6 @@ async def test_a_work_order_that_waits_needs_no_board_to_be_there_yet(client: Cl
         await wait_until(is_found)
         await floor.serve()
         await wait_until(lambda: _is(floor.names() == ["early"]))
-
-
-async def test_a_collected_work_order_waits_for_a_person(client: Client) -> None:
-    """The board gives seats to triaged work orders; a collected work order starts no activity."""
-    async with floor_of(client) as floor:
-        await floor.serve()
-        collected = await floor.create("collected", stage="collected")
-        await floor.create("triaged")
-        await wait_until(lambda: _is(floor.names() == ["triaged"]))
-        task: Task = await collected.query(WorkOrder.work_order)
-        assert (task.status, task.stage) == ("pending", "collected")
 
 
 async def test_one_that_comes_after_others_waits_for_them(client: Client) -> None:

@@ -20,10 +20,8 @@ from fakes.activities import Doubles, done, ended
 from fakes.pipeline_line import line_of, statuses
 from fakes.running import replayed, result_of, start, until, worker_of
 from fakes.waiting import wait_until
-from temporalio import workflow
 from temporalio.client import Client, WorkflowHandle
 from temporalio.testing import WorkflowEnvironment
-from temporalio.worker import Worker
 
 from clients.mcp.input_requests import decide
 from clients.operations.operations import Operations
@@ -50,7 +48,7 @@ from septet.contracts.names import Stage, Status, Step, Verdict
 from septet.contracts.notification import NOTIFIES
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
-from septet.errors import NotFoundError, RefusedTransitionError
+from septet.errors import NotFoundError
 from septet.state import StateDir
 from septet.telemetry.metrics import UNSERVED, Metric
 from septet.telemetry.recorder import Recorder
@@ -64,7 +62,6 @@ from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-WITHIN_SECONDS = 60
 ORDER = "order/wo-1"
 
 
@@ -228,38 +225,6 @@ async def test_lists_tell_what_a_work_order_used_and_made_whenever_it_has_waited
         assert (row.status, row.commit_sha, row.usage) == (Status.COMPLETED, task.commit_sha, task.usage)
         assert (row.commit_sha, row.usage.output_tokens) == ("c0ffee", 7)
         await replayed(handle, "histories/waited-after-its-branch" if waits_at is Step.IMPLEMENT_PLAN else "")
-
-
-async def test_a_work_order_without_a_budget_has_no_trace_of_one(client: Client) -> None:
-    """A work order without a budget starts no account, and its history has no event of one."""
-    async with fleet(client) as (doubles, _):
-        order = {"repository": "/app", "title": "Totals are wrong"}
-        handle: WorkflowHandle[Any, Any] = await client.start_workflow(
-            "WorkOrder", order, id=f"wo-{uuid.uuid4().hex[:8]}", task_queue=doubles.task_queue, result_type=Task
-        )
-        await result_of(handle)
-        assert "budget-gate" not in (await handle.fetch_history()).to_json()
-        asked = ReserveCall(key="k", order_id=handle.id)
-        accounts = FleetAccounts(client, doubles.task_queue)
-        assert await accounts.reserve(AccountState(scope=f"order/{handle.id}"), asked, opens=False) is None
-
-
-async def test_a_budget_is_set_raised_and_listed(client: Client) -> None:
-    """A raise of an absent budget is refused, and so is a limit that cannot be read."""
-    async with fleet(client) as (_, budgets):
-        with pytest.raises(NotFoundError, match="no budget of day"):
-            await budgets.raise_limit("day", LimitCall(limit="5usd"))
-        assert (await budgets.set("day", LimitCall(limit="5usd"))).budget.limit == "5usd/day"
-        assert (await budgets.set("project/o/r", LimitCall(limit="9usd"))).budget.limit == "9usd"
-        handle = budgets.client.get_workflow_handle(f"{budgets.task_queue}-budget/day")
-        with pytest.raises(Exception, match="failed") as refused:
-            await handle.execute_update("raise_limit", {"limit": "much"})
-        assert "raise_limit: limit" in str(refused.value.__cause__)
-        scopes = await wait_until(
-            budgets.list,
-            lambda answer: {each.scope for each in answer.budgets} == {"day", "project/o/r"},
-        )
-        assert scopes.ok
 
 
 async def test_temporals_own_command_line_raises_a_budget_under_the_rules_of_the_other_faces(
@@ -440,13 +405,6 @@ async def test_a_wait_that_the_account_has_no_room_for_is_not_listed(client: Cli
         await replayed(account, "budget/account-full")
 
 
-async def test_a_refusal_names_the_budget(client: Client) -> None:
-    """`show` refuses a scope that cannot be a budget."""
-    async with fleet(client) as (_, budgets):
-        with pytest.raises((NotFoundError, RefusedTransitionError)):
-            await budgets.show("wo-nobody")
-
-
 async def test_a_paused_login_is_known_to_every_host_until_its_limit_begins_anew(client: Client) -> None:
     """Each host reads the pause without a worker; a later end extends the pause, and the pause ends by itself."""
     async with fleet(client) as (doubles, _):
@@ -577,40 +535,6 @@ async def test_one_process_measures_for_all_and_asks_no_account_that_nobody_told
         other.is_ours = third.is_ours
         await other.look()  # no worker runs that could answer
     assert of_other[used] == 2.5
-
-
-@workflow.defn(name="Account", sandboxed=False)
-class AccountOfYesterday:
-    """The account of the day, without a call since midnight."""
-
-    @workflow.run
-    async def run(self, state: AccountState) -> None:
-        del state
-        await workflow.wait_condition(lambda: False)
-
-    @workflow.query
-    def account(self) -> AccountView:
-        used = Spending(usd=4.0, turns=1)
-        return AccountView(scope="day", limit="5usd/day", spent=used, total=used, day="2026-03-09", today=used)
-
-    @workflow.update
-    def set_limit(self, call: LimitCall) -> AccountView:
-        return self.account().model_copy(update={"limit": f"{call.limit}/day"})
-
-
-async def test_after_midnight_nothing_counts_as_used_today(client: Client) -> None:
-    """People and metrics see no use today before the account itself notices the new day."""
-    budgets = BudgetClient(client, f"queue-{uuid.uuid4().hex}")
-    values, recorder = dict[tuple[str, ...], float](), Recorder()
-    recorder.send_to(lambda metric, value, labels: values.update({(metric.name, *labels.values()): value}))
-    async with Worker(client, task_queue=budgets.task_queue, workflows=[AccountOfYesterday]):
-        views = [(await budgets.set("day", LimitCall(limit="9usd"))).budget, (await budgets.show("day")).budget]
-        await AmountMetrics(client, budgets.task_queue, recorder).look()
-    assert [(view.limit, view.spent.usd, view.total.usd) for view in views] == [
-        ("9usd/day", 0.0, 4.0),
-        ("5usd/day", 0.0, 4.0),
-    ]
-    assert values["septet_budget_used", "day", "usd"] == 0.0
 
 
 async def test_a_pipeline_waits_for_its_budget_and_continues_when_it_is_raised(

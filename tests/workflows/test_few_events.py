@@ -27,13 +27,6 @@ async def completed(client: Client, doubles: Doubles) -> list[HistoryEvent]:
         return [event async for event in orders.handle(order_id).fetch_history_events()]
 
 
-async def test_a_stage_is_one_upsert(client: Client, doubles: Doubles) -> None:
-    """The workflow does not write the client's values again; its end writes the attributes once, and the memo once."""
-    counts = Counter(str(event.WhichOneof("attributes")) for event in await completed(client, doubles))
-    assert counts["upsert_workflow_search_attributes_event_attributes"] <= 2
-    assert counts["workflow_properties_modified_event_attributes"] == 1
-
-
 async def test_a_work_order_that_begins_at_once_has_few_events(client: Client, doubles: Doubles) -> None:
     """A work order has at most 63 events, 48 of them of its eight activities; a timed-out workflow task counts once."""
     kinds = Counter(str(event.WhichOneof("attributes")) for event in await completed(client, doubles))

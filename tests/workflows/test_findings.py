@@ -161,14 +161,3 @@ async def test_lists_tell_what_it_asks_and_only_while_it_asks(client: Client, do
 async def row_of(handle: Handle) -> Task:
     """Return the task that lists show."""
     return await task_of_row(await handle.describe())
-
-
-async def test_it_is_cancelled_while_it_waits(client: Client, doubles: Doubles) -> None:
-    """A cancel needs no decision: a work order that waits with findings is cancelled like any other."""
-    doubles.steps = {Step.CREATE_COMMIT: [found(ONE)]}
-    async with work_order(client, doubles) as handle:
-        decisions = OrderDecisions(WorkOrders(client, doubles.task_queue))
-        task = await until(handle, waits_with_findings)
-        await decisions.move(task.id, MoveCall(to=Target.CANCELLED, who="ann"))
-        await failure_of(handle)
-        assert (await handle.query(WorkOrder.work_order)).status == "cancelled"

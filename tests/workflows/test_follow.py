@@ -35,7 +35,6 @@ from workflows.pull_request.pull_request import PullRequestWorkflow
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 URL = "file:///origin.git/pull/1"
-WITHIN_SECONDS = 60
 SPENT = BudgetWait(
     scope="order/wo-1",
     step="rework",
@@ -195,18 +194,6 @@ async def test_a_round_waits_for_its_budget_and_continues_when_it_is_raised(clie
     assert told == [("waiting", SPENT.message, SPENT.remedy)]
 
 
-async def test_a_merge_ends_a_round_that_waits_for_its_budget(client: Client) -> None:
-    """After the merge, the task waits for no budget."""
-    doubles = doubles_with(FollowTerms())
-    doubles.rework = [over_budget]
-    async with watched(client, doubles, follow_pr=True) as watch:
-        await tell(watch, "checks:1")
-        await until_budget(watch, SPENT)
-        await watch.signal(PullRequestWorkflow.looked, PullRequestNews(url=URL, state="merged"))
-        task = await result_of(watch)
-    assert (task.stage, task.budget) == (Stage.DONE, None)
-
-
 PROTECTED = KeyFinding(kind="path", id="c0ffee" * 2, path=".github/workflows/ci.yml", rule="changed")
 KEY = KeyFinding(id="decade" * 2, path="src/pay.py", line=8, rule="stripe-access-token")
 
@@ -267,18 +254,6 @@ async def test_a_round_with_a_key_is_told_once_and_then_waits(client: Client) ->
         await until_round(watch, "waiting", 1)
     assert "Read it from the environment." in calls_of(doubles, "rework")[2].reasons[0]
     assert [call.attempt for call in calls_of(doubles, "prepare_rework")] == [1, 2, 3, 4]
-
-
-async def test_a_merge_ends_a_round_that_waits_for_a_word(client: Client) -> None:
-    """After the merge, the task has no findings to decide."""
-    doubles = doubles_with(FollowTerms())
-    doubles.rework = [found(PROTECTED)]
-    async with watched(client, doubles, follow_pr=True) as watch:
-        await tell(watch, "checks:1")
-        await until_findings(watch, PROTECTED)
-        await watch.signal(PullRequestWorkflow.looked, PullRequestNews(url=URL, state="merged"))
-        task = await result_of(watch)
-    assert (task.stage, task.findings) == (Stage.DONE, ())
 
 
 async def test_what_cannot_be_done_ends_it_with_the_reason(client: Client) -> None:

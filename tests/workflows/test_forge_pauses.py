@@ -1,25 +1,13 @@
 """The workers of all hosts know a forge's spent limit: at most one request meets the limit."""
 
 import asyncio
-import json
-import os
-import sys
 import threading
 import time
 import uuid
-from pathlib import Path
-from typing import Any
 
 import pytest
-from fakes.forges.connecting import settings_for
-from fakes.forges.gitea import GiteaFake
-from fakes.forges.github import GitHubFake
-from fakes.forges.gitlab import GitLabFake
-from fakes.forges.serving import serving_forge
-from fakes.forges.state import Fault, ForgeFake
 from fakes.waiting import wait_until
 from temporalio.client import Client, WorkflowExecutionStatus
-from temporalio.testing import WorkflowEnvironment
 
 from septet.contracts.budget import AccountState, Grant, QuotaPause, ReserveCall, SettleCall
 from septet.errors import ForgeUnavailableError
@@ -29,111 +17,7 @@ from workers.watching.forge_pauses import SharedForgePauses, sharing_forge_pause
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-ROOT = Path(__file__).parents[2]
 API = "https://api.example"
-HOST = """
-import asyncio, json, sys
-from concurrent.futures import ThreadPoolExecutor
-from temporalio.client import Client
-from septet.errors import ForgeUnavailableError
-from septet.forges.choose import forge_for
-from septet.git.engine.address import parse_address
-from septet.settings import Settings
-from workers.connection.plugin import SeptetPlugin
-from workers.worker import running_worker
-
-settings = Settings.model_validate(json.loads(sys.argv[1]))
-
-def ask(_):
-    try:
-        forge_for(parse_address(sys.argv[2]), settings).issue(1)
-    except ForgeUnavailableError as error:
-        return round(error.retry_after_seconds)
-    return "read"
-
-async def main():
-    client = await Client.connect(sys.argv[3], plugins=[SeptetPlugin(settings.task_queue)])
-    with ThreadPoolExecutor(6) as pool:
-        async with running_worker(client, settings):
-            print("told", json.dumps("ready"), flush=True)
-            while count := int(await asyncio.to_thread(sys.stdin.readline) or 0):
-                loop = asyncio.get_running_loop()
-                told = await asyncio.gather(*(loop.run_in_executor(pool, ask, n) for n in range(count)))
-                print("told", json.dumps(told), flush=True)
-
-asyncio.run(main())
-"""
-
-
-class Host:
-    """A worker with its own state directory, whose threads request from a forge on the test's command."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process = process
-
-    @classmethod
-    async def started(cls, fake: ForgeFake, state: Path, address: str, queue: str) -> "Host":
-        own = {"task_queue": queue, "sandbox": "none", "environ": dict(os.environ)}
-        known = settings_for(fake, state) | own
-        pipe = asyncio.subprocess.PIPE
-        args = (HOST, json.dumps(known), f"{fake.url}/{fake.project}.git", address)
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", *args, cwd=ROOT, stdin=pipe, stdout=pipe
-        )
-        host = cls(process)
-        assert await host._told() == "ready"
-        return host
-
-    async def ask(self, askers: int) -> list[int | str]:
-        """Let so many threads request at once; return for each the seconds of the pause, or `read`."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(f"{askers}\n".encode())
-        told: list[int | str] = await self._told()
-        return told
-
-    async def end(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        assert await asyncio.wait_for(self.process.wait(), 60) == 0
-
-    async def _told(self) -> Any:
-        """Return the next answer of the process; skip log lines."""
-        assert self.process.stdout is not None
-        async with asyncio.timeout(60):
-            async for line in self.process.stdout:
-                if line.startswith(b"told "):
-                    return json.loads(line.removeprefix(b"told "))
-        raise EOFError(f"the host has ended: {self.process.returncode}")
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [GitHubFake, *(pytest.param(kind, marks=pytest.mark.release) for kind in (GitLabFake, GiteaFake))],
-    ids=lambda kind: kind.name,
-)
-async def test_of_twelve_askers_on_two_hosts_one_meets_the_limit(
-    kind: type[ForgeFake], server: WorkflowEnvironment, client: Client, tmp_path: Path
-) -> None:
-    """After the first refusal no thread on either host sends a request, and each gets the seconds until the end."""
-    queue = f"queue-{uuid.uuid4().hex}"
-    address = server.client.service_client.config.target_host
-    with serving_forge(kind()) as fake:
-        fake.add_issue("Title")
-        fake.faults.append(Fault(status=429, headers={"Retry-After": "600"}, text="slow down", times=100))
-        hosts = [await Host.started(fake, tmp_path / name, address, queue) for name in ("host-1", "host-2")]
-        first = await hosts[0].ask(1)
-        others = await asyncio.gather(*(host.ask(6) for host in hosts))
-        again = await hosts[1].ask(6)
-        await asyncio.gather(*(host.end() for host in hosts))
-
-    assert len(fake.asked) == 1
-    told = [*first, *others[0], *others[1], *again]
-    assert len(told) == 19
-    assert all(isinstance(seconds, int) and 500 < seconds <= 600 for seconds in told)
-    running = f'WorkflowType="Quota" AND TaskQueue="{queue}"'
-    (pause,) = await wait_until(lambda: rows_of(client, running), lambda rows: len(rows) == 1)
-    assert pause.startswith(f"{queue}-quota/forge-")
-    assert fake.token not in pause
 
 
 async def rows_of(client: Client, query: str) -> list[str]:

@@ -82,16 +82,6 @@ async def test_what_every_signal_takes_can_be_checked() -> None:
     assert optional == {"PullRequest.nudge"}
 
 
-async def test_what_is_of_no_plain_type_takes_anything() -> None:
-    """A handler whose types cannot be checked is called: an error of the check would stop its workflow."""
-
-    def handle(value: Any, names: list[str], untyped=None) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
-        """Accept all inputs."""
-
-    assert takes(handle, [1, 2, 3])
-    assert not takes(handle, [1])
-
-
 async def test_every_update_has_a_validator() -> None:
     """Without a validator, the SDK accepts each update, and an error of its handler stops the workflow."""
     assert [each.name for each in definitions() for update in each.updates.values() if not update.validator] == []

@@ -14,20 +14,13 @@ from temporalio.client import WorkflowHandle
 from septet.contracts.names import Status, Step
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
-from septet.contracts.workspace import OpenWorkspace, Workspace
 
 MONTH = timedelta(days=31)
-NIGHT = timedelta(hours=10)
 
 
 def limited(call: StepCall) -> StepResult:
     """Fail as a step whose agent has met the limit; the retry comes after a month."""
     raise not_yet(f"The usage limit is reached at {call.step}.", "AgentApiUnavailable", MONTH)
-
-
-def drained(request: OpenWorkspace) -> Workspace:
-    """Fail as an opening on drained hosts; the retry comes after the night."""
-    raise not_yet(f"No host opens {request.repository}.", "DiskFull", NIGHT)
 
 
 @asynccontextmanager
@@ -62,14 +55,3 @@ async def test_the_server_keeps_no_timer_of_a_step_for_as_long_as_it_may_wait() 
     within = {each.activity_type.name: each.schedule_to_close_timeout.ToTimedelta() for each in scheduled}
     assert {within[name] for name in ("open_workspace", *Step)} == {timedelta()}
     assert max(within.values()) <= timedelta(days=1)
-
-
-async def test_new_work_waits_out_a_night() -> None:
-    """No host opens the workspace for ten hours, as if all were drained; then the work order completes by itself."""
-    doubles = Doubles(f"queue-{uuid.uuid4().hex}")
-    openings = iter((drained, doubles.workspace))
-    doubles.open_workspace = lambda request: next(openings)(request)  # noqa: PLW0108 -- a different function each time
-    async with completed(doubles) as handle:
-        description = await handle.describe()
-    assert description.close_time is not None
-    assert description.close_time - description.start_time >= NIGHT

@@ -22,7 +22,7 @@ from temporalio.exceptions import CancelledError
 
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.decisions import MoveCall, PlanDecision, RetryCall, Target
+from septet.contracts.decisions import MoveCall, PlanDecision, Target
 from septet.contracts.names import Step, Verdict
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.steps import StepCall, StepResult
@@ -70,16 +70,6 @@ async def test_a_collected_one_waits_without_activity_until_it_is_moved_on(
         ]
 
 
-async def test_one_that_waits_on_the_board_knows_the_project_of_an_address(
-    client: Client, doubles: Doubles
-) -> None:
-    """Its repository is not open yet: workflow code parses the address itself."""
-    async with work_order(client, doubles, stage="collected", repository="https://example.com/o/r.git") as handle:
-        task = await until(handle, lambda task: bool(task.id))
-        assert (task.stage, task.project) == ("collected", "o/r")
-        await handle.cancel()
-
-
 async def test_a_worker_that_ends_lets_go_of_what_waits(client: Client, doubles: Doubles) -> None:
     """A work order that leaves a worker's cache leaves no pending coroutine there."""
     async with work_order(client, doubles, stage="triaged") as handle:
@@ -96,23 +86,6 @@ async def test_a_person_has_one_begin_before_its_turn(client: Client, doubles: D
         assert (await result_of(handle)).status == "completed"
 
 
-async def test_a_refused_move_lists_what_is_allowed_and_leaves_no_trace(client: Client, doubles: Doubles) -> None:
-    """A forbidden move and an unreadable move leave no event in the history."""
-    async with work_order(client, doubles, stage="collected") as handle:
-        await until(handle, lambda task: bool(task.id))
-        told = await refusal(move(handle, "review"))
-        assert told.endswith("cannot move to review. From here it can move to: triaged, blocked, cancelled.")
-        await refusal(handle.execute_update("move", {"to": "nowhere"}))
-        assert "Only a blocked or closed work order" in await refusal(
-            handle.execute_update(WorkOrder.retry, RetryCall())
-        )
-        events = [event async for event in handle.fetch_history_events()]
-        assert not [
-            event for event in events if event.HasField("workflow_execution_update_accepted_event_attributes")
-        ]
-        await move(handle, "cancelled")
-
-
 @pytest.mark.parametrize("stage", ["collected", "blocked"])
 async def test_a_waiting_one_is_cancelled_by_a_move(client: Client, doubles: Doubles, stage: str) -> None:
     """A move to cancelled cancels the workflow, and its history has the person and the reason."""
@@ -127,17 +100,6 @@ async def test_a_waiting_one_is_cancelled_by_a_move(client: Client, doubles: Dou
         last = (await handle.query(WorkOrder.history))[-1]
         assert (last.who, last.why, last.to) == ("ann", "not needed", "done")
     assert doubles.calls == []
-
-
-async def test_a_retried_one_that_is_blocked_on_the_board_has_its_turn(client: Client, doubles: Doubles) -> None:
-    """A retry of a work order that a person has blocked lets it wait for its turn again."""
-    async with work_order(client, doubles, stage="collected") as handle:
-        await until(handle, lambda task: bool(task.id))
-        await move(handle, "blocked")
-        await handle.execute_update(WorkOrder.retry, RetryCall(who="bob"))
-        await handle.signal(WorkOrder.begin)
-        assert (await result_of(handle)).status == "completed"
-        assert ("bob", "blocked", "triaged") in await moves_of(handle)
 
 
 async def test_a_password_in_an_address_reaches_no_history(client: Client, doubles: Doubles) -> None:
@@ -218,20 +180,6 @@ async def test_one_in_review_is_reworked_with_feedback(client: Client, doubles: 
         assert ("ann", "review", "executing") in await moves_of(handle)
     assert doubles.calls_of(Step.IMPLEMENT_PLAN)[-1].reasons == ("A person says: Round the total.",)
     assert doubles.names().count("build_plan") == 1
-
-
-async def test_a_plan_waits_until_it_is_approved(client: Client, doubles: Doubles) -> None:
-    """With `approve_plan` no step follows the plan before a person approves exactly this plan."""
-    async with work_order(client, doubles, approve_plan=True) as handle:
-        task = await until(handle, waits_for_a_decision)
-        assert (task.plan_path, task.plan_sha256) == ("specs/plan.md", PLAN_SHA256)
-        another = PlanDecision(plan_sha256="0" * 64)
-        assert PLAN_SHA256 in await refusal(handle.execute_update(WorkOrder.approve_plan, another))
-        assert "generate_branch" not in doubles.names()
-        own = PlanDecision(plan_sha256=PLAN_SHA256, who="ann", why="it is short")
-        assert (await handle.execute_update(WorkOrder.approve_plan, own)).status == "running"
-        assert (await result_of(handle)).status == "completed"
-        assert ("ann", "executing", "executing") in await moves_of(handle)
 
 
 async def test_a_rejected_plan_is_made_again_with_the_feedback(client: Client, doubles: Doubles) -> None:

@@ -1,19 +1,11 @@
 """A server without the namespace gets the namespace, or the error names the command that creates it."""
 
-import asyncio
-import uuid
-
 import pytest
-from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from workers.connection.plugin import SeptetPlugin
 from workers.server.preflight import (
-    PreflightError,
     attributes_refusal,
     namespace_refusal,
-    register_namespace,
-    register_search_attributes,
 )
 from workflows.wire.search_attributes import ALL, STATUS
 
@@ -21,20 +13,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 CLOUD = "agents.a1b2c.tmprl.cloud:7233"
 DENIED = RPCError("Request unauthorized", RPCStatusCode.PERMISSION_DENIED, b"")
-
-
-async def test_a_namespace_that_is_missing_is_made_and_can_be_used_at_once(client: Client) -> None:
-    """The first registration creates the attributes, and work orders can be counted; a second one changes nothing."""
-    own = Client(client.service_client, namespace=f"ns-{uuid.uuid4().hex[:8]}", plugins=[SeptetPlugin()])
-    async with asyncio.timeout(90):
-        with pytest.raises(PreflightError, match=f"no namespace '{own.namespace}'") as missing:
-            await register_search_attributes(own)
-        assert "septet worker --register" in missing.value.remedy
-        assert await register_namespace(own)
-        assert set(await register_search_attributes(own)) == {key.name for key in ALL}
-        assert (await own.count_workflows()).count == 0
-        assert not await register_namespace(own)
-        assert await register_search_attributes(own) == ()
 
 
 async def test_who_may_not_make_a_namespace_is_told_what_to_run() -> None:

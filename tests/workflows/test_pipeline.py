@@ -1,14 +1,11 @@
 """The pipeline on a real server, with doubles of its work orders' activities."""
 
-import uuid
-from typing import Any
-
 import pytest
 from fakes.pipeline_line import line_of, state_of, statuses, until_issue
 from fakes.running import failure_of, replayed, reset
 from fakes.short_pipeline import ShortPipeline
 from fakes.waiting import wait_until
-from temporalio.client import Client, WorkflowFailureError, WorkflowUpdateFailedError
+from temporalio.client import Client, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError, CancelledError
 
 from septet.contracts.lanes import Role, SessionSummary
@@ -22,20 +19,6 @@ from workflows.work_order import WorkOrder
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 NOBODY = PipelineCall(who="ann")
-
-
-async def test_the_planner_plans_the_next_issue_while_the_executor_works(client: Client) -> None:
-    """While the first issue runs, the second issue is planned already and not carried out."""
-    async with line_of(client) as line:
-        working = line.hold("a", Step.IMPLEMENT_PLAN)
-        handle = await line.start("a", "b")
-        await line.until("a:implement_plan")
-        await until_issue(handle, "b", IssueStatus.PLANNED)
-        assert "b:generate_branch" not in line.events
-        working.set()
-        view = await handle.result()
-        assert statuses(view) == ["completed", "completed"]
-        assert view.status is PipelineStatus.COMPLETED
 
 
 async def test_each_agent_has_one_workspace_and_one_session_over_all_issues(client: Client) -> None:
@@ -133,15 +116,6 @@ async def test_two_roles_can_have_two_agents(client: Client) -> None:
         await (await line.start("a", "b", planner="thinker", executor="doer")).result()
         entered = sorted({(asked.opening.agent, asked.opening.beside) for asked in line.lanes})
         assert entered == [("doer", ()), ("thinker", ()), ("thinker", ("doer",))]
-
-
-async def test_a_role_without_an_agent_of_its_own_has_the_one_of_both(client: Client) -> None:
-    """A planner's agent leaves the executor the worker's default agent."""
-    async with line_of(client) as line:
-        await (await line.start("a", planner="thinker")).result()
-        assert [(asked.opening.agent, asked.opening.beside) for asked in line.lanes] == [
-            ("thinker", (None,)), (None, ()),
-        ]  # fmt: skip
 
 
 async def test_issues_that_depend_on_others_come_after_them(client: Client) -> None:
@@ -306,21 +280,6 @@ async def test_a_work_order_that_is_terminated_gives_its_lane_back(client: Clien
         assert "terminated" in error.message.lower()
 
 
-async def test_an_issue_that_a_person_holds_back_has_its_turn_later(client: Client) -> None:
-    """A move to `collected` passes the issue over; a move back lets the pipeline plan it."""
-    async with line_of(client) as line:
-        planning = line.hold("a", Step.CLASSIFY_ISSUE)
-        handle = await line.start("a", "b", "c")
-        await line.until("a:classify_issue")
-        order = client.get_workflow_handle(f"{handle.id}-b")
-        await order.execute_update("move", {"to": "collected"})
-        planning.set()
-        await until_issue(handle, "c", IssueStatus.COMPLETED)
-        assert "b:classify_issue" not in line.events
-        await order.execute_update("move", {"to": "triaged"})
-        assert statuses(await handle.result()) == ["completed", "completed", "completed"]
-
-
 @pytest.mark.parametrize(
     ("pipeline", "runs"),
     [
@@ -353,45 +312,6 @@ async def test_more_issues_than_one_run_takes_are_carried_out_by_the_next_one(
 
         await wait_until(all_are_listed)
         assert max(lengths) < 128 * pipeline.window_limits.issues_of_a_run
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({}, "repository is missing"),
-        ({"repository": "/app"}, "give either issues or a label"),
-        (
-            {"repository": "/app", "issues": [1], "executors": 2, "one_branch": True},
-            "one_branch needs one executor",
-        ),
-        ({"repository": "/app", "issues": [{"id": "a"}]}, "title is missing"),
-        (
-            {
-                "repository": "/app",
-                "issues": [
-                    {"id": "a", "title": "A", "body": "", "depends_on": ["b"]},
-                    {"id": "b", "title": "B", "body": "", "depends_on": ["a"]},
-                ],
-            },
-            "a → b → a. Take one of these out of depends_on",
-        ),
-    ],
-)
-async def test_wrong_input_is_refused_before_anything_starts(
-    client: Client, given: dict[str, Any], said: str
-) -> None:
-    """The failure names the error in the input, and no work order starts."""
-    async with line_of(client) as line:
-        handle = await client.start_workflow(
-            "Pipeline", given, id=f"pl-{uuid.uuid4().hex[:12]}", task_queue=line.doubles.task_queue
-        )
-        with pytest.raises(WorkflowFailureError) as failure:
-            await handle.result()
-        cause = failure.value.cause
-        assert isinstance(cause, ApplicationError)
-        assert cause.type == "InvalidInput"
-        assert said in str(cause)
-        assert line.doubles.calls == []
 
 
 async def test_one_branch_takes_a_commit_for_each_solution(client: Client) -> None:
@@ -452,20 +372,6 @@ async def before_first(client: Client, order_id: str, activity_name: str) -> int
         if scheduled.activity_type.name == activity_name:
             return scheduled.workflow_task_completed_event_id
     raise AssertionError(activity_name)
-
-
-async def test_an_issue_builds_on_what_it_depends_on(client: Client) -> None:
-    """Its lane starts from the last snapshot of its dependency; lanes of other issues start from the base commit."""
-    async with line_of(client) as line:
-        after = {"id": "c", "title": "Last", "body": "…", "depends_on": ["a"]}
-        view = await (await line.start("a", after, "b")).result()
-        entered = {
-            line.issue_of(asked.opening.work_order_id): asked.lane for asked in line.lanes if asked.plan_path
-        }
-        assert {name: lane.starts_from for name, lane in entered.items()} == {
-            "a": "", "c": "after-create_pull_request", "b": "",
-        }  # fmt: skip
-        assert [issue.builds_on for issue in view.issues] == ["", "a", ""]
 
 
 async def test_what_a_branch_does_not_hold_is_told(client: Client) -> None:

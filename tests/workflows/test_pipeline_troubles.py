@@ -2,7 +2,6 @@
 
 import asyncio
 import uuid
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,10 @@ from temporalio.exceptions import ApplicationError, CancelledError
 from clients.temporal.pipelines import PipelineClient
 from septet.contracts.names import Status, Step
 from septet.contracts.pipeline import IssueCall, PipelineCall, PipelineInput, PipelineIssue
-from septet.contracts.pipeline_view import IssueStatus, NotedIssues, PipelineRun, PipelineStatus, PipelineView
+from septet.contracts.pipeline_view import IssueStatus, PipelineStatus, PipelineView
 from septet.contracts.task import TaskError
 from septet.state import StateDir
 from workflows.pipeline import Pipeline
-from workflows.pipeline.state import PipelineState
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -65,35 +63,6 @@ async def test_a_planned_issue_is_skipped_with_what_depends_on_it(client: Client
         assert statuses(await handle.result()) == ["completed", "skipped", "skipped"]
 
 
-async def test_a_stop_reaches_the_issues_of_later_runs(client: Client) -> None:
-    """After a stop no issue of a later run begins, and the pipeline ends as stopped."""
-    async with line_of(client, ShortPipeline) as line:
-        working = line.hold("n0", Step.IMPLEMENT_PLAN)
-        handle = await line.start(*[f"n{number}" for number in range(5)])
-        await line.until("n0:implement_plan")
-        await handle.execute_update(Pipeline.stop, ANN)
-        working.set()
-        view = await handle.result()
-        assert view.status is PipelineStatus.STOPPED
-        assert statuses(view)[-3:] == ["skipped"] * 3
-
-
-async def test_an_issue_of_a_later_run_can_be_skipped(client: Client) -> None:
-    """The issue is skipped at once, and the next run passes it over."""
-    async with line_of(client, ShortPipeline) as line:
-        working = line.hold("n0", Step.IMPLEMENT_PLAN)
-        handle = await line.start(*[f"n{number}" for number in range(3)], after("last", "n0"))
-        await line.until("n0:implement_plan")
-        await handle.execute_update(Pipeline.skip, IssueCall(issue_id="n2", who="ann"))
-        await until_issue(handle, "n2", IssueStatus.SKIPPED)
-        line.fails["n0", Step.IMPLEMENT_PLAN] = 2
-        working.set()
-        view = await handle.result()
-        assert statuses(view)[-2:] == ["skipped", "skipped"]
-        assert state_of(view, "n2").error is not None
-        assert "n2:classify_issue" not in line.events
-
-
 @pytest.mark.parametrize("word", ["stop", "skip"])
 async def test_a_word_that_comes_as_a_run_only_waits_for_its_notes_counts(client: Client, word: str) -> None:
     """The next run starts no work order for an issue that was stopped or skipped while this run wrote its last note."""
@@ -114,19 +83,6 @@ async def test_a_word_that_comes_as_a_run_only_waits_for_its_notes_counts(client
         assert view.status is (PipelineStatus.STOPPED if word == "stop" else PipelineStatus.COMPLETED)
         assert statuses(view) == ["completed", "completed", "skipped", "skipped"]
         assert "n2:classify_issue" not in line.events
-
-
-async def test_the_next_run_is_told_of_a_stop_and_of_skips() -> None:
-    """A stop or a skip that arrives while a run waits for its last handlers goes to the next run, for open issues only."""
-    asked = PipelineRun(repository="/app", issues=(1, 2))
-    state, following = PipelineState(), PipelineState()
-    state.begin("pl-1", asked, "run-1", datetime.now(UTC))
-    state.add_issues([PipelineIssue(id="1"), PipelineIssue(id="2")])
-    state.end_issue(state.issues["1"], IssueStatus.SKIPPED, datetime.now(UTC), None, None)
-    state.is_stopping, state.to_skip = True, {"1": "ann skipped it", "2": "ann skipped it"}
-    carried = state.continued_state(NotedIssues(queue=""))
-    following.begin("pl-1", asked.model_copy(update={"carried": carried}), "run-1", datetime.now(UTC))
-    assert (following.is_stopping, following.to_skip) == (True, {"2": "ann skipped it"})
 
 
 @pytest.mark.parametrize("word", ["stop", "cancel"])

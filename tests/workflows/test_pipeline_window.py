@@ -3,14 +3,13 @@
 from typing import Any
 
 import pytest
-from fakes.pipeline_line import line_of, state_of, statuses, until_issue
-from fakes.short_pipeline import ImpatientPipeline, NarrowPipeline, ShortPipeline
-from fakes.waiting import wait_until
+from fakes.pipeline_line import line_of, statuses, until_issue
+from fakes.short_pipeline import ImpatientPipeline, NarrowPipeline
 from temporalio.client import Client, WorkflowHandle
 
 from septet.contracts.names import Step
 from septet.contracts.pipeline import PipelineCall
-from septet.contracts.pipeline_view import IssueStatus, PipelineStatus
+from septet.contracts.pipeline_view import IssueStatus
 from workflows.pipeline import Pipeline
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -68,21 +67,6 @@ async def test_the_window_bounds_how_many_wait(client: Client) -> None:
         assert await started(client, handle) == NAMES[:4]
 
 
-async def test_a_stop_starts_no_further_work_order(client: Client) -> None:
-    """Issues with a lane complete; issues beyond the window are skipped without a work order."""
-    async with line_of(client, NarrowPipeline) as line:
-        working = line.hold("n0", Step.IMPLEMENT_PLAN)
-        handle = await line.start(*NAMES, plans_ahead=1)
-        await line.until("n0:implement_plan")
-        await handle.execute_update(Pipeline.stop, ANN)
-        await until_issue(handle, NAMES[-1], IssueStatus.SKIPPED)
-        working.set()
-        view = await handle.result()
-        assert view.status is PipelineStatus.STOPPED
-        assert state_of(view, "n0").status is IssueStatus.COMPLETED
-        assert not {*NAMES[4:]} & {*await started(client, handle)}
-
-
 async def test_the_next_run_is_not_waited_for_without_end(client: Client) -> None:
     """If the next run would wait for a slow issue while lanes are idle, this run continues with the next issues."""
     async with line_of(client, ImpatientPipeline) as line:
@@ -93,13 +77,3 @@ async def test_the_next_run_is_not_waited_for_without_end(client: Client) -> Non
         slow.set()
         assert statuses(await handle.result()) == ["completed"] * 7
         assert await started(client, handle) == NAMES
-
-
-async def test_a_window_slides_over_several_runs(client: Client) -> None:
-    """A run hands over to the next run; no issue is started twice, and none is left out."""
-    async with line_of(client, ShortPipeline) as line:
-        handle = await line.start(*NAMES)
-        assert statuses(await handle.result()) == ["completed"] * 7
-        await wait_until(lambda: started(client, handle), lambda names: len(names) == len(NAMES))
-        assert await started(client, handle) == NAMES
-        assert await runs_of(client, handle) > 1

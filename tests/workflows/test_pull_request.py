@@ -1,14 +1,12 @@
 """After a completed work order: a workflow watches its pull request, and has the task's row on the board."""
 
-import contextlib
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from fakes.activities import Doubles
-from fakes.running import failure_of, reset, result_of, until, watched
+from fakes.running import failure_of, result_of, until, watched
 from fakes.waiting import wait_until
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
@@ -42,37 +40,6 @@ async def found(handle: WorkflowHandle[Any, Any]) -> tuple[dict[str, Any], Task]
     description = await handle.describe()
     told = {pair.key.name: pair.value for pair in description.typed_search_attributes}
     return told, await task_of_row(description)
-
-
-async def test_an_open_pull_request_has_the_row_of_its_task(client: Client, doubles: Doubles) -> None:
-    """The watch begins with the work order's search attributes and row."""
-    async with watched(client, doubles, priority=5) as watch:
-        told, row = await found(watch)
-    assert (told["SeptetStage"], told["SeptetStatus"], told["SeptetPriority"]) == ("review", "completed", 5)
-    assert told["SeptetPullRequest"] == URL
-    assert (row.id, row.title, row.stage, row.status) == (
-        watch.id.removesuffix("/pr"), "Totals are wrong", "review", "completed",
-    )  # fmt: skip
-    assert row.steps == ()
-
-
-async def test_a_forge_that_is_away_is_told_and_looked_at_again(client: Client, doubles: Doubles) -> None:
-    """The task shows the look's failure as the reason of its wait; an open pull request gives no such reason."""
-    async with watched(client, doubles) as watch:
-        orders = WorkOrders(client, doubles.task_queue)
-        order_id = watch.id.removesuffix("/pr")
-        assert await orders.waiting_for(order_id) is None
-        doubles.pull_requests[URL] = "The forge is away."
-        told = await wait_until(lambda: orders.waiting_for(order_id))
-        assert "The forge is away." in told
-        doubles.pull_requests[URL] = "merged"
-        await result_of(watch)
-        task = await orders.get(order_id)
-        moves = await orders.history(order_id)
-    assert (task.stage, task.status, len(task.steps)) == ("done", "completed", 7)
-    assert [(move.came_from, move.to) for move in moves] == [
-        ("", "executing"), ("executing", "review"), ("review", "done"),
-    ]  # fmt: skip
 
 
 async def test_a_merge_makes_the_task_done(client: Client, doubles: Doubles) -> None:
@@ -179,46 +146,6 @@ async def test_work_that_goes_on_ends_its_watch_and_is_watched_again(client: Cli
         assert (await again.describe()).status is WorkflowExecutionStatus.RUNNING
         assert (await found(again))[1].stage == "review"
         await again.terminate()
-
-
-async def test_a_watch_that_is_there_takes_the_work_order_that_completes_again(
-    client: Client, doubles: Doubles
-) -> None:
-    """A reset by hand leaves the watch alive; the old watch or a new watch then finds the merge."""
-    async with watched(client, doubles) as watch:
-        order = client.get_workflow_handle(watch.id.removesuffix("/pr"), result_type=Task)
-        point = next(
-            event.workflow_task_completed_event_attributes and event.event_id
-            for event in await events(order)
-            if event.HasField("workflow_task_completed_event_attributes")
-        )
-        await reset(client, order.id, point)
-        assert (await result_of(order)).stage == "review"
-        doubles.pull_requests[URL] = "merged"
-        last = client.get_workflow_handle(watch.id, result_type=Task)
-        with contextlib.suppress(RPCError):  # it has seen the merge by itself
-            await last.signal(PullRequestWorkflow.nudge)
-        assert (await result_of(last)).stage == "done"
-
-
-async def test_a_nudge_ends_the_pause(client: Client, doubles: Doubles) -> None:
-    """After a merge, a person need not wait for the next look."""
-    doubles.look_again = timedelta(hours=1)
-    async with watched(client, doubles) as watch:
-        await wait_until(lambda: doubles.looks)
-        doubles.pull_requests[URL] = "merged"
-        await watch.signal(PullRequestWorkflow.nudge)
-        await result_of(watch)
-
-
-async def test_looks_grow_no_history(client: Client, doubles: Doubles) -> None:
-    """Looks at an open pull request are retries: four looks leave no more events than one look."""
-    async with watched(client, doubles) as watch:
-        await wait_until(lambda: len(doubles.looks) >= 4)
-        scheduled = [
-            event for event in await events(watch) if event.HasField("activity_task_scheduled_event_attributes")
-        ]
-    assert len(scheduled) == 1
 
 
 async def test_a_watch_that_is_cancelled_gives_its_row_back(client: Client, doubles: Doubles) -> None:

@@ -14,7 +14,7 @@ from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.facts import KeyFinding, Usage
 from septet.contracts.names import Step, Verdict
-from septet.contracts.steps import FinalizeCall, StepCall, StepResult
+from septet.contracts.steps import StepCall, StepResult
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -115,20 +115,6 @@ async def test_a_reader_without_an_answer_stops_the_push(client: Client, doubles
     assert doubles.names()[-7:] == [
         "create_pull_request", *2 * ["read_outgoing", "finalize_json", "finalize_json"],
     ]  # fmt: skip
-
-
-async def test_an_answer_of_the_finalizer_is_read_too(client: Client, doubles: Doubles) -> None:
-    """After the reading, the finalizer's activity continues with its own answer."""
-
-    def finalize(asked: FinalizeCall) -> StepResult:
-        return push(asked.call)
-
-    doubles.finalizer = [finalize]
-    async with work_order(client, doubles, model="large") as handle:
-        doubles.steps[Step.CREATE_PULL_REQUEST] = [prose]
-        assert (await result_of(handle)).status == "completed"
-    assert doubles.names()[-4:] == ["create_pull_request", "finalize_json", "read_outgoing", "finalize_json"]
-    assert doubles.calls[-1][1].call.settles == "finalize_json-1"
 
 
 async def test_a_yes_goes_on_with_an_answer_of_the_finalizer(client: Client, doubles: Doubles) -> None:

@@ -12,18 +12,13 @@ from temporalio.client import (
     DescribeWorkflowInput,
     FetchWorkflowHistoryEventsInput,
     Interceptor,
-    ListWorkflowsInput,
     OutboundInterceptor,
     WorkflowExecutionDescription,
     WorkflowExecutionStatus,
 )
 from temporalio.service import RPCError, RPCStatusCode
 
-from clients.temporal.hosts import give_up
-from clients.temporal.resets import reset, reset_point
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.decisions import PreviousRun
-from septet.contracts.names import Stage
 from septet.contracts.order import WorkOrderInput
 from septet.errors import RefusedTransitionError, ServerNotReachedError
 
@@ -40,11 +35,6 @@ class _Calls(OutboundInterceptor):
         """Describe a work order as completed if its id contains `completed`."""
         told = await super().describe_workflow(input)
         return replace(told, status=WorkflowExecutionStatus.COMPLETED) if "completed" in input.id else told
-
-    def list_workflows(self, input: ListWorkflowsInput) -> Any:  # noqa: A002 -- the SDK's name
-        """Fail as a server that is away."""
-        del input
-        raise away()
 
     def fetch_workflow_history_events(self, input: FetchWorkflowHistoryEventsInput) -> Any:  # noqa: A002 -- the SDK's name
         """Fail as a server that is away."""
@@ -81,29 +71,3 @@ async def test_an_end_that_cannot_be_read_is_the_servers(orders: WorkOrders) -> 
     begun = await orders.put(ORDER, f"wo-completed-{uuid4().hex[:8]}")
     with pytest.raises(ServerNotReachedError, match="away"):
         await orders.get(begun.id)
-
-
-@pytest.mark.asyncio(loop_scope="session")
-async def test_a_key_whose_work_order_cannot_be_read_is_the_servers(orders: WorkOrders) -> None:
-    """If the first input cannot be read, a repeat is neither the same nor another: the error is of the server."""
-    begun = await orders.put(ORDER, f"wo-{uuid4().hex[:8]}")
-    with pytest.raises(ServerNotReachedError, match="away"):
-        await orders.run(ORDER, begun.id, key="key")
-
-
-@pytest.mark.asyncio(loop_scope="session")
-async def test_a_run_that_is_not_there_is_not_reset(client: Client) -> None:
-    """A reset of a run that the server does not have is refused with `RefusedTransitionError`."""
-    run = client.get_workflow_handle("wo-none", run_id=str(uuid4()))
-    with pytest.raises(RefusedTransitionError, match="wo-none"):
-        await reset(client, run, 4, "resumed", PreviousRun(came_from=Stage.REVIEW))
-
-
-@pytest.mark.asyncio(loop_scope="session")
-async def test_what_is_asked_of_a_server_that_is_away_is_said_so(orders: WorkOrders) -> None:
-    """The search for a reset point and the report of a lost host end in `ServerNotReachedError`."""
-    begun = await orders.put(ORDER, f"wo-{uuid4().hex[:8]}")
-    with pytest.raises(ServerNotReachedError, match="away"):
-        await reset_point(orders.client.get_workflow_handle(begun.id), begun, None)
-    with pytest.raises(ServerNotReachedError, match="away"):
-        await give_up(orders.client, "host-1")

@@ -5,16 +5,15 @@ import uuid
 import pytest
 from fakes.waiting import wait_until
 from temporalio.client import Client
-from temporalio.common import WorkflowIDReusePolicy
 
 from clients.temporal.board import BoardRows
-from clients.temporal.work_orders import OrderFilter, WorkOrders
+from clients.temporal.work_orders import WorkOrders
 from septet.contracts.board import MEMO
 from septet.contracts.names import Stage, Status
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pull_request import PullRequestWatch
 from septet.contracts.task import Task
-from septet.errors import AlreadyRunningError, CircleError, InvalidInputError, NotFoundError
+from septet.errors import AlreadyRunningError, InvalidInputError, NotFoundError
 from workflows.wire.search_attributes import start_attributes
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -66,54 +65,6 @@ async def test_a_work_order_is_on_the_board_as_soon_as_it_is_started(orders: Wor
         await orders.put(order(project), order_id)
 
 
-async def test_pages_hold_each_task_once(orders: WorkOrders, project: str) -> None:
-    """Three pages have seven tasks, newest first; the counts are of all pages."""
-    rows = BoardRows(orders.client)
-    ids = [await put(orders, project, stage="triaged") for _ in range(7)]
-    await wait_until(lambda: _has(rows, project, 7))
-    first = await rows.page(project, limit=3)
-    assert first.next is not None
-    second = await rows.page(project, after=first.next, limit=3)
-    third = await rows.page(project, after=second.next or "", limit=3)
-    pages = [[task.id for task in page.stages[Stage.TRIAGED]] for page in (first, second, third)]
-    assert [len(page) for page in pages] == [3, 3, 1]
-    assert [order_id for page in pages for order_id in page] == ids[::-1]
-    assert {page.counts[Stage.TRIAGED] for page in (first, second, third)} == {7}
-    assert (third.next, first.summary.total) == (None, 7)
-    assert [task.id async for task in rows.all(project)] == ids[::-1]
-
-
-async def test_a_run_that_another_one_followed_is_on_no_page(orders: WorkOrders, project: str) -> None:
-    """A work order that runs again is listed once, with its last run, whatever the size of the pages."""
-    name = f"wo-{uuid.uuid4().hex[:8]}"
-    for _ in range(2):
-        await orders.client.start_workflow(
-            "WorkOrder",
-            order(project),
-            id=name,
-            task_queue=orders.task_queue,
-            id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
-        )
-        await orders.client.get_workflow_handle(name).terminate()
-
-    async def listed() -> list[str]:
-        found, after = [], ""
-        while True:
-            page = await orders.list(OrderFilter(status=Status.CANCELLED), limit=1, after=after)
-            found += [task.id for task in page.tasks if task.id == name]
-            if page.next is None:
-                return found
-            after = page.next
-
-    async def both_are_seen() -> bool:
-        return (
-            await orders.client.count_workflows(f'WorkflowId="{name}" AND ExecutionStatus="Terminated"')
-        ).count == 2
-
-    await wait_until(both_are_seen)
-    assert await listed() == [name]
-
-
 async def test_the_row_of_a_task_is_its_watchs_once_there_is_one(orders: WorkOrders, project: str) -> None:
     """A task in review, done or blocked by its pull request counts once, in the stage of its watch."""
     rows = BoardRows(orders.client)
@@ -134,26 +85,6 @@ async def test_the_row_of_a_task_is_its_watchs_once_there_is_one(orders: WorkOrd
     board = await rows.page(project)
     assert board.counts == {stage: len(tasks) for stage, tasks in board.stages.items()}
     assert board.summary.model_dump() == {"total": 4, "in_progress": 1, "blocked": 1, "completed": 3}
-
-
-async def test_a_part_of_the_board_tells_the_numbers_of_the_whole(orders: WorkOrders, project: str) -> None:
-    """Cancelled rows and pull requests with an agent count alike on one page and on many pages."""
-    rows = BoardRows(orders.client)
-    for stage in ("collected", "triaged", "triaged"):
-        order_id = await put(orders, project, stage=stage)
-    await orders.client.get_workflow_handle(order_id).terminate()
-    for stage in (Stage.EXECUTING, Stage.REVIEW, Stage.DONE, Stage.BLOCKED):
-        task = Task(id=f"wo-{uuid.uuid4().hex}", project=project, status=Status.COMPLETED, stage=stage)
-        await put_watch(orders.client, task)
-
-    async def cancelled() -> bool:
-        return [task.status for task in (await rows.page(project)).stages[Stage.DONE]].count(Status.CANCELLED) == 1
-
-    await wait_until(lambda: _has(rows, project, 7))
-    await wait_until(cancelled)
-    whole, part = await rows.page(project), await rows.page(project, limit=1)
-    assert (part.counts, part.summary) == (whole.counts, whole.summary)
-    assert whole.summary.model_dump() == {"total": 7, "in_progress": 1, "blocked": 1, "completed": 4}
 
 
 async def test_one_that_was_terminated_is_told_as_over(orders: WorkOrders, project: str) -> None:
@@ -188,19 +119,6 @@ async def test_a_project_that_the_server_cannot_find_is_refused(orders: WorkOrde
     """A name with a quote or a backslash is refused instead of put into a query that finds nothing."""
     with pytest.raises(InvalidInputError, match="cannot be asked for"):
         await BoardRows(orders.client).rows(name)
-
-
-async def test_a_circle_of_work_orders_is_refused(orders: WorkOrders, project: str) -> None:
-    """A work order after itself is refused, and so is the last work order of a circle; the others stay."""
-    first, second, third = (f"wo-{uuid.uuid4().hex[:8]}" for _ in range(3))
-    with pytest.raises(CircleError, match=f"{first} after {first}"):
-        await orders.put(order(project, after=[first]), first)
-    await orders.put(order(project, after=[second]), first)
-    await orders.put(order(project, after=[third, "wo-nobody"]), second)
-    with pytest.raises(CircleError, match=f"{third} after {first} after {second} after {third}"):
-        await orders.put(order(project, after=[first]), third)
-    await orders.put(order(project), third)
-    await wait_until(lambda: _has(BoardRows(orders.client), project, 3))
 
 
 async def _has(rows: BoardRows, project: str, count: int) -> bool:

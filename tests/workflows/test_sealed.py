@@ -12,7 +12,6 @@ from typing import Any, cast
 
 import pytest
 from fakes.activities import Doubles, done
-from fakes.recorded import PATHS
 from fakes.running import worker_of
 from fakes.sealed import payloads_in, sealing, write_keys
 from fakes.waiting import wait_until
@@ -24,7 +23,6 @@ from temporalio.client import (
     Client,
     WorkflowFailureError,
     WorkflowHandle,
-    WorkflowHistory,
     WorkflowUpdateFailedError,
 )
 from temporalio.common import RawValue
@@ -123,7 +121,7 @@ async def test_keys_are_rotated_in_the_middle_of_a_work_order(
     own = sealing(client, keys, serves=True)
     async with worker_of(own, doubles):
         orders = WorkOrders(own, doubles.task_queue)
-        order_id = (await orders.put(ORDER)).id
+        order_id = (await orders.run(ORDER, key=doubles.task_queue)).task.id
         await wait_until(lambda: doubles.calls_of(Step.IMPLEMENT_PLAN))
         draft = keys.with_suffix(".draft")
         draft.write_text(f"{new_key_line('k2')}\n{keys.read_text()}")
@@ -131,6 +129,7 @@ async def test_keys_are_rotated_in_the_middle_of_a_work_order(
         go.set()
         task = await asyncio.wait_for(orders.wait(order_id), WITHIN_SECONDS)
         assert (task.title, task.status) == ("Totals are wrong", "completed")
+        assert (await orders.run(ORDER, key=doubles.task_queue)).task.id == order_id
         await own.get_workflow_handle(f"{order_id}/pr").terminate()
     history = await client.get_workflow_handle(order_id).fetch_history()
     used = {bytes(payload.metadata["encryption-key-id"]) for payload in payloads_in(history)}
@@ -141,24 +140,6 @@ async def test_keys_are_rotated_in_the_middle_of_a_work_order(
     keys.write_text("".join(keys.read_text().splitlines(keepends=True)[:1]))
     with pytest.raises(UnknownKeyError, match="k1"):
         await WorkOrders(sealing(client, keys), doubles.task_queue).input_of(WorkOrderInput, order_id)
-
-
-async def test_what_began_unsealed_goes_on_with_keys(client: Client, doubles: Doubles, keys: Path) -> None:
-    """Workers that seal carry out a work order that an unsealed client started."""
-    order_id = (await WorkOrders(client, doubles.task_queue).put(ORDER)).id
-    own = sealing(client, keys, serves=True)
-    async with worker_of(own, doubles):
-        task = await asyncio.wait_for(WorkOrders(own, doubles.task_queue).wait(order_id), WITHIN_SECONDS)
-        assert task.status == "completed"
-        await own.get_workflow_handle(f"{order_id}/pr").terminate()
-
-
-async def test_recorded_histories_replay_with_keys(keys: Path) -> None:
-    """Unsealed histories of earlier releases replay unchanged."""
-    plugin = SeptetPlugin(codec=SealingCodec(keys_in_file(keys), serves=True))
-    for path in PATHS[:5]:
-        history = WorkflowHistory.from_json(f"wo-{path.stem}", path.read_text(encoding="utf-8"))
-        await Replayer(workflows=[], plugins=[plugin]).replay_workflow(history)
 
 
 async def test_an_unsealed_start_fails_and_does_nothing(client: Client, doubles: Doubles, keys: Path) -> None:

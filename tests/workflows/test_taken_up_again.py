@@ -31,7 +31,7 @@ from septet.contracts.facts import Usage
 from septet.contracts.names import Stage, Status, Step, Verdict
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.replies import TaskReply
-from septet.contracts.steps import FailureFacts, StepCall, StepResult
+from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Move, Task
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.errors import NotFoundError, RefusedTransitionError
@@ -165,28 +165,6 @@ async def test_what_fails_again_during_a_look_counts_once(client: Client, double
         assert {*behind.stages.values(), behind.completed} == {0}
 
 
-async def test_an_opening_that_fails_again_counts_once(client: Client, doubles: Doubles) -> None:
-    """A retry runs the opening again; the board counts one work order with its title, however often the opening fails."""
-
-    def refuses(_: OpenWorkspace) -> Workspace:
-        read = FailureFacts(issue_title="Totals are wrong")
-        raise ApplicationError("there is no such program", read, type="Setup", non_retryable=True)
-
-    project = f"o/{uuid.uuid4().hex}"
-    doubles.open_workspace = refuses
-    async with served(client, doubles) as orders:
-        order = WorkOrderInput(repository="/app", issue=7, project=project)
-        task = await asyncio.wait_for(orders.wait((await orders.put(order)).id), WITHIN_SECONDS)
-        assert task.title == "Totals are wrong"
-        rows = await wait_until(lambda: BoardRows(client).page(project), lambda found: found.stages[Stage.BLOCKED])
-        assert [row.title for row in rows.stages[Stage.BLOCKED]] == [task.title]
-        for number in (2, 3):
-            await OrderDecisions(orders).retry(task.id, RetryCall(who="ann", why=f"try {number}"))
-            assert (await asyncio.wait_for(orders.wait_for_end(task.id), WITHIN_SECONDS)).status is Status.FAILED
-            assert [move.why for move in await orders.history(task.id) if move.who == "ann"][-1] == f"try {number}"
-        await counted(client, project, blocked=1)
-
-
 async def test_one_that_was_cancelled_as_it_waited_on_the_board_is_taken_up(
     client: Client, doubles: Doubles
 ) -> None:
@@ -222,26 +200,6 @@ async def test_one_that_comes_after_others_does_so_when_it_is_taken_up(client: C
         assert doubles.calls_of(Step.CLASSIFY_ISSUE) == []
         for each in (task, first):
             await decisions.cancel(each.id, "ann")
-
-
-async def test_what_earlier_tries_used_still_counts(client: Client, doubles: Doubles) -> None:
-    """A reset repeats a step and keeps its cost: the totals of this and each later retry include it."""
-    used = Usage(input_tokens=900, output_tokens=100, cost_usd=0.25)
-
-    def fails(call: StepCall) -> StepResult:
-        return ended(call, Verdict.FAILED, "no such model").model_copy(update={"usage": used})
-
-    doubles.steps[Step.IMPLEMENT_PLAN] = [fails]
-    async with served(client, doubles) as orders:
-        task = await closed(orders, "o/r")
-        others = task.usage.tokens - 1000 * doubles.names().count("implement_plan")
-        for _ in range(2):
-            await OrderDecisions(orders).retry(task.id, RetryCall(from_step=Step.IMPLEMENT_PLAN))
-            again = await asyncio.wait_for(orders.wait(task.id), WITHIN_SECONDS)
-            tries = doubles.names().count("implement_plan")
-            assert (again.status, again.usage.tokens) == (Status.FAILED, others + tries * 1000)
-            assert again.usage.tokens > task.usage.tokens
-            assert again.earlier_tokens == (tries - 1) * 1000
 
 
 async def test_a_history_tells_what_earlier_tries_used(client: Client, doubles: Doubles) -> None:

@@ -39,8 +39,6 @@ from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-ORDER = {"repository": "/app", "title": "Totals are wrong"}
-
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
@@ -93,14 +91,6 @@ async def builds_of(handle: WorkflowHandle[Any, Task]) -> list[str]:
         if event.HasField("workflow_task_completed_event_attributes")
     ]
     return [*dict.fromkeys(decided)]
-
-
-async def test_a_build_is_called_by_its_release_and_its_workflows(settings: Settings) -> None:
-    """Two workers of one installation have the same build; `SEPTET_BUILD_ID` gives another name."""
-    assert build_id(settings).startswith(f"{version('septet')}-")
-    assert build_id(settings) == build_id(settings)
-    assert build_id(named(settings, "mine")) == "mine"
-    assert deployment_config(settings.model_copy(update={"versioning": False})) is None
 
 
 async def test_a_work_order_under_way_moves_over_to_the_new_build_and_keeps_its_order(
@@ -289,20 +279,6 @@ async def test_doctor_says_which_builds_have_workers_and_what_helps_where_the_cu
         assert lost.remedy == "`septet promote one`, or start a worker of two."
         await promote(client, settings, PromotionCall(build="one", force=True))
         assert (await workers_check(client, queue)).status == "ok"
-
-
-async def test_a_build_without_a_worker_is_waited_for_and_then_refused(client: Client, settings: Settings) -> None:
-    """A promotion waits for a build's first worker; its refusal names the builds with workers."""
-    doubles = Doubles(f"{settings.task_queue}-host")
-    async with asyncio.timeout(60), serving(client, settings, WorkOrder, doubles):
-        with pytest.raises(NotFoundError) as refused:
-            await promote(client, settings, PromotionCall(build="later", within_seconds=5))
-        assert "No worker of build later takes work orders" in refused.value.message
-        assert refused.value.remedy.endswith(f"Builds with workers: {build_id(settings)}.")
-        promoted = asyncio.create_task(promote(client, settings, PromotionCall(build="later")))
-        async with serving(client, named(settings, "later"), WorkOrder, doubles):
-            assert (await promoted).before == build_id(settings)
-            assert (await routing(client, settings)).current == "later"
 
 
 async def test_a_ramp_gives_a_build_its_part_and_ends_with_a_promotion_or_with_nothing(

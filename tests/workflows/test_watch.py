@@ -97,25 +97,6 @@ async def test_a_watch_asks_only_on_news(client: Client, doubles: Doubles, tmp_p
         await client.get_workflow_handle(f"{order_id}/pr").terminate()
 
 
-async def test_a_watch_sees_a_work_order_that_nobody_served_begin(
-    client: Client, doubles: Doubles, tmp_path: Path
-) -> None:
-    """The watch begins before a worker runs, and shows the end."""
-    orders = WorkOrders(client, doubles.task_queue)
-    order_id = (await orders.put(WorkOrderInput(repository="/app", title="Totals are wrong"))).id
-    view = WorkspaceView(StateDir(tmp_path), dict(os.environ), order_id)
-    go = asyncio.Event()
-    go.set()
-    async with aclosing(Watch(orders, view, _somebody_works).looks()) as looks, asyncio.timeout(WITHIN_SECONDS):
-        look = await anext(looks)
-        assert (look.task.status, look.task.steps) == ("running", ())
-        async with held(client, doubles, go):
-            while not look.task.is_closed:
-                look = await anext(looks)
-            await client.get_workflow_handle(f"{order_id}/pr").terminate()
-    assert (look.task.status, len(look.task.steps)) == ("completed", 7)
-
-
 @pytest.mark.parametrize("nobody", ["", "No worker runs."])
 async def test_a_watch_knows_what_was_used_where_no_worker_answers(
     client: Client, doubles: Doubles, tmp_path: Path, nobody: str

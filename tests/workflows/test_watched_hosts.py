@@ -125,16 +125,6 @@ async def test_one_whose_host_answers_all_the_same_goes_on_there(client: Client)
         await handle.terminate()
 
 
-async def test_news_of_another_host_do_not_matter(client: Client) -> None:
-    """The work order ignores the signal, and continues to wait."""
-    async with worker_of(client, watched()):
-        handle = await running(client)
-        await tell_silence(handle, "another")
-        await wait_until(lambda: events(handle), lambda kinds: kinds["EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED"])
-        assert await scheduled(handle) == ["open_workspace", "classify_issue"]
-        await handle.terminate()
-
-
 async def test_one_that_waits_for_its_host_hears_when_it_is_back(client: Client) -> None:
     """Without checkpoints elsewhere the work order is blocked until its host is back and answers."""
     control = f"control-{uuid.uuid4().hex}"

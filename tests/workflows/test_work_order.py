@@ -153,22 +153,6 @@ async def test_a_cancelled_step_that_could_not_end_its_agent_has_it_ended(
     assert [rescue.snapshot for rescue in task.rescues] == ["wo/0009-rescue"]
 
 
-async def test_a_cancel_between_activities_says_what_is_known_of_the_step(
-    client: Client, doubles: Doubles
-) -> None:
-    """While a plan waits for a person no activity runs: `end_work` gets the last step's use, and the use counts once."""
-    used = Usage(input_tokens=9)
-    doubles.steps[Step.FIND_PLAN_FILE] = [partial(done, usage=used)]
-    async with work_order(client, doubles, approve_plan=True) as handle:
-        await until(handle, lambda task: task.status == "waiting")
-        await handle.cancel()
-        await failure_of(handle)
-        task = await handle.query(WorkOrder.work_order)
-    name, call = doubles.calls[-1]
-    assert (name, call.step, call.activity_id) == ("end_work", Step.FIND_PLAN_FILE, "")
-    assert (call.earlier.verdict, call.earlier.usage, task.usage) == (Verdict.DONE, used, used)
-
-
 async def test_a_cancel_in_front_of_a_budget_says_what_all_activities_of_the_step_have_used(
     client: Client, doubles: Doubles
 ) -> None:

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from septet.pipelines.solution import OUTLINE_LIMIT_BYTES, outline_of
 
-
 lines = st.text(st.characters(blacklist_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=600).map(
     lambda text: f"a{text}"
 )

@@ -14,6 +14,8 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
 from septet.contracts.facts import Usage
 from septet.contracts.lanes import SessionSummary, SummariseCall
+from septet.contracts.names import Step
+from septet.contracts.steps import StepCall
 from septet.settings import Settings
 from septet.system.masking import hide, reveal
 from workers.observing.activity_observer import activity_observer
@@ -86,6 +88,16 @@ async def test_no_key_of_this_process_is_in_a_trace() -> None:
         reveal([KEY])
     assert "could not read https://x:***@github.com/o/r" in span.words
     assert KEY not in repr(span)
+
+
+async def test_what_is_logged_of_a_failure_names_step_agent_and_trace() -> None:
+    """The log line after a failure names step, agent and trace."""
+    call = StepCall(step=Step.BUILD_PLAN, workspace=WORKSPACE)
+    with collector() as collected:
+        known = await run(KeyError("a defect"), call, traces=collected.url)
+        (span,) = until(lambda: collected.named("RunActivity:unknown"))
+    assert known == {"step": "build_plan", "agent": "claude", "trace_id": span.trace_id}
+    assert structlog.contextvars.get_contextvars() == {}, "it holds for the task of the activity alone"
 
 
 async def test_the_summary_of_a_lane_is_the_run_of_an_agent(tmp_path: Path) -> None:
