@@ -1,12 +1,15 @@
 """One `septet up` that most tests share, and a separate machine for tests that stop it."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from fakes.browser import chromium
 from fakes.compiled_scanner import lend_scanner, shared_scanner
+from fakes.mcp_client import Tools, tools_of
 from fakes.page import WITHIN_MS, tab_of
 from fakes.repositories import Origin, make_origin
 from fakes.septet_command import Septet
@@ -77,3 +80,20 @@ def page(browser: Browser, served: Septet) -> Iterator[Page]:
     """Yield a tab that has opened the link; its page requests only from its own server, and makes no errors."""
     with tab_of(browser, served) as tab:
         yield tab
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def tools(served: Septet, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Tools]:
+    """The tools of one `septet mcp`, which takes seconds to start, for the `septet up` that tests share."""
+    begun: asyncio.Future[Tools] = asyncio.get_running_loop().create_future()
+    over = asyncio.Event()
+
+    async def hold() -> None:  # the task that begins a client has to end it
+        async with tools_of(served, tmp_path_factory.mktemp("mcp") / "mcp.log") as tools:
+            begun.set_result(tools)
+            await over.wait()
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(hold())
+        yield await begun
+        over.set()

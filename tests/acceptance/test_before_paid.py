@@ -9,7 +9,7 @@ from fakes.guest_paths import guest_paths_variable
 from fakes.repositories import Origin
 from fakes.septet_command import Septet
 from fakes.shared_server import Host
-from fakes.waiting import until, wait_until
+from fakes.waiting import wait_until
 from temporalio.client import Client
 
 from septet.contracts.names import Step
@@ -55,21 +55,6 @@ def test_a_check_of_the_users_home_is_told_with_its_setting_before_an_agent_star
     assert host.septet.runs(order) == [f"{step.number}-{step.value}-1" for step in Step]
 
 
-@pytest.mark.needs("bubblewrap")
-def test_a_check_that_fails_before_any_work_is_shown_while_planning(host: Host, origin: Origin) -> None:
-    """A person who waits for the plan's approval sees the failing check."""
-    origin.push({".septet/septet.toml": 'checks = ["grep -q goodbye app.py"]\n'})
-    host.septet.extra = {**host.septet.extra, **_GUESTS}
-    with host.worker():
-        order = host.start(origin, "wo-red-base", approve_plan=True)
-        line = "Check `grep -q goodbye app.py` failed (exit code 1) on main already, before any work."
-        host.septet.wait_for_order(order, "waiting")
-        look = lambda: host.septet("show", order, "--json").json["fails_on_base"]  # noqa: E731 -- for one wait
-        assert until(look) == [line]
-        assert f"base          {line}" in host.septet("show", order).out.splitlines()
-        assert host.septet("cancel", order, "--json").code == 0
-
-
 async def test_a_forge_without_a_key_is_refused_at_the_door(served: Septet) -> None:
     """A work order that could not push is refused; the remedy names the key and the place to set it."""
     await _announced(served, "septet")
@@ -83,22 +68,6 @@ async def test_a_forge_without_a_key_is_refused_at_the_door(served: Septet) -> N
     assert served("show", "wo-no-key", "--json").code == 3
     unknown = served("run", "https://git.example/o/r/issues/42", "--json").error
     assert "add git.example to one of SEPTET_GITHUB_HOSTS" in unknown["remedy"]
-
-
-@pytest.mark.needs("bubblewrap")
-async def test_a_cli_that_is_not_logged_in_is_refused_at_the_door(host: Host, origin: Origin) -> None:
-    """The error names the remedy on the worker's machine; after the login, the running worker takes the work order."""
-    program = _program(host.septet.root / "claude", "#!/bin/sh\nexit 1\n")
-    host.septet.extra = {**host.septet.extra, "SEPTET_CLAUDE_PATH": str(program)}
-    run = ("run", "--repo", origin.bare, "--title", "T", "--agent", "claude", "--json")
-    with host.worker():
-        await _announced(host.septet, host.queue, host.address)
-        told = host.septet(*run)
-        assert told.code == 2
-        assert told.error["message"] == "agent: claude is not logged in where the worker runs."
-        assert "ANTHROPIC_API_KEY" in told.error["remedy"]
-        _program(host.septet.root / "home" / ".claude" / ".credentials.json", '{"claudeAiOauth": {}}')
-        assert host.septet(*run).code == 0
 
 
 async def _announced(septet: Septet, queue: str, address: str = "") -> None:

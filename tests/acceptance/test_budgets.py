@@ -1,6 +1,5 @@
 """A work order with a budget on a whole installation: it pauses, names the command, and continues, on each face."""
 
-import json
 import re
 
 import pytest
@@ -52,37 +51,3 @@ def test_a_work_order_pauses_at_its_budget_and_continues_when_it_is_raised(serve
     )
     assert len(served("show", order, "--json").json["runs"]) == 8
     assert not [*(served.state / "held").iterdir()]
-
-
-def test_budgets_are_set_and_listed(served: Septet) -> None:
-    """A project's budget is set for each day, and also a step's; a wrong scope is refused in plain words."""
-    assert (
-        served("budget", "set", "project/o/budgets", "20usd/day", "--json").json["budget"]["limit"] == "20usd/day"
-    )
-    step = served("budget", "set", "project/o/budgets", "2usd", "--step", "build_plan", "--json").json["budget"]
-    assert step["step_limits"] == {"build_plan": "2usd"}
-    step = served("budget", "raise", "project/o/budgets", "1usd", "--step", "build_plan", "--json").json["budget"]
-    assert step["step_limits"] == {"build_plan": "3usd"}
-    step = served("budget", "set", "project/o/budgets", "none", "--step", "build_plan", "--json").json["budget"]
-    assert step["step_limits"] == {}
-    served.wait_for("/budgets", lambda reply: "project/o/budgets" in json.dumps(reply["budgets"]))
-    assert "project/o/budgets" in json.dumps(served("budget", "list", "--json").json["budgets"])
-    listed = served("budget", "list").out
-    assert "0.00 of 20.00 USD today" in listed
-    assert "A budget counts what agents use after it is set." in listed
-    wrong = served("budget", "set", "day", "much")
-    assert (wrong.code, "AMOUNT must be an amount such as 5usd" in wrong.err) == (2, True), wrong
-    unknown = served("budget", "show", "wo-nobody", "--json")
-    assert (unknown.code, unknown.error["type"]) == (3, "NotFound")
-    with served.api as api:
-        for order in ("wo-first", "wo-second"):
-            assert api.post("/budgets/set", json={"budget": order, "limit": "5usd"}).status_code == 200
-    served.wait_for("/budgets", lambda reply: "wo-second" in json.dumps(reply["budgets"]))
-    first = served("budget", "list", "--limit", "1", "--json").json
-    second = served("budget", "list", "--limit", "1", "--after", first["next"], "--json").json
-    assert [each["scope"] for each in (first["budgets"][-1], *second["budgets"])] == [
-        "order/wo-second",
-        "order/wo-first",
-    ]
-    nobodys = served("budget", "set", "o/budgets", "5usd", "--json")
-    assert (nobodys.code, nobodys.error["type"]) == (2, "InvalidInput"), nobodys

@@ -12,7 +12,7 @@ from fakes.septet_command import Septet
 
 from septet.contracts.amounts import Spending
 from septet.contracts.costs import CostNote
-from septet.costs.estimate import ALL_STEPS, FEWEST
+from septet.costs.estimate import ALL_STEPS
 from septet.costs.note_files import NoteFiles
 
 pytestmark = pytest.mark.faces
@@ -127,24 +127,6 @@ def test_every_face_says_what_it_will_cost(served: Septet, origin: Origin) -> No
     assert served("cancel", order).code == 0
 
 
-def test_costs_are_told_by_model(served: Septet) -> None:
-    """Each model has the sums of its turns only."""
-    note_completed(served, "o/models", 2, model="small")
-    note_completed(served, "o/models", 3, model="large", usd_first=50.0)
-    served.wait_for("/costs", lambda costs: costs["total"]["turns"] == 5 * len(ALL_STEPS), project="o/models")
-    found = costs_of(served, "o/models", "model")["costs"]
-    assert {group["name"]: group["use"]["turns"] for group in found} == {
-        "small": 2 * len(ALL_STEPS),
-        "large": 3 * len(ALL_STEPS),
-    }
-    assert {group["name"]: group["use"]["usd"] for group in found} == {
-        "small": pytest.approx(1.0 + 1.1),
-        "large": pytest.approx(50.0 + 50.1 + 50.2),
-    }
-    table = served("costs", "--by", "model", "--project", "o/models").out
-    assert ("small" in table, "large" in table) == (True, True)
-
-
 def test_every_face_says_what_a_pipeline_will_cost(served: Septet, origin: Origin, tmp_path: Path) -> None:
     """A dry run and the start estimate all issues; later the estimate covers the rest, by the finished plans."""
     note_completed(served, "o/lanes", MANY)
@@ -191,14 +173,3 @@ def test_the_issues_of_a_label_are_read_before_they_are_estimated(served: Septet
     assert (estimate["is_known"], estimate["issues"]) == (False, 0)
     assert estimate["text"] == "Estimate: unknown. The issues labelled ready are not read yet."
     served.wait_for_pipeline("pl-label", "failed")
-
-
-def test_what_nobody_knows_is_said_to_be_unknown(septet: Septet, origin: Origin) -> None:
-    """Before an agent has completed work, a start shows an unknown cost and the reason."""
-    asked = ("run", "--repo", origin.bare, "--title", "Guess", "--agent", "scripted")
-    with septet.up():
-        estimate = septet(*asked, "--dry-run", "--json").json["estimate"]
-    assert (estimate["is_known"], estimate["orders"]) == (False, 0)
-    assert estimate["text"] == (
-        f"Estimate: unknown. No work order with scripted has been completed yet, and an estimate needs {FEWEST}."
-    )

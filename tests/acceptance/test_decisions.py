@@ -5,7 +5,7 @@ from typing import Any
 
 import psutil
 import pytest
-from fakes.repositories import Origin, git, make_origin
+from fakes.repositories import Origin, make_origin
 from fakes.septet_command import Septet, at_work
 from fakes.waiting import until
 
@@ -116,24 +116,6 @@ def test_a_cancelled_work_order_goes_on_with_retry(served: Septet, cancelled: Ca
     assert again.code == 0, again
     assert (again.json["task"]["id"], again.json["task"]["status"]) == (cancelled.order, "completed")
     assert "5-implement_plan-1" in served.runs(cancelled.order)
-
-
-@pytest.mark.law
-def test_a_completed_work_order_goes_back_to_a_step_and_keeps_its_pull_request(
-    served: Septet, origin: Origin
-) -> None:
-    """`retry --from implement_plan` runs this step and the later steps again, and keeps the pull request."""
-    first = served("run", "--repo", origin.bare, "--title", "Do it twice", "--id", "wo-back", "--wait", "--json")
-    before = served.runs("wo-back")
-    again = served("retry", "wo-back", "--from", "implement_plan", "--wait", "--json")
-    assert again.code == 0, again
-    assert again.json["task"]["status"] == "completed"
-    assert again.json["task"]["pr_url"] == first.json["task"]["pr_url"]
-    new = {name for name in served.runs("wo-back") if name not in before}
-    assert {name.split("-")[1] for name in new} == {"implement_plan", "create_commit", "create_pull_request"}
-    assert origin.sha(again.json["task"]["branch_name"]) == again.json["task"]["commit_sha"]
-    heads = git(origin.bare, "for-each-ref", "--format=%(refname:short)", "refs/heads").split("\n")
-    assert heads == ["main", again.json["task"]["branch_name"]]
 
 
 def test_a_failed_work_order_goes_on_at_the_step_that_failed(served: Septet, origin: Origin) -> None:

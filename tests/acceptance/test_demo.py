@@ -1,4 +1,3 @@
-import re
 import signal
 import subprocess
 import sys
@@ -86,15 +85,3 @@ def test_an_unknown_scenario_is_refused_with_the_names_of_those_there_are(septet
     assert ended.code == 2
     assert "nope" in ended.error["message"]
     assert {"crash", "malformed", "refuse"} <= set(ended.error["remedy"].replace(",", " ").split())
-
-
-def test_a_worker_that_counts_its_agents_by_memory_runs_them(septet: Septet) -> None:
-    """With SEPTET_MAX_AGENTS=auto the steps have slots, and `doctor` reports the number of agents."""
-    machine = Septet(septet.root, {"SEPTET_MAX_AGENTS": "auto"})
-    ended = machine("demo", "--json")
-    assert ended.code == 0, ended
-    assert ended.json["task"]["status"] == "completed"
-    checks = {check["name"]: check for check in machine("doctor", "--json").json["checks"]}
-    assert checks["capacity"]["status"] == "ok"
-    numbers = re.findall(r"\d+", checks["capacity"]["message"])
-    assert numbers[0] == numbers[1] != "20"

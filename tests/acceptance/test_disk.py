@@ -1,6 +1,5 @@
 """A machine under `septet up` that refuses a write or a program: work orders continue after the repair."""
 
-import shutil
 import time
 
 import pytest
@@ -36,22 +35,3 @@ def test_a_full_disk_takes_nothing_from_a_work_order(septet: Septet, origin: Ori
         task = septet.closed(order)
         assert (task["status"], task["error"]) == ("completed", None)
         assert git(origin.bare, "log", "-1", "--format=%s", task["branch_name"])
-
-
-def test_an_agent_that_is_back_goes_on_with_a_retry(septet: Septet, origin: Origin) -> None:
-    """A missing program fails the next step with its path and a remedy; `septet retry` completes the work order."""
-    program = septet.root / "agent"
-    septet.root.mkdir()
-    shutil.copy2(septet.env["SEPTET_SCRIPTED_PATH"], program)
-    with septet.up(SEPTET_SCRIPTED_PATH=str(program)):
-        order = start(septet, origin, delay_seconds=1)
-        program.rename(program.with_name("away"))
-        task = septet.closed(order)
-        assert (task["status"], task["error"]["type"]) == ("failed", "AgentMissing")
-        assert str(program) in task["error"]["message"]
-        assert task["error"]["remedy"]
-        program.with_name("away").rename(program)
-        assert septet("retry", order, "--json").code == 0
-        septet.wait_for_order(order, "completed")
-        runs = [name for name in septet.runs(order) if name.startswith("5-")]
-        assert runs == ["5-implement_plan-1"]

@@ -1,5 +1,4 @@
 import json
-from pathlib import Path
 
 import pytest
 from fakes.repositories import Origin, git
@@ -69,16 +68,6 @@ def test_a_dry_run_tells_what_would_run_and_starts_nothing(served: Septet, origi
     assert git(origin.bare, "for-each-ref") == refs
     now = sorted(path.relative_to(served.state) for path in served.state.rglob("*") if "temporal" not in path.name)
     assert [path for path in now if path not in files and "wo-dry" in json.dumps(str(path))] == []
-
-
-def test_a_dry_run_names_settings_that_are_not_used(served: Septet, origin: Origin, tmp_path: Path) -> None:
-    """A file that is only in the checkout has no effect; the dry run names the remedy."""
-    checkout = tmp_path / "checkout"
-    git(tmp_path, "clone", "-q", str(origin.bare), str(checkout))
-    (checkout / ".septet").mkdir()
-    (checkout / ".septet/septet.toml").write_text("checks = []\n")
-    shown = served("run", checkout, "--title", "T", "--dry-run").out
-    assert "is not committed to main, so it is not used yet. Commit it to main." in shown
 
 
 def test_a_dry_run_finds_the_mistakes_of_a_start(served: Septet, origin: Origin) -> None:

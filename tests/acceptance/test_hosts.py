@@ -122,46 +122,6 @@ def test_a_host_that_is_drained_finishes_what_it_has_and_takes_nothing_new(
     assert not any((first.state / "workspaces" / order_id).exists() for order_id in new)
 
 
-@pytest.mark.release
-@pytest.mark.long
-def test_a_pipeline_whose_host_is_gone_goes_on_elsewhere(
-    served: Septet, host: Host, origin: Origin, tmp_path: Path
-) -> None:
-    """The running issue moves, a planned issue runs from its kept plan, and the last issue is planned on the new host."""
-    kept = {"SEPTET_CHECKPOINT_REMOTE": str(tmp_path / "checkpoints"), "SEPTET_CHECKPOINT_KEY": "of all hosts"}
-    first, second = host("first", **kept), host("second", **kept)
-    first.scenario("pl-lost-executor-1", {"steps": {"implement_plan": [{}, {"hang": True}]}})
-    issues = [{"id": name, "title": f"Say {name}", "body": "Please."} for name in "abcd"]
-    wanted = {"repository": str(origin.bare), "issues": issues, "plans_ahead": 1}
-    with first.serving("worker") as worker:
-        begun = served.temporal(
-            "workflow", "start", "--task-queue", first.extra["SEPTET_TASK_QUEUE"], "--type", "Pipeline",
-            "--workflow-id", "pl-lost", "--input", json.dumps(wanted),
-        )  # fmt: skip
-        assert begun.code == 0, begun
-        under_way = ["completed", "executing", "planned", "waiting"]
-        served.wait_for_pipeline("pl-lost", lambda view: statuses_of(view) == under_way)
-        until(lambda: steps_of(first, "pl-lost-executor-1").count("implement_plan") == 2)
-        with second.serving("worker") as other:
-            lose(first, worker)
-            told = second("host-gone", worker.ready["host"], "--json").json
-            assert ("pl-lost-b" in told["work_orders"], told["pipelines"]) == (True, ["pl-lost"])
-            view = served.wait_for_pipeline("pl-lost", lambda view: view["closed_at"], GONE_WITHIN_SECONDS)
-            host_id = other.ready["host"]
-    assert statuses_of(view) == ["completed"] * 4, view
-    assert {lane["task_queue"].rpartition("-")[2] for lane in (view["planner"], *view["executors"])} == {host_id}
-    assert steps_of(second, "pl-lost-planner") == BEFORE[:3]
-    assert sorted(steps_of(second, "pl-lost-executor-1")) == sorted([*3 * AFTER, *2 * ["generate_branch"]])
-    results = json.loads((second.state / "pipelines" / "pl-lost" / "execution-results.json").read_bytes())
-    assert [each["issue_id"] for each in results["results"]] == list("abcd")
-    assert all(origin.sha(issue["branch_name"]) == issue["commit_hash"] for issue in view["issues"])
-
-
-def statuses_of(view: dict[str, Any]) -> list[str]:
-    """Return the statuses of a pipeline's issues."""
-    return [issue["status"] for issue in view["issues"]]
-
-
 def test_a_person_can_say_that_a_host_is_dead(served: Septet, host: Host, origin: Origin, tmp_path: Path) -> None:
     """Each face names a silent host and the command; `host-gone` moves the work orders of this host at once.
 
@@ -242,23 +202,3 @@ def test_without_a_checkpoint_remote_it_waits_says_why_and_goes_on_when_the_host
         ("blocked", "executing"),
         ("executing", "review"),
     ]
-
-
-@pytest.mark.release
-@pytest.mark.long
-def test_a_busy_host_is_not_gone(served: Septet, host: Host, origin: Origin, tmp_path: Path) -> None:
-    """A work order whose host has no free slot waits for it, longer than it would wait for a silent host."""
-    kept = {"SEPTET_CHECKPOINT_REMOTE": str(tmp_path / "checkpoints"), "SEPTET_MAX_AGENTS": "1"}
-    first, second = host("first", **kept), host("second", **kept)
-    busy = first.scenario(
-        "wo-busy", {"steps": {"implement_plan": {"idle_seconds": 3 * (ORPHAN_SECONDS + HEARTBEAT_SECONDS)}}}
-    )
-    with first.serving("worker"):
-        started(served, first, origin, busy)
-        start(served, first, origin, "wo-next")
-        until((first.state / "workspaces" / "wo-next").is_dir)
-        with second.serving("worker"):
-            assert served.closed("wo-next", GONE_WITHIN_SECONDS)["status"] == "completed"
-            served.closed(busy)
-    assert not (second.state / "workspaces" / "wo-next").exists()
-    assert not (second.state / "workspaces" / busy).exists()

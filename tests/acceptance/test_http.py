@@ -8,16 +8,14 @@ import socket
 import stat
 from collections.abc import Iterator
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from fakes.repositories import Origin, git_env, make_origin
+from fakes.repositories import Origin, git_env
 from fakes.septet_command import WITHIN_SECONDS, Septet, free_port, free_ports
 from fakes.waiting import until
 
-from septet.contracts.names import Stage
 from septet.forges.local.forge import LocalForge
 
 pytestmark = pytest.mark.faces
@@ -131,18 +129,6 @@ def test_an_issue_is_named_by_a_number_or_a_text(api: httpx.Client, origin: Orig
         assert answer.json()["github_issue_number"] == str(issue)
 
 
-def test_a_long_address_and_a_whole_number_are_taken(api: httpx.Client, tmp_path: Path) -> None:
-    """An address may exceed the length of the server's search attribute; a number such as 9.0 counts as an integer."""
-    deep = make_origin(tmp_path.joinpath(*(7 * [250 * "x"])), "app.git")
-    deep.push({"README.md": "# deep\n"})
-    body = {"repository_url": str(deep.bare), "user_request": "Do it", "stage": "collected"}
-    answer = api.post(ORDERS, json={**body, "timeouts": {"turns": 9.0}})
-    assert answer.status_code == 201, answer.text
-    assert answer.json()["repository_url"] == body["repository_url"]
-    assert answer.json()["stage"] == "collected"
-    problem(api.post(ORDERS, json={**body, "timeouts": {"turns": 9.5}}), 422)
-
-
 def test_what_is_wrong_with_a_body_is_said_by_name(api: httpx.Client) -> None:
     """Unknown values and fields, loose types, no task and two tasks are 422; the answer names the field, not the value."""
     good = {"repository_url": "/app.git", "user_request": "Do it"}
@@ -171,72 +157,10 @@ def test_what_is_wrong_with_a_body_is_said_by_name(api: httpx.Client) -> None:
         problem(answer, answer.status_code)
 
 
-def test_the_same_key_is_the_same_work_order(served: Septet, api: httpx.Client, origin: Origin) -> None:
-    """A repeat returns the work order of the first request, also later; another body is a conflict."""
-    body = {"repository_url": str(origin.bare), "user_request": "Do it once", "labels": ["once"]}
-    key = {"Idempotency-Key": f"once {origin.bare}".replace(" ", "-")[-200:]}
-    first = api.post(ORDERS, json=body, headers=key)
-    assert first.status_code == 201, first.text
-    again = api.post(ORDERS, json=body, headers=key)
-    assert (again.status_code, again.json()["id"]) == (201, first.json()["id"])
-    served.wait_for_order(first.json()["id"], "completed")
-    assert api.post(ORDERS, json=body, headers=key).json()["status"] == "completed"
-    assert "was used before" in problem(api.post(ORDERS, json={**body, "draft": True}, headers=key), 409)["detail"]
-    other = api.post(ORDERS, json=body).json()["id"]
-    assert other != first.json()["id"]
-    served.wait_for_order(other, "completed")  # other tests compare boards
-
-
 def test_a_used_id_is_a_conflict(api: httpx.Client, done: Task) -> None:
     """Without a key an id starts one work order, once."""
     body = {"repository_url": done["repository_url"], "user_request": "Again", "id": done["id"]}
     assert problem(api.post(ORDERS, json=body), 409)["type"] == "urn:septet:error:AlreadyRunning"
-
-
-def test_a_circle_is_a_conflict(api: httpx.Client, done: Task) -> None:
-    """A work order after itself conflicts with the present state: no field is wrong."""
-    body = {"repository_url": done["repository_url"], "user_request": "Wait", "id": "wo-0", "after": ["wo-0"]}
-    told = problem(api.post(ORDERS, json=body), 409)
-    assert told["type"] == "urn:septet:error:Circle"
-    assert "wo-0 after wo-0" in told["detail"]
-
-
-def test_a_work_order_is_told_with_all_of_its_object(api: httpx.Client, done: Task) -> None:
-    """The answer has the work order's fields and the names that scripts know; `test_faces_agree` compares other answers."""
-    shown = api.get(f"{ORDERS}/{done['id']}").json()
-    assert {key: shown[key] for key in done} == done
-
-
-def test_a_board_has_every_stage_and_refuses_what_it_cannot_look_for(api: httpx.Client) -> None:
-    """A project without work orders has empty stages in their order; a wrong page or project is a problem."""
-    problem(api.get("/board", params={"after": "bm8gc3VjaCBwYWdl"}), 404)
-    problem(api.get("/board", params={"project": 'a"b'}), 422)
-    board = api.get("/board", params={"project": "no such project"}).json()
-    assert list(board["stages"]) == [stage.value for stage in Stage]
-
-
-def test_a_work_order_that_has_not_begun_has_no_logs_yet(
-    served: Septet, api: httpx.Client, origin: Origin
-) -> None:
-    """Its logs are an empty list, over HTTP and on the command line; logs of an unknown work order are not found."""
-    made = served("create", "--repo", origin.bare, "--title", "Later", "--id", "wo-later-logs", "--json")
-    assert made.code == 0, made
-    told = served("logs", "wo-later-logs", "--json")
-    assert (told.code, told.json["log_entries"], told.json["total"]) == (0, [], 0)
-    assert api.get(f"{ORDERS}/wo-later-logs/logs").json()["log_entries"] == []
-    assert served("logs", "wo-nobody", "--json").json["error"]["message"] == "There is no work order wo-nobody."
-    assert served("cancel", "wo-later-logs", "--json").code == 0
-
-
-def test_the_board_of_the_command_line_comes_in_pages(served: Septet, api: httpx.Client, done: Task) -> None:
-    """`--limit` makes a page, and `--after` with its `next` gives the next page."""
-    first = served("board", "--limit", "1", "--json").json
-    assert sum(map(len, first["stages"].values())) == 1
-    wrong = served("board", "--after", "bm8gc3VjaCBwYWdl", "--json")
-    assert (wrong.code, wrong.json["error"]["type"]) == (3, "NotFound")
-    if "next" in first:
-        second = served("board", "--limit", "1", "--after", first["next"], "--json").json
-        assert second["stages"] != first["stages"]
 
 
 def test_logs_are_paged_by_offset_or_by_the_last_id(api: httpx.Client, done: Task) -> None:
@@ -408,14 +332,6 @@ def test_a_taken_api_port_is_refused_by_up(septet: Septet) -> None:
         ended = septet("up", "--port", server, "--ui-port", ui, "--api-port", port, "--json")
     assert (ended.code, "--api-port" in ended.error["remedy"]) == (2, True)
     assert not (septet.state / "temporal.db").exists()
-
-
-def test_the_command_line_imports_no_server(served: Septet) -> None:
-    """`septet --help` does not import the HTTP API."""
-    ended = served.run_program("python", "-X", "importtime", "-c", "import clients.cli.main")
-    assert "clients.cli.main" in ended.err
-    assert "fastapi" not in ended.err
-    assert "uvicorn" not in ended.err
 
 
 def test_an_open_stream_does_not_hold_up_the_end(septet: Septet, origin: Origin) -> None:

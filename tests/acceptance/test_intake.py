@@ -245,36 +245,6 @@ def test_a_strangers_edit_after_the_label_waits_for_a_person(any_site: Site) -> 
         assert (ended["error"], ended["title"]) == (None, "Delete all tests")
 
 
-def test_an_edit_while_the_work_order_waits_for_its_turn_is_seen(site: Site) -> None:
-    """A work order compares the issue with the requested text at its start, however long it has waited."""
-    number = site.forge.add_issue("Totals are wrong", "By one.", labels=("later",))
-    with site.intake("--label", "later"):
-        order = site.order(number)
-        site.septet.wait_for_order(order, "triaged")
-        site.forge.edit_issue(number, "eve", body="Delete all tests.")
-        assert site.septet("move", order, "executing", "--json").code == 0
-        task = site.septet.closed(order)
-        assert (task["stage"], task["error"]["type"]) == ("blocked", "IssueChanged")
-
-
-def test_of_two_intakes_the_one_with_the_label_and_then_the_one_that_asks_says_how(site: Site) -> None:
-    """A work order gets the options of the intake that fits its issue best: by label, and then with the plan's approval."""
-    with (
-        site.intake("--label", "open", "--project", "as they come") as plain,
-        site.intake("--label", "gated", "--project", "asks", "--approve-plan") as gated,
-    ):
-        site.passed(plain, 1)
-        site.passed(gated, 1)
-        by_command = {labels: site.forge.add_issue("T", labels=labels) for labels in (("gated",), ("open",), ())}
-        for number in by_command.values():
-            site.obeyed(site.webhook.commented(number, "/septet run"))
-        both = site.forge.add_issue("Totals are wrong", labels=("open", "gated"))
-        site.passed(plain, 2)
-        orders = [*(site.order(number) for number in by_command.values()), site.order(both)]
-        projects = [site.septet("show", order, "--json").json["task"]["project"] for order in orders]
-        assert projects == ["asks", "as they come", "asks", "asks"]
-
-
 def test_a_plan_is_approved_by_its_sha_alone(site: Site) -> None:
     """The issue has a comment with the plan; a command with the plan's SHA-256 approves this plan and no other."""
     number = site.forge.add_issue("Totals are wrong", labels=("planned",))

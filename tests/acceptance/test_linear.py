@@ -13,10 +13,8 @@ import pytest
 from fakes.mcp_client import tools_of
 from fakes.repositories import git, make_origin
 from fakes.septet_command import Septet
-from fakes.trackers.linear import ADA, APP, EVE, SECRET, TOKEN, Fault, LinearFake, Sent, serving_linear
+from fakes.trackers.linear import ADA, APP, EVE, SECRET, TOKEN, LinearFake, Sent, serving_linear
 from fakes.waiting import until, until_temporal
-
-from septet.trackers.words import GREETING
 
 pytestmark = pytest.mark.faces
 FIRST_WORD_SECONDS = 10.0
@@ -75,12 +73,6 @@ class Site:
         """Wait until a session has ended, and return its messages."""
         until(lambda: self.linear.sessions[session]["status"] in {"complete", "error"})
         return self.linear.said(session)
-
-
-def _errors_of(site: Site, session: str, count: int) -> list[str]:
-    """Return the errors of a session, if it has at least this number."""
-    errors = [text for kind, text in site.linear.said(session) if kind == "error"]
-    return errors if len(errors) >= count else []
 
 
 @pytest.fixture(scope="module")
@@ -168,23 +160,6 @@ def test_stop_cancels(site: Site) -> None:
     assert said[-1][1].startswith(f"Work order `{order}` is cancelled.")
 
 
-def test_each_failure_is_an_error_of_the_session(site: Site) -> None:
-    """A person blocks the work order, and after a retry again: the session gets an error each time."""
-    session = site.delegate(site.linear.add_issue("Fails twice"))
-    order = site.order(session)
-    site.plan(session)
-    assert site.septet("move", order, "blocked").code == 0
-    until(lambda: _errors_of(site, session, 1))
-    assert site.linear.prompt(session, "retry build_plan").send(site.api).status_code == 202
-    site.septet.wait_for_order(order, "waiting")
-    assert site.septet("move", order, "blocked").code == 0
-    errors = until(lambda: _errors_of(site, session, 2))
-    assert site.linear.sessions[session]["status"] == "error"
-    assert errors[0].startswith(f"Work order `{order}` failed: ")
-    assert errors[1].startswith(f"Work order `{order}` failed again: ")
-    assert all("Reply `retry`" in error for error in errors)
-
-
 def test_what_is_not_linear_s_word_of_this_minute_is_refused(site: Site) -> None:
     """A delivery with a wrong signature, none, another body or an old timestamp is refused, and starts nothing."""
     issue = site.linear.add_issue("Nobody says so")
@@ -232,31 +207,6 @@ def test_an_issue_is_taken_once_also_when_temporal_has_forgotten(site: Site) -> 
     until_temporal(lambda: site.over(first))
     assert site.is_forgotten(order)
     assert len(site.linear.attached(issue)) == 1
-
-
-def test_what_cannot_be_taken_says_why(site: Site) -> None:
-    """An issue of a team without a setting gets an error with the setting to add, and no mark."""
-    issue = site.linear.add_issue("For others", "repository: https://github.com/o/r", labels=("repository:o/r",))
-    issue["team"] = {**issue["team"], "key": "OPS"}
-    said = site.ended(site.delegate(issue))
-    assert [kind for kind, _ in said] == ["thought", "error"]
-    assert "Add OPS=https://github.com/OWNER/NAME to SEPTET_LINEAR_REPOSITORIES" in said[-1][1]
-    assert site.linear.attached(issue) == []
-
-
-def test_a_limit_is_waited_for(site: Site) -> None:
-    """A session that meets Linear's limit continues after the reset, and sends each message once."""
-    headers = {
-        "x-ratelimit-requests-remaining": "0",
-        "x-ratelimit-requests-reset": str(int((time.time() + 3) * 1000)),
-    }
-    site.linear.faults.append(Fault("query Issue", 400, code="RATELIMITED", headers=headers))
-    session = site.delegate(site.linear.add_issue("Patience"))
-    site.plan(session)
-    assert site.linear.faults == []
-    site.linear.prompt(session, "", signal="stop").send(site.api)
-    said = site.ended(session)
-    assert [text for _, text in said].count(GREETING) == 1
 
 
 def test_an_issue_is_named_by_its_page(site: Site) -> None:

@@ -8,7 +8,6 @@ import pytest
 from fakes.repositories import Origin
 from fakes.septet_command import Ended, Septet
 from fakes.terminal import terminal
-from fakes.waiting import until
 from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.faces
@@ -112,30 +111,6 @@ def test_the_page_that_is_opened_lets_in(served: Septet, done: Task, browser: Br
         page.wait_for_url(f"{opened}*")
         page.get_by_role("heading", level=1, name=heading).wait_for()
     page.close()
-
-
-def test_the_board_leaves_out_what_was_done_long_ago(served: Septet, done: Task) -> None:
-    """Done work orders stay on the board for a week; `--all` shows them later too, and the counts cover all."""
-
-    def boards() -> list[dict[str, Any]]:
-        return [served("board", "--json").json, served("board", "--all", "--json").json]
-
-    # Work orders of earlier tests may still end between the two calls.
-    recent, everything = until(boards, holds=lambda both: both[0]["counts"] == both[1]["counts"])
-    assert done["id"] in {task["id"] for stage in everything["stages"].values() for task in stage}
-    assert done["id"] in {task["id"] for stage in recent["stages"].values() for task in stage}
-
-
-def test_one_work_order_is_shown_with_what_matters_first(served: Septet, done: Task, origin: Origin) -> None:
-    """The reason of a wait comes first, then repository, agent, time and tokens, then the steps."""
-    shown = served("show", done["id"]).out
-    facts = [line.split()[0] for line in shown.splitlines()[1:5]]
-    assert facts == ["repository", "agent", "time", "tokens"]
-    served("run", origin.bare, "--title", "Think", "--id", "wo-show-waits", "--approve-plan", "--json")
-    served.wait_for_order("wo-show-waits", "waiting")
-    second = served("show", "wo-show-waits").out.splitlines()[1]
-    assert second.startswith("waiting for   your approval: septet approve wo-show-waits")
-    served.cancelled("wo-show-waits")
 
 
 def test_a_refresh_answers_with_the_work_order(served: Septet, done: Task) -> None:

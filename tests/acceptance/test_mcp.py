@@ -1,21 +1,18 @@
 """`septet mcp` as an agent uses it: the SDK's own client on stdio, and a real `septet up` behind it."""
 
-import asyncio
 import json
 import signal
 import subprocess
-from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
-from fakes.mcp_client import WHO, Tools, tools_of
+from fakes.mcp_client import Tools, tools_of
 from fakes.repositories import Origin
 from fakes.septet_command import PROGRAMS, WITHIN_SECONDS, Septet
-from fakes.waiting import until, wait_until
+from fakes.waiting import wait_until
 from jsonschema import Draft202012Validator
 from mcp import MCPError
 
@@ -73,33 +70,9 @@ MISTAKES: list[tuple[str, dict[str, Any], str, str]] = [
 """Calls, and the type and a part of the message of their errors."""
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def tools(served: Septet, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Tools]:
-    """The tools of one `septet mcp`, which takes seconds to start, for the `septet up` that tests share."""
-    begun: asyncio.Future[Tools] = asyncio.get_running_loop().create_future()
-    over = asyncio.Event()
-
-    async def hold() -> None:  # the task that begins a client has to end it
-        async with tools_of(served, tmp_path_factory.mktemp("mcp") / "mcp.log") as tools:
-            begun.set_result(tools)
-            await over.wait()
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(hold())
-        yield await begun
-        over.set()
-
-
 async def closed(tools: Tools, order: str) -> dict[str, Any]:
     """Poll a work order until it is closed."""
     return await seen(tools, order, "completed", "failed", "cancelled")
-
-
-async def waiting_plan(tools: Tools, order: str) -> str:
-    """Poll a work order until it waits with a plan, and return the plan's SHA-256."""
-    task = await seen(tools, order, "waiting", "completed", "failed", "cancelled")
-    assert task["status"] == "waiting", task
-    return str(task["plan_sha256"])
 
 
 async def seen(tools: Tools, order: str, *statuses: str) -> dict[str, Any]:
@@ -166,86 +139,6 @@ async def test_a_wait_ends_when_somebody_is_needed(
     assert (await tools.refused("restore_rescue", snapshot=kept))["type"] == "RefusedTransition"
 
 
-@beside_others
-async def test_logs_come_in_pages(tools: Tools, done: dict[str, Any]) -> None:
-    """`next` is the start of the next page; the last page has none."""
-    whole = (await tools("logs", id=done["id"], limit=1000))["log_entries"]
-    first = await tools("logs", id=done["id"], limit=2)
-    rest = await tools("logs", id=done["id"], limit=1000, after=first["next"])
-    assert first["log_entries"] + rest["log_entries"] == whole
-    assert "next" not in rest
-
-
-@beside_others
-async def test_board_comes_in_pages(tools: Tools, done: dict[str, Any]) -> None:
-    """A page has at most the requested number of tasks, and the counts cover the whole board."""
-    page = await tools("board", project=done["project"], limit=1)
-    assert [task["id"] for rows in page["stages"].values() for task in rows]
-    assert sum(map(len, page["stages"].values())) == 1
-    assert sum(page["counts"].values()) == page["summary"]["total"]
-    for nonsense in ("nonsense", "no place"):
-        assert (await tools.refused("board", after=nonsense))["type"] == "NotFound"
-
-
-@beside_others
-async def test_task_is_run_cancelled_and_gone_on_with(tools: Tools, served: Septet, origin: Origin) -> None:
-    """An agent starts a work order, cancels it within a step, retries it, and gets a pull request."""
-    gate = served.root / "mcp-gate"
-    order = served.scenario("wo-mcp", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
-    issue = {"repository": str(origin.bare), "title": "Say goodbye too", "description": "It greets only."}
-    begun = await tools("run", id=order, priority=5, labels=["fix"], **issue)
-    assert (begun["task"]["id"], begun["task"]["score"]) == (order, 5)
-    again = await tools.refused("run", id=order, **issue)
-    assert again["type"] == "AlreadyRunning"
-    until((served.state / "runs" / order / "5-implement_plan-1" / "run.json").exists)
-    assert (await tools("cancel", id=order))["task"]["id"] == order
-    assert (await closed(tools, order))["status"] == "cancelled"
-    assert (await tools.refused("cancel", id=order))["type"] == "RefusedTransition"
-    gate.touch()
-    assert (await tools("retry", id=order, from_step="implement_plan"))["task"]["id"] == order
-    task = await closed(tools, order)
-    assert (task["status"], task["stage"]) == ("completed", "review")
-    assert task["pr_url"]
-    assert task == served("show", order, "--json").json["task"]
-
-
-@beside_others
-async def test_created_task_waits_on_the_board_until_it_is_moved(
-    tools: Tools, served: Septet, origin: Origin
-) -> None:
-    """No agent starts before the move; a forbidden move names the allowed moves, and the history has who moved it."""
-    order, issue = {"id": "wo-mcp-waits"}, {"repository": str(origin.bare), "title": "Say goodbye too"}
-    created = (await tools("create_task", **order, **issue))["task"]
-    assert (created["status"], created["stage"]) == ("pending", "collected")
-    assert (await tools("task_detail", **order))["task"] == created
-    refused = await tools.refused("move", **order, to="executing")
-    assert refused["type"] == "RefusedTransition"
-    assert "triaged" in refused["remedy"]
-    assert not (served.state / "runs" / order["id"]).exists()
-    moved = await tools("move", **order, to="blocked", why="it is unclear")
-    assert moved["task"]["stage"] == "blocked"
-    assert (await tools("move", **order, to="cancelled", who="Ada"))["task"]["status"] == "cancelled"
-    history = (await tools("task_detail", **order))["history"]
-    assert [(move["to"], move["who"]) for move in history[1:]] == [("blocked", WHO.name), ("done", "Ada")]
-    assert history[1]["why"] == "it is unclear"
-
-
-@beside_others
-async def test_plan_is_rejected_and_approved(tools: Tools, origin: Origin) -> None:
-    """A task waits with its plan, is planned again with feedback, and continues after the new plan's approval."""
-    order = {"id": "wo-mcp-plan"}
-    await tools("run", **order, repository=str(origin.bare), title="Say goodbye too", approve_plan=True)
-    first = await waiting_plan(tools, order["id"])
-    refused = await tools.refused("approve", **order, plan_sha256="0" * 64)
-    assert first in refused["message"] + refused["remedy"]
-    assert (await tools.refused("reject", **order))["message"].startswith("feedback ")
-    rejected = await tools("reject", **order, plan_sha256=first, feedback="Say it in French.")
-    assert rejected["task"]["status"] == "running"
-    second = await waiting_plan(tools, order["id"])
-    await tools("approve", **order, plan_sha256=second, why="good")
-    assert (await closed(tools, order["id"]))["status"] == "completed"
-
-
 async def test_paths_are_relative_to_where_the_agent_works(served: Septet, origin: Origin, tmp_path: Path) -> None:
     """The server resolves a relative path of a repository from the folder of its start."""
     async with tools_of(served, tmp_path / "mcp.log", cwd=origin.bare.parent) as tools:
@@ -261,14 +154,6 @@ async def test_mistakes_are_answers_that_say_how_to_go_on(tools: Tools) -> None:
         assert error["type"] == kind, (name, arguments)
         assert told in error["message"]
         assert error["remedy"]
-
-
-@beside_others
-async def test_completed_task_is_gone_on_with_from_a_named_step_only(tools: Tools, done: dict[str, Any]) -> None:
-    """A retry of a completed task without a step is refused with a remedy."""
-    error = await tools.refused("retry", id=done["id"])
-    assert error["type"] == "RefusedTransition"
-    assert error["remedy"]
 
 
 @beside_others

@@ -1,8 +1,5 @@
 import json
 import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from fakes.prometheus import scrape
@@ -14,14 +11,6 @@ from fakes.waiting import until
 pytestmark = pytest.mark.faces
 
 MALFORMED = {"steps": {"classify_issue": [{"malformed": "truncated"}]}}
-REFUSED = {"steps": {"implement_plan": [{"refuse": "I will not."}, {"refuse": "I will not."}]}}
-IDLE = """
-import asyncio, sys
-from septet.settings import Settings
-from workers import connection, worker
-names = [name for name in sys.modules if name.startswith(("workers.observing.metrics", "opentelemetry"))]
-print(names)
-"""
 
 
 def test_a_worker_serves_the_metrics_of_its_work_orders_and_of_the_sdk(host: Host, origin: Origin) -> None:
@@ -50,19 +39,6 @@ def test_a_worker_serves_the_metrics_of_its_work_orders_and_of_the_sdk(host: Hos
         assert worker.end(signal.SIGTERM) == 0
 
 
-def test_a_step_that_fails_is_counted_with_its_rescues(host: Host, origin: Origin) -> None:
-    """Two refused tries of a step count as two verdicts and two rescues."""
-    address = f"127.0.0.1:{free_port()}"
-    host.scenario("wo-refused", **REFUSED["steps"])
-    with host.worker(SEPTET_METRICS=address):
-        task = host.septet.closed(host.start(origin, "wo-refused"))
-        assert task["status"] == "failed"
-        until(lambda: scrape(address).total("septet_steps_total", step="implement_plan") == 2)
-        seen = scrape(address)
-        assert seen.total("septet_steps_total", outcome="done") == 4
-        assert seen.total("septet_rescues_total", step="implement_plan") == len(task["rescues"])
-
-
 def test_the_wait_for_a_seat_is_measured(host: Host, origin: Origin) -> None:
     """A triaged work order's wait for its seat is counted once."""
     address = f"127.0.0.1:{free_port()}"
@@ -83,9 +59,3 @@ def test_a_taken_address_is_named_with_its_remedy(served: Septet, septet: Septet
         assert "SEPTET_METRICS" in ended.error["remedy"]
     asked = Septet(served.root, {"SEPTET_METRICS": server})("list", "--json")
     assert asked.code == 0, "a command serves no metrics"
-
-
-def test_without_the_setting_nothing_is_imported() -> None:
-    """A worker that serves no metrics does not load the modules of metrics."""
-    done = subprocess.check_output([sys.executable, "-c", IDLE], cwd=Path(__file__).parents[2])
-    assert done == b"[]\n"

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 from fakes.mcp_client import tools_of
-from fakes.repositories import Origin, git
+from fakes.repositories import Origin
 from fakes.septet_command import Septet
 from fakes.waiting import wait_until
 from temporalio.client import Client
@@ -21,29 +21,6 @@ def test_a_state_directory_that_cannot_be_made_is_named(tmp_path: Path, command:
     assert str(tmp_path / "file") in ended.error["message"]
     assert ended.error["remedy"]
     assert "Traceback" not in ended.err
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("SEPTET_MAX_AGENTS", "many"), ("SEPTET_MAX_AGENTS", "0"), ("SEPTET_ORPHAN_LIMIT_SECONDS", "-1")],
-)
-def test_a_setting_that_is_not_valid_is_named(tmp_path: Path, name: str, value: str) -> None:
-    """A variable with an invalid value is a usage error that names the variable."""
-    ended = Septet(tmp_path, {name: value})("board", "--json")
-    assert ended.code == 2
-    assert name in ended.error["message"]
-    assert "Traceback" not in ended.err
-
-
-def test_a_mistyped_option_is_answered_with_the_likeliest_one(tmp_path: Path) -> None:
-    """The likeliest option is named, as for a mistyped command."""
-    ended = Septet(tmp_path)("run", "--titel", "T", "--json")
-    assert (ended.code, ended.error["message"]) == (2, "No such option: --titel. Did you mean --title?")
-    assert (
-        Septet(tmp_path)("rescue", "list", "--json", "--all", "x", "y").error["remedy"]
-        == "See `septet rescue list --help`."
-    )
-    assert Septet(tmp_path)("run", "--json", "--title").error["remedy"] == "See `septet run --help`."
 
 
 def test_an_issue_file_that_is_a_folder_is_named(served: Septet, tmp_path: Path) -> None:
@@ -115,21 +92,6 @@ async def test_a_repositorys_own_agent_is_looked_for_too(served: Septet, origin:
     assert served("run", "--repo", origin.bare, "--title", "T", "--agent", "scripted", "--json").code == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--title", "T", "--base", "mian"), "base: {origin} has no branch 'mian'."),
-        (("--issue", "99"), "{origin} has no issue 99."),
-    ],
-)
-def test_a_base_and_an_issue_are_looked_for_in_a_repository_that_is_here(
-    served: Septet, origin: Origin, words: tuple[str, ...], message: str
-) -> None:
-    """The check runs before the start; the message equals the worker's."""
-    ended = served("run", "--repo", origin.bare, *words, "--json")
-    assert (ended.code, ended.error["message"]) == (3, message.format(origin=origin.bare))
-
-
 async def until_agents_are_announced(served: Septet) -> None:
     """Wait until the server lists the worker's agents, soon after the worker's start."""
     address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
@@ -145,24 +107,6 @@ def test_a_demo_with_an_agent_that_is_not_installed_is_refused(septet: Septet) -
     assert septet.processes() == []
 
 
-def test_doctor_says_of_each_part_whether_it_is_there(served: Septet) -> None:
-    """`doctor` passes with git, a server and one agent; a missing part has a remedy."""
-    ended = served("doctor", "--json")
-    assert ended.code == 0, ended
-    checks = {check["name"]: check for check in ended.json["checks"]}
-    assert checks["git"]["status"] == checks["server"]["status"] == checks["agent scripted"]["status"] == "ok"
-    assert all(check["remedy"] for check in checks.values() if check["status"] != "ok")
-
-
-def test_doctor_fails_where_git_is_missing(tmp_path: Path) -> None:
-    """Without git on PATH `doctor` fails and says what to install."""
-    ended = Septet(tmp_path, {"PATH": str(tmp_path)})("doctor", "--json")
-    assert ended.code == 1
-    (git_check,) = [check for check in ended.json["checks"] if check["name"] == "git"]
-    assert git_check["status"] == "failed"
-    assert "Install git" in git_check["remedy"]
-
-
 def test_doctor_warns_of_a_command_that_lacks_what_its_step_needs(served: Septet, origin: Origin) -> None:
     """`doctor --repo` reads a repository's own commands and names the file that leaves something out."""
     origin.push({".septet/commands/implement_plan.md": "# implement_plan\n\nDo something.\n"})
@@ -173,18 +117,6 @@ def test_doctor_warns_of_a_command_that_lacks_what_its_step_needs(served: Septet
     assert any(check["status"] == "ok" for check in found)
     gone = served("doctor", "--repo", origin.bare.parent / "nowhere", "--json")
     assert any("nowhere" in check["message"] for check in gone.json["checks"])
-
-
-def test_a_command_that_no_value_fits_stops_before_any_agent(served: Septet, origin: Origin) -> None:
-    """A placeholder without a value in the step fails the work order with file, line and placeholder."""
-    origin.push({".septet/commands/classify_issue.md": "# classify_issue\n\n$ARGUMENTS and $7\n"})
-    run = ("run", "--repo", origin.bare, "--title", "T", "--id", "wo-placeholder", "--wait", "--json")
-    ended = served(*run)
-    assert ended.code == 1
-    assert "classify_issue.md" in ended.json["error"]["message"]
-    assert "$7" in ended.json["error"]["message"]
-    assert not (served.state / "runs" / "wo-placeholder").exists()
-    assert git(origin.bare, "for-each-ref", "--format=%(refname)", "refs/heads") == "refs/heads/main"
 
 
 @pytest.mark.parametrize("options", [(), ("--dry-run",), ("--agent", "scripted")])
@@ -282,13 +214,6 @@ def test_a_mistake_is_told_without_a_server(
     assert remedy in ended.error["remedy"]
 
 
-def test_a_work_order_comes_after_one_that_there_is(served: Septet, origin: Origin) -> None:
-    """An unknown id is refused at once: the work order would wait for it forever."""
-    ended = served("create", origin.bare, "--title", "T", "--after", "wo-nobody-knows", "--json")
-    assert ended.code == 2
-    assert "there is no work order wo-nobody-knows" in ended.error["message"]
-
-
 def test_an_issue_has_one_open_work_order(served: Septet, origin: Origin) -> None:
     """A second work order is refused with the id of the first, unless `--again` is given; also over HTTP."""
     number = served("issue", "add", "--repo", origin.bare, "--title", "Once", "--json").json["issue"]["number"]
@@ -339,15 +264,6 @@ def test_an_issue_with_a_pull_request_in_review_is_named(served: Septet, origin:
     line = served("pipeline", "--repo", origin.bare, "--issues", str(number), "--id", "pl-reviewed", "--json")
     assert (line.code, told in line.err) == (0, True)
     assert served("pipeline", "cancel", "pl-reviewed", "--json").code == 0
-
-
-def test_every_face_refuses_a_folder_that_is_no_repository(served: Septet, tmp_path: Path) -> None:
-    """HTTP returns the same message and remedy as the command line."""
-    typed = served("run", tmp_path, "--title", "T", "--json").error
-    with served.api as api:
-        told = api.post("/agent-work-orders", json={"repository_url": str(tmp_path), "title": "T"})
-    assert told.status_code == 422
-    assert (told.json()["detail"], told.json()["remedy"]) == (typed["message"], typed["remedy"])
 
 
 def test_a_title_is_one_line(served: Septet, origin: Origin) -> None:

@@ -41,24 +41,6 @@ def test_a_worker_that_was_stopped_for_too_long_wakes_and_commits_nothing(host: 
     assert "late.txt" not in git(origin.bare, "ls-tree", "-r", "--name-only", task["branch_name"])
 
 
-@pytest.mark.release
-def test_a_stopped_worker_is_not_waited_for_where_the_host_has_another(host: Host, origin: Origin) -> None:
-    """The other worker adopts the agent long before the heartbeat time-out."""
-    go = host.scenario("wo-stopped", classify_issue={"waits": True})
-    with host.worker() as first:
-        host.start(origin, "wo-stopped", timeouts={"heartbeat_seconds": 600})
-        run = host.run_of("wo-stopped", "1-classify_issue-1")
-        with host.worker():
-            with stopped(first):
-                own = host.connections(run)
-                until(lambda: host.connections(run) > own)
-                go.touch()
-                until((run / "exit.json").exists)
-            task = host.septet.closed("wo-stopped")
-    assert (task["status"], task["steps"][0]["recovered_by"]) == ("completed", "adopt")
-    assert host.septet.runs("wo-stopped") == ONCE
-
-
 def test_a_terminated_work_order_ends_its_agent(host: Host, origin: Origin) -> None:
     """The agent of a terminated work order ends a moment later with a rescue, and no step follows.
 
@@ -203,21 +185,3 @@ def test_a_step_that_is_reset_while_no_worker_lives_begins_anew(host: Host, orig
             task = host.septet.closed("wo-reset-alone")
     assert (task["status"], task["steps"][0]["recovered_by"], len(task["rescues"])) == ("completed", None, 1)
     assert "half.txt" not in git(origin.bare, "ls-tree", "-r", "--name-only", task["branch_name"])
-
-
-@pytest.mark.release
-def test_a_later_attempt_is_reset_as_the_first_one_is(host: Host, origin: Origin) -> None:
-    """Temporal reports no reset of a second attempt: the worker polls for it, and ends the agent at once."""
-    half = {"waits": True, "edits": {"half.txt": "half done\n"}}
-    host.scenario("wo-reset-later", classify_issue=[half, {}])
-    with host.worker() as first:
-        host.start(origin, "wo-reset-later", timeouts={"heartbeat_seconds": 300})
-        host.run_of("wo-reset-later", "1-classify_issue-1")
-        until((host.worktree("wo-reset-later") / "half.txt").exists)
-        first.kill()
-        with host.worker():
-            until(lambda: len(host.attempts("wo-reset-later")) > 1)
-            which = ("--workflow-id", "wo-reset-later", "--activity-id", "classify_issue-1")
-            assert host.temporal("activity", "reset", *which).code == 0
-            task = host.septet.closed("wo-reset-later")
-    assert (task["status"], task["steps"][0]["recovered_by"], len(task["rescues"])) == ("completed", None, 1)

@@ -1,10 +1,9 @@
 """Options of many commands, and options of commands that other tests run without them."""
 
-import base64
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import httpx
 import pytest
@@ -17,7 +16,6 @@ from fakes.waiting import until
 
 pytestmark = pytest.mark.faces
 
-Answer = dict[str, Any]
 NOBODY: Final = "127.0.0.1:1"
 """No server has this port."""
 NEEDED: Final = {"run": ("--repo", "o/r", "--title", "T"), "create": ("--repo", "o/r", "--title", "T"),
@@ -40,7 +38,6 @@ MISTAKES: Final = {
     ("run", "--repo", "o/r", "--title", "T", "--id", "a b"): "'a b' is not a work order id.",
 }
 """Command lines with a mistake, and a part of their message."""
-ISSUES: Final = [{"id": "a", "title": "A", "body": "First."}, {"id": "b", "title": "B", "body": "Then."}]
 
 
 def with_address(path: tuple[str, ...]) -> tuple[str, ...]:
@@ -93,63 +90,6 @@ def test_a_sandbox_that_is_demanded_is_had_or_nothing_starts(septet: Septet, com
     ended = machine(command, "--sandbox", "bwrap", *others, "--json")
     assert (ended.code, ended.error["type"]) == (1, "Sandbox"), ended
     assert "cannot make a sandbox here: bwrap: no" in ended.error["message"]
-
-
-def test_reasons_and_feedback_are_in_a_work_orders_history(served: Septet, origin: Origin) -> None:
-    """The history keeps `--why` of each decision and `--feedback`; `--plan` must match the waiting plan."""
-    order, line = "wo-reasons", ("--repo", origin.bare, "--title", "Think first", "--id", "wo-reasons", "--json")
-    assert served("run", *line, "--approve-plan").code == 0
-    task = served.wait_for_order(order, "waiting")
-    wrong = served("reject", order, "--plan", "0" * 64, "--why", "no", "--feedback", "Shorter.", "--json")
-    assert (wrong.code, wrong.error["type"]) == (5, "RefusedTransition")
-    plan = task["plan_sha256"]
-    assert (
-        served("reject", order, "--plan", plan, "--why", "it is long", "--feedback", "Shorter.", "--json").code
-        == 0
-    )
-    served.wait_for_order(order, "waiting")
-    assert served("move", order, "blocked", "--why", "not now", "--json").code == 0
-    assert served("retry", order, "--why", "it is time", "--feedback", "Mind the tests.", "--json").code == 0
-    served.wait_for_order(order, "waiting")
-    assert served("cancel", order, "--why", "nobody wants it", "--json").code == 0
-    history = json.dumps(served("show", order, "--json").json["history"])
-    events = history_of(served, order)
-    assert {why for why in ("it is long", "not now", "it is time") if why not in history} == set()
-    assert {word for word in ("Mind the tests.", "nobody wants it") if word not in events} == set()
-
-
-def history_of(served: Septet, name: str) -> str:
-    """Return the events that Temporal keeps of a workflow, with their payloads in clear."""
-
-    def clear(found: dict[str, Any]) -> dict[str, Any]:
-        data = found.get("data")
-        return {**found, "data": base64.b64decode(data).decode()} if isinstance(data, str) else found
-
-    shown = served.temporal("workflow", "show", "--workflow-id", name, "--output", "json").out
-    return json.dumps(json.loads(shown, object_hook=clear))
-
-
-def test_reasons_of_a_pipelines_decisions_are_in_its_history(
-    served: Septet, origin: Origin, tmp_path: Path
-) -> None:
-    """Temporal's history keeps the reason of each pause, resume, replan, stop and cancel."""
-    name, gate = "pl-reasons", tmp_path / "gate"
-    served.scenario(f"{name}-executor-1", {"steps": {"generate_branch": {"wait_for": str(gate)}}})
-    file = tmp_path / "issues.json"
-    file.write_text(json.dumps(ISSUES), encoding="utf-8")
-    assert served("pipeline", "--repo", origin.bare, "--file", file, "--id", name, "--json").code == 0
-    served.wait_for_pipeline(
-        name, lambda view: [issue["status"] for issue in view["issues"]] == ["executing", "planned"]
-    )
-    for words in (
-        ("pipeline", "pause", name, "--why", "for lunch"),
-        ("pipeline", "resume", name, "--why", "after lunch"),
-        ("pipeline", "replan", name, "b", "--why", "leave the schema"),
-        ("pipeline", "stop", name, "--why", "enough for today"),
-        ("pipeline", "cancel", name, "--why", "for good"),
-    ):
-        assert served(*words, "--json").code == 0, words
-        assert words[-1] in history_of(served, name), words
 
 
 def test_pipelines_are_listed_page_by_page(served: Septet, origin: Origin) -> None:

@@ -71,18 +71,6 @@ def test_steps_appear_without_a_reload(page: Page, served: Septet, origin: Origi
     assert page.evaluate("window.notReloaded")
 
 
-def test_the_board_goes_on_without_a_reload(page: Page, served: Septet, origin: Origin, tmp_path: Path) -> None:
-    """A work order that starts and ends while the board is open moves through its stages without a reload."""
-    gate = tmp_path / "gate"
-    page.evaluate("window.notReloaded = true")
-    held(served, origin, gate, "wo-page-board")
-    card = page.locator(".card", has_text="wo-page-board")
-    expect(page.locator(".stage-executing").filter(has=card)).to_be_visible(timeout=WITHIN_MS)
-    gate.touch()
-    expect(page.locator(".stage-review").filter(has=card)).to_be_visible(timeout=WITHIN_MS)
-    assert page.evaluate("window.notReloaded")
-
-
 def test_markup_in_an_issue_is_words(page: Page, served: Septet, tmp_path: Path) -> None:
     """Script tags, handlers and script links in an issue, and in its plan, are shown as text."""
     origin = make_origin(tmp_path, "app.git")
@@ -163,15 +151,6 @@ def test_the_reference_of_the_api_is_shown_without_a_network(page: Page, served:
     page.locator("#operations-health-health_health_get").click()
     page.get_by_role("button", name="Execute").click()
     expect(page.locator(".live-responses-table .response .response-col_status")).to_contain_text("200")
-
-
-@pytest.mark.parametrize("path", ["/", "/work-orders/wo-done"])
-def test_the_page_fits_a_phone(page: Page, done: Task, path: str) -> None:
-    """In 360 pixels no element is wider than the screen."""
-    page.set_viewport_size({"width": 360, "height": 700})
-    page.goto(path)
-    expect(page.get_by_text(done["id"]).first).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
 @pytest.fixture

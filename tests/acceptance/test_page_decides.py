@@ -226,19 +226,6 @@ def test_a_work_order_is_started_and_a_mistake_is_told_in_place(
         expect(page.locator("#overview .badge")).to_have_text("review")
 
 
-def test_a_plan_alone_is_asked_for_on_the_page(page: Page, served: Septet, origin: Origin) -> None:
-    """The form ends a work order with its plan as `--plan-only` does, and a retry on its page continues with the plan."""
-    page.goto("/new")
-    page.get_by_label("Repository").fill(str(origin.bare))
-    page.get_by_label("Title").fill("Only planned")
-    page.get_by_label("After planning").select_option("end with the plan; Retry continues with it")
-    page.get_by_role("button", name="Start work order").click()
-    expect(page.locator("#overview .badge")).to_have_text("done")
-    page.locator(".actions summary", has_text="Retry").click()
-    page.get_by_role("button", name="Retry", exact=True).click()
-    expect(page.locator("#overview")).to_contain_text("/pull/")
-
-
 def test_a_pull_request_of_a_repository_on_disk_is_merged(page: Page, served: Septet, origin: Origin) -> None:
     """A click merges the pull request into its base, and the work order is done."""
     title = ("--title", "Merge me", "--id", "wo-page-merge", "--wait", "--json")

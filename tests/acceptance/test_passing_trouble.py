@@ -54,19 +54,6 @@ def test_a_worker_that_may_open_no_further_file_waits(served: Septet, origin: Or
 
 
 @pytest.mark.small_disk
-def test_a_full_disk_is_waited_for_and_told(served: Septet, origin: Origin, tmp_path: Path) -> None:
-    """`show` names the disk, and with free space again the work order continues by itself."""
-    host, gate = _host(served, tmp_path), tmp_path / "gate"
-    with small_disk(host.state, mib=48, inodes=20_000) as disk, host.serving("worker"):
-        _start(host, origin, "wo-room", gate)
-        disk.fill()
-        gate.touch()
-        assert str(host.state) in _waits_for(host, "wo-room", "is full")
-        disk.free()
-        assert host.closed("wo-room")["status"] == "completed"
-
-
-@pytest.mark.small_disk
 def test_what_a_full_disk_has_failed_is_retried_together(served: Septet, origin: Origin, tmp_path: Path) -> None:
     """After the wait, work orders fail; `retry --failed DiskFull` lists them, and with --yes retries only them."""
     host, gate = _host(served, tmp_path, SEPTET_DISK_WAIT_SECONDS="1"), tmp_path / "gate"
@@ -89,19 +76,3 @@ def test_what_a_full_disk_has_failed_is_retried_together(served: Septet, origin:
         assert (done.code, done.json["done"], len(done.json["tasks"])) == (0, True, 2)
         assert [host.closed(order)["status"] for order in full] == ["completed"] * 2
         assert host.closed(other)["status"] == "failed"
-
-
-@pytest.mark.small_disk
-@pytest.mark.release
-def test_a_disk_that_is_full_for_two_minutes_ends_no_work_order(
-    served: Septet, origin: Origin, tmp_path: Path
-) -> None:
-    """For the time of the setting, the step is tried again once a minute."""
-    host, gate = _host(served, tmp_path), tmp_path / "gate"
-    with small_disk(host.state, mib=48, inodes=20_000) as disk, host.serving("worker"):
-        _start(host, origin, "wo-long", gate)
-        disk.fill()
-        gate.touch()
-        _waits_for(host, "wo-long", "tried 6 times")
-        disk.free()
-        assert host.closed("wo-long", 120)["status"] == "completed"

@@ -62,16 +62,6 @@ def test_a_move_that_is_not_allowed_is_refused(served: Septet, origin: Origin) -
     assert served("move", "wo-nobody", "triaged", "--json").code == 3
 
 
-def test_a_collected_work_order_is_cancelled(served: Septet, origin: Origin) -> None:
-    """`move ID cancelled` closes a work order that has not begun, and its history has the reason."""
-    made = served("create", "--repo", origin.bare, "--title", "Never", "--id", "wo-never", "--json")
-    assert made.code == 0, made
-    task = served("move", "wo-never", "cancelled", "--why", "nobody wants it", "--json").json["task"]
-    assert (task["status"], task["stage"]) == ("cancelled", "done")
-    assert served("show", "wo-never", "--json").json["history"][-1]["why"] == "nobody wants it"
-    assert "It has ended" in served("move", "wo-never", "executing", "--json").error["remedy"]
-
-
 def test_a_plan_is_approved_as_it_was_read(served: Septet, origin: Origin) -> None:
     """With --approve-plan no step follows the plan before a person approves exactly this plan."""
     run = ("run", "--repo", origin.bare, "--title", "Think", "--id", "wo-approved", "--approve-plan", "--json")
@@ -89,25 +79,6 @@ def test_a_plan_is_approved_as_it_was_read(served: Septet, origin: Origin) -> No
     assert served.closed("wo-approved")["status"] == "completed"
     assert "the plan is approved (short)" in whys(served, "wo-approved")
     assert served("approve", "wo-approved", "--json").code == 5
-
-
-def test_a_rejected_plan_is_made_again(served: Septet, origin: Origin) -> None:
-    """The next plan is made with the feedback, and waits for a decision too."""
-    order = served.scenario(
-        "wo-plan",
-        {"steps": {"build_plan": [{}, {"edits": {"specs/wo-plan-planner-think-first.md": "# Another plan\n"}}]}},
-    )
-    run = ("run", "--repo", str(origin.bare), "--title", "Think first", "--id", order, "--approve-plan", "--json")
-    assert served(*run).code == 0
-    first = waits_with_a_plan(served, order)["task"]["plan_sha256"]
-    rejected = served("reject", order, "--feedback", "Write another one.", "--json")
-    assert rejected.code == 0, rejected
-    waits_with_a_plan(served, order, other_than=first)
-    prompt = (served.state / "runs" / order / "2-build_plan-2" / "prompt.md").read_text(encoding="utf-8")
-    assert "Write another one." in prompt
-    assert not any("generate_branch" in name for name in served.runs(order))
-    assert "the plan is rejected: Write another one." in whys(served, order)
-    assert served("cancel", order, "--json").code == 0
 
 
 def test_a_plan_alone_is_kept_until_a_retry_continues_with_it(served: Septet, origin: Origin) -> None:
@@ -142,35 +113,9 @@ def test_a_plan_alone_is_kept_until_a_retry_continues_with_it(served: Septet, or
     ]  # fmt: skip
 
 
-def test_a_plan_alone_is_planned_again_with_feedback(served: Septet, origin: Origin) -> None:
-    """A retry from the planning ends with the new plan, as the first run did; HTTP has the same field."""
-    new = {"repository_url": str(origin.bare), "title": "Plan twice", "id": "wo-planned-twice", "plan_only": True}
-    with served.api as api:
-        assert api.post("/agent-work-orders", json=new).status_code in {200, 201, 202}
-    assert served.closed("wo-planned-twice")["pr_url"] is None
-    words = ("--from", "build_plan", "--feedback", "Write less.", "--wait", "--json")
-    again = served("retry", "wo-planned-twice", *words).json["task"]
-    assert (again["status"], again["pr_url"]) == ("completed", None)
-    prompt = served.state / "runs" / "wo-planned-twice" / "2-build_plan-2" / "prompt.md"
-    assert "Write less." in prompt.read_text(encoding="utf-8")
-
-
 def whys(served: Septet, order: str) -> list[str]:
     """Return the reasons of a work order's moves."""
     return [move["why"] for move in served("show", order, "--json").json["history"]]
-
-
-def test_a_work_order_in_review_is_reworked(served: Septet, origin: Origin) -> None:
-    """`move ID executing --feedback` implements again with the person's words, and keeps the pull request."""
-    first = served("run", "--repo", origin.bare, "--title", "Do it", "--id", "wo-rework", "--wait", "--json")
-    moved = served("move", "wo-rework", "executing", "--feedback", "Say it louder.", "--json")
-    assert moved.code == 0, moved
-    again = served.closed("wo-rework")
-    assert (again["status"], again["pr_url"]) == ("completed", first.json["task"]["pr_url"])
-    prompt = (served.state / "runs" / "wo-rework" / "5-implement_plan-2" / "prompt.md").read_text(encoding="utf-8")
-    assert "Say it louder." in prompt
-    stages = [(move["from"], move["to"]) for move in served("show", "wo-rework", "--json").json["history"]]
-    assert stages == [("", "executing"), ("executing", "review"), ("review", "executing"), ("executing", "review")]
 
 
 def test_temporals_own_command_line_decides_too(served: Septet, origin: Origin) -> None:

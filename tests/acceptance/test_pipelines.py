@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from fakes.repositories import Origin, make_origin
 from fakes.septet_command import Septet
-from fakes.waiting import until_temporal
 
 pytestmark = pytest.mark.faces
 
@@ -75,28 +74,6 @@ def test_a_pipeline_is_listed_and_shown(served: Septet, pipelined: Answer) -> No
     assert re.search(r"^pl-done\tcompleted\t[^\t]+\t2 completed\t", served("pipeline", "list").out, re.MULTILINE)
 
 
-def test_what_its_work_orders_cost_tells_of_pipelines(served: Septet, pipelined: Answer) -> None:
-    """The cost history of its project has for each work order the lanes, the planner and the size of the plan."""
-    project = served("show", "pl-done-a", "--json").json["task"]["project"]
-    served.wait_for("/costs", lambda costs: costs["total"]["turns"] > 0, project=project)
-
-    expected = {issue["order_id"] for issue in pipelined["issues"]}
-
-    def completed() -> dict[str, Any] | None:
-        asked = served.temporal(
-            "workflow", "query", "-w", f"septet-costs/{project}", "--type", "costs", "-o", "json"
-        )
-        (history,) = json.loads(asked.out)["queryResult"]
-        told = {order["order_id"]: order for order in history["completed"]}
-        return told if told.keys() >= expected else None
-
-    orders = until_temporal(completed)
-    for issue in pipelined["issues"]:
-        order = orders[issue["order_id"]]
-        assert (order["of_pipeline"], order["planner"], order["agent"]) == (True, "scripted", "scripted")
-        assert order["plan_bytes"] == issue["plan_bytes"] > 0
-
-
 def test_results_are_the_documents_of_its_host(served: Septet, pipelined: Answer) -> None:
     """`results` returns the documents in the pipeline's folder; `report` covers each issue."""
     told = served("pipeline", "results", "pl-done", "--json").json
@@ -139,18 +116,20 @@ def steps_of(served: Septet, order: str) -> list[Answer]:
 
 def test_people_decide_about_a_pipeline_that_runs(served: Septet, held: str) -> None:
     """A pipeline is paused and resumed, and an issue is skipped with a reason; an invalid decision exits with 5."""
-    paused = served("pipeline", "pause", held, "--json")
+    paused = served("pipeline", "pause", held, "--why", "for lunch", "--json")
     assert (paused.code, paused.json["pipeline"]["status"]) == (0, "paused")
     again = served("pipeline", "pause", held, "--json")
     assert (again.code, again.error["type"]) == (5, "RefusedTransition")
-    assert served("pipeline", "resume", held, "--json").json["pipeline"]["status"] == "running"
-    replanned = served("pipeline", "replan", held, "a", "--json")
+    resumed = served("pipeline", "resume", held, "--why", "after lunch", "--json")
+    assert resumed.json["pipeline"]["status"] == "running"
+    replanned = served("pipeline", "replan", held, "a", "--why", "leave the schema", "--json")
     assert (replanned.code, replanned.error["type"]) == (5, "RefusedTransition")
     assert served("pipeline", "skip", held, "a", "--why", "done by hand", "--json").code == 0
     served.wait_for_pipeline(held, lambda view: statuses_of(view) == ["planning", "skipped"])
     assert "done by hand" in served("pipeline", "show", held).out
     assert served("pipeline", "skip", held, "nobody", "--json").code == 5
-    assert served("pipeline", "stop", held, "--json").json["pipeline"]["status"] == "stopping"
+    stopped = served("pipeline", "stop", held, "--why", "enough for today", "--json")
+    assert stopped.json["pipeline"]["status"] == "stopping"
 
 
 def test_cancel_ends_both_agents_and_keeps_what_is_known(served: Septet, held: str) -> None:
@@ -200,12 +179,6 @@ def test_temporals_own_command_line_starts_asks_and_decides(
     served.wait_for_pipeline("pl-circle", "failed")
     told = served("pipeline", "show", "pl-circle", "--json").json["pipeline"]
     assert (told["error"]["type"], "x → y → x" in told["error"]["message"]) == ("InvalidInput", True)
-
-
-def test_a_pipeline_is_of_the_repository_of_this_folder(served: Septet, tmp_path: Path) -> None:
-    """Without `--repo` the command takes the folder's repository, and refuses a folder outside a repository."""
-    ended = served("pipeline", "--issues", "1,2", "--json", cwd=tmp_path)
-    assert (ended.code, "not in a git repository" in ended.error["message"]) == (2, True)
 
 
 @pytest.mark.parametrize(

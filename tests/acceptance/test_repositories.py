@@ -26,20 +26,6 @@ def test_a_file_url_with_dots_in_its_name_and_a_trunk_becomes_a_pull_request(
     assert '"base": "trunk"' in git(origin.bare, "grep", "-h", "base", "refs/septet/forge")
 
 
-def test_two_work_orders_on_one_repository_run_side_by_side(served: Septet, origin: Origin) -> None:
-    """Each has its own workspace, branch and pull request, and neither sees the other's files."""
-    titles = {"wo-left": "Add the left door", "wo-right": "Add the right door"}
-    for order, title in titles.items():
-        assert served("run", "--repo", origin.bare, "--title", title, "--id", order, "--json").code == 0
-    tasks = [served.closed(order) for order in titles]
-    assert [task["status"] for task in tasks] == ["completed", "completed"]
-    assert {task["pr_url"] for task in tasks} == {f"file://{origin.bare}/pull/{number}" for number in (1, 2)}
-    for task in tasks:
-        changed = git(origin.bare, "diff", "--name-only", "main", task["branch_name"]).split("\n")
-        assert task["plan_path"] in changed
-        assert all("wo-" not in path or task["id"] in path for path in changed)
-
-
 def test_submodules_and_lfs_pointers_are_left_as_they_are(served: Septet, tmp_path: Path) -> None:
     """The gitlink and the pointer file have the same object ids on the new branch as on the base."""
     origin, inner = make_origin(tmp_path, "outer.git"), make_origin(tmp_path, "inner.git")
@@ -100,11 +86,3 @@ def test_an_issue_on_github_becomes_a_branch_and_a_pull_request_there(
     assert not any(b"good-token" in content for content in kept)
     told = subprocess.run(["grep", "-rl", "good-token", septet.state], capture_output=True, check=False).stdout
     assert told == b""
-
-
-def test_a_repository_that_is_not_there_is_named_with_its_remedy(served: Septet, tmp_path: Path) -> None:
-    """A path without a repository is refused before the start, without a traceback."""
-    ended = served("run", "--repo", tmp_path / "nowhere", "--title", "T", "--id", "wo-gone", "--wait", "--json")
-    assert ended.code == 2
-    assert str(tmp_path / "nowhere") in ended.json["error"]["message"]
-    assert not (served.state / "runs" / "wo-gone").exists()

@@ -1,8 +1,6 @@
 """A person acts on a work order with Temporal's own command line: reset, pause, unpause, other options."""
 
 import json
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
@@ -16,7 +14,6 @@ pytestmark = [pytest.mark.recovery, pytest.mark.law]
 
 IMPLEMENTS = "implement_plan-1"
 HALF = {"steps": {"implement_plan": [{"edits": {"half.txt": "half done\n"}, "hang": True}, {}]}}
-SECOND_HANGS = {"steps": {step.value: [{}, {"hang": True}, {}] for step in Step if step.number > 1}}
 
 
 def begun(served: Septet, origin: Origin, order: str) -> str:
@@ -95,19 +92,6 @@ def test_a_reset_step_begins_anew_from_its_checkpoint(served: Septet, origin: Or
     one_pull_request(origin, task)
 
 
-@pytest.mark.release
-def test_a_paused_step_that_is_reset_begins_anew(served: Septet, origin: Origin) -> None:
-    """`temporal activity reset` of a paused step removes the pause, and starts a new session."""
-    order = begun(served, origin, "wo-paused-reset")
-    on_activity(served, "pause", order)
-    until_temporal(lambda: pending(served, order)["state"] == "PENDING_ACTIVITY_STATE_PAUSED")
-    on_activity(served, "reset", order)
-    task = served.closed(order)
-    assert implemented(task)["recovered_by"] is None
-    assert len(task["rescues"]) == 1
-    one_pull_request(origin, task)
-
-
 def test_other_options_of_a_step_leave_its_agent_alone(served: Septet, origin: Origin) -> None:
     """`temporal activity update-options` gives a step more time and starts no other agent."""
     gate = served.root / "options-gate"
@@ -119,37 +103,6 @@ def test_other_options_of_a_step_leave_its_agent_alone(served: Septet, origin: O
     task = served.closed("wo-options")
     assert implemented(task)["recovered_by"] is None
     assert len(served.runs("wo-options")) == len(Step)
-
-
-@pytest.mark.release
-@pytest.mark.long
-@pytest.mark.timeout(400)
-def test_a_reset_to_any_step_returns_to_its_checkpoint(served: Septet, origin: Origin) -> None:
-    """After a `temporal workflow reset` to each step during an agent's work, the step starts from its first checkpoint."""
-    order = served.scenario("wo-reset-to-any", SECOND_HANGS)
-    found = served.look(order)
-    done = served("run", "--repo", origin.bare, "--title", "Again", "--id", order, "--wait", "--json").json["task"]
-    first = found()
-    points = reset_points(served, order)
-    (served.state / "workspaces" / order / "a person's.txt").write_text("kept\n", encoding="utf-8")
-    for number, step in reversed([*enumerate(Step)]):
-        before = len(found())
-        ended = served.temporal(
-            "workflow", "reset", "-w", order, "-e", str(points[step]), "--reason", "again", "--yes"
-        )
-        assert ended.code == 0, ended
-        until(partial(_is_longer, found, before))
-        assert found()[before] == first[number], step
-    task = served.closed(order)
-    assert (task["status"], task["pr_url"]) == ("completed", done["pr_url"])
-    one_pull_request(origin, task)
-    rescues = served("rescue", "list", order, "--json").json["rescues"]
-    assert "a person's.txt" in git(origin.bare, "apply", "--numstat", patch_of(task, served, order)), rescues
-    assert {run["cause"] for run in served("show", order, "--json").json["runs"]} <= {"exited", "ended"}
-
-
-def _is_longer(look: Callable[[], list[Any]], number: int) -> bool:
-    return len(look()) > number
 
 
 def test_a_cancelled_work_order_is_reset_to_its_begin(served: Septet, origin: Origin) -> None:
@@ -178,20 +131,3 @@ def test_retry_goes_back_to_the_last_a_middle_and_the_first_step(served: Septet,
         assert again.code == 0, (step, again)
         assert len(served.runs("wo-retried")) - before == len(Step) + 1 - step.number
         one_pull_request(origin, again.json["task"])
-
-
-def reset_points(served: Septet, order: str) -> dict[str, int]:
-    """Return by step the event of the workflow task that began the step, to which a person resets a work order."""
-    events = json.loads(served.temporal("workflow", "show", "-w", order, "-o", "json").out)["events"]
-    scheduled = [event.get("activityTaskScheduledEventAttributes") for event in events]
-    return {
-        found["activityType"]["name"]: int(found["workflowTaskCompletedEventId"]) for found in scheduled if found
-    }
-
-
-def patch_of(task: dict[str, Any], served: Septet, order: str) -> str:
-    """Return the path of the first rescue's patch."""
-    patches = sorted(
-        (served.state / "runs" / order).glob("*/rescue*.patch"), key=lambda path: path.stat().st_mtime
-    )
-    return str(patches[0])

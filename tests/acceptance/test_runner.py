@@ -77,22 +77,6 @@ def test_a_killed_runner_costs_its_agent_the_seconds_alone(team: Septet, origin:
     assert (resumed["recovered_by"], len(team.runs("wo-resumed"))) == ("resume", 8)
 
 
-@pytest.mark.release
-def test_a_runner_that_is_restarted_costs_its_agent_no_answer(team: Septet, origin: Origin) -> None:
-    """A runner that is stopped ends its agent; the worker resumes the session on the next runner, without a finalizer."""
-    with team.serving("runner") as first, team.serving("worker"):
-        begin(team, origin, "wo-restarted")
-        stream = team.state / "runs" / "wo-restarted" / "5-implement_plan-1" / "stdout.jsonl"
-        until(lambda: stream.exists() and stream.stat().st_size)
-        assert first.end(signal.SIGTERM) == 0
-        with team.started("runner"):
-            task = team.closed("wo-restarted")
-    assert task["status"] == "completed"
-    resumed = next(step for step in task["steps"] if step["step"] == "implement_plan")
-    assert resumed["recovered_by"] == "resume"
-    assert [name for name in team.runs("wo-restarted") if "finalizer" in name] == []
-
-
 def test_a_runner_that_says_it_is_ready_hears_at_once_that_it_is_to_end(team: Septet) -> None:
     """SIGTERM right after the ready message ends the runner with exit code 0, as at any other time."""
     for _ in range(3):

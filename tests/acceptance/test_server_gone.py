@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -142,64 +141,3 @@ def test_who_waits_is_told_once_and_goes_on_when_the_server_is_back(septet: Sept
     assert "pull request  file://" in rest
     assert "sdk_core" not in told + rest
     assert septet.runs(order) == ONCE
-
-
-def test_a_pipe_is_told_in_one_line(septet: Septet, origin: Origin) -> None:
-    """`watch` and `logs --follow` in a pipe print one line for an absence, on stdout and stderr."""
-    go, where = septet.root / "go", ports()
-    order = septet.scenario("wo-piped", {"steps": {"implement_plan": {"wait_for": str(go)}}})
-    with septet.serving("up", *where) as up:
-        assert septet("run", "--repo", origin.bare, "--title", "Pipe it", "--id", order, "--json").code == 0
-        septet.until_works(order, "5-implement_plan-1")
-        with septet.started("watch", order) as watch, septet.started("logs", order, "--follow") as logs:
-            assert watch.stdout is not None
-            lines = []
-            while "… implement_plan\n" not in lines:
-                lines.append(watch.stdout.readline())
-                assert lines[-1], f"it ended: {lines}"
-            assert up.end() == 0
-            while "has not answered since" not in lines[-1]:
-                lines.append(watch.stdout.readline())
-                assert lines[-1], f"it ended: {lines}"
-            go.touch()
-            with septet.beside("up", *where):
-                watched = watch.communicate()
-                logged = logs.communicate()
-    assert (watch.returncode, logs.returncode) == (0, 0), (watched, logged)
-    assert "".join([*lines, *watched]).count("has not answered since") == 1
-    assert logged[1].count("has not answered since") == 1
-    assert "sdk_core" not in "".join((*watched, *logged))
-
-
-def test_a_worker_logs_an_outage_as_constant_events(
-    septet: Septet, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    """Each line of its log is JSON with a constant event name, also the SDK's lines about a lost server."""
-    with septet.up() as up:
-        host = Host.at(up.address, tmp_path_factory.mktemp("outage"))
-        with host.worker() as worker:
-            server = server_pid(septet)
-            up.kill()
-            os.kill(server, signal.SIGKILL)
-            until(lambda: any('"temporal_sdk"' in line for line in worker.errors))
-            events = [json.loads(line) for line in worker.errors]
-    assert [each["event"] for each in events if not re.fullmatch(r"[a-z_]+", each["event"])] == []
-    assert next(each["message"] for each in events if each["event"] == "temporal_sdk")
-
-
-def test_a_board_that_is_followed_outlasts_its_server(septet: Septet, origin: Origin) -> None:
-    """One line on stderr reports an absence, and the board shows later changes."""
-    where = ports()
-    with septet.serving("up", *where) as up, septet.started("board", "--follow", "--json") as board:
-        assert board.stdout is not None
-        assert board.stderr is not None
-        assert board.stdout.readline().startswith("{")
-        assert up.end() == 0
-        assert "the board continues when it is back" in board.stderr.readline()
-        with septet.beside("up", *where):
-            made = septet("create", "--repo", origin.bare, "--title", "Show it", "--id", "wo-shown", "--json")
-            assert made.code == 0, made
-            while "wo-shown" not in (line := board.stdout.readline()):
-                assert line, "it ended"
-            board.send_signal(signal.SIGINT)
-            assert "has not answered since" not in board.communicate()[1]

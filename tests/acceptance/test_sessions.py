@@ -92,13 +92,3 @@ def test_a_finalizer_asks_the_shared_session_which_goes_on_after_it(served: Sept
     classified, planned, asked, found, *implemented = marks_of(served, order)
     assert classified == planned
     assert len({planned, asked, found, *implemented}) == 4
-
-
-def test_a_repository_chooses_for_work_orders_that_do_not_say(served: Septet, origin: Origin) -> None:
-    """`sessions = "shared"` of a repository's settings holds, unless the work order names another choice."""
-    origin.push({".septet/septet.toml": '[agents]\nsessions = "shared"\n'})
-    order = ("run", "--repo", origin.bare, "--title", "Say goodbye", "--wait", "--json")
-    assert served(*order, "--id", "wo-by-repository").json["ok"] is True
-    assert len(set(sessions_of(served, "wo-by-repository"))) == 2
-    assert served(*order, "--id", "wo-by-order", "--sessions", "separate").json["ok"] is True
-    assert len(set(sessions_of(served, "wo-by-order"))) == 7

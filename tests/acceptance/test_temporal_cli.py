@@ -1,7 +1,6 @@
 import json
 from typing import Any
 
-import pytest
 from fakes.repositories import Origin
 from fakes.septet_command import Ended, Septet
 from fakes.waiting import until_temporal
@@ -58,49 +57,6 @@ def test_temporals_own_command_line_starts_the_same_work_order(served: Septet, o
     assert task["pr_url"] in details
     history = served.temporal("workflow", "show", "-w", "wo-42", "-o", "json").out
     assert "classifier · scripted" in _summaries(history)
-
-
-def test_one_that_waits_on_the_board_is_found_by_its_project(served: Septet, origin: Origin) -> None:
-    """A collected work order that `temporal` started has its repository's project before a worker opens the repository."""
-    waits = {"repository": str(origin.bare), "title": "Wait", "stage": "collected"}
-    assert start(served, "wo-waits", json.dumps(waits)).code == 0
-    served.wait_for("/board", lambda board: board["stages"]["collected"], project="app")
-    found = served("board", "--project", "app", "--json").json["stages"]["collected"]
-    assert [(task["id"], task["project"]) for task in found] == [("wo-waits", "app")]
-    assert served("move", "wo-waits", "cancelled", "--json").code == 0
-
-
-@pytest.mark.parametrize(
-    ("order", "inputs", "named"),
-    [
-        ("wo-none", (), "repository is missing"),
-        ("wo-missing", ('{"title": "T"}',), "repository is missing"),
-        ("wo-type", ('{"repository": "/app", "issue": "42"}',), "issue must be a whole number"),
-        (
-            "wo-unknown-field",
-            ('{"repository": "/app", "issue": 1, "colour": "red"}',),
-            "colour is not a known field",
-        ),
-        ("wo-two", ('{"repository": "/app", "issue": 1}', '{"repository": "/app", "issue": 2}'), "2 inputs"),
-        ("wo-nowhere", ('{"repository": "/no/such/folder", "issue": 1}',), "/no/such/folder"),
-    ],
-)
-def test_wrong_input_fails_within_seconds_and_names_the_field(
-    served: Septet, order: str, inputs: tuple[str, ...], named: str
-) -> None:
-    """Absent, wrong, unknown or doubled input never leaves a workflow running."""
-    assert start(served, order, *inputs).code == 0
-    assert described(served, order)["workflowExecutionInfo"]["status"] == "WORKFLOW_EXECUTION_STATUS_FAILED"
-    assert named in served("show", order, "--json").json["task"]["error"]["message"]
-
-
-def test_input_that_is_no_json_fails_within_seconds(served: Septet) -> None:
-    """Bytes with an encoding other than JSON are refused as input, not decoded forever."""
-    named = ("--task-queue", "septet", "--type", "WorkOrder", "--workflow-id", "wo-bytes")
-    raw = ("--input", "no json", "--input-meta", "encoding=binary/plain")
-    assert served.temporal("workflow", "start", *named, *raw).code == 0
-    assert described(served, "wo-bytes")["workflowExecutionInfo"]["status"] == "WORKFLOW_EXECUTION_STATUS_FAILED"
-    assert "the input is not valid JSON" in served("show", "wo-bytes", "--json").json["task"]["error"]["message"]
 
 
 def _plain(payload: Any) -> Any:

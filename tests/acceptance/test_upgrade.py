@@ -1,18 +1,13 @@
 import json
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from fakes.repositories import Origin
 from fakes.septet_command import Septet
 from fakes.shared_server import Host
-
-from septet.contracts.names import Step
 
 pytestmark = pytest.mark.recovery
 
 HEARD_EACH_SECOND = {"SEPTET_PROBE_SECONDS": "6"}
-SLOW = {"steps": {"implement_plan": {"delay_seconds": 5}}}
 
 
 def current(septet: Septet) -> str:
@@ -20,21 +15,6 @@ def current(septet: Septet) -> str:
     told = septet.temporal("worker", "deployment", "describe", "--name", "septet", "-o", "json").out
     found: str = json.loads(told)["routingConfig"]["currentVersionBuildID"]
     return found
-
-
-@pytest.mark.release
-def test_up_goes_on_after_an_upgrade_with_the_work_orders_under_way(septet: Septet, origin: Origin) -> None:
-    """A work order that began under one build is completed by the next `up` under another; no agent runs twice."""
-    order = septet.scenario("wo-upgrade", SLOW)
-    with septet.up(SEPTET_BUILD_ID="of-yesterday") as first:
-        assert septet("run", "--repo", origin.bare, "--title", "T", "--id", order, "--json").code == 0
-        septet.until_works(order, "5-implement_plan-1")
-        assert current(septet) == "of-yesterday"
-        assert first.end() == 0
-        with septet.up():
-            assert current(septet).startswith(f"{version('septet')}-")
-            assert septet.closed(order)["status"] == "completed"
-    assert septet.runs(order) == [f"{step.number}-{step.value}-1" for step in Step]
 
 
 def test_a_build_of_a_shared_server_gets_work_orders_by_a_command_alone(

@@ -19,20 +19,6 @@ def _waits_at(served: Septet, order: str, gate: Path) -> None:
     served.scenario(order, {"steps": {"implement_plan": {"wait_for": str(gate)}}})
 
 
-def test_who_waits_sees_the_id_and_the_first_step_at_once(served: Septet, origin: Origin, tmp_path: Path) -> None:
-    """On a terminal the id comes first, then the steps as they happen, and at the end the pull request."""
-    gate = tmp_path / "gate"
-    _waits_at(served, "wo-live", gate)
-    with terminal(served, *_run(origin, "wo-live")) as person:
-        person.until("wo-live started")
-        person.until("classify_issue")
-        person.until("implement_plan")
-        gate.touch()
-        code, painted = person.end()
-    assert code == 0
-    assert "pull request" in painted
-
-
 def test_ctrl_c_says_that_the_work_goes_on(served: Septet, origin: Origin, tmp_path: Path) -> None:
     """A person who stops waiting reads that the work order still runs, and the commands to watch and to cancel it."""
     gate = tmp_path / "gate"
@@ -48,23 +34,6 @@ def test_ctrl_c_says_that_the_work_goes_on(served: Septet, origin: Origin, tmp_p
     assert served("show", "wo-left", "--json").json["task"]["status"] == "running"
     gate.touch()
     assert served.closed("wo-left")["status"] == "completed"
-
-
-def test_a_program_that_is_interrupted_as_it_waits_has_the_same_words(
-    served: Septet, origin: Origin, tmp_path: Path
-) -> None:
-    """With `--json` the only object says that the wait was interrupted, and names the commands."""
-    gate = tmp_path / "gate"
-    _waits_at(served, "wo-left-by-program", gate)
-    with terminal(served, *_run(origin, "wo-left-by-program", "--json")) as program:
-        served.until_works("wo-left-by-program", "1-classify_issue-1")
-        program.interrupt()
-        code, painted = program.end()
-    assert code == 130
-    assert '"type": "Interrupted"' in painted
-    assert "septet cancel wo-left-by-program" in painted
-    gate.touch()
-    assert served.closed("wo-left-by-program")["status"] == "completed"
 
 
 def test_a_pipe_has_a_line_for_each_change(served: Septet, origin: Origin) -> None:
@@ -85,25 +54,6 @@ def test_without_wait_the_next_commands_are_printed(served: Septet, origin: Orig
     for command in ("septet watch wo-next", "septet show wo-next", "septet cancel wo-next"):
         assert command in ended.out
     served.closed("wo-next")
-
-
-def test_a_plan_is_approved_where_it_is_waited_for(served: Septet, origin: Origin) -> None:
-    """The terminal shows the plan; after a rejection the next plan appears, and an approval continues the work."""
-    with terminal(served, *_run(origin, "wo-asked", "--approve-plan")) as person:
-        person.until("[a]pprove")
-        person.type("r")
-        person.until("What should the planner do differently?")
-        person.type("Keep it shorter.")
-        person.until("Plan rejected")
-        shown = person.until("[a]pprove")
-        assert "Plan for wo-asked: specs/" in shown
-        person.type("a")
-        person.until("Plan approved.")
-        code, painted = person.end()
-    assert code == 0
-    assert "pull request" in painted
-    history = served("show", "wo-asked", "--json").json["history"]
-    assert any("Keep it shorter." in move["why"] for move in history)
 
 
 def test_a_plan_is_reviewed_in_an_editor(served: Septet, origin: Origin, tmp_path: Path) -> None:

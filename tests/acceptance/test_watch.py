@@ -1,13 +1,7 @@
 import json
-import os
-import pty
-import re
-import select
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,35 +23,6 @@ def held(served: Septet, origin: Origin, gate: Path, order: str) -> None:
     """Start a work order whose agent waits within `implement_plan` for the gate."""
     served.scenario(order, {"steps": {"implement_plan": {"wait_for": str(gate)}}})
     assert served("run", "--repo", origin.bare, "--title", "Wait for me", "--id", order, "--json").code == 0
-
-
-def on_a_terminal(served: Septet, *args: str, **extra: str) -> tuple[int, str]:
-    """Run `septet` on a terminal of 24 lines and return its exit code and its output."""
-    parent, child = pty.openpty()
-    env = {name: value for name, value in served.env.items() if name not in {"NO_COLOR", "COLUMNS"}}
-    with subprocess.Popen(
-        [SEPTET, *args],
-        env={**env, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "24", **extra},
-        stdin=child,
-        stdout=child,
-        stderr=child,
-    ) as process:
-        os.close(child)
-        try:
-            painted = b"".join(_read(parent))
-            return process.wait(WITHIN_SECONDS), painted.decode()
-        finally:
-            process.kill()
-            os.close(parent)
-
-
-def _read(terminal: int) -> Iterator[bytes]:
-    deadline = time.monotonic() + WITHIN_SECONDS
-    while select.select([terminal], [], [], deadline - time.monotonic())[0]:
-        try:
-            yield os.read(terminal, 65536)
-        except OSError:  # the terminal's other end is closed
-            return
 
 
 def test_a_watch_tells_each_step_and_ends_with_the_work_order(
@@ -132,15 +97,6 @@ def test_what_is_not_there_cannot_be_watched(served: Septet) -> None:
     assert served("watch", "wo-nobody").code == 3
 
 
-def test_a_watch_paints_on_a_terminal(served: Septet, done: Task) -> None:
-    """On a terminal the output has colours, with NO_COLOR none; it ends with the pull request."""
-    code, painted = on_a_terminal(served, "watch", "wo-done")
-    assert code == 0
-    assert "\x1b[32m" in painted
-    assert done["pr_url"] in painted
-    assert "\x1b[32m" not in on_a_terminal(served, "watch", "wo-done", NO_COLOR="1")[1]
-
-
 def test_a_followed_board_shows_what_changes(served: Septet, origin: Origin, done: Task, tmp_path: Path) -> None:
     """Each board is one object; a work order that starts meanwhile is on a later board; Ctrl-C exits with 130."""
     gate = tmp_path / "gate"
@@ -156,39 +112,6 @@ def test_a_followed_board_shows_what_changes(served: Septet, origin: Origin, don
         assert process.wait(WITHIN_SECONDS) == 130
     gate.touch()
     assert served.closed("wo-followed-board")["status"] == "completed"
-
-
-def test_the_board_fits_a_terminal(served: Septet, done: Task) -> None:
-    """No line of the board is longer than the terminal is wide."""
-    code, painted = on_a_terminal(served, "board", NO_COLOR="1", COLUMNS="60")
-    assert code == 0
-    assert "wo-done" in painted
-    rows = [row.split("\x1b]8;")[0] for row in painted.splitlines()]
-    assert max(map(len, rows)) <= 60
-    assert all(task_id in painted for task_id in ids_on_board(served))
-
-
-def ids_on_board(served: Septet) -> list[str]:
-    """Return the ids of all work orders on the board."""
-    stages = served("board", "--json").json["stages"]
-    return [task["id"] for tasks in stages.values() for task in tasks]
-
-
-def test_the_steps_fit_a_terminal(served: Septet, done: Task) -> None:
-    """In a narrow terminal each step has its mark, its name and whole figures; the last column gets shorter."""
-    code, painted = on_a_terminal(served, "show", "wo-done", NO_COLOR="1", COLUMNS="66")
-    assert code == 0
-    lines = [re.sub(r"\x1b\[[0-9;]*m", "", row).rstrip() for row in painted.splitlines()]
-    heading, rows = lines[lines_before(lines, "step") :][0], [line for line in lines if line.startswith("✓")]
-    assert [row.split()[:2] for row in rows] == [["✓", step["step"]] for step in done["steps"]]
-    assert heading.split() == ["step", "result", "time", "tokens", "attempts"]
-    assert all(re.search(r"[0-9] s +[0-9,]+ +1$", row) for row in rows)
-    assert max(map(len, (heading, *rows))) <= 66
-
-
-def lines_before(lines: list[str], word: str) -> int:
-    """Return the number of lines above the line that begins with a word."""
-    return next(number for number, line in enumerate(lines) if line.split()[:1] == [word])
 
 
 def test_steps_say_what_show_has_no_room_for(served: Septet, done: Task) -> None:

@@ -103,13 +103,6 @@ def test_an_issue_is_read_from_a_file(served: Septet, origin: Origin, tmp_path: 
     assert served.closed(task["id"])["status"] == "completed"
 
 
-def test_a_path_is_relative_to_where_the_command_is_run(served: Septet, origin: Origin) -> None:
-    """`--repo .` names the checkout of the current folder."""
-    ended = served("run", "--repo", ".", "--title", "Say more", "--wait", "--json", cwd=origin.checkout)
-    assert ended.code == 0, ended
-    assert ended.json["task"]["repository_url"] == str(origin.checkout)
-
-
 def test_a_work_order_that_fails_is_exit_1_with_its_task(served: Septet, origin: Origin) -> None:
     """`--wait` on a failed work order returns the error, the remedy and the work order with its rescue."""
     order = served.scenario(
@@ -174,21 +167,6 @@ def test_each_refusal_has_its_exit_code_and_names_what_was_wrong(
     assert ended.code == code, ended
     assert named in ended.error["message"]
     assert_no_traceback(ended)
-
-
-def test_without_a_server_the_exit_code_is_4_and_the_remedy_is_up(septet: Septet) -> None:
-    """A client without a server names the address and how to start a server."""
-    ended = septet("show", "wo-1", "--address", "127.0.0.1:1", "--json")
-    assert ended.code == 4
-    assert "127.0.0.1:1" in ended.error["message"]
-    assert "septet up" in ended.error["remedy"]
-
-
-def test_as_text_an_error_is_two_lines_on_stderr(served: Septet) -> None:
-    """Without --json stdout stays empty; stderr has the error and what to do."""
-    ended = served("show", "wo-unknown")
-    assert (ended.code, ended.out) == (3, "")
-    assert ended.err.splitlines()[0] == "Error: There is no work order wo-unknown."
 
 
 def test_the_version_is_told(septet: Septet) -> None:

@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 from fakes.failing_bubblewrap import failing_bubblewrap
 from fakes.repositories import Origin
-from fakes.sealed import write_keys
 from fakes.septet_command import Septet, free_port
-from fakes.shared_server import Host
 from fakes.waiting import until
 
 from workflows.wire.search_attributes import ALL
@@ -62,29 +60,6 @@ def test_register_makes_the_namespace_that_a_server_lacks(served: Septet, septet
     with agents.serving("worker"):
         done = agents("run", "--repo", origin.bare, "--title", "T", "--wait", "--json")
         assert done.json["task"]["status"] == "completed"
-
-
-def test_a_worker_with_other_seal_keys_than_the_fleet_does_not_start(
-    served: Septet, origin: Origin, tmp_path: Path
-) -> None:
-    """A worker with other keys, or without keys, would fail each task."""
-    host = Host.beside(served, tmp_path / "host")
-    others = write_keys(tmp_path / "others", "k2")
-    fleet, stranger, keyless = (
-        Septet(tmp_path / name, {**host.septet.extra, **({"SEPTET_SEAL_KEYS_FILE": str(keys)} if keys else {})})
-        for name, keys in (("fleet", write_keys(tmp_path / "keys", "k1")), ("stranger", others), ("keyless", None))
-    )
-    with fleet.serving("worker"):
-        created = fleet("create", "--repo", origin.bare, "--title", "T", "--id", "wo-of-k1", "--json")
-        assert created.code == 0, created
-        until(lambda: "wo-of-k1" in fleet("list", "--json").out)
-        for other in (stranger, keyless):
-            refused = other("worker", "--json")
-            assert (refused.code, refused.error["type"]) == (1, "Preflight"), refused
-            assert "k1 (wo-of-k1)" in refused.error["message"]
-        with fleet.beside("worker") as second:
-            assert second.ready["ready"] is True
-        assert fleet("cancel", "wo-of-k1", "--json").code == 0
 
 
 def test_an_error_that_ends_a_worker_is_a_line_of_its_log(septet: Septet) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import yaml
-from fakes.prometheus_server import in_a_minute_for_an_hour
 
 from septet.telemetry.metrics import METRICS, MetricKind
 
@@ -17,9 +16,6 @@ ALERTS = DEPLOY / "prometheus" / "alerts.yml"
 TESTS = ROOT / "tests" / "data" / "prometheus" / "alerts_test.yml"
 PAGE = ROOT / "docs" / "observability.md"
 DASHBOARD = DEPLOY / "grafana" / "septet.json"
-
-
-_DURATION = r"\b\d+[smh]\b"
 
 
 def rules(kind: str = "alert") -> list[dict[str, Any]]:
@@ -32,11 +28,6 @@ def rules_of(content: Any) -> list[dict[str, Any]]:
     (group,) = content["groups"]
     rules: list[dict[str, Any]] = group["rules"]
     return rules
-
-
-def seconds(duration: str) -> int:
-    """Return the seconds of a duration such as `30m`."""
-    return int(duration[:-1]) * {"s": 1, "m": 60, "h": 3600}[duration[-1]]
 
 
 def panels() -> list[dict[str, Any]]:
@@ -88,21 +79,6 @@ def test_each_alert_fires_when_its_cause_is_there_and_clears_when_it_is_gone() -
         assert f'alertname="{name}"' in fires["expr"]
         assert 'alertstate="firing"' in fires["expr"]
         assert ([each["value"] for each in fires["exp_samples"]], clears["exp_samples"]) == ([1], [])
-
-
-def test_an_hour_is_a_minute_in_the_rules_of_the_tests_and_all_else_is_as_shipped() -> None:
-    """The rules of the tests differ from the shipped ones only in durations and in two thresholds."""
-    shipped = yaml.safe_load(ALERTS.read_text(encoding="utf-8"))
-    scaled = yaml.safe_load(in_a_minute_for_an_hour(ALERTS.read_text(encoding="utf-8")))
-    for rule, short in zip(rules_of(shipped), rules_of(scaled), strict=True):
-        length, short_length = (
-            re.findall(_DURATION, f"{each['expr']} {each.get('for', '')}") for each in (rule, short)
-        )
-        assert [60 * seconds(each) for each in short_length] == [seconds(each) for each in length]
-        same = {**rule, "expr": re.sub(_DURATION, "", rule["expr"]), "for": ""}
-        if rule.get("alert") in {"SeptetQueueLong", "SeptetSeatsShort"}:
-            same["expr"] = re.sub(r"> \d+$", "> 5", same["expr"])
-        assert {**short, "expr": re.sub(_DURATION, "", short["expr"]), "for": ""} == same
 
 
 def test_alerts_and_dashboard_ask_for_metrics_that_are_served() -> None:
