@@ -157,64 +157,25 @@ def test_wait_fails_where_an_issue_does(served: Septet, origin: Origin, tmp_path
     assert "depends on issue b" in skipped["error"]["message"]
 
 
-def test_temporals_own_command_line_starts_asks_and_decides(
-    served: Septet, origin: Origin, tmp_path: Path
-) -> None:
-    """A JSON object is enough; a circle of issues closes the pipeline at once with the reason."""
-    served.scenario("pl-temporal-planner", {"steps": {"classify_issue": {"wait_for": str(tmp_path / "gate")}}})
-    start = ("workflow", "start", "--task-queue", "septet", "--type", "Pipeline", "--workflow-id")
-    order = {"repository": str(origin.bare), "issues": ISSUES, "executors": 2}
-    assert served.temporal(*start, "pl-temporal", "--input", json.dumps(order)).code == 0
-    served.wait_for_pipeline("pl-temporal", lambda view: statuses_of(view)[:1] == ["planning"])
-    call = json.dumps({"who": "ann", "why": "a release"})
-    update = ("workflow", "update", "execute", "-w", "pl-temporal", "--name")
-    assert served.temporal(*update, "pause", "--input", call).code == 0
-    assert "is already paused" in served.temporal(*update, "pause", "--input", call).err
-    asked = served.temporal("workflow", "query", "-w", "pl-temporal", "--type", "pipeline")
-    assert '"status":"paused"' in asked.out.replace(" ", "")
-    assert served.temporal(*update, "resume").code == 0
-    assert served("pipeline", "cancel", "pl-temporal", "--json").code == 0
-    circle = [{"id": "x", "title": "X", "depends_on": ["y"]}, {"id": "y", "title": "Y", "depends_on": ["x"]}]
-    assert served.temporal(*start, "pl-circle", "--input", json.dumps({**order, "issues": circle})).code == 0
-    served.wait_for_pipeline("pl-circle", "failed")
-    told = served("pipeline", "show", "pl-circle", "--json").json["pipeline"]
-    assert (told["error"]["type"], "x → y → x" in told["error"]["message"]) == ("InvalidInput", True)
-
-
+@pytest.mark.usefixtures("pipelined", "done")
 @pytest.mark.parametrize(
     ("options", "code", "says"),
     [
         (("--repo", "{repo}"), 2, "which issues are meant"),
-        (("--repo", "{repo}", "--issues", "1", "--id", "a/b"), 2, "not a pipeline id"),
         (("--repo", "{repo}", "--issues", "1", "--id", "pl-done"), 6, "was used before"),
         (("--repo", "{repo}", "--file", "{circle}"), 2, "they wait for each other: x → y → x"),
-        (("--repo", "{repo}", "--file", "{unknown}"), 2, "depends on z, which is not an issue of this pipeline"),
         (("--repo", "{repo}", "show", "pl-done"), 2, "only a new pipeline takes these options"),
-        (("show", "pl-nobody"), 3, "There is no pipeline pl-nobody"),
-        (
-            ("show", "wo-done"),
-            3,
-            "wo-done is a workflow of type WorkOrder, not Pipeline",
-        ),
+        (("show", "wo-done"), 3, "wo-done is a workflow of type WorkOrder, not Pipeline"),
     ],
 )
 def test_a_mistake_is_told_before_anything_starts(
-    served: Septet,
-    pipelined: Answer,
-    done: Answer,
-    origin: Origin,
-    tmp_path: Path,
-    options: tuple[str, ...],
-    code: int,
-    says: str,
+    served: Septet, origin: Origin, tmp_path: Path, options: tuple[str, ...], code: int, says: str
 ) -> None:
-    """Wrong options, circles and unknown dependencies are refused at once, each with its exit code."""
-    del pipelined, done
+    """Wrong options, circles and used or wrong ids are refused at once, each with its exit code."""
     served("issue", "add", "--repo", origin.bare, "--title", "Say goodbye too")
     circle = [{"id": "x", "title": "X", "depends_on": ["y"]}, {"id": "y", "title": "Y", "depends_on": ["x"]}]
     (tmp_path / "circle.json").write_text(json.dumps(circle))
-    (tmp_path / "unknown.json").write_text(json.dumps([{"id": "x", "title": "X", "depends_on": ["z"]}]))
-    names = {"repo": origin.bare, "circle": tmp_path / "circle.json", "unknown": tmp_path / "unknown.json"}
+    names = {"repo": origin.bare, "circle": tmp_path / "circle.json"}
     before = {row["id"] for row in served("pipeline", "list", "--json").json["pipelines"]}
     answer = served("pipeline", *(option.format(**names) for option in options), "--json")
     assert (answer.code, answer.json["ok"]) == (code, False)
