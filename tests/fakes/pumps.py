@@ -17,7 +17,7 @@ from septet.agents.clis.registry import ADAPTERS
 from septet.agents.guest.network import hosts_in
 from septet.agents.outcomes import api_errors, reset_times
 from septet.agents.outcomes.outcome import ExitRecord
-from septet.answers import markdown, printed_calls, reasoning
+from septet.answers import printed_calls, reasoning
 from septet.answers.steps import read_step_answer
 from septet.contracts.names import Step
 from septet.contracts.views import LogEntry
@@ -93,8 +93,6 @@ def readers() -> Mapping[str, Reader]:
         "answer in a pipeline": partial(_answer, Step.BUILD_PLAN, in_pipeline=True),
         "patch": lambda words: review_of(words, None),
         "plan": markdown_of,
-        "blocks of a plan": markdown.code_blocks,
-        "section of a plan": lambda words: markdown.section(words, "a"),
         "entry of a log": _entries,
         "edit in a log": _edit,
         "paths": tool_calls.without_workspace,

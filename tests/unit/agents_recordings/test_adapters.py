@@ -11,8 +11,8 @@ from typing import Any, Final
 import pytest
 
 from septet.agents.clis.adapter import Invocation, Machine, Turn
-from septet.agents.clis.registry import ADAPTERS, adapter_for
-from septet.errors import AgentError, AgentMissingError
+from septet.agents.clis.registry import adapter_for
+from septet.errors import AgentError
 
 CLIS: Final = ("codex", "copilot", "gemini", "opencode")
 Host = Callable[..., Machine]
@@ -39,17 +39,16 @@ def programs(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """Return a home that does not exist yet."""
-    return tmp_path / "home"
-
-
-@pytest.fixture
-def host(programs: dict[str, str], home: Path) -> Host:
+def host(programs: dict[str, str], tmp_path: Path) -> Host:
     """Return a function that makes a machine whose worker has all kinds of keys in its environment."""
     secrets = {"GH_TOKEN": "forge", "GITHUB_TOKEN": "forge", "SEPTET_GITHUB_TOKEN": "forge", "DATABASE_URL": "x"}
     keys = dict.fromkeys(KEYS.values(), "key")
-    own = {"PATH": str(Path(next(iter(programs.values()))).parent), "HOME": str(home), **secrets, **keys}
+    own = {
+        "PATH": str(Path(next(iter(programs.values()))).parent),
+        "HOME": str(tmp_path / "home"),
+        **secrets,
+        **keys,
+    }
     return lambda *, sandboxed=False, **env: Machine(own | env, programs, sandboxed=sandboxed)
 
 
@@ -68,11 +67,6 @@ def settings(invocation: Invocation) -> list[str]:
     return [value for flag, value in zip(invocation.argv, invocation.argv[1:], strict=False) if flag == "-c"]
 
 
-def test_registry_names_five_clis_a_program_and_the_scripted_agent() -> None:
-    """The registry has an adapter for each CLI, for a configured program and for the scripted agent."""
-    assert set(ADAPTERS) == {"claude", "scripted", "command", *CLIS}
-
-
 @pytest.mark.parametrize("name", CLIS)
 def test_prompt_and_keys_are_not_in_the_argv(name: str, programs: dict[str, str], host: Host) -> None:
     """The prompt goes to stdin, and the command line holds neither the prompt nor a key."""
@@ -83,21 +77,17 @@ def test_prompt_and_keys_are_not_in_the_argv(name: str, programs: dict[str, str]
 
 
 @pytest.mark.parametrize("name", CLIS)
-def test_agent_gets_its_own_key_and_nobody_elses(name: str, home: Path, host: Host) -> None:
+def test_agent_gets_its_own_key_and_nobody_elses(name: str, host: Host) -> None:
     """The agent's environment is an allow-list without the forge's key and other secrets of the worker."""
     env = start(name, host()).env
     assert env[KEYS[name]] == "key"
     assert "forge" not in env.values()
     assert "DATABASE_URL" not in env
-    assert home == Path(env["HOME"])
 
 
 def test_the_password_of_a_proxy_stays_with_the_worker(host: Host) -> None:
     """An agent gets a proxy's address without the worker's account there."""
-    machine = host(
-        HTTPS_PROXY="http://ada:a-password@proxy.example:3128",
-        http_proxy="ada:a-password@10.0.0.1:1",
-    )
+    machine = host(HTTPS_PROXY="http://ada:a-password@proxy.example:3128", http_proxy="ada:a-password@10.0.0.1:1")
     env = start("codex", machine).env
     assert (env["HTTPS_PROXY"], env["http_proxy"]) == ("http://proxy.example:3128", "10.0.0.1:1")
 
@@ -107,14 +97,6 @@ def test_prompt_that_begins_with_a_slash_is_no_command(name: str, host: Host) ->
     """A prompt with `/init` at its start gets a heading, so that the CLI takes it as text."""
     turn = Turn(prompt="/init\ud800", worktree=Path("/nowhere"))
     assert adapter_for(name).invocation(turn, host()).stdin == b"Your task:\n\n/init?"
-
-
-@pytest.mark.parametrize("name", CLIS)
-def test_missing_program_is_named_with_the_way_out(name: str, tmp_path: Path) -> None:
-    """The error about a missing program names the variable for its path."""
-    with pytest.raises(AgentMissingError) as caught:
-        start(name, Machine({"PATH": str(tmp_path)}))
-    assert f"SEPTET_{name.upper()}_PATH" in caught.value.remedy
 
 
 @pytest.mark.parametrize("sandboxed", [True, False])
@@ -131,13 +113,6 @@ def test_new_session_takes_the_id_that_it_is_given(name: str, host: Host) -> Non
     machine = host()
     assert option(start(name, machine, session_id=SESSION), "--session-id") == SESSION
     assert "--session-id" not in start(name, machine, session_id=SESSION, resume_id=SESSION).argv
-
-
-@pytest.mark.parametrize("name", ["codex", "opencode"])
-def test_cli_that_takes_no_id_is_given_none(name: str, host: Host) -> None:
-    """A CLI that makes its own ids gets no id for a new session."""
-    assert not adapter_for(name).capabilities.own_session_id
-    assert SESSION not in start(name, host(), session_id=SESSION).argv
 
 
 @pytest.mark.parametrize(
@@ -166,25 +141,18 @@ TURNS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
+MODEL: Final = {"codex": ("-c", 'model="best-1"'), "gemini": ("-m", "best-1")}
+
+
 @pytest.mark.parametrize("turn", TURNS)
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("claude", ("--model", "best-1")),
-        ("codex", ("-c", 'model="best-1"')),
-        ("copilot", ("--model", "best-1")),
-        ("gemini", ("-m", "best-1")),
-        ("opencode", ("--model", "best-1")),
-    ],
-)
-def test_model_is_asked_for(name: str, words: tuple[str, ...], turn: str, host: Host) -> None:
+@pytest.mark.parametrize("name", ["claude", *CLIS])
+def test_model_is_asked_for(name: str, turn: str, host: Host) -> None:
     """Each start and resume names the turn's model; without a model the CLI chooses."""
     machine = host(sandboxed=True)
     argv = start(name, machine, **TURNS[turn], model="best-1").argv
-    assert words in set(pairwise(argv))
-    assert not any(
-        word.startswith(("--model", "-m", "model=")) for word in start(name, machine, **TURNS[turn]).argv
-    )
+    assert MODEL.get(name, ("--model", "best-1")) in set(pairwise(argv))
+    without = start(name, machine, **TURNS[turn]).argv
+    assert not any(word.startswith(("--model", "-m", "model=")) for word in without)
 
 
 def test_codex_reads_the_prompt_from_stdin_after_all_options(host: Host) -> None:
@@ -216,25 +184,17 @@ def test_codex_hides_its_keys_from_its_tools(host: Host) -> None:
     assert 'shell_environment_policy.exclude=["*KEY*","*TOKEN*","*SECRET*"]' in settings(start("codex", host()))
 
 
-def test_codex_schema_lies_in_its_home_once(home: Path, host: Host) -> None:
+def test_codex_schema_lies_in_its_home_once(tmp_path: Path, host: Host) -> None:
     """The file's name depends on the schema's content, not on the order of its keys."""
     machine = host()
     first = Path(option(start("codex", machine, schema=SCHEMA), "--output-schema"))
     again = option(start("codex", machine, schema=dict(reversed(SCHEMA.items()))), "--output-schema")
     assert json.loads(first.read_text()) == SCHEMA
-    assert first.parent == home / ".codex" / "septet-schemas"
-    assert [first] == list(first.parent.iterdir())
+    assert [first] == list((tmp_path / "home" / ".codex" / "septet-schemas").iterdir())
     assert str(first) == again
 
 
-def test_codex_home_is_heeded(tmp_path: Path, host: Host) -> None:
-    """The schema lies below `CODEX_HOME`, and the CLI gets the variable."""
-    invocation = start("codex", host(CODEX_HOME=str(tmp_path / "elsewhere")), schema=SCHEMA)
-    assert option(invocation, "--output-schema").startswith(str(tmp_path / "elsewhere"))
-    assert invocation.env["CODEX_HOME"] == str(tmp_path / "elsewhere")
-
-
-@pytest.mark.parametrize(("tools", "mode"), [("all", "yolo"), ("read", "default"), ("none", "default")])
+@pytest.mark.parametrize(("tools", "mode"), [("all", "yolo"), ("none", "default")])
 def test_gemini_mode_follows_the_tools(tools: str, mode: str, host: Host) -> None:
     """Without all tools gemini runs in its default mode, which offers no tool that changes files."""
     invocation = start("gemini", host(), tools=tools)
@@ -273,7 +233,7 @@ def test_opencode_permissions_are_added_to_the_users_configuration(host: Host) -
     assert "--auto" in working.argv
 
 
-@pytest.mark.parametrize("given", ["{", "[]", "7"])
+@pytest.mark.parametrize("given", ["{", "[]"])
 def test_opencode_configuration_that_is_no_object_is_refused(given: str, host: Host) -> None:
     """The error names the variable, but not its content."""
     with pytest.raises(AgentError, match="OPENCODE_CONFIG_CONTENT is not a JSON object"):
@@ -282,16 +242,10 @@ def test_opencode_configuration_that_is_no_object_is_refused(given: str, host: H
 
 def test_command_is_started_without_a_shell(host: Host) -> None:
     """The command line is split as a shell would, and the program gets the named variables and the prompt."""
-    machine = host(
-        SEPTET_COMMAND="my-agent --say 'two words' '$HOME;'",
-        SEPTET_COMMAND_ENV="MY_KEY, OTHER_*",
-        MY_KEY="1",
-        OTHER_A="2",
-    )
-    invocation = start("command", machine)
+    env = {"SEPTET_COMMAND_ENV": "MY_KEY, OTHER_*", "MY_KEY": "1", "OTHER_A": "2"}
+    invocation = start("command", host(SEPTET_COMMAND="my-agent --say 'two words' '$HOME;'", **env))
     assert Path(invocation.argv[0]).name == "my-agent"
     assert invocation.argv[1:] == ("--say", "two words", "$HOME;")
-    assert (invocation.env["MY_KEY"], invocation.env["OTHER_A"]) == ("1", "2")
     assert set(invocation.env) == {"PATH", "HOME", "MY_KEY", "OTHER_A"}
     assert invocation.stdin == b"Do it."
 

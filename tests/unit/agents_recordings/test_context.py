@@ -1,24 +1,17 @@
 """The length of a session: from the CLI's last request, from an average, or from an estimate."""
 
-import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.agent_streams import outcome_of, part
+from fakes.run_records import RECORD
 
 from activities.turns.results import context_of
-from septet.agents.clis.registry import adapter_for
-from septet.agents.outcomes.outcome import ExitRecord, Outcome
+from septet.agents.outcomes.outcome import Outcome
 from septet.agents.runs.folders import Run, Runs
-from septet.agents.runs.records import RunKey, RunRecord
 from septet.agents.turns.turn_runs import TurnResult
-
-
-def read(cli: str, *events: dict[str, Any]) -> Outcome:
-    """Return the outcome of a stream of these events."""
-    dialect = adapter_for(cli).dialect()
-    dialect.feed(b"".join(json.dumps(event).encode() + b"\n" for event in events))
-    return dialect.outcome(ExitRecord("exited", exit_code=0), "")
 
 
 def message(number: int, read_tokens: int, *, inside: str | None = None) -> dict[str, Any]:
@@ -31,7 +24,7 @@ def message(number: int, read_tokens: int, *, inside: str | None = None) -> dict
 def step(read_tokens: int) -> dict[str, Any]:
     """Return the end of a step of opencode."""
     tokens = {"input": 10, "output": 5, "reasoning": 2, "cache": {"read": read_tokens, "write": 1}}
-    return {"type": "step_finish", "sessionID": "s", "part": {"reason": "stop", "tokens": tokens}}
+    return part("step_finish", reason="stop", tokens=tokens)
 
 
 def spoken(number: int) -> dict[str, Any]:
@@ -51,27 +44,20 @@ def spoken(number: int) -> dict[str, Any]:
 )  # fmt: skip
 def test_a_session_is_as_long_as_its_last_request(cli: str, events: list[dict[str, Any]], tokens: int) -> None:
     """A sub-agent's request does not count; from sums alone, the average of the requests counts."""
-    assert read(cli, *events).context_tokens == tokens
+    assert outcome_of(cli, *events).context_tokens == tokens
 
 
 def test_a_session_that_nobody_measures_is_guessed_by_its_runs(tmp_path: Path) -> None:
     """Prompts and streams of the session's own runs are counted, but not those of other sessions."""
     runs = Runs(tmp_path)
-    first, other, last = (_run(runs, serial, name) for serial, name in ((1, "s"), (2, "other"), (3, "s")))
-    assert other.folder != first.folder
+    last = [_run(runs, serial, name) for serial, name in ((1, "s"), (2, "other"), (3, "s"))][-1]
     assert context_of(TurnResult(Outcome("ok", session_id="s"), last, None, 1)) == 2 * 400 // 4 + 2 * 1200 // 12
     assert context_of(TurnResult(Outcome("ok", session_id="s", context_tokens=7), last, None, 1)) == 7
 
 
 def _run(runs: Runs, serial: int, session_id: str) -> Run:
-    record = RunRecord(
-        key=RunKey("wo-1", "run", str(serial)), serial=serial, step="build_plan", agent="copilot", because="first",
-        mark="m", argv=(), env_names=(), worktree="/w", limits={}, started_at="", session_id=session_id,
-    )  # fmt: skip
-    lock = runs.lock_writer("wo-1")
-    assert lock is not None
+    record = replace(RECORD, serial=serial, session_id=session_id)
+    run, lock = runs.create("wo-1", 2, record, b"p" * 400)
     with open(lock, "rb"):
-        run, run_lock = runs.create("wo-1", 2, record, b"p" * 400)
-    with open(run_lock, "rb"):
         run.stdout.write_bytes(b"s" * 1200)
     return run

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fakes.run_records import RECORD
 
 from clients.disk.agent_logs import AgentLogs
 from septet.agents.clis.registry import adapter_for
@@ -13,7 +14,6 @@ from septet.agents.outcomes import endings
 from septet.agents.outcomes.line_stream import Facts, call_of
 from septet.agents.outcomes.outcome import Ending, ExitRecord, Outcome, bound_answer
 from septet.agents.runs.folders import Run, Runs
-from septet.agents.runs.records import RunKey, RunRecord
 from septet.agents.turns.follow import StreamReading
 from septet.state import StateDir
 from septet.system.masking import MASK, hide, reveal
@@ -32,10 +32,7 @@ def _hidden() -> Iterator[None]:
 
 def ended_run(state: Path, agent: str, stdout: str, stderr: str) -> Run:
     """Return a run with this output that ended with an error."""
-    record = RunRecord(
-        RunKey("wo-1", "run", "5"), 1, "implement_plan", agent, "first", "mark", (agent,), (), "/workspace", {}, "2026-01-01T00:00:00Z"
-    )  # fmt: skip
-    run, lock = Runs(state / "runs").create("wo-1", 5, record, b"Work.")
+    run, lock = Runs(state / "runs").create("wo-1", 5, replace(RECORD, agent=agent), b"Work.")
     os.close(lock)
     run.stdout.write_text(stdout, encoding="utf-8")
     run.stderr.write_text(stderr, encoding="utf-8")

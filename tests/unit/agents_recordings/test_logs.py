@@ -4,41 +4,26 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
+
+from fakes.agent_streams import CLIS
+from fakes.run_records import RECORD
 
 from clients.disk.agent_logs import AgentLogs
 from clients.disk.network_requests import refused_in_setup
 from septet.agents.runs.folders import Run, Runs
-from septet.agents.runs.records import RunKey, RunRecord
 from septet.state import StateDir
 
 RECORDINGS: Final = Path(__file__).parents[2] / "data" / "recordings"
 SEPTET: Final = Path(sys.executable).with_name("septet")
-EDITED: Final = {
-    "claude": "edit_bypass",
-    "codex": "edit_bypass",
-    "copilot": "edit",
-    "gemini": "edit",
-    "opencode": "edit",
-}
+EDITED: Final = {name: "edit_bypass" if name in {"claude", "codex"} else "edit" for name in CLIS}
 
 
 def run_of(agent: str, state: Path, *, serial: int = 1) -> Run:
     """Make a run's folder as a worker does."""
-    record = RunRecord(
-        key=RunKey("wo-1", "run", "5"),
-        serial=serial,
-        step="implement_plan",
-        agent=agent,
-        because="first",
-        mark="mark",
-        argv=(agent,),
-        env_names=(),
-        worktree="/workspace/repo",
-        limits={},
-        started_at="2026-01-01T00:00:00Z",
-    )
+    record = replace(RECORD, serial=serial, agent=agent)
     run, lock = Runs(state / "runs").create("wo-1", 5, record, b"Work.")
     os.close(lock)
     return run
@@ -101,12 +86,9 @@ def test_end_without_a_result_is_told_with_the_last_words_of_stderr(tmp_path: Pa
     assert answered["time"] != ended_at
     assert killed["time"] == ended_at
     told = [(entry["run"], entry["kind"], entry["text"]) for entry in entries(tmp_path)]
+    refused = "The agent's process ended: exited, exit code 2. error: unexpected argument, key ***"
     assert told == [
-        (
-            "5-implement_plan-1",
-            "error",
-            "The agent's process ended: exited, exit code 2. error: unexpected argument, key ***",
-        ),
+        ("5-implement_plan-1", "error", refused),
         ("5-implement_plan-2", "result", "/bug"),
         ("5-implement_plan-2", "error", "The agent's process ended: cancelled, signal 15."),
     ]
@@ -141,15 +123,8 @@ def test_what_was_asked_of_the_network_is_shown_without_a_server(tmp_path: Path)
     over = asked | {"id": "1-1", "sent_bytes": 1234, "received_bytes": 5, "seconds": 0.25}
     counted = refused | {"id": "1 many.example", "host": "many.example"}
     asked_model = refused | {"host": "api.openai.com", "request": "POST /v1/files"}
-    lines = (
-        asked | {"id": "1-1"},
-        refused,
-        key,
-        over,
-        counted | {"count": 8},
-        counted | {"count": 900},
-        asked_model,
-    )
+    many = [counted | {"count": count} for count in (8, 900)]
+    lines = (asked | {"id": "1-1"}, refused, key, over, *many, asked_model)
     run.put("network.jsonl", b"".join(json.dumps(line).encode() + b"\n" for line in lines) + b'{"host": "cut')
     check = run.folder / "checks" / "1"
     check.mkdir(parents=True)
@@ -158,15 +133,16 @@ def test_what_was_asked_of_the_network_is_shown_without_a_server(tmp_path: Path)
     setup.mkdir(parents=True)
     (setup / "network.jsonl").write_text(json.dumps(refused | {"host": "npm.example"}), encoding="utf-8")
     answer = json.loads(septet(tmp_path, "logs", "wo-1", "--network", "--json"))
-    assert [(each["host"], each["of_check"]) for each in answer["requests"]] == [
-        ("npm.example", False),
-        ("api.openai.com", False),
-        ("evil.example", False),
-        ("***", False),
-        ("many.example", False),
-        ("api.openai.com", False),
-        ("index.example", True),
+    hosts = [
+        "npm.example",
+        "api.openai.com",
+        "evil.example",
+        "***",
+        "many.example",
+        "api.openai.com",
+        "index.example",
     ]
+    assert [each["host"] for each in answer["requests"]] == hosts
     assert (answer["total"], answer["is_cut"]) == (7, True)
     assert [each["run"] for each in answer["requests"][:2]] == ["setup", "5-implement_plan-1"]
     assert refused_in_setup(StateDir(tmp_path), "wo-1") == ("npm.example:443",)
