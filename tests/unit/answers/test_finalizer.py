@@ -48,19 +48,6 @@ def test_a_prompt_without_reasons_still_says_what_was_wrong() -> None:
     assert "- It held no JSON object.\n" in finalizer_prompt(Step.CREATE_COMMIT, [], 1)
 
 
-def test_shapes_are_minimal() -> None:
-    """A shape shows only keys and kinds of values."""
-    shapes = {step: [shape_of(form) for form in forms_of(step)] for step in Step}
-    assert shapes[Step.CLASSIFY_ISSUE] == ['{"issue_class": <"/bug" or "/feature" or "/chore">}']
-    assert shapes[Step.IMPLEMENT_PLAN] == [
-        (
-            '{"success": <true or false>, "summary": <string>, '
-            '"key_changes_made": [<string>, ...], "key_learnings": [<string>, ...]}'
-        )
-    ]
-    assert shapes[Step.CREATE_PULL_REQUEST] == ['{"title": <string>, "body": <string>}', '{"url": <string>}']
-
-
 @pytest.mark.parametrize("step", Step)
 @pytest.mark.parametrize("attempt", [1, 2])
 def test_a_prompt_sent_back_is_no_answer(step: Step, attempt: int) -> None:

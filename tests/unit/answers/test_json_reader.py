@@ -85,7 +85,6 @@ def test_the_reader_always_gets_on(bracket: str, rest: str) -> None:
     ("text", "value", "mends"),
     [
         ("[1,]", [1], ("trailing comma",)),
-        ('{"a": 1,}', {"a": 1}, ("trailing comma",)),
         ("['a']", ["a"], ("single quotes",)),
         (r"""['it\'s "so" \\']""", ['it\'s "so" \\'], ("single quotes",)),
         (r"""['\"\u0041\n\\\'']""", ["\"A\n\\'"], ("single quotes",)),
@@ -93,7 +92,6 @@ def test_the_reader_always_gets_on(bracket: str, rest: str) -> None:
         ('["a\nb\tc\\n"]', ["a\nb\tc\n"], ("raw newline or tab in a string",)),
         ("[1, // one, ]\n 2]", [1, 2], ("comment",)),
         ("[1 /* ] **/ , 2]", [1, 2], ("comment",)),
-        ('["a" // b\n]', ["a"], ("comment",)),
         ('["http://x//y"]', ["http://x//y"], ()),
     ],
 )
@@ -106,8 +104,6 @@ def test_slips_are_read_past_and_named(text: str, value: JsonValue, mends: tuple
     ("text", "fault"),
     [
         ("[NaN]", "NaN is not JSON"),
-        ("[Infinity]", "Infinity is not JSON"),
-        ("[-Infinity]", "-Infinity is not JSON"),
         ("[1e999]", "a number too large"),
         ("[" + "9" * 5000 + "]", "a number too large"),
         ('{"a": 1, "a": 1}', "the key 'a' occurs twice"),
@@ -127,22 +123,14 @@ def test_faults_do_not_hide_where_a_value_ends(text: str, fault: str) -> None:
     [
         ("[1 2]", 3, ""),
         ("[1, , 2]", 4, "a comma with nothing before it"),
-        ("[,]", 1, "a comma with nothing before it"),
         ("[[1] [2]]", 5, "no comma between two values"),
         ("[1: 2]", 2, "a colon where none belongs"),
         ("{: 1}", 1, "a colon with no key before it"),
-        ("{1: 1}", 2, "a colon with no key before it"),
-        ('{"a": 1: 2}', 7, "a colon where none belongs"),
         ('{"a", 1}', 4, "a value where a key belongs"),
-        ("{[1]}", 1, "a value where a key belongs"),
-        ('{"a":}', 5, "the wrong bracket"),
         ("[1}", 2, "the wrong bracket"),
         ('{"a": yes}', 9, "a word without quotes"),
         ("[01]", 2, ""),
-        ("[1.]", 2, ""),
-        ("[+1]", 1, ""),
         ('["a"b]', 1, "a string that does not end, or a quote in it that is not escaped"),
-        ('["a\\x"]', 1, "a string that does not end, or a quote in it that is not escaped"),
         ("[/* 1]", 1, ""),
         ("[" * (MAX_DEPTH + 1), MAX_DEPTH, f"more than {MAX_DEPTH} brackets inside one another"),
     ],
@@ -155,7 +143,7 @@ def test_what_breaks_says_where_and_why(text: str, at: int, cause: str) -> None:
     assert reading.faults == (f"{near}: {cause}" if cause else near,)
 
 
-@pytest.mark.parametrize("text", ["[", "{", "[1", "[1,", '{"a"', '{"a":', '{"a": 1', '{"a": 1 // x', "[[1]"])
+@pytest.mark.parametrize("text", ["[", "[1,", '{"a":', '{"a": 1 // x', "[[1]"])
 def test_what_is_cut_off_is_called_so(text: str) -> None:
     """A text that ends inside a value is reported as cut off."""
     assert read_json(text) == Reading(None, len(text), read_json(text).mends, ("it is cut off",))

@@ -48,22 +48,9 @@ def test_structured_output_comes_first(structured: JsonValue) -> None:
     assert read(FEATURE_JSON, structured) == Answer(BUG, "structured")
 
 
-def test_structured_output_may_answer_without_text() -> None:
-    """Structured output needs no text beside it."""
-    assert read(None, {"issue_class": "/bug"}).parsed_by == "structured"
-
-
 @pytest.mark.parametrize(
     "structured",
-    [
-        "/bug",
-        {},
-        {"issue_class": "bug"},
-        {"answer": {"issue_class": "/bug"}},
-        "{'issue_class': '/bug'}",
-        [1],
-        float("nan"),
-    ],
+    ["/bug", {"issue_class": "bug"}, {"answer": {"issue_class": "/bug"}}, "{'issue_class': '/bug'}", float("nan")],
 )
 def test_structured_output_that_does_not_match_is_passed_over_with_a_warning(structured: JsonValue) -> None:
     """Structured output that breaks the contract gives a warning, and the text is read instead."""
@@ -95,13 +82,6 @@ def test_a_text_with_json_in_it_has_no_plain_form() -> None:
             read_answer(ClassifyIssueAnswer, text, plain=bug_form)
 
 
-def test_the_plain_readers_reason_is_kept() -> None:
-    """The plain reader's reason follows the reason that there is no JSON."""
-    with pytest.raises(AnswerError) as refused:
-        read_answer(ClassifyIssueAnswer, "a chore", plain=bug_form)
-    assert refused.value.reasons == ("The text holds no JSON object.", "The text cannot be used: it names no bug.")
-
-
 def test_reasons_name_the_field_and_never_the_value() -> None:
     """A reason names the wrong field and the rule, but not the agent's value."""
     (reason,) = reasons(ClassifyIssueAnswer, '{"issue_class": "/secret-value"}')
@@ -112,13 +92,6 @@ def test_reasons_for_nothing_say_nothing_else() -> None:
     """An empty text and a text without JSON have a reason of their own."""
     assert reasons(ClassifyIssueAnswer, None) == ("The text is empty.",)
     assert reasons(ClassifyIssueAnswer, "Done.") == ("The text holds no JSON object.",)
-
-
-def test_a_conflict_is_the_reason() -> None:
-    """Two different answers are refused as a conflict."""
-    assert reasons(ClassifyIssueAnswer, f"{BUG_JSON} {FEATURE_JSON}") == (
-        "2 different values match. Answer with one.",
-    )
 
 
 def test_the_last_reasons_are_kept() -> None:

@@ -8,7 +8,6 @@ from fakes.solutions import PLAN, execution_answer, solution_answer
 
 from septet.answers.ladder import AnswerError
 from septet.answers.steps import (
-    ANSWER_FORMS,
     PIPELINE_FORMS,
     contract_of,
     forms_of,
@@ -59,12 +58,6 @@ def test_an_answer_in_json_is_read(step: Step, text: str, result_text: str) -> N
     assert read_step_answer(step, None, structured=answer.value.model_dump(mode="json")).value == answer.value
 
 
-def test_every_step_has_its_forms() -> None:
-    """The table has all seven steps, and only `implement_plan` has no plain form."""
-    assert set(ANSWER_FORMS) == set(Step)
-    assert [step for step in Step if ANSWER_FORMS[step].plain is None] == [Step.IMPLEMENT_PLAN]
-
-
 @pytest.mark.parametrize("text", ["All done.", "/feature", "specs/plan.md", "0"])
 def test_a_report_in_prose_is_no_answer_of_implement_plan(text: str) -> None:
     """`implement_plan` accepts JSON only."""
@@ -98,15 +91,6 @@ def test_schemas_are_self_contained_and_described(step: Step) -> None:
         assert form["additionalProperties"] is False
         assert form["required"] == list(form["properties"])
         assert all(member["description"] and "title" not in member for member in form["properties"].values())
-
-
-def test_the_schema_of_a_union_has_each_form() -> None:
-    """The schema of the pull request offers a text or an address; the other schemas are one object."""
-    assert [form["title"] for form in schema_of(Step.CREATE_PULL_REQUEST)["anyOf"]] == [
-        "PullRequestText",
-        "PullRequestUrl",
-    ]
-    assert all(schema_of(step)["type"] == "object" for step in Step if step is not Step.CREATE_PULL_REQUEST)
 
 
 @pytest.mark.parametrize("step", Step)

@@ -26,13 +26,9 @@ def test_the_arguments_of_a_step_are_understood() -> None:
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (["--no-such-flag"], "unknown option '--no-such-flag'"),
-        (["-x"], "unknown option '-x'"),
         (["--verbose=yes"], "unknown option '--verbose=yes'"),
         (["--resume"], "argument missing"),
         (["--session-id", "not-a-uuid"], "Invalid session ID"),
-        (["--session-id", "zzzzzzzz-a715-4e34-bb7b-ed0161dd0bac"], "Invalid session ID"),
-        (["--max-turns", "none"], "'none' is invalid"),
         (["--max-turns", "0"], "'0' is invalid"),
     ],
 )

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.opened_workspace import WORKSPACE
 from fakes.scripted_agent import Ran, ScriptedAgent
 
 from septet.commands.loader import load
@@ -19,38 +20,25 @@ from septet.pipelines.solution import IssueScope, findings
 
 def workspace(agent: ScriptedAgent, issue_id: str) -> Workspace:
     """Return a lane with an issue of the pipeline `p1`."""
-    facts: dict[str, Any] = {
-        "host": "h",
-        "task_queue": "q",
-        "repository": "/r.git",
-        "forge": "local",
-        "project": "r",
-    }
-    more: dict[str, Any] = {
-        "base_branch": "main",
-        "base_sha": "0" * 40,
-        "path": str(agent.folder),
-        "agent": "scripted",
-    }
-    return Workspace(work_order_id=f"p1-{issue_id}", issue_title="t", **facts, **more)
+    return WORKSPACE.model_copy(update={"work_order_id": f"p1-{issue_id}", "path": str(agent.folder)})
 
 
-def planned(agent: ScriptedAgent, issue_id: str, body: str, *argv: str) -> tuple[SolutionAnswer, Ran]:
-    """Plan an issue, and return the solution and the run."""
+def planned(agent: ScriptedAgent, issue_id: str, body: str) -> SolutionAnswer:
+    """Plan an issue, and return the solution."""
     issue: dict[str, Any] = {"number": "", "title": f"Do {issue_id}", "body": body, "url": ""}
     filled = values(Step.BUILD_PLAN, workspace(agent, issue_id), Progress(issue_class=IssueClass.BUG), issue)
     command = load(Step.BUILD_PLAN, IssueClass.BUG, lambda _path: None)
-    ran = agent.run(prompt(command, filled, planner_note("p1", issue_id)), *argv)
-    return SolutionAnswer.model_validate(ran.answer, strict=False), ran
+    ran = agent.run(prompt(command, filled, planner_note("p1", issue_id)))
+    return SolutionAnswer.model_validate(ran.answer, strict=False)
 
 
-def executed(agent: ScriptedAgent, issue_id: str, solution: SolutionAnswer, *argv: str, scenario: Any = "") -> Ran:
+def executed(agent: ScriptedAgent, issue_id: str, solution: SolutionAnswer, scenario: Any = "") -> Ran:
     """Execute a solution, and return the run."""
     progress = Progress(issue_class=IssueClass.BUG, plan_path=solution.plan_path, branch_name="b")
     filled = values(Step.IMPLEMENT_PLAN, workspace(agent, issue_id), progress, {})
     command = load(Step.IMPLEMENT_PLAN, IssueClass.BUG, lambda _path: None)
     note = executor_note("p1", issue_id, solution)
-    return agent.run(prompt(command, filled, note), *argv, scenario=scenario)
+    return agent.run(prompt(command, filled, note), scenario=scenario)
 
 
 @pytest.mark.parametrize("changelog", ["", "# Changes\n\n## Unreleased\n"])
@@ -62,7 +50,7 @@ def test_what_is_predicted_is_what_changes(agent: ScriptedAgent, changelog: str)
     bodies = {"7": "In `a.txt`, `old` should be `new`.", "8": "Write `one line` into `deep/b.txt`."}
     solutions = {}
     for issue_id, body in bodies.items():
-        solution, _ = planned(agent, issue_id, body)
+        solution = planned(agent, issue_id, body)
         assert findings(solution, IssueScope(issue_id, solution.plan_path, agent.folder)) == ()
         answer = executed(agent, issue_id, solution).answer
         assert set(answer["files_modified"]) == set(solution.predicted_files)
@@ -73,20 +61,9 @@ def test_what_is_predicted_is_what_changes(agent: ScriptedAgent, changelog: str)
     assert (solutions["7"] & solutions["8"]) == ({"CHANGELOG.md"} if changelog else set())
 
 
-def test_one_session_goes_on_over_issues(agent: ScriptedAgent) -> None:
-    """A session that planned an issue plans another issue without mixing their files."""
-    first, ran = planned(agent, "7", "Write `x` into `a.txt`.")
-    second, again = planned(agent, "8", "Write `y` into `b.txt`.", "--resume", ran.session)
-    assert ran.session == again.session
-    assert (first.id, second.id) == ("SOL-7", "SOL-8")
-    assert "a.txt" in first.predicted_files
-    assert "a.txt" not in second.predicted_files
-    assert "b.txt" in second.predicted_files
-
-
 def test_an_execution_fails_or_claims_too_much_where_the_scenario_says_so(agent: ScriptedAgent) -> None:
     """The scenario `refuse` fails the execution, and `put_over` replaces a field of the answer."""
-    solution, _ = planned(agent, "7", "Write `x` into `a.txt`.")
+    solution = planned(agent, "7", "Write `x` into `a.txt`.")
     refused = executed(agent, "7", solution, scenario="refuse").answer
     assert refused["status"] == "failed"
     assert {task["status"] for task in refused["tasks"]} == {"failed"}
@@ -97,7 +74,7 @@ def test_an_execution_fails_or_claims_too_much_where_the_scenario_says_so(agent:
 
 def test_a_solution_with_nothing_to_change_fails(agent: ScriptedAgent) -> None:
     """A solution without a change fails with its tasks, and its summary has the reason."""
-    solution, _ = planned(agent, "7", "add(1, 2) gives -1")
+    solution = planned(agent, "7", "add(1, 2) gives -1")
     failed = executed(agent, "7", solution).answer
     assert (failed["status"], {task["status"] for task in failed["tasks"]}) == ("failed", {"failed"})
     assert failed["summary"].startswith("The issue spells out no change")

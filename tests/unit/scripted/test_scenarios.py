@@ -39,12 +39,9 @@ def test_every_built_in_scenario_is_valid(name: str) -> None:
     ("content", "words"),
     [
         ({"stps": {}}, "stps is unknown"),
-        ({"cost_usd": "1"}, "cost_usd is of the wrong type"),
         ({"cost_usd": True}, "cost_usd is of the wrong type"),
         ({"steps": {"implement": {}}}, "implement is not a step"),
-        ({"steps": {"implement_plan": {"crash": 1}}}, "crash is unknown"),
         ({"steps": {"implement_plan": [{}, {"hang": 1}]}}, "hang is of the wrong type"),
-        ({"steps": {"implement_plan": "crash"}}, "a script is a JSON object"),
         ({"steps": {"*": {"malformed": "odd"}}}, "malformed is one of truncated, prose"),
         ({"steps": {"*": {"finalizer": {"malfomed": "prose"}}}}, "finalizer: malfomed is unknown"),
         ([], "is not a JSON object"),
@@ -57,11 +54,10 @@ def test_a_scenario_that_is_wrong_is_refused(agent: ScriptedAgent, content: obje
     assert words in ran.stderr
 
 
-@pytest.mark.parametrize("name", ["no_such_scenario", "/no/such/file.json"])
-def test_a_scenario_that_is_not_there_is_refused(name: str) -> None:
+def test_a_scenario_that_is_not_there_is_refused() -> None:
     """An unknown name or path of a scenario is refused."""
     with pytest.raises(RefusalError, match="there is no scenario"):
-        load_scenario(name)
+        load_scenario("no_such_scenario")
 
 
 @pytest.mark.parametrize(
@@ -94,14 +90,6 @@ def test_edits_can_be_given(agent: ScriptedAgent, plan: Path) -> None:
     assert not plan.exists()
     assert ran.tools() == ["Write", "Write", "Bash"]
     assert ran.answer["success"] is True
-
-
-@pytest.mark.parametrize(("argv", "code"), [((), 0), (("--max-turns", "3"), 1)])
-def test_many_turns_reach_the_limit(agent: ScriptedAgent, argv: tuple[str, ...], code: int) -> None:
-    """Extra turns end the run at `--max-turns`; without the flag the run has more turns."""
-    ran = agent.run(CLASSIFY, *argv, scenario={"steps": {"*": {"extra_turns": 5}}})
-    assert ran.code == code
-    assert ran.result["num_turns"] == (3 if argv else 7)
 
 
 def first_line(process: subprocess.Popen[bytes]) -> bytes:

@@ -2,48 +2,21 @@
 
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
 
 from septet.agents.scripted.task import PromptTask, step_of
 from septet.answers.steps import request_schema_of
-from septet.contracts.answers import (
-    BuildPlanAnswer,
-    ClassifyIssueAnswer,
-    CreateCommitAnswer,
-    CreatePullRequestAnswer,
-    FindPlanFileAnswer,
-    GenerateBranchAnswer,
-    ImplementPlanAnswer,
-)
 from septet.contracts.names import Step
 
-ANSWERS: dict[str, Any] = {
-    "classify_issue": ClassifyIssueAnswer,
-    "build_plan": BuildPlanAnswer,
-    "find_plan_file": FindPlanFileAnswer,
-    "generate_branch": GenerateBranchAnswer,
-    "implement_plan": ImplementPlanAnswer,
-    "create_commit": CreateCommitAnswer,
-    "create_pull_request": CreatePullRequestAnswer,
-}
 
-
-@pytest.mark.parametrize("step", ANSWERS)
-def test_a_command_of_somebody_elses_is_recognised_by_its_schema(step: str) -> None:
-    """The answer's schema identifies the step of another command, for both kinds of answer."""
-    assert step_of("Do it.", TypeAdapter(ANSWERS[step]).json_schema()) == step
-    assert step_of("Do it.", dict(request_schema_of(Step(step)))) == step
-
-
-def test_what_is_neither_stays_unknown() -> None:
-    """A prompt without a known heading or schema has no step."""
-    assert step_of("Please classify the plan\n# Other\n", {"properties": {"x": {}}}) == ""
-    assert step_of("Please", None) == ""
+@pytest.mark.parametrize("step", Step)
+def test_a_command_of_somebody_elses_is_recognised_by_its_schema(step: Step) -> None:
+    """The answer's schema identifies the step of another command; a prompt without heading and schema has no step."""
+    assert step_of("Do it.", dict(request_schema_of(step))) == step
+    assert step_of("Do it.\n# Other\n", {"properties": {"x": {}}}) == step_of("Do it.", None) == ""
 
 
 def test_an_issue_cannot_pretend_to_be_facts() -> None:
@@ -61,12 +34,6 @@ def test_a_prompt_without_facts_is_read_as_far_as_it_goes() -> None:
     task = PromptTask("Work on it!\nIt is a /chore, the plan is specs/a-b.md.", Path("/w/wo-9"))
     assert (task.title, task.issue_class, task.plan_path) == ("Work on it!", "/chore", "specs/a-b.md")
     assert (task.order, task.number, task.stem, task.type) == ("wo-9", "", "wo-9", "chore")
-
-
-def test_an_issue_without_marks_is_found_among_other_objects() -> None:
-    """The first object with a title is the issue."""
-    task = PromptTask('Use {this}: {"a": 1} {"title": "Find me", "number": 4, "body": null}', Path("/w/wo-9"))
-    assert (task.title, task.number, task.body, task.slug) == ("Find me", "4", "", "find-me")
 
 
 @given(title=st.text())
