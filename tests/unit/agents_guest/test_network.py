@@ -17,18 +17,7 @@ def test_hosts_are_named_with_their_port() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "https://packages.example.com",
-        "*.org:443",
-        "a b:1",
-        ":443",
-        "packages.example.com:0",
-        "packages.example.com:x",
-        "-a:1",
-    ],
-)
+@pytest.mark.parametrize("text", ["https://packages.example.com", "*.org:443", ":443", "a:0", "a:x", "-a:1"])
 def test_what_names_no_host_is_refused(text: str) -> None:
     """The error names the variable, and its remedy the form of an entry."""
     with pytest.raises(InvalidInputError, match="SEPTET_GUEST_HOSTS") as refused:

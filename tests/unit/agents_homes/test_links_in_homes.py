@@ -5,20 +5,12 @@ import os
 from pathlib import Path
 
 import pytest
+from fakes.agent_homes import home_of
 from fakes.logins import FILES, HOUR, log_in, login
 
-from septet.agents.clis.adapter import Machine
-from septet.agents.clis.registry import adapter_for
-from septet.agents.homes.home import AgentHome, Homes
-from septet.agents.homes.logins import Logins
+from septet.agents.homes.home import AgentHome
 
 SESSION = "0f0e8a3c-2f4b-4a6e-9d5d-1c2b3a495867"
-
-
-def home_of(root: Path, agent: str) -> AgentHome:
-    """Return the home of a work order on a machine whose files are all below `root`."""
-    homes = Homes(root / "state" / "homes", Logins(root / "state" / "logins"))
-    return homes.of("wo-1", adapter_for(agent), Machine({"HOME": str(root / "user")}))
 
 
 def lead_out(home: AgentHome, name: str, target: Path) -> None:

@@ -9,21 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.agent_homes import home_of
 from fakes.logins import FILES, HOUR, log_in, login
 
 from septet.agents.clis.adapter import Machine
-from septet.agents.clis.registry import adapter_for
 from septet.agents.homes.home import AgentHome, Homes
 from septet.agents.homes.logins import LoginBusyError, Logins
 from septet.system.durable import write_durably
 
 AGENTS = ("claude", "codex", "opencode")
-
-
-def home_of(root: Path, agent: str, order_id: str = "wo-1") -> AgentHome:
-    """Return the home of a work order on a machine whose files are all below `root`."""
-    homes = Homes(root / "state" / "homes", Logins(root / "state" / "logins"))
-    return homes.of(order_id, adapter_for(agent), Machine({"HOME": str(root / "user")}))
 
 
 def copy_in(home: AgentHome) -> Path:
@@ -36,12 +30,24 @@ def read(path: Path) -> Any:
     return json.loads(path.read_bytes())
 
 
+def lent(root: Path, agent: str = "claude", valid_seconds: float = 8 * HOUR) -> tuple[Path, AgentHome]:
+    """Log the user in, and prepare a home for a run; return the user's file and the home."""
+    users, home = log_in(root / "user", agent, login(agent, 1, valid_seconds)), home_of(root, agent)
+    home.prepare(None, HOUR)
+    return users, home
+
+
+def refresh(home: AgentHome, number: int = 2) -> dict[str, Any]:
+    """Replace the copy in a home by the login after this many refreshes, as its CLI does; return the login."""
+    document = login(home.adapter.name, number, (7 + number) * HOUR)
+    copy_in(home).write_text(json.dumps(document))
+    return document
+
+
 @pytest.mark.parametrize("agent", AGENTS)
 def test_what_a_cli_has_refreshed_is_written_back(agent: str, tmp_path: Path) -> None:
     """The user's file gets the new tokens and keeps its other fields, and the copy is removed."""
-    users = log_in(tmp_path / "user", agent, login(agent, 1))
-    home = home_of(tmp_path, agent)
-    home.prepare(None, HOUR)
+    users, home = lent(tmp_path, agent)
     copied = read(copy_in(home))
     assert "mcpOAuth" not in copied
     assert {key: value for key, value in login(agent, 1).items() if key in copied}.keys() == copied.keys()
@@ -57,10 +63,8 @@ def test_what_a_cli_has_refreshed_is_written_back(agent: str, tmp_path: Path) ->
 
 def test_a_login_that_nobody_refreshed_stays_as_it_is(tmp_path: Path) -> None:
     """The user's file keeps its bytes and its time."""
-    users = log_in(tmp_path / "user", "claude", login("claude", 1))
+    users, home = lent(tmp_path)
     before = (users.read_bytes(), users.stat().st_mtime_ns, users.stat().st_ino)
-    home = home_of(tmp_path, "claude")
-    home.prepare(None, HOUR)
     home.logins.take_back(home.root, is_over=True)
     assert (users.read_bytes(), users.stat().st_mtime_ns, users.stat().st_ino) == before
 
@@ -88,10 +92,8 @@ def test_a_copy_that_is_no_later_login_of_the_account_is_not_written_back(
     agent: str, forgery: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A forged, older or broken login stays in the agent's home."""
-    users = log_in(tmp_path / "user", agent, login(agent, 1, 8 * HOUR))
+    users, home = lent(tmp_path, agent)
     before = users.read_bytes()
-    home = home_of(tmp_path, agent)
-    home.prepare(None, HOUR)
     copy_in(home).write_text(json.dumps(FORGERIES[forgery](agent)))
     home.logins.take_back(home.root, is_over=True)
     assert users.read_bytes() == before
@@ -100,10 +102,8 @@ def test_a_copy_that_is_no_later_login_of_the_account_is_not_written_back(
 
 def test_tokens_with_the_claims_of_another_account_are_not_written_back(tmp_path: Path) -> None:
     """The claims in codex's tokens name the account; the field beside them is not enough."""
-    users = log_in(tmp_path / "user", "codex", login("codex", 1))
+    users, home = lent(tmp_path, "codex")
     before = users.read_bytes()
-    home = home_of(tmp_path, "codex")
-    home.prepare(None, HOUR)
     forged = login("codex", 2, 9 * HOUR, account="eve")
     forged["tokens"]["account_id"] = "ann"
     copy_in(home).write_text(json.dumps(forged))
@@ -135,10 +135,8 @@ def _is_large(copy: Path) -> None:
 @pytest.mark.parametrize("trick", [_leads_to_a_link, _becomes_a_fifo, _becomes_a_folder, _is_large])
 def test_only_a_small_plain_file_is_read_of_a_home(trick: Callable[[Path], None], tmp_path: Path) -> None:
     """A link, a FIFO, a folder or a large file is no login, and the next run gets a fresh copy."""
-    users = log_in(tmp_path / "user", "claude", login("claude", 1))
+    users, home = lent(tmp_path)
     before = users.read_bytes()
-    home = home_of(tmp_path, "claude")
-    home.prepare(None, HOUR)
     trick(copy_in(home))
     home.logins.take_back(home.root, is_over=False)
     assert users.read_bytes() == before
@@ -147,25 +145,16 @@ def test_only_a_small_plain_file_is_read_of_a_home(trick: Callable[[Path], None]
     assert not copy_in(home).is_symlink()
 
 
-def test_a_copy_whose_worker_was_killed_is_written_back_by_the_next_start(tmp_path: Path) -> None:
-    """The start of any work order writes the refreshed login back before it lends the login."""
-    users = log_in(tmp_path / "user", "claude", login("claude", 1))
-    killed, next_one = home_of(tmp_path, "claude"), home_of(tmp_path, "claude", "wo-2")
-    killed.prepare(None, HOUR)
-    copy_in(killed).write_text(json.dumps(login("claude", 2, 9 * HOUR)))
-    next_one.prepare(None, HOUR)
-    assert read(users)["claudeAiOauth"]["refreshToken"] == "refresh-ann-2"
-    assert read(copy_in(next_one))["claudeAiOauth"]["refreshToken"] == "refresh-ann-2"
-
-
-@pytest.mark.parametrize("by", ["the next worker", "the janitor"])
-def test_a_copy_whose_worker_was_killed_is_written_back_without_a_start(by: str, tmp_path: Path) -> None:
-    """The next worker takes all copies back, and the janitor takes back the copies of a home that it removes."""
-    users = log_in(tmp_path / "user", "claude", login("claude", 1))
-    home = home_of(tmp_path, "claude")
-    home.prepare(None, HOUR)
-    copy_in(home).write_text(json.dumps(login("claude", 2, 9 * HOUR)))
-    if by == "the janitor":
+@pytest.mark.parametrize("by", ["the next start", "the next worker", "the janitor"])
+def test_a_copy_whose_worker_was_killed_is_written_back(by: str, tmp_path: Path) -> None:
+    """The start of any work order, the next worker, or the janitor before it removes the home writes it back."""
+    users, home = lent(tmp_path)
+    refresh(home)
+    if by == "the next start":
+        next_one = home_of(tmp_path, "claude", "wo-2")
+        next_one.prepare(None, HOUR)
+        assert read(copy_in(next_one))["claudeAiOauth"]["refreshToken"] == "refresh-ann-2"
+    elif by == "the janitor":
         Homes(tmp_path / "state" / "homes", home.logins).close("wo-1")
     else:
         home.logins.take_all_back()
@@ -174,25 +163,12 @@ def test_a_copy_whose_worker_was_killed_is_written_back_without_a_start(by: str,
 
 def test_a_login_of_which_the_user_has_another_meanwhile_is_not_written_back(tmp_path: Path) -> None:
     """A login that the user has replaced in the meantime is kept."""
-    users = log_in(tmp_path / "user", "claude", login("claude", 1))
-    home = home_of(tmp_path, "claude")
-    home.prepare(None, HOUR)
+    users, home = lent(tmp_path)
     again = login("claude", 7, account="bob")
     log_in(tmp_path / "user", "claude", again)
-    copy_in(home).write_text(json.dumps(login("claude", 2, 9 * HOUR)))
+    refresh(home)
     home.logins.take_back(home.root, is_over=True)
     assert read(users) == again
-
-
-def test_a_copy_may_be_refreshed_more_than_once(tmp_path: Path) -> None:
-    """Each refresh of a process that serves many turns is written back."""
-    users = log_in(tmp_path / "user", "claude", login("claude", 1))
-    home = home_of(tmp_path, "claude")
-    home.prepare(None, HOUR)
-    for number in (2, 3):
-        copy_in(home).write_text(json.dumps(login("claude", number, (7 + number) * HOUR)))
-        home.logins.take_back(home.root, is_over=False)
-        assert read(users)["claudeAiOauth"]["refreshToken"] == f"refresh-ann-{number}"
 
 
 @dataclass
@@ -216,17 +192,14 @@ def test_a_worker_that_is_killed_as_it_writes_a_login_back_loses_none(
     agent: str, writes: int, number: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """After a kill at any write, the next pass writes the newest login of the copy back, and so does the next."""
-    users = log_in(tmp_path / "user", agent, login(agent, 1))
-    home = home_of(tmp_path, agent)
-    home.prepare(None, HOUR)
-    logins = [login(agent, each, (7 + each) * HOUR) for each in range(4)]
-    copy_in(home).write_text(json.dumps(logins[2]))
+    users, home = lent(tmp_path, agent)
+    second = refresh(home)
     with pytest.raises(KeyboardInterrupt):
         Logins(home.logins.root, Interrupted(writes)).take_back(home.root, is_over=False)
-    copy_in(home).write_text(json.dumps(logins[number]))
+    newest = second if number == 2 else refresh(home, number)
     home.logins.take_back(home.root, is_over=False)
-    assert read(users) == logins[number]
-    copy_in(home).write_text(json.dumps(login(agent, 4, 20 * HOUR)))
+    assert read(users) == newest
+    refresh(home, 4)
     home.logins.take_back(home.root, is_over=True)
     assert "refresh-ann-4" in users.read_text()
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == []
@@ -234,14 +207,10 @@ def test_a_worker_that_is_killed_as_it_writes_a_login_back_loses_none(
 
 def test_a_login_that_an_earlier_release_wrote_back_as_it_was_killed_is_known(tmp_path: Path) -> None:
     """The user's file already holds the copy's login: the next refresh is still written back."""
-    users = log_in(tmp_path / "user", "claude", login("claude", 1))
-    home = home_of(tmp_path, "claude")
-    home.prepare(None, HOUR)
-    second = json.dumps(login("claude", 2, 9 * HOUR))
-    copy_in(home).write_text(second)
-    users.write_text(second)
+    users, home = lent(tmp_path)
+    users.write_text(json.dumps(refresh(home)))
     home.logins.take_back(home.root, is_over=False)
-    copy_in(home).write_text(json.dumps(login("claude", 3, 10 * HOUR)))
+    refresh(home, 3)
     home.logins.take_back(home.root, is_over=True)
     assert read(users)["claudeAiOauth"]["refreshToken"] == "refresh-ann-3"
 
@@ -249,18 +218,15 @@ def test_a_login_that_an_earlier_release_wrote_back_as_it_was_killed_is_known(tm
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_login_that_would_expire_in_a_run_is_refreshed_by_one_agent_alone(agent: str, tmp_path: Path) -> None:
     """The login is lent as expired, so that the first CLI refreshes it; other agents wait for the refresh."""
-    log_in(tmp_path / "user", agent, login(agent, 1, HOUR / 2))
-    first, second = home_of(tmp_path, agent), home_of(tmp_path, agent, "wo-2")
-    first.prepare(None, HOUR)
+    (_, first), second = lent(tmp_path, agent, HOUR / 2), home_of(tmp_path, agent, "wo-2")
     file = first.adapter.capabilities.logins[0]
-    lent = file.read(copy_in(first).read_bytes())
-    assert lent is not None
-    assert file.expires_at(lent) is not None
-    assert (file.expires_at(lent) or 0) < time.time() - HOUR
+    copy = file.read(copy_in(first).read_bytes())
+    assert copy is not None
+    assert 0 < (file.expires_at(copy) or 0) < time.time() - HOUR
     with pytest.raises(LoginBusyError):
         second.prepare(None, HOUR)
     assert not copy_in(second).exists()
-    copy_in(first).write_text(json.dumps(login(agent, 2)))
+    refresh(first)
     second.prepare(None, HOUR)
     assert "refresh-ann-2" in copy_in(second).read_text()
 
@@ -277,9 +243,8 @@ def test_many_agents_share_a_login_that_is_valid_for_long(tmp_path: Path) -> Non
 @pytest.mark.parametrize("seconds", [-61.0, 3600.0])
 def test_an_agent_that_does_not_refresh_holds_nobody_up_for_long(seconds: float, tmp_path: Path) -> None:
     """Other agents start after a minute, and at once if the clock was set back."""
-    log_in(tmp_path / "user", "claude", login("claude", 1, 60.0))
-    first, second = home_of(tmp_path, "claude"), home_of(tmp_path, "claude", "wo-2")
-    first.prepare(None, HOUR)
+    lent(tmp_path, valid_seconds=60.0)
+    second = home_of(tmp_path, "claude", "wo-2")
     (note,) = (tmp_path / "state" / "logins").glob("*/*.json")
     note.write_text(json.dumps({**read(note), "lent_at": time.time() + seconds}))
     second.prepare(None, HOUR)
@@ -288,9 +253,7 @@ def test_an_agent_that_does_not_refresh_holds_nobody_up_for_long(seconds: float,
 
 def test_a_user_who_has_logged_out_leaves_no_copy(tmp_path: Path) -> None:
     """After a logout the next run has no copy of the login."""
-    users = log_in(tmp_path / "user", "claude", login("claude", 1))
-    home = home_of(tmp_path, "claude")
-    home.prepare(None, HOUR)
+    users, home = lent(tmp_path)
     users.unlink()
     home.prepare(None, HOUR)
     assert not copy_in(home).exists()
@@ -304,7 +267,7 @@ def test_a_login_behind_a_link_of_the_users_is_written_where_it_lies(tmp_path: P
     link.symlink_to(real)
     home = home_of(tmp_path, "claude")
     home.prepare(None, HOUR)
-    copy_in(home).write_text(json.dumps(login("claude", 2, 9 * HOUR)))
+    refresh(home)
     home.logins.take_back(home.root, is_over=True)
     assert link.is_symlink()
     assert read(real)["claudeAiOauth"]["refreshToken"] == "refresh-ann-2"

@@ -5,20 +5,11 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from fakes.agent_homes import home_of
 from fakes.logins import FILES, HOUR, log_in, login
 
-from septet.agents.clis.adapter import Machine
-from septet.agents.clis.registry import adapter_for
-from septet.agents.homes.home import AgentHome, Homes
-from septet.agents.homes.logins import Logins
 from septet.forges.values import NewPullRequest
 from septet.system.masking import MASK
-
-
-def home_of(root: Path, agent: str) -> AgentHome:
-    """Return the home of a work order on a machine whose files are all below `root`."""
-    homes = Homes(root / "state" / "homes", Logins(root / "state" / "logins"))
-    return homes.of("wo-1", adapter_for(agent), Machine({"HOME": str(root / "user")}))
 
 
 def as_published(text: str) -> str:

@@ -6,11 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-
-from septet.agents.clis.adapter import Machine
-from septet.agents.clis.registry import adapter_for
-from septet.agents.homes.home import AgentHome, Homes
-from septet.agents.homes.logins import Logins
+from fakes.agent_homes import home_of
 
 ID = "0f0e8a3c-2f4b-4a6e-9d5d-1c2b3a495867"
 OTHER = "1f0e8a3c-2f4b-4a6e-9d5d-1c2b3a495867"
@@ -21,12 +17,6 @@ SESSIONS = {
     "copilot": ".copilot/session-state/{id}/events.jsonl",
     "scripted": ".septet-scripted/sessions/{id}.json",
 }
-
-
-def home_of(root: Path, agent: str) -> AgentHome:
-    """Return the home of `wo-1` on a machine whose files are all below `root`."""
-    homes = Homes(root / "homes", Logins(root / "logins"))
-    return homes.of("wo-1", adapter_for(agent), Machine({"HOME": str(root / "user")}))
 
 
 @pytest.mark.parametrize("agent", SESSIONS)
@@ -104,22 +94,25 @@ def test_what_the_scripted_agent_has_counted_goes_along_when_a_home_is_made(tmp_
     assert not copies.exists()
 
 
+_TABLES = """
+    PRAGMA journal_mode = WAL;
+    CREATE TABLE session (id TEXT PRIMARY KEY, title TEXT);
+    CREATE TABLE message (id TEXT, session_id TEXT REFERENCES session(id), data TEXT);
+    CREATE TABLE event (id TEXT, aggregate_id TEXT);
+    CREATE TABLE account (id TEXT, access_token TEXT);
+    CREATE TABLE project (id TEXT);
+    INSERT INTO session VALUES ('ses_1', 'one'), ('ses_2', 'two');
+    INSERT INTO message VALUES ('m1', 'ses_1', 'words of ses_1'), ('m2', 'ses_2', 'words of ses_2');
+    INSERT INTO event VALUES ('e1', 'ses_1'), ('e2', 'ses_2');
+    INSERT INTO account VALUES ('a', 'key-of-an-account');
+    INSERT INTO project VALUES ('p');
+"""
+
+
 def _database(path: Path) -> None:
     path.parent.mkdir(parents=True)
     with closing(sqlite3.connect(path)) as database:
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("CREATE TABLE session (id TEXT PRIMARY KEY, title TEXT)")
-        database.execute("CREATE TABLE message (id TEXT, session_id TEXT REFERENCES session(id), data TEXT)")
-        database.execute("CREATE TABLE event (id TEXT, aggregate_id TEXT)")
-        database.execute("CREATE TABLE account (id TEXT, access_token TEXT)")
-        database.execute("CREATE TABLE project (id TEXT)")
-        for each in ("ses_1", "ses_2"):
-            database.execute("INSERT INTO session VALUES (?, ?)", (each, f"title of {each}"))
-            database.execute("INSERT INTO message VALUES (?, ?, ?)", (f"m-{each}", each, f"words of {each}"))
-            database.execute("INSERT INTO event VALUES (?, ?)", (f"e-{each}", each))
-        database.execute("INSERT INTO account VALUES ('a', 'key-of-an-account')")
-        database.execute("INSERT INTO project VALUES ('p')")
-        database.commit()
+        database.executescript(_TABLES)
 
 
 def test_of_a_database_one_session_moves_over(tmp_path: Path) -> None:
@@ -142,15 +135,12 @@ def test_of_a_database_one_session_moves_over(tmp_path: Path) -> None:
         assert database.execute("SELECT title FROM session").fetchall() == [("went on",)]
 
 
-@pytest.mark.parametrize("content", ["no database", None])
-def test_a_database_that_is_not_known_is_left_alone(content: str | None, tmp_path: Path) -> None:
-    """A file that is no database, or a database without the session, is not copied."""
+def test_a_database_that_is_not_known_is_left_alone(tmp_path: Path) -> None:
+    """A database without the session, or a file that is no database, is not copied."""
     users = tmp_path / "user/.local/share/opencode/opencode.db"
-    if content is None:
-        _database(users)
-    else:
-        users.parent.mkdir(parents=True)
-        users.write_text(content)
+    _database(users)
     home = home_of(tmp_path, "opencode")
-    home.prepare("ses_3", 60)
-    assert not (home.root / ".local/share/opencode/opencode.db").exists()
+    for session_id in ("ses_3", "ses_1"):
+        home.prepare(session_id, 60)
+        assert not (home.root / ".local/share/opencode/opencode.db").exists()
+        users.write_text("no database")

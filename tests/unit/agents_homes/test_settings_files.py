@@ -5,12 +5,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from fakes.agent_homes import home_of
 
-from septet.agents.clis.adapter import Machine
 from septet.agents.clis.plain_settings import SettingsFile
-from septet.agents.clis.registry import adapter_for
-from septet.agents.homes.home import Homes
-from septet.agents.homes.logins import Logins
 
 CODEX = """\
 model = "gpt-5.4"
@@ -36,8 +33,7 @@ def prepared(root: Path, agent: str, name: str, content: str) -> bytes | None:
     path = root / "user" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(content, encoding="utf-8")
-    homes = Homes(root / "homes", Logins(root / "logins"))
-    home = homes.of("wo-1", adapter_for(agent), Machine({"HOME": str(root / "user")}))
+    home = home_of(root, agent)
     home.prepare(None, 60)
     own = home.root / name
     return own.read_bytes() if own.exists() else None
@@ -86,7 +82,7 @@ def test_hooks_and_servers_are_left_out_and_none_stays_from_a_run_before(
 ) -> None:
     """The user's hooks do not reach the next run, nor do hooks that an agent left in its home."""
     assert prepared(tmp_path, agent, name, '{"hooks": {"SessionEnd": []}}') is None
-    left = tmp_path / "homes" / "wo-1" / agent / name
+    left = tmp_path / "state" / "homes" / "wo-1" / agent / name
     left.write_text('{"hooks": {}}')
     assert prepared(tmp_path, agent, name, '{"hooks": {"SessionEnd": []}}') is None
 

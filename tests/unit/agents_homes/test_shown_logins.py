@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from fakes.logins import FILES, log_in, login
+from fakes.run_records import RECORD
 
 from septet.agents.runs.folders import Runs
-from septet.agents.runs.records import RunKey, RunRecord
 
 SECONDS = 60.0
 
@@ -20,10 +20,7 @@ def test_septet_logs_shows_no_login(options: tuple[str, ...], tmp_path: Path) ->
     access = [f"access-{agent}-of-ann-1" for agent in FILES if agent != "codex"]
     for agent in FILES:
         log_in(tmp_path / "user", agent, login(agent, 1, account=f"{agent}-of-ann"))
-    record = RunRecord(
-        RunKey("wo-1", "run", "5"), 1, "implement_plan", "claude", "first", "mark", ("claude",), (), "/workspace", {}, "2026-01-01T00:00:00Z"
-    )  # fmt: skip
-    run, lock = Runs(tmp_path / "state" / "runs").create("wo-1", 5, record, b"Work.")
+    run, lock = Runs(tmp_path / "state" / "runs").create("wo-1", 5, RECORD, b"Work.")
     os.close(lock)
     said = f"It says {' and '.join(access)}."
     event = f'{{"type":"assistant","message":{{"content":[{{"type":"text","text":"{said}"}}]}}}}\n'

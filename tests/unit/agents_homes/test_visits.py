@@ -4,11 +4,9 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from fakes.agent_homes import home_of
 
-from septet.agents.clis.adapter import Machine
-from septet.agents.clis.registry import adapter_for
-from septet.agents.homes.home import AgentHome, Homes
-from septet.agents.homes.logins import Logins
+from septet.agents.homes.home import AgentHome
 from septet.system.guarded_folder import GuardedFolder
 
 FIRST, SECOND = "0f0e8a3c-2f4b-4a6e-9d5d-1c2b3a495867", "1b0e8a3c-2f4b-4a6e-9d5d-1c2b3a495868"
@@ -42,8 +40,7 @@ POISON = {
 @pytest.fixture(params=POISON)
 def home(request: pytest.FixtureRequest, tmp_path: Path) -> AgentHome:
     """The home of a lane, ready for its first visit."""
-    homes = Homes(tmp_path / "state" / "homes", Logins(tmp_path / "state" / "logins"))
-    made = homes.of("lane", adapter_for(request.param), Machine({"HOME": str(tmp_path / "user")}))
+    made = home_of(tmp_path, request.param)
     made.prepare(None, 60)
     return made
 
@@ -120,8 +117,7 @@ def test_no_link_of_a_visit_is_followed(home: AgentHome, tmp_path: Path) -> None
 
 def test_a_database_comes_back_with_the_session_that_it_has(tmp_path: Path) -> None:
     """The database of opencode comes back by a search of its bytes, without being opened outside."""
-    homes = Homes(tmp_path / "homes", Logins(tmp_path / "logins"))
-    home = homes.of("lane", adapter_for("opencode"), Machine({"HOME": str(tmp_path / "user")}))
+    home = home_of(tmp_path, "opencode")
     for session_id in ("ses_one", "ses_two"):
         home.prepare(None, 60)
         database = home.folders[0].source / "opencode.db"
