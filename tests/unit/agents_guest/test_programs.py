@@ -95,3 +95,10 @@ def test_files_that_the_worker_names_are_seen(tmp_path: Path) -> None:
 def test_what_is_seen_anyway_is_not_bound_twice(tmp_path: Path) -> None:
     """A program in a named folder, and an interpreter of the system, are not bound again."""
     assert needs_of(executable(tmp_path / "agent", "#!/bin/sh")).bindings((tmp_path,)) == ()
+
+
+def test_links_in_a_circle_end(tmp_path: Path) -> None:
+    """A program that is a link in a circle ends the search."""
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    assert needs_of(tmp_path / "a").trace(tmp_path / "a") in {tmp_path / "a", tmp_path / "b"}
