@@ -1,6 +1,7 @@
 """The janitor's workflow and schedule on a real server, over a real host."""
 
 import asyncio
+import os
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -119,6 +120,26 @@ async def test_a_host_that_cannot_sweep_is_named_in_the_report(client: Client, h
     async with Worker(client, task_queue=host.host.task_queue, activities=[sweep_host]):
         report = await swept(client, host, "janitor/not-swept")
     assert report.note == "The host was not swept: DiskReadOnly: The disk is read-only."
+
+
+async def test_each_setting_says_how_long_a_thing_is_kept(client: Client, host: Parts, origin: Origin) -> None:
+    """Ignored files over the limit keep their workspace until they may be dropped; then old snapshots and mirrors go."""
+    origin.push({".gitignore": "*.log\n"})
+    closed = await opened(client, host, origin, closed=True)
+    workspace = host.host.state.workspaces / closed
+    (workspace / "big.log").write_bytes(os.urandom(4096))
+    removed = []
+    for own in (
+        {},
+        {"ignored_limit_mib": 0},
+        {"ignored_limit_mib": 0, "drop_ignored_files": True},
+        {"keep_mirrors_days": 0.0},
+        {"keep_snapshots_days": 0.0},
+        {"keep_mirrors_days": 0.0, "keep_snapshots_days": 0.0},
+    ):
+        async with parts_of(settings_with(host.host.settings, own)) as parts, worker(client, parts):
+            removed.append(sorted({thing.kind for thing in (await swept(client, parts)).removed}))
+    assert removed == [[], [], ["workspace"], [], ["snapshot"], ["mirror"]]
 
 
 async def test_the_schedule_of_a_host_is_made_once(client: Client, host: Parts, origin: Origin) -> None:
