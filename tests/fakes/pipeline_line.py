@@ -46,8 +46,6 @@ class Line:
     """The event that ends the step, by issue and step."""
     fails: dict[tuple[str, Step], int] = field(default_factory=dict)
     """The number of tries that fail, by issue and step."""
-    lost: set[tuple[str, Step]] = field(default_factory=set)
-    """The issues and steps whose agent continues in a new session."""
     lanes: list[EnterLane] = field(default_factory=list)
     noted: list[PipelineView] = field(default_factory=list)
     reports: list[PipelineView] = field(default_factory=list)
@@ -77,8 +75,6 @@ class Line:
         self.events.append(f"{issue}:{call.step.value}")
         await _released(self.held.get((issue, call.step)))
         session = call.session_id or f"{call.workspace.place_id}-session-{len(self.events)}"
-        if (issue, call.step) in self.lost:
-            session = f"{session}-anew"
         if self.fails.get((issue, call.step), 0) > 0:
             self.fails[issue, call.step] -= 1
             return ended(call, Verdict.REFUSED, "it cannot be done").model_copy(update={"session_id": session})

@@ -23,11 +23,8 @@ from fakes.waiting import wait_until
 from temporalio.client import Client, WorkflowHandle
 from temporalio.testing import WorkflowEnvironment
 
-from clients.mcp.input_requests import decide
-from clients.operations.operations import Operations
 from clients.temporal.budgets import BudgetClient
 from clients.temporal.pipelines import PipelineClient
-from clients.temporal.work_orders import WorkOrders
 from septet.contracts.amounts import Spending, parse_limit
 from septet.contracts.board import MEMO
 from septet.contracts.budget import (
@@ -314,26 +311,6 @@ async def test_a_raise_that_is_sent_twice_adds_once_and_says_so(client: Client, 
         assert [reply.is_raised for reply in replies] == [True, True]
         view = replies[-1].budget
         assert (view.step_limits[step] if step else view.limit) == "10usd"
-
-
-@pytest.mark.parametrize("step", ["", "build_plan"])
-async def test_of_two_answers_at_the_same_time_one_raises_the_budget(
-    client: Client, tmp_path: Path, step: str
-) -> None:
-    """Both answers are to the same limit: the account adds the first amount, and ignores the second."""
-    async with fleet(client) as (_, budgets):
-        await budgets.set("wo-1", LimitCall(limit="5usd", step=step))
-        operations = Operations(WorkOrders(client, budgets.task_queue), StateDir(tmp_path), {})
-        wait = BudgetWait(scope="order/wo-1", step=step, limit="5usd", message="It is used up.")
-        task = Task(id="wo-1", project="app", title="T", status=Status.WAITING, budget=wait)
-        answer = {"action": "accept", "content": {"amount": "3usd"}}
-        await asyncio.gather(*(decide(operations, task, answer, "a person") for _ in range(5)))
-        view = (await budgets.show("wo-1")).budget
-        assert (view.step_limits[step] if step else view.limit) == "8usd"
-        await budgets.set("wo-1", LimitCall(limit="none", step=step))
-        await decide(operations, task, answer, "a person")
-        assert (await budgets.show("wo-1")).budget.limit == ""
-        await replayed(client.get_workflow_handle(f"{budgets.task_queue}-budget/order/wo-1"))
 
 
 async def test_an_account_that_goes_on_in_a_new_run_loses_no_word_and_no_call() -> None:

@@ -14,7 +14,7 @@ from temporalio.worker import Worker
 
 from clients.temporal.costs import CostClient
 from septet.contracts.amounts import Spending
-from septet.contracts.costs import EARLIER, CostHistory, CostNote, CostNotes, CostRow, costs_id
+from septet.contracts.costs import CostHistory, CostNote, CostNotes, CostRow, costs_id
 from septet.costs.estimate import Question
 from workers.registry import parts_of
 from workers.watching.cost_notes import CostTeller
@@ -67,20 +67,6 @@ async def test_a_teller_that_dies_loses_nothing_and_counts_nothing_twice(client:
         estimate = await costs.estimate(Question(project="o/r", agent="claude"))
         assert "No work order with claude has been completed yet" in estimate.text
         await replayed(client.get_workflow_handle(costs_id(queue, "o/r")), "budget/costs")
-
-
-async def test_what_was_before_the_weeks_comes_first(client: Client) -> None:
-    """The sum of the weeks that are no longer kept apart is listed before all other weeks."""
-    queue = f"queue-{uuid.uuid4().hex}"
-    weeks = (EARLIER, "2026-W09", "2026-W10")
-    rows = (CostRow(week=week, step="build_plan", agent="claude", use=Spending(usd=1.0)) for week in weeks)
-    async with Worker(client, task_queue=queue, workflows=[Costs]):
-        handle = await client.start_workflow(
-            "Costs", CostHistory(project="o/r", rows=tuple(rows)), id=costs_id(queue, "o/r"), task_queue=queue
-        )
-        shown = await CostClient(client, queue).show("week", project="o/r")
-        await handle.terminate()
-    assert tuple(group.name for group in shown.costs) == weeks
 
 
 @pytest.mark.release

@@ -144,20 +144,6 @@ async def test_quiet_ends_it(client: Client) -> None:
     assert merged.stage is Stage.DONE
 
 
-async def test_a_second_try_is_told_why(client: Client) -> None:
-    """The second try is prepared again, because the branch may have moved; if it fails too, its reasons end the rounds."""
-    doubles = doubles_with(FollowTerms())
-    doubles.rework = [lambda call: ended(call, Verdict.UNPROVEN, "It has moved.")]
-    async with watched(client, doubles, follow_pr=True) as watch:
-        await tell(watch, "checks:1")
-        task = await until_round(watch, "ended", 1)
-    assert [call.reasons for call in calls_of(doubles, "rework")] == [(), ("It has moved.",)]
-    assert [call.attempt for call in calls_of(doubles, "prepare_rework")] == [1, 2]
-    assert task.rework is not None
-    assert task.rework.why == "It has moved"
-    assert [row.outcome for row in task.rework.history] == ["failed"]
-
-
 def over_budget(call: StepCall) -> StepResult:
     """End because the rounds' budget is used up."""
     result = ended(call, Verdict.OVER_BUDGET, SPENT.message, budget_wait=SPENT)

@@ -23,12 +23,11 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.worker import Worker
 
-from clients.temporal.hosts import give_up
 from septet.contracts.decisions import MoveCall, Target
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
-from septet.errors import NotFoundError, ServerNotReachedError
+from septet.errors import NotFoundError
 from workflows.wire.search_attributes import HOST
 from workflows.work_order import WorkOrder
 
@@ -93,29 +92,6 @@ async def test_the_word_on_a_host_reaches_what_does_not_show_where_it_is(client:
         assert await wait_until(partial(given_up, client, lost)) == [handle.id]
         assert (await result_of(handle)).status == "completed"
     assert (await handle.describe()).typed_search_attributes.get(HOST) is None
-
-
-async def test_a_word_on_a_host_says_that_no_worker_has_answered(client: Client) -> None:
-    """The error names the possible work orders: without an answer, the host may still have some."""
-    lost = f"lost-{uuid.uuid4().hex}"
-    doubles = Doubles(QUEUE, open_workspace=lambda asked: on_a_dead_host(asked).model_copy(update={"host": lost}))
-    async with worker_of(client, doubles):
-        handle = await start_on_a_dead_host(client)
-
-    async def silence() -> ServerNotReachedError | None:
-        try:
-            await give_up(client, lost, timedelta(seconds=1))
-        except NotFoundError:  # the server does not list the work order yet
-            return None
-        except ServerNotReachedError as error:
-            return error
-        raise AssertionError("somebody has answered")
-
-    silent = await wait_until(silence)
-    await handle.terminate()
-    assert silent.message.startswith("No worker answered within 1 s")
-    assert handle.id in silent.message
-    assert "septet up" in silent.remedy
 
 
 async def test_a_word_on_another_host_is_refused_and_leaves_no_trace(client: Client) -> None:

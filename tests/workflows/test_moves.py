@@ -223,18 +223,6 @@ async def refusal_of_a_closed(client: Client, handle: Handle, decision: PlanDeci
     return refused.value.message
 
 
-async def test_a_plan_that_waits_can_be_put_aside(client: Client, doubles: Doubles) -> None:
-    """A work order that waits with its plan can be moved to blocked, and a retry waits with the same plan."""
-    orders = WorkOrders(client, doubles.task_queue)
-    async with work_order(client, doubles, approve_plan=True) as handle:
-        await until(handle, waits_for_a_decision)
-        task = await move(handle, "blocked")
-        assert (task.status, task.stage) == ("failed", "blocked")
-        await OrderDecisions(orders).retry(handle.id)
-        await until(handle, waits_for_a_decision)
-        assert doubles.names().count("build_plan") == 1
-
-
 async def test_one_that_ends_with_its_plan_is_continued_by_a_retry(client: Client, doubles: Doubles) -> None:
     """With `plan_only` no step follows the plan; a retry carries out this plan."""
     async with work_order(client, doubles, "histories/planned-and-continued", plan_only=True) as handle:

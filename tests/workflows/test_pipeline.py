@@ -101,15 +101,6 @@ async def test_without_a_summary_a_new_session_begins_with_a_warning(
         assert all("there is no summary" in warning for warning in warned.values())
 
 
-async def test_a_session_that_is_followed_by_another_in_a_step_is_no_shared_one(client: Client) -> None:
-    """If a session was lost or became too long within a step, the next session counts as fresh."""
-    async with line_of(client) as line:
-        line.lost.add(("b", Step.BUILD_PLAN))
-        view = await (await line.start("a", "b")).result()
-        contexts = {session.role: session.context for session in view.issues[1].sessions}
-        assert contexts == {Role.PLANNER: "fresh", Role.EXECUTOR: "shared"}
-
-
 async def test_two_roles_can_have_two_agents(client: Client) -> None:
     """The planner's workspace opens for its agent, the executor's for another agent, which the opening checks before."""
     async with line_of(client) as line:

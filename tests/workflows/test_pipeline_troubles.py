@@ -9,7 +9,6 @@ import pytest
 from fakes.pipeline_line import line_of, state_of, statuses, until_issue
 from fakes.running import failure_of
 from fakes.short_pipeline import ShortPipeline
-from fakes.waiting import wait_until
 from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError, CancelledError
 
@@ -190,17 +189,6 @@ async def test_the_report_is_given_what_its_host_has_not_noted(client: Client) -
         assert "n1" in {issue.issue_id for issue in report.issues}
         assert "n4" not in {issue.issue_id for issue in report.issues}
         assert line.on_disk() == {issue.issue_id: issue for issue in view.issues}
-
-
-async def test_a_plan_is_noted_as_soon_as_it_is_there(client: Client) -> None:
-    """The host notes a plan before its execution begins."""
-    async with line_of(client) as line:
-        working = line.hold("a", Step.IMPLEMENT_PLAN)
-        handle = await line.start("a", "b")
-        await until_issue(handle, "b", IssueStatus.PLANNED)
-        await wait_until(lambda: any(issue.issue_id == "b" for some in line.noted for issue in some.issues))
-        working.set()
-        await handle.result()
 
 
 async def test_a_failure_with_details_that_are_not_ours_is_told_all_the_same(client: Client) -> None:

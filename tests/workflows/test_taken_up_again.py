@@ -2,9 +2,8 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 
 import pytest
@@ -13,11 +12,7 @@ from fakes.running import failure_of, replayed, start, worker_of
 from fakes.waiting import wait_until
 from temporalio.client import (
     Client,
-    CountWorkflowsInput,
-    Interceptor,
-    OutboundInterceptor,
     WorkflowExecution,
-    WorkflowExecutionCount,
     WorkflowExecutionStatus,
 )
 from temporalio.exceptions import ApplicationError
@@ -41,38 +36,6 @@ from workflows.wire.search_attributes import TAKEN_UP_AGAIN
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 WITHIN_SECONDS = 60
-
-
-@dataclass
-class Before(Interceptor):
-    """Runs a callback before the server counts, and may let the server's index count nothing yet."""
-
-    happens: Callable[[], Awaitable[None]]
-    knows: bool = True
-
-    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002 -- the SDK's name
-        return _Counts(next, self)
-
-    def board_of(self, client: Client) -> BoardRows:
-        """Return the board as a reader at that moment sees it."""
-        seen = Client(
-            client.service_client,
-            namespace=client.namespace,
-            data_converter=client.data_converter,
-            interceptors=[self],
-        )
-        return BoardRows(seen)
-
-
-class _Counts(OutboundInterceptor):
-    def __init__(self, following: OutboundInterceptor, before: Before) -> None:
-        super().__init__(following)
-        self._before = before
-
-    async def count_workflows(self, input: CountWorkflowsInput) -> WorkflowExecutionCount:  # noqa: A002
-        await self._before.happens()
-        found = await super().count_workflows(input)
-        return found if self._before.knows else WorkflowExecutionCount(count=0, groups=[])
 
 
 @asynccontextmanager
@@ -135,34 +98,6 @@ async def test_a_project_that_the_first_opening_did_not_tell_counts_no_run_of_be
         await OrderDecisions(orders).retry(task.id)
         assert (await asyncio.wait_for(orders.wait_for_end(task.id), WITHIN_SECONDS)).project == project
         await counted(client, project, review=1)
-
-
-async def test_what_fails_again_during_a_look_counts_once(client: Client, doubles: Doubles) -> None:
-    """The work order counts in its new stage; while the index lags, no count is below zero."""
-    project, go = f"o/{uuid.uuid4().hex}", asyncio.Event()
-
-    async def fails(call: StepCall) -> StepResult:
-        await go.wait()
-        return ended(call, Verdict.FAILED, "no such model")
-
-    doubles.steps[Step.CLASSIFY_ISSUE] = [lambda call: ended(call, Verdict.FAILED, "no such model")]
-    async with served(client, doubles) as orders:
-        task = await closed(orders, project)
-        doubles.steps[Step.CLASSIFY_ISSUE] = [fails]
-        await OrderDecisions(orders).retry(task.id)
-        await counted(client, project, executing=1)
-
-        async def fails_now() -> None:
-            go.set()
-            await wait_until(
-                lambda: client.count_workflows(f'WorkflowId="{task.id}" AND ExecutionStatus="Failed"'),
-                lambda found: found.count == 2,
-            )
-
-        summary = (await Before(fails_now).board_of(client).page(project, limit=1)).summary
-        assert (summary.total, summary.blocked, summary.in_progress) == (1, 1, 0)
-        behind = await Before(fails_now, knows=False).board_of(client).counts(project)
-        assert {*behind.stages.values(), behind.completed} == {0}
 
 
 async def test_one_that_was_cancelled_as_it_waited_on_the_board_is_taken_up(

@@ -7,7 +7,6 @@ import uuid
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -123,29 +122,6 @@ async def test_a_work_order_under_way_moves_over_to_the_new_build_and_keeps_its_
     steps = [(call.workspace.work_order_id, name) for name, call in doubles.calls if isinstance(call, StepCall)]
     assert [name for order, name in steps if order == first.id] == [step.value for step in Step]
     assert [name for order, name in steps if order == second.id][:2] == ["build_plan", "classify_issue"]
-
-
-async def test_a_worker_that_starts_again_takes_nothing_back(client: Client, settings: Settings) -> None:
-    """The old build's worker may start again after a promotion: work orders stay with the promoted build."""
-    doubles = Doubles(f"{settings.task_queue}-host")
-    later = named(settings, f"{version('septet')}-later")
-    async with asyncio.timeout(60):
-        async with (
-            Worker(client, task_queue=doubles.task_queue, activities=doubles.activities()),
-            serving(client, later, PatchedWorkOrder, doubles),
-        ):
-            async with serving(client, settings, WorkOrder, doubles):
-                await promote(client, settings, PromotionCall(build=later.build_id, force=True))
-            for _ in range(2):
-                with capture_logs() as logs:
-                    async with serving(client, settings, WorkOrder, doubles):
-                        assert (await routing(client, settings)).current == later.build_id
-                        order = await begun(client, settings)
-                        assert (await order.result()).status == "completed"
-                assert [(log["event"], log["remedy"]) for log in logs if log["log_level"] == "warning"] == [
-                    ("build_not_current", f"septet promote {build_id(settings)}")
-                ]
-                assert await builds_of(order) == [later.build_id]
 
 
 async def test_of_builds_that_start_together_one_becomes_current(client: Client, settings: Settings) -> None:

@@ -183,21 +183,6 @@ def test_dollars_are_left_out_where_a_cli_tells_none() -> None:
     assert set(estimate.steps) == set(ALL_STEPS)
 
 
-def test_tokens_are_left_out_of_the_words_where_a_cli_tells_none() -> None:
-    """An agent that reports neither dollars nor tokens is estimated in minutes."""
-    seen = []
-    for number in range(9):
-        silent = _unpriced(order(number, 1.0))
-        turns = [
-            turn.model_copy(update={"use": turn.use.model_copy(update={"tokens": 0})}) for turn in silent.turns
-        ]
-        seen.append(silent.model_copy(update={"turns": tuple(turns)}))
-    assert estimate_costs(QUESTION, history(seen)).text == (
-        "Estimate: 10 to 10 agent minutes in 8 of 10 cases (from the last 9 work orders of o/r with claude). "
-        "Dollars and tokens are unknown: agents reported neither."
-    )
-
-
 def test_a_pipeline_costs_what_its_issues_do() -> None:
     """A pipeline's interval is the sum of its issues' intervals."""
     seen = history([order(n, 1 + n / 10) for n in range(12)])

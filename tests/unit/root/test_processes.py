@@ -151,15 +151,6 @@ def test_a_halt_ends_what_runs_and_lets_nothing_more_start() -> None:
     assert told == ["It was stopped from outside."] * 2
 
 
-def test_a_halt_reaches_only_the_work_that_it_is_over() -> None:
-    """A halt does not stop work after its block."""
-    halt = processes.Halt()
-    with halt.over():
-        assert processes.run(["/bin/true"], env={}).exit_code == 0
-    halt.now()
-    assert processes.run(["/bin/true"], env={}).exit_code == 0
-
-
 def test_a_time_limit_waits_for_nothing_that_left_the_group(tmp_path: Path) -> None:
     """A time limit does not wait for a process that left the group and keeps the output open."""
     script = f"setsid sleep 60 & echo $! > {tmp_path}/child; echo begun; wait"

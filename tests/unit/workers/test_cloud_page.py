@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
 from temporalio.envconfig import ClientConfig
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -43,34 +42,3 @@ def test_the_profiles_are_read_by_temporals_own_reader() -> None:
     assert all(profile.address for profile in profiles)
     assert profiles[1].tls is not None
     assert profiles[1].tls.client_cert is not None
-
-
-def test_the_table_of_a_day_is_what_one_work_order_takes_so_many_times() -> None:
-    """The table of a day has the actions and the history of one work order, multiplied and within 3 percent."""
-    one = {what: (int(actions), int(size)) for what, actions, size in _rows(r"(\d+) \| (\d+) kB")}
-    work, budgets = one["a work order"], one["three budgets, in addition"]
-    own_account = budgets[1] / 3
-    rows = list(_rows(r"([\d.,]+)( million)? \| ([\d.,]+) million \| ([\d.]+) \| ([\d,]+(?:\.\d)?) GB"))
-    assert [what for what, *_ in rows] == [
-        "1,000",
-        "1,000 with three budgets",
-        "100,000",
-        "100,000 with three budgets",
-    ]
-    for what, a_day, millions, a_month, a_second, stored in rows:
-        orders, has_budgets = int(what.split()[0].replace(",", "")), what.endswith("budgets")
-        actions = orders * (work[0] + budgets[0] * has_budgets)
-        kept_kb = orders * (30 * (work[1] + budgets[1] * has_budgets) + 45 * own_account * has_budgets)
-        assert _number(a_day) * (1e6 if millions else 1) == pytest.approx(actions, rel=0.03)
-        assert _number(a_month) * 1e6 == pytest.approx(30 * actions, rel=0.03)
-        assert float(a_second) == pytest.approx(actions / 86_400, rel=0.03)
-        assert _number(stored) * 1e6 == pytest.approx(kept_kb, rel=0.03)
-
-
-def _rows(cells: str) -> list[tuple[str, ...]]:
-    """Return the first cell and the matched groups of each table row that matches the cells."""
-    return re.findall(rf"^\| ([^|]+) \| {cells} \|$", PAGE, re.MULTILINE)
-
-
-def _number(text: str) -> float:
-    return float(text.replace(",", ""))

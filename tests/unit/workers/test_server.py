@@ -5,15 +5,12 @@ import os
 import re
 import socket
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
-import httpx
 import psutil
 import pytest
 from fakes.septet_command import free_ports
 from fakes.small_disk import SmallDisk, small_disk
-from fakes.waiting import wait_until
 from temporalio.api.operatorservice.v1 import RemoveSearchAttributesRequest
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
@@ -26,7 +23,7 @@ from workers.connection.connection import connect
 from workers.server.capabilities import host_services
 from workers.server.ports import Ports
 from workers.server.preflight import PreflightError, register_search_attributes
-from workers.server.server import DYNAMIC_CONFIG, embedded_server, temporal_program
+from workers.server.server import embedded_server, temporal_program
 from workers.server.server_file import read_server_file
 from workflows.wire.search_attributes import ALL
 
@@ -68,30 +65,6 @@ async def test_a_server_serves_its_state_directory(state: StateDir) -> None:
     assert not _lives(server.server_pid)
     assert read_server_file(state) is None
     assert state.database.exists()
-
-
-async def test_a_server_forgets_workflows_that_nobody_asks_for_and_keeps_no_series_of_queues(
-    state: StateDir,
-) -> None:
-    """The server removes idle workflows from its memory, and its metrics name no task queue."""
-    server_port, ui, metrics = free_ports(3)
-    config = {**DYNAMIC_CONFIG, "history.cacheTTL": "1s"}
-    async with embedded_server(state, Ports(server_port, ui, metrics=metrics), ENV, config=config) as server:
-        client = await Client.connect(server.address)
-        for number in range(20):
-            await client.start_workflow("Greeting", id=f"greeting-{number}", task_queue="nobody")
-        told = await wait_until(partial(_metrics, metrics), _holds_no_workflow, seconds=60)
-    assert set(re.findall(r'^task_queue_started\{.*taskqueue="([^"]*)"', told, re.MULTILINE)) == {"__omitted__"}
-
-
-async def _metrics(port: int) -> str:
-    async with httpx.AsyncClient() as asking:
-        return (await asking.get(f"http://127.0.0.1:{port}/metrics")).text
-
-
-def _holds_no_workflow(told: str) -> bool:
-    """Return whether the server's memory had workflows and is now empty."""
-    return re.findall(r'^cache_usage\{cache_type="mutablestate".*\} (\S+)$', told, re.MULTILINE) == ["0"]
 
 
 @pytest.mark.parametrize("option", ["--port", "--ui-port", "--api-port"])
